@@ -7,23 +7,26 @@ const areaReporter = fileURLToPath(new URL('./test/support/area-reporter.ts', im
 
 const sourceCondition = 'baton-source'
 
-// Tests start services, which take their settings from variables: those of whoever runs the tests are not meant.
+// Tests start services, which read their settings from the environment: variables of the caller must not
+// reach them.
 for (const name of Object.keys(process.env)) if (name.startsWith('BATON_')) delete process.env[name]
 
-/** Runs the tests of other files on another store: it must not meet those files as they were loaded before. */
+/**
+ * Runs the tests of other files on another store. It must not share already loaded instances of those files.
+ */
 const APART = 'packages/server/test/store/postgres-http.test.ts'
 
 /**
- * Tests that start servers, browsers or processes, and those that try thousands of things by chance. Some of the longest are
- * files of two lines: a suite on another store.
+ * Tests that start servers, browsers or processes, and randomized tests with thousands of cases. Some of the
+ * longest are files of two lines that run a suite on another store.
  */
 const LONG =
   /\/test\/(?:store\/(?:postgres|sqlite\.)|handoff\/model|http\/(?:fuzz|hostile)|browser|chaos|crash|postgres|siege)|\/packages\/cli\//
 
-/** Those of more than a minute. */
+/** Tests that take more than a minute. */
 const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|crash|packages\.|browser\/looks)/
 
-/** Otherwise, where no run was timed yet, those would come last, and one of them alone at the end. */
+/** Without recorded timings, the long tests would run last, and one of them alone at the end. */
 class LongOnesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) =>
@@ -51,15 +54,15 @@ export default defineConfig({
     ],
     globalSetup: ['packages/dashboard/test/build-when-stale.ts', 'packages/server/test/compile-once.ts'],
     pool: 'forks',
-    // Loading the sources anew for each file was four tenths of the processor time of those that start no process. So files
-    // share what they load: whoever replaces something (timers, a method, a variable) puts it back.
+    // Loading the sources again for each file would take much of the processor time, so files share loaded
+    // modules: a test that replaces something (timers, a method, a variable) restores it.
     isolate: false,
-    // Most tests wait for a child process, a disk or a browser: with a worker per processor a quarter of their time is idle.
+    // Most tests wait for a child process, a disk or a browser: one worker per processor would often be idle.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongOnesFirst },
-    // Worker threads and child processes that a test starts inherit this, and so find our sources too.
+    // Worker threads and child processes of a test inherit this, so they find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],
-    // Tests start services, hundreds of times: reading the sources once halves their time.
+    // Tests start services hundreds of times: a compile cache saves most of the loading time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
     testTimeout: 120_000,
     hookTimeout: 120_000,

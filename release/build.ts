@@ -5,9 +5,9 @@ import { publishedPackages, root, versionFaults } from './packages.ts'
 import { readLockFile, sbomOf } from './sbom.ts'
 
 /**
- * Makes the tarballs that `npm publish` takes: `node release/build.ts [FOLDER]`, into dist/ unless told otherwise.
- * All code is made anew, so that nothing of a file that no longer exists is published; the page is the one that
- * `npm run build` has just made, or made here if there is none.
+ * Builds the tarballs for `npm publish`: `node release/build.ts [FOLDER]`, by default into dist/. All code is
+ * compiled again, so that no output of a deleted source file is published. The page is the last output of
+ * `npm run build`, or built here if there is none.
  */
 const target = resolve(process.argv[2] ?? `${root}dist`)
 const run = (command: string, ...args: string[]) =>
@@ -18,7 +18,7 @@ if (faults.length > 0) throw new Error(faults.join('\n'))
 
 for (const folder of publishedPackages)
   rmSync(`${root}packages/${folder}/dist`, { recursive: true, force: true })
-// Several checkers check the same types over again, and the packages wait for one another anyway.
+// One checker only: several would check the same types again, and the packages wait for one another anyway.
 run('node_modules/.bin/tsc', '-b', 'tsconfig.build.json', '--checkers', '1', '--builders', '1')
 
 const page = `${root}packages/dashboard/dist`

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** What is published, each after those that it needs. */
+/** The published packages, each after its dependencies. */
 export const publishedPackages = ['protocol', 'client', 'server', 'cli'] as const
 
 export interface Manifest {
@@ -16,7 +16,10 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(`${root}packages/${folder}/package.json`, 'utf8'))
 }
 
-/** What is wrong with the versions: all are the same, and so is what they ask of each other. */
+/**
+ * Returns what is wrong with the versions: all packages, and their dependencies on each other, must have the
+ * same one.
+ */
 export function versionFaults(): string[] {
   const manifests = publishedPackages.map(manifestOf)
   const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as Manifest

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { root } from './packages.ts'
 
-// What is installed with a package, or built into it, as a CycloneDX document made from the lock file. `npm sbom` leaves out
-// what development needs as well: pg and ajv, for instance.
+// Lists what is installed with a package, or bundled into it, as a CycloneDX document made from the lock
+// file. `npm sbom` omits packages that are also development dependencies: pg and ajv, for instance.
 
 interface Locked {
   readonly name?: string
@@ -25,10 +25,13 @@ export function readLockFile(): LockFile {
   return packages
 }
 
-/** What is built into a package beside its dependencies: the page is served by the server. It is a bundle of all that it names. */
+/**
+ * Workspaces that are bundled into a package beside its dependencies: the server serves the page, a bundle of
+ * all its packages.
+ */
 const builtIn: Readonly<Record<string, readonly string[]>> = { 'packages/server': ['packages/dashboard'] }
 
-/** As Node looks for it: beside the package that asks, then in the folders above. */
+/** Resolves as Node does: beside the requiring package, then in the folders above. */
 function placeOf(lock: LockFile, from: string, name: string): string | undefined {
   for (let folder = from; ; folder = folder.slice(0, Math.max(folder.lastIndexOf('/'), 0))) {
     const place = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`
@@ -40,7 +43,7 @@ function placeOf(lock: LockFile, from: string, name: string): string | undefined
 
 const bundles = new Set(Object.values(builtIn).flat())
 
-/** Peers that are wanted at all are installed, too. */
+/** Peer dependencies that are not optional are installed, too. */
 function wantedBy(place: string, locked: Locked): string[] {
   const peers = Object.keys(locked.peerDependencies ?? {})
   const needed = peers.filter((name) => locked.peerDependenciesMeta?.[name]?.optional !== true)
@@ -58,7 +61,7 @@ function nameOf(place: string, { name }: Locked): string {
 
 const purlOf = (name: string, version: string) => `pkg:npm/${name.replace('@', '%40')}@${version}`
 
-/** Everything reachable from a folder of the lock file, and which leads to which. */
+/** Everything reachable from a folder of the lock file, and the dependencies between these. */
 function reachable(lock: LockFile, folder: string): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>()
   const toSee = [folder]
@@ -73,7 +76,7 @@ function reachable(lock: LockFile, folder: string): Map<string, readonly string[
   return found
 }
 
-/** Has neither time nor serial number: the same sources give the same document. */
+/** Contains neither time nor serial number: the same sources give the same document. */
 export function sbomOf(lock: LockFile, folder: string): object {
   const found = reachable(lock, folder)
   const refOf = (place: string) => {
@@ -94,7 +97,7 @@ export function sbomOf(lock: LockFile, folder: string): object {
       ...(locked.integrity === undefined ? {} : { hashes: hashesOf(locked.integrity) }),
     }
   }
-  // The same version may lie in several folders.
+  // The same version may be in several folders.
   const byRef = Map.groupBy(found.keys(), refOf)
   const own = refOf(folder)
   const inOrder = [...byRef.keys()].filter((ref) => ref !== own).toSorted()

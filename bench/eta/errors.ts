@@ -2,7 +2,7 @@ import { paceOf } from '../../packages/server/src/handoff/views/eta.ts'
 import { type Fleet, run } from './fleet.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-/** Shares of a task done, by which looks are put together. */
+/** Shares of a task that are done; samples are grouped by them. */
 export const shares = [
   { name: 'up to half', from: 0, to: 0.5 },
   { name: 'half to 90 %', from: 0.5, to: 0.9 },
@@ -12,7 +12,7 @@ export const shares = [
 export interface Errors {
   readonly median: number
   readonly p90: number
-  /** The share of looks at which there was an estimate. */
+  /** The share of samples that had an estimate. */
   readonly told: number
 }
 
@@ -20,7 +20,7 @@ const sizes = (count: number, records: number) => new Array<number>(count).fill(
 const around = (millis: number) => (_records: number, random: () => number) => millis * (0.7 + 0.6 * random())
 const byRecords = (records: number, random: () => number) => records * 2 * (0.8 + 0.4 * random())
 
-/** As fleets are in practice: attempts of seconds, leases of five minutes. */
+/** As fleets are in practice: attempts take seconds, leases last five minutes. */
 export const fleets: readonly Fleet[] = [
   { name: 'steady', workers: 8, partitions: sizes(400, 1000), ...lease(), attempt: around(5000) },
   {
@@ -59,7 +59,10 @@ function lease() {
   return { leaseMillis: 300_000, backoffMillis: 10_000 }
 }
 
-/** By which factor an estimate was off, too short and too long alike; a second more or less is none. */
+/**
+ * The factor by which an estimate was off, whether too short or too long. A difference of one second counts
+ * as none.
+ */
 export function errorsOf(fleet: Fleet, by: 'pace' | 'attempts', seeds: readonly number[] = SEEDS): Errors[] {
   const found = shares.map(() => ({ errors: [] as number[], looks: 0 }))
   for (const seed of seeds) {

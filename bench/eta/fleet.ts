@@ -4,21 +4,24 @@ import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.t
 import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/records.ts'
 import type { UnderWay } from '../../packages/server/src/handoff/views/time-left.ts'
 
-/** A fleet of workers on one task, in virtual time: what the service would know of it at any moment, and when it was done. */
+/**
+ * Simulates a fleet of workers on one task in virtual time: what the service knows at any moment, and when
+ * the task ends.
+ */
 export interface Fleet {
   readonly name: string
   readonly workers: number
-  /** The records of each partition, level by level. */
+  /** The record counts of the partitions, level by level. */
   readonly partitions: readonly number[]
   readonly leaseMillis: number
   readonly backoffMillis: number
-  /** How long an attempt takes. */
+  /** The duration of an attempt. */
   readonly attempt: (records: number, random: () => number) => number
   /** The share of attempts that fail. */
   readonly failing?: number
-  /** Workers that die in the middle of an attempt, after so many of them each. */
+  /** The number of attempts after which each of these workers dies in the middle of one. */
   readonly dyingAfter?: readonly number[]
-  /** Workers renew leases, unless they are dead. */
+  /** Whether workers renew their leases. Dead workers never do. */
   readonly renews?: boolean
 }
 
@@ -37,7 +40,7 @@ interface Lease {
   readonly worker: number
 }
 
-/** From 0 up to 1, the same each time. */
+/** Returns a pseudo-random number in [0, 1); the sequence is the same in each run. */
 export function chance(seed: number): () => number {
   let state = seed
   return () => {
@@ -50,7 +53,7 @@ export function chance(seed: number): () => number {
 
 const START = 1_780_000_000_000
 
-/** Runs the fleet to its end and looks at the task every `everyMillis`. */
+/** Runs the fleet until the task is done and samples the task every `everyMillis`. */
 export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: Look[]; doneAt: number } {
   const random = chance(seed)
   const waiting = fleet.partitions.map((_, at) => at)
@@ -186,7 +189,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
 const expiryOf = (lease: Lease, fleet: Fleet): number =>
   lease.end === 'never' || fleet.renews === false ? lease.dueAt : Number.POSITIVE_INFINITY
 
-/** A third of the lease after the last time, as the client does. */
+/** A third of the lease after the last renewal, as in the client. */
 function renew(leases: ReadonlyMap<number, Lease>, fleet: Fleet, now: number): void {
   if (fleet.renews === false) return
   const third = fleet.leaseMillis / 3

@@ -4,7 +4,7 @@ import type { CleanUp } from './clean-up.ts'
 import { type Helper, startHelper } from './helper-process.ts'
 import type { Sizes } from './options.ts'
 
-/** Lines on standard error while the run goes on, so that the table on standard output can be piped. */
+/** Writes progress to standard error, so that the table on standard output can be piped. */
 export class Progress {
   readonly #startedAt = performance.now()
   #scenario = ''
@@ -20,7 +20,7 @@ export class Progress {
   }
 }
 
-/** What a scenario gets: how large to be, where to speak, and what ends with it. */
+/** What a scenario receives: its sizes, its progress output and its clean-up scope. */
 export interface Bench {
   sizes: Sizes
   progress: Progress
@@ -28,7 +28,7 @@ export interface Bench {
 }
 
 export interface Scenario {
-  /** For `--only`. */
+  /** The name for `--only`. */
   name: string
   title: string
   run(bench: Bench): Promise<ScenarioReport>

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A loopback port that is free now; for servers that cannot pick one themselves. */
+/** Returns a loopback port that is free now, for servers that cannot pick one themselves. */
 export async function freePort(): Promise<number> {
   const probe = createServer()
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
@@ -16,8 +16,8 @@ export async function freePort(): Promise<number> {
 type Undo = () => Promise<void> | void
 
 /**
- * What was started must be stopped, in the reverse order, also when a scenario throws or the run is
- * interrupted. Nested scopes: one per run, one per scenario.
+ * Stops everything that was started, in reverse order, also when a scenario throws or the run is interrupted.
+ * Scopes are nested: one per run, one per scenario.
  */
 export class CleanUp {
   #undos: Undo[] = []
@@ -37,7 +37,7 @@ export class CleanUp {
   }
 }
 
-/** Ctrl-C and SIGTERM stop the started servers before the run ends. */
+/** On Ctrl-C and SIGTERM, stops the started servers before the run ends. */
 export function cleanUpOnInterrupt(cleanUps: readonly CleanUp[]): void {
   let interrupted = false
   const interrupt = (signal: NodeJS.Signals) => {
@@ -50,10 +50,14 @@ export function cleanUpOnInterrupt(cleanUps: readonly CleanUp[]): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt)
 }
 
-/** A folder of its own that is gone after the scenario. On a real disk only if TMPDIR is: see the README. */
+/**
+ * Creates a temporary folder and removes it after the scenario. It is on a real disk only if TMPDIR is: see
+ * the README.
+ */
 export function temporaryFolder(purpose: string, cleanUp: CleanUp): string {
   const folder = mkdtempSync(join(tmpdir(), `baton-bench-${purpose}-`))
-  // Servers that refuse to run as root change to a user of their own and must reach their folder in here.
+  // Servers that refuse to run as root switch to their own user and must be able to reach their folder in
+  // here.
   chmodSync(folder, 0o711)
   cleanUp.add(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
   return folder

@@ -13,7 +13,7 @@ export interface Compared {
   nullServer: Service
 }
 
-/** Baton on a store of its own and the null server, both up for the whole scenario. */
+/** Baton on its own store and the null server, both running for the whole scenario. */
 export async function startCompared(bench: Bench): Promise<Compared> {
   const load = startLoad(bench)
   const dataFolder = temporaryFolder('data', bench.cleanUp)

@@ -5,7 +5,9 @@ import type { Helper } from './helper-process.ts'
 import { usageDuring } from './process-usage.ts'
 import type { Contender } from './rounds.ts'
 
-/** Keeps a store supplied: a measurement on an empty backlog would measure empty claims. */
+/**
+ * Keeps a store supplied with partitions: with an empty backlog, a measurement would measure empty claims.
+ */
 export class Backlog {
   readonly #fill: (partitions: number) => Promise<unknown>
   #ready = 0
@@ -14,7 +16,9 @@ export class Backlog {
     this.#fill = fill
   }
 
-  /** Room for a measurement of `seconds`; half as much again, since a round may be faster than any before. */
+  /**
+   * The backlog for a measurement of `seconds`, plus half, since a round may be faster than all earlier ones.
+   */
   async ensureFor(rate: number, seconds: number): Promise<void> {
     const missing = Math.ceil(rate * seconds * 1.5 + 2_000) - this.#ready
     if (missing <= 0) return
@@ -22,7 +26,7 @@ export class Backlog {
     this.#ready += missing
   }
 
-  /** For stores that can tell, and where less than what was taken can be counted. */
+  /** For stores that can report their backlog: a measurement may take more partitions than it counts. */
   holds(partitions: number): void {
     this.#ready = partitions
   }
@@ -37,16 +41,16 @@ type Load = Helper<LoadCalls>
 export interface HandOffContender {
   label: string
   load: Load
-  /** The service whose processes are watched; several nodes may share one database. */
+  /** The service whose processes are measured; several nodes may share one database. */
   watched: readonly number[]
-  /** Absent for servers that answer from nothing. */
+  /** Absent for servers without a store. */
   backlog?: Backlog
-  /** Partitions per second to be prepared for before anything is known. */
+  /** The expected partitions per second, before the first measurement. */
   firstGuess: number
   run(load: Load, seconds: number): Promise<HandOffResult>
 }
 
-/** A contender that hands partitions off over HTTP, with its backlog filled up before each measurement. */
+/** A contender that hands partitions off over HTTP. Its backlog is refilled before each measurement. */
 export function handOffContender(input: HandOffContender): Contender {
   let expectedRate = input.firstGuess
   return {

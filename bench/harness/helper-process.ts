@@ -3,14 +3,17 @@ import { fileURLToPath } from 'node:url'
 import type { CleanUp } from './clean-up.ts'
 import { endProcess } from './server-process.ts'
 
-/** The cache that `npm start` gives the service; without it every start would compile the sources again. */
+/**
+ * The compile cache that `npm start` gives the service; without it every start would compile the sources
+ * again.
+ */
 export const COMPILE_CACHE = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/baton', import.meta.url)),
 }
 
 /**
- * A process of ours that does measured work (the load client, a bare store loop) and is called over IPC:
- * the harness itself must not share an event loop with what it times.
+ * A process that does measured work (the load client, a bare store loop) and is called over IPC: the harness
+ * must not share an event loop with what it times.
  */
 type Calls = Record<string, (input: never) => unknown>
 
@@ -29,7 +32,7 @@ interface CallAnswered {
   error?: string
 }
 
-/** In the helper: answers the calls of the process that started it, until that one goes away. */
+/** In the helper: answers the calls of its parent process until the parent disconnects. */
 export function answerCalls(calls: Calls): void {
   const send = (answer: CallAnswered) => process.send?.(answer)
   process.on('message', async ({ call, name, input }: CallSent) => {
@@ -42,7 +45,7 @@ export function answerCalls(calls: Calls): void {
     }
   })
   process.on('disconnect', () => process.exit(0))
-  // The harness decides when an interrupted run ends, so that it can still clean up through us.
+  // The harness decides when an interrupted run ends, so that it can still clean up through this process.
   process.on('SIGINT', () => {})
 }
 

@@ -1,30 +1,32 @@
 import { parseArgs } from 'node:util'
 
-/** How large everything is. `--quick` only shows that each scenario still runs; its figures mean nothing. */
+/**
+ * The sizes of all scenarios. `--quick` only shows that each scenario still runs; its figures mean nothing.
+ */
 export interface Sizes {
   rounds: number
   /** Length of one measurement. */
   seconds: number
   warmUpSeconds: number
-  /** At most so many warm-ups of that length. */
+  /** The maximum number of warm-ups of that length. */
   warmUps: number
   /** Partitions in the store before the backlog scenario measures. */
   backlogs: readonly number[]
-  /** Lanes on one level. */
+  /** The number of lanes on one level. */
   lanes: readonly number[]
-  /** How many nodes share a database. */
+  /** The number of nodes that share a database. */
   nodes: readonly number[]
   smallCallBack: number
   largeCallBack: number
   longPolls: number
   wokenPartitions: number
-  /** How long answers are looked for after the call-back that wakes long polls. */
+  /** How long to wait for answers after the call-back that wakes the long polls. */
   wakeSeconds: number
   pollers: number
   littleWorkSeconds: number
   idleSeconds: number
   storedAtStart: number
-  /** How often a round looks at each view. */
+  /** How often a round requests each view. */
   looks: number
   /** How often the leader is killed, and frozen. */
   kills: number
@@ -37,7 +39,7 @@ export interface Options {
   list: boolean
   help: boolean
   resultsFile: string | undefined
-  /** The flags as given, without where the page goes: that is nobody's business but the runner's. */
+  /** The flags as given, without the path of the results page. */
   flags: string
   sizes: Sizes
 }

@@ -9,7 +9,7 @@ import { type RunningPostgres, startPostgres } from './postgres.ts'
 import type { Contender } from './rounds.ts'
 import { type Service, startBaton } from './services.ts'
 
-/** Baton nodes on one database, and the backlog that they share. */
+/** Baton nodes on one database, and their shared backlog. */
 export interface Nodes {
   nodes: readonly [Service, ...Service[]]
   backlog: Backlog
@@ -26,7 +26,7 @@ export async function startPostgresCompared(bench: Bench): Promise<PostgresCompa
   return { load, postgres: await startPostgres(bench.cleanUp) }
 }
 
-/** As many nodes as asked for, on a database of their own. */
+/** Starts the given number of nodes on a new database. */
 export async function startNodes(
   bench: Bench,
   { load, postgres }: PostgresCompared,
@@ -42,7 +42,7 @@ export async function startNodes(
   return { nodes, backlog: backlogOf(load, nodes[0].url) }
 }
 
-/** The same hand-off contender as on SQLite; PostgreSQL's processor time counts as the server's. */
+/** The same hand-off contender as on SQLite. PostgreSQL's processor time counts as the server's. */
 export function nodesContender(
   { load, postgres }: PostgresCompared,
   { nodes, backlog }: Nodes,
@@ -52,7 +52,7 @@ export function nodesContender(
   return handOffContender({ ...contender, load, backlog, watched })
 }
 
-/** The nodes' addresses, as the load client takes them. */
+/** The nodes' addresses, in the form that the load client expects. */
 export function urlsOf({ nodes: [first, ...others] }: Nodes): [string, ...string[]] {
   return [first.url, ...others.map((node) => node.url)]
 }

@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import { type CleanUp, freePort, temporaryFolder } from './clean-up.ts'
 
 /**
- * Durable as it comes (fsync and synchronous_commit on); only sizes differ from the defaults, so that
- * checkpoints and a small cache do not decide a measurement of some seconds.
+ * Durable by default (fsync and synchronous_commit are on). Only sizes differ from the defaults, so that
+ * checkpoints and a small cache do not dominate a measurement of a few seconds.
  */
 export const POSTGRES_SETTINGS = ['shared_buffers=512MB', 'max_wal_size=8GB', 'max_connections=200'] as const
 
 export interface RunningPostgres {
-  /** The postmaster: its children are the connections. */
+  /** The process id of the postmaster, the parent of all connections' processes. */
   pid: number
   createDatabase(name: string): Promise<string>
 }
 
 /**
- * The package hooks into the end of the process: a signal would end it before our own clean-up is through,
- * and a failed run would end with exit code 0. We stop PostgreSQL ourselves.
+ * The package installs exit hooks: a signal would end the process before our own clean-up completes, and a
+ * failed run would end with exit code 0. We stop PostgreSQL ourselves.
  */
 async function importWithoutHooks() {
   const events = ['SIGHUP', 'SIGINT', 'SIGTERM', 'beforeExit', 'exit'] as const
@@ -41,7 +41,7 @@ export async function startPostgres(cleanUp: CleanUp): Promise<RunningPostgres> 
     user: 'postgres',
     password: 'postgres',
     persistent: true,
-    // Sorting by bytes: names are ASCII, and a locale's collation would cost every contender alike.
+    // Sort by bytes: names are ASCII, and a locale's collation would slow down every contender alike.
     initdbFlags: ['--locale=C', '--encoding=UTF8', '--no-sync'],
     postgresFlags: [
       ...POSTGRES_SETTINGS.flatMap((setting) => ['-c', setting]),

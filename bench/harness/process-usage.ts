@@ -16,8 +16,8 @@ export function processUsage(pid: number): ProcessUsage {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The second field is the command in parentheses and may itself contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    // Own user and system time, and that of children which have ended: a connection of PostgreSQL may go
-    // within a measurement.
+    // The process's own user and system time, and that of children that have ended: a PostgreSQL connection
+    // may close during a measurement.
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')
     const rssKb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0)
@@ -37,8 +37,8 @@ function childrenOf(pid: number): number[] {
 }
 
 /**
- * The same over a process and its descendants: PostgreSQL is one process per connection. Shared memory is
- * resident in each of them, so a tree's memory is only an upper bound.
+ * The same for a process and its descendants, since PostgreSQL runs one process per connection. Shared memory
+ * is resident in each of them, so the memory of a tree is only an upper bound.
  */
 function processTreeUsage(pid: number): ProcessUsage {
   return childrenOf(pid).map(processTreeUsage).reduce(add, processUsage(pid))
@@ -48,7 +48,7 @@ function add(a: ProcessUsage, b: ProcessUsage): ProcessUsage {
   return { cpuSeconds: a.cpuSeconds + b.cpuSeconds, rssMb: a.rssMb + b.rssMb }
 }
 
-/** What the named processes used while `work` ran; the memory is what they hold at its end. */
+/** What the given processes used while `work` ran. The memory is what they hold at the end. */
 export async function usageDuring<T>(
   pids: readonly number[],
   work: () => Promise<T>,

@@ -4,19 +4,19 @@ import type { Sizes } from './options.ts'
 
 export interface Contender {
   label: string
-  /** Not measured: brings the store into the state that the measurement needs. */
+  /** Not measured: puts the store into the state that the measurement needs. */
   prepare?(seconds: number): Promise<void>
   measure(seconds: number): Promise<Measurement>
 }
 
-/** Growing by less than this it is as fast as it gets, as far as a machine with other guests can tell. */
+/** Warm-up ends when the rate grows by less than this. Smaller differences are noise on a shared machine. */
 const WORTH_GOING_ON = 1.04
 
 const rateFormat = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 /**
- * All contenders once per round, so that whatever else the machine does hits each of them alike; every
- * other round runs backwards, so that none always has the same neighbour before it.
+ * Measures all contenders once per round, so that other load on the machine affects all of them alike. Every
+ * other round runs in reverse order, so that no contender always follows the same one.
  */
 export async function interleave(
   contenders: readonly Contender[],
@@ -41,8 +41,8 @@ export async function interleave(
 }
 
 /**
- * Until it gets no faster. What runs in V8, the service as well as the clients of most peers, goes on compiling for eight
- * seconds under load and is then a fifth faster than after two; servers in C and Go are as fast as ever at once.
+ * Warms up until the rate stops growing. The service and most peers' clients run in V8, which keeps compiling
+ * for several seconds under load; servers in C and Go are at full speed at once.
  */
 async function warmUp(
   contender: Contender,
@@ -59,7 +59,7 @@ async function warmUp(
   }
 }
 
-/** The row of a contender that the same call to `interleave` measured. */
+/** Returns the row of a contender that the same call to `interleave` measured. */
 export function rowOf(rows: readonly Row[], contender: Contender): Row {
   const row = rows.find((candidate) => candidate.label === contender.label)
   if (!row) throw new Error(`no row for ${contender.label}`)

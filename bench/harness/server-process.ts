@@ -4,9 +4,9 @@ import type { CleanUp } from './clean-up.ts'
 
 export interface ServerProcess {
   pid: number
-  /** What the ready pattern caught, e.g. the URL. */
+  /** What the ready pattern captured, e.g. the URL. */
   ready: string
-  /** From the moment before spawning to the ready line. */
+  /** The time from just before spawning to the ready line. */
   readyAfterMs: number
   stop(): Promise<void>
 }
@@ -19,14 +19,14 @@ export interface ServerCommand {
   /** Matched against standard output and error; its first group becomes `ready`. */
   readyPattern: RegExp
   readyWithinSeconds?: number
-  /** Lines of its log that are passed on to whoever runs this: an answer of 500 says nothing about its cause. */
+  /** Log lines to print: an answer of 500 alone does not explain its cause. */
   alarming?: RegExp
 }
 
 const STOP_WITHIN_MS = 15_000
 const KEPT_OUTPUT = 8_000
 
-/** Starts a server, waits until it says that it is ready, and registers its end. */
+/** Starts a server, waits until it is ready, and registers its clean-up. */
 export async function startServer(server: ServerCommand, cleanUp: CleanUp): Promise<ServerProcess> {
   const startedAt = performance.now()
   const child = spawn(server.command, server.args, {
@@ -40,7 +40,7 @@ export async function startServer(server: ServerCommand, cleanUp: CleanUp): Prom
   return { pid: child.pid, ready, readyAfterMs: performance.now() - startedAt, stop }
 }
 
-/** A BATON_ variable of whoever runs the benchmark must not configure the measured service. */
+/** Removes BATON_ variables of the caller's environment, which must not configure the measured service. */
 function inheritedEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('BATON_')))
 }
@@ -52,7 +52,7 @@ function readyLine(child: ChildProcess, server: ServerCommand): Promise<string> 
     const fail = (why: string) => reject(new Error(`${server.name} ${why}\n${output.trim()}`.trim()))
     const timer = setTimeout(() => fail(`was not ready within ${seconds} s`), seconds * 1000)
     const read = (chunk: Buffer) => {
-      // Reading goes on for the whole life: a full pipe would stop the server at its next line.
+      // Keep reading while the server runs: a full pipe would block it at its next line.
       for (const line of chunk.toString('utf8').split('\n')) {
         if (server.alarming?.test(line)) process.stderr.write(`${server.name}: ${line}\n`)
       }

@@ -4,7 +4,10 @@ import { COMPILE_CACHE } from './helper-process.ts'
 import { type ServerProcess, startServer } from './server-process.ts'
 
 const SOURCE_CONDITION = '--conditions=baton-source'
-/** That of another checkout where `BENCH_SERVICE` names its main.ts: the same load on the version before. */
+/**
+ * The service to measure. `BENCH_SERVICE` may name the main.ts of another checkout, to compare versions under
+ * the same load.
+ */
 const BATON_MAIN =
   process.env['BENCH_SERVICE'] ?? fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
 const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.meta.url))
@@ -23,7 +26,10 @@ export interface BatonStore {
   imports?: readonly string[]
 }
 
-/** The real service as a user starts it: the defaults, except for where it listens and stores, and what a scenario is about. */
+/**
+ * Starts the real service as a user does: with the defaults, except for its address, its store and the
+ * settings of the scenario.
+ */
 export async function startBaton(
   store: BatonStore,
   cleanUp: CleanUp,
@@ -44,10 +50,10 @@ export async function startBaton(
         command: process.execPath,
         args: [SOURCE_CONDITION, ...(store.imports ?? []).flatMap((path) => ['--import', path]), BATON_MAIN],
         env,
-        // A node also logs where it finds another one.
+        // A node also logs the address of another node when it finds one.
         readyPattern: /listening on (http:\/\/127\.0\.0\.1:\d+)/,
         readyWithinSeconds: 120,
-        // pino's levels from error on.
+        // pino levels of error and above.
         alarming: /^\{"level":[56]0,/,
       },
       cleanUp,

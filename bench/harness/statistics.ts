@@ -1,4 +1,4 @@
-/** The middle value; of an even number of values, the mean of the two in the middle. */
+/** The middle value, or the mean of the two middle values if their number is even. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) return Number.NaN
   const sorted = [...values].sort((a, b) => a - b)
@@ -32,8 +32,8 @@ export interface LatencySummary {
 }
 
 /**
- * Collects one duration per request. A growing typed array: at tens of thousands of samples a second a
- * plain array of numbers would show up in the load client's own profile.
+ * Collects one duration per request in a growing typed array: at this rate of samples, a plain array of
+ * numbers would show up in the load client's own profile.
  */
 export class LatencySamples {
   #samples = new Float64Array(1 << 16)

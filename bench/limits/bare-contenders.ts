@@ -6,7 +6,7 @@ import type { Contender } from '../harness/rounds.ts'
 import type { BarePostgresCalls } from './bare-postgres.ts'
 import type { BareSqliteCalls } from './bare-sqlite.ts'
 
-/** A bare store on a file of its own, in a process of its own. */
+/** A bare store on its own file, in its own process. */
 export async function startBareSqlite(cleanUp: CleanUp): Promise<Helper<BareSqliteCalls>> {
   const folder = temporaryFolder('bare', cleanUp)
   const bare = startHelper<BareSqliteCalls>(new URL('./bare-sqlite.ts', import.meta.url), cleanUp)
@@ -52,7 +52,7 @@ export function bareInsert(bare: Helper<BareSqliteCalls>, descriptorsPerArray: n
   }
 }
 
-/** The hand-written loop; the processor time is PostgreSQL's, the loop's own is the client's. */
+/** The hand-written loop. The server's processor time is PostgreSQL's; the client's is that of the loop. */
 export function handWrittenPairs(
   bare: Helper<BarePostgresCalls>,
   postgresPid: number,

@@ -12,7 +12,7 @@ function connected(): pg.Pool {
 
 async function open({ url, connections }: { url: string; connections: number }): Promise<void> {
   pool = new pg.Pool({ connectionString: url, max: connections, min: connections })
-  // The postmaster ends its connections when the run does; that is no failure of the loop.
+  // The postmaster closes its connections at the end of the run; that is no failure of the loop.
   pool.on('error', () => {})
   await pool.query(HAND_WRITTEN_SCHEMA)
 }
@@ -33,7 +33,7 @@ export interface BarePostgresResult {
   latency: LatencySummary
 }
 
-/** As many loops as consumers; each claims and settles through the same pool. */
+/** Runs one loop per consumer; each claims and settles through the same pool. */
 async function pairs({ consumers, batch, seconds }: BarePostgresInput): Promise<BarePostgresResult> {
   const db = connected()
   const latencies = new LatencySamples()

@@ -4,10 +4,11 @@ import { answerCalls } from '../harness/helper-process.ts'
 import { backlogBodies, callBackBody } from '../load/descriptors.ts'
 
 /**
- * The least a durable hand-off on SQLite can be: one table, the partial index that claims read, and the
- * identity that makes a call-back repeatable. Everything is set-based: one statement per transaction for
- * all claims, one for all settles, one for a whole array of descriptors. Within a level it hands out by
- * arrival, so that neighbours on disk go together; sharing fairly between tasks costs Baton that locality.
+ * The minimum for a durable hand-off on SQLite: one table, the partial index that claims read, and the unique
+ * key that makes a call-back repeatable. Everything is set-based: one statement per transaction for all
+ * claims, one for all settles, one for a whole array of descriptors. Within a level it hands out by arrival,
+ * so that rows next to each other on disk are read together; sharing fairly between tasks costs Baton that
+ * locality.
  */
 const BARE_SCHEMA = `
   PRAGMA journal_mode = WAL;
@@ -49,7 +50,7 @@ const INSERT = `
   ON CONFLICT DO NOTHING
 `
 
-/** The store loop without a service around it: the limit of everything that Baton does on SQLite. */
+/** The store loop without a service around it: the upper limit for Baton on SQLite. */
 
 let database: DatabaseSync | undefined
 
@@ -87,7 +88,7 @@ interface BareResult {
   seconds: number
 }
 
-/** Each transaction settles what the last one claimed and claims the next. */
+/** Each transaction settles what the last one claimed, then claims the next partitions. */
 function pairs({ perTransaction, seconds }: BarePairsInput): BareResult {
   const claim = opened().prepare(CLAIM)
   const settle = opened().prepare(SETTLE)
@@ -115,7 +116,7 @@ interface BareInsertInput {
   seconds: number
 }
 
-/** One transaction per array; making the array is not counted. */
+/** One transaction per array. The time to build the array is not counted. */
 function insert({ descriptorsPerArray, seconds }: BareInsertInput): BareResult {
   const statement = opened().prepare(INSERT)
   let measuredMs = 0

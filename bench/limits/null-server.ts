@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
 
 /**
- * The ceiling of any service on this framework: the same routes with canned bodies of the real size, no
- * validation, no store, no log. What Baton falls short of it is what Baton's own work costs.
+ * The upper limit for any service on this framework: the same routes with fixed bodies of realistic size,
+ * without validation, store or log. The difference to Baton is the cost of Baton's own work.
  */
 const server = Fastify({ logger: false, bodyLimit: 64 * 1024 * 1024 })
 

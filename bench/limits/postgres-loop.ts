@@ -27,8 +27,9 @@ const FILL = `
 `
 
 /**
- * The limit is written into the statement: with a parameter the planner assumes a tenth of the table and
- * the loop loses a fifth of its rate. For one row a scalar comparison is the fastest of the usual forms.
+ * The limit is a literal in the statement: with a parameter, the planner assumes a tenth of the table, which
+ * is slower. For one row, a scalar comparison is the fastest of the usual forms. The scenario
+ * postgres-one-by-one measures this loop.
  */
 function claimStatement(limit: number): string {
   const ready = `SELECT id FROM partition WHERE state = 'ready' ORDER BY level, id LIMIT ${limit} FOR UPDATE SKIP LOCKED`
@@ -60,7 +61,7 @@ export async function fillByHand(pool: Pool, partitions: number): Promise<void> 
   await pool.query('ANALYZE partition')
 }
 
-/** Named statements: prepared once per connection, as a careful author would have it. */
+/** Named statements are prepared once per connection. */
 export async function claimByHand(pool: Pool, limit: number): Promise<Claimed[]> {
   const { rows } = await pool.query<Claimed>({ name: `claim-${limit}`, text: claimStatement(limit) })
   return rows

@@ -1,6 +1,6 @@
 import { NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
 
-// An SDK that records every span and sends none away: what tracing costs the service itself.
+// An SDK that records every span and exports none, to measure what tracing costs the service itself.
 
 new NodeTracerProvider({
   spanProcessors: [

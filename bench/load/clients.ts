@@ -2,15 +2,15 @@ import { LatencySamples, type LatencySummary } from '../harness/statistics.ts'
 import { HttpConnection } from './http-connection.ts'
 import { nothingRefused } from './requests.ts'
 
-/** What every workload that hands partitions off reports. */
+/** The result of every workload that hands partitions off. */
 export interface HandOffResult {
   /** Partitions pulled and settled. */
   partitions: number
   seconds: number
-  /** Time from writing a request to its whole answer, over all requests. */
+  /** The time from writing a request to receiving its whole answer, over all requests. */
   latency: LatencySummary
   clientCpuSeconds: number
-  /** The backlog ended before the time did; `seconds` then ends with the last partition. */
+  /** The backlog was empty before the time was over; `seconds` then ends with the last partition. */
   ranDry: boolean
 }
 
@@ -18,26 +18,26 @@ export interface HandOffResult {
 interface Client {
   url: string
   instanceId: string
-  /** Sends, times the answer, and insists on 200. */
+  /** Sends a request, times the answer, and throws unless its status is 200. */
   request(request: string | Buffer, onAnswer: (body: string) => void): void
   /** True until the measurement's time is over or the backlog is empty. */
   goOn(): boolean
-  /** Counts what a settle's answer confirms; one refused lease ends the measurement. */
+  /** Counts the partitions that a settle's answer confirms. A refused lease ends the measurement. */
   settled(partitions: number, answer: string): void
-  /** A pull brought nothing: every client stops at its next step. */
+  /** A pull returned nothing: every client stops at its next step. */
   dry(): void
-  /** This client is through; the measurement ends with the last one. */
+  /** This client has finished; the measurement ends with the last one. */
   finish(): void
 }
 
 export interface ClientsInput {
-  /** Clients are dealt out evenly over the nodes of a service. */
+  /** Clients are distributed evenly over the nodes of a service. */
   urls: readonly [string, ...string[]]
   clients: number
   seconds: number
 }
 
-/** Opens the connections, lets every client start its loop, and counts until the last one is through. */
+/** Opens the connections, starts every client's loop, and counts until the last one has finished. */
 export async function runClients(
   { urls, clients, seconds }: ClientsInput,
   start: (client: Client) => void,

@@ -1,12 +1,12 @@
-/** Partitions as a compute task would call them back: several levels, uneven record counts. */
+/** Partitions as a typical compute task calls them back: several levels, uneven record counts. */
 
 const LEVELS = 4
 let tasksMade = 0
 
-/** Distinct over all processes and rounds of a run: a repeated name would be answered as a duplicate. */
+/** Unique across all processes and rounds of a run: a repeated name would be answered as a duplicate. */
 const RUN = `${process.pid.toString(36)}${Date.now().toString(36)}`
 
-/** A task may be called back in several arrays; the indexes go on where the last array ended. */
+/** A task may be called back in several arrays; the indexes continue where the last array ended. */
 export interface Task {
   id: string
   table: string
@@ -18,7 +18,9 @@ export function newTask(): Task {
   return { id: `bench-${RUN}-${number}`, table: `bench.result_${number}`, nextIndex: 0 }
 }
 
-/** The body of one call-back: `count` descriptors of the task in ascending level, as the interface asks. */
+/**
+ * The body of one call-back: `count` descriptors of the task by ascending level, as the protocol requires.
+ */
 export function callBackBody(count: number, task: Task = newTask(), levels = LEVELS): string {
   const parts: string[] = []
   for (let made = 0; made < count; made++) {
@@ -35,7 +37,7 @@ export function callBackBody(count: number, task: Task = newTask(), levels = LEV
 
 const PER_TASK = 50_000
 
-/** Larger arrays fill no faster (112,000 a second; 50,000 at once: 96,000) and cost the service memory. */
+/** Larger arrays fill no faster and use more memory in the service. */
 const PER_ARRAY = 5_000
 
 /** The bodies of a backlog: tasks of up to 50,000 partitions, each called back in arrays of 5,000. */
@@ -47,7 +49,9 @@ export function* backlogBodies(partitions: number): Generator<string> {
   }
 }
 
-/** The bodies that add so many partitions to tasks that are there, to each as many, all on one level. */
+/**
+ * The bodies that add a number of partitions to existing tasks, the same number to each, all on one level.
+ */
 export function* deepeningBodies(partitions: number, tasks: readonly Task[]): Generator<string> {
   const perArray = Math.min(PER_ARRAY, Math.ceil(partitions / tasks.length))
   for (let left = partitions, at = 0; left > 0; left -= perArray, at += 1) {

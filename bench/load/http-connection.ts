@@ -8,10 +8,10 @@ export interface Answer {
 type OnAnswer = (status: number, body: string) => void
 
 /**
- * One keep-alive connection with one request under way at a time. Client and server share the machine's
- * cores, so what the client spends is missing from the server: a hand-written HTTP/1.1 exchange costs a
- * fraction of an HTTP library's (see the README for the comparison). It understands exactly what the
- * measured servers send: answers with a Content-Length, in ASCII.
+ * One keep-alive connection with one request in flight at a time. Client and server share the machine's
+ * cores, so the client's processor time is missing from the server: a hand-written HTTP/1.1 exchange costs a
+ * fraction of an HTTP library's (see the README for the comparison). It supports exactly what the measured
+ * servers send: ASCII answers with a Content-Length.
  */
 export class HttpConnection {
   readonly #socket: Socket
@@ -48,7 +48,7 @@ export class HttpConnection {
     this.#socket.on('close', () => this.#break(new Error('the server closed the connection')))
   }
 
-  /** Callback instead of promise: the hot loops send tens of thousands of these a second. */
+  /** Takes a callback instead of returning a promise, because the hot loops call it very often. */
   send(request: string | Buffer, onAnswer: OnAnswer, onBroken: (error: Error) => void): void {
     this.#onAnswer = onAnswer
     this.#onBroken = onBroken
@@ -91,7 +91,7 @@ export class HttpConnection {
     const onAnswer = this.#onAnswer
     this.#onAnswer = undefined
     this.#onBroken = undefined
-    // "HTTP/1.1 200 OK": the status stands at 9 to 12.
+    // "HTTP/1.1 200 OK": the status is at 9 to 12.
     onAnswer?.(Number(received.slice(9, 12)), received.slice(bodyStart, bodyEnd))
   }
 }

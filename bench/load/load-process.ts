@@ -10,7 +10,7 @@ import { steadyBacklog } from './workloads/steady-backlog.ts'
 import { closeWaitingPulls, openWaitingPulls, wakeWaitingPulls } from './workloads/waiting-pulls.ts'
 import { wholeTasks } from './workloads/whole-tasks.ts'
 
-/** All load comes from this one process, whichever server it goes to. */
+/** All load comes from this one process, for every server. */
 const calls = {
   fill,
   deepen,

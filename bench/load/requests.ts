@@ -1,4 +1,4 @@
-/** The requests of Baton's interface as bytes on the wire, made once per client where nothing varies. */
+/** Baton's requests as bytes on the wire, built once per client where nothing varies. */
 
 export interface PullPreferences {
   batch?: number
@@ -22,7 +22,7 @@ export function pullRequest(url: string, instanceId: string, preferences: PullPr
   return `${head('GET', '/pull', url, { 'X-Instance-Id': instanceId, ...preferHeader(preferences) })}\r\n`
 }
 
-/** The head of a pull without its last line: the caller adds an Idempotency-Key of its own each time. */
+/** The head of a pull without its last line: the caller adds a new Idempotency-Key each time. */
 export function pullRequestForKey(url: string, instanceId: string): (key: string) => string {
   const start = head('GET', '/pull', url, { 'X-Instance-Id': instanceId })
   return (key) => `${start}Idempotency-Key: "${key}"\r\n\r\n`
@@ -65,7 +65,7 @@ export function callBackRequest(url: string, body: string): Buffer {
   )
 }
 
-/** An order to a task: pause, resume or cancel. */
+/** A control request for a task: pause, resume or cancel. */
 export function orderRequest(url: string, taskId: string, order: string): string {
   return `${head('POST', `/tasks/${taskId}/${order}`, url, {})}Content-Length: 0\r\n\r\n`
 }
@@ -74,14 +74,14 @@ export function getRequest(url: string, path: string): string {
   return `${head('GET', path, url, {})}\r\n`
 }
 
-/** Without parsing, like `leaseIds`. */
+/** Found without parsing, like `leaseIds`. */
 export function nothingRefused(settleAnswer: string): boolean {
   return settleAnswer.includes('"refused":[]')
 }
 
 /**
- * The lease ids of a pull's or settle's answer. `"id"` occurs nowhere else in it; looking for it is an
- * order of magnitude cheaper than parsing, and the client's time is the server's loss.
+ * The lease ids in the answer to a pull or settle. `"id"` occurs nowhere else in it, and searching for it is
+ * much cheaper than parsing. The client's processor time is missing from the server.
  */
 export function leaseIds(body: string): string[] {
   const ids: string[] = []

@@ -5,14 +5,17 @@ import { getRequest } from './requests.ts'
 export interface OpenStreamsInput {
   url: string
   streams: number
-  /** False: the connections stay open and nobody takes what arrives. */
+  /** False: the connections stay open and the client does not read what arrives. */
   reads: boolean
 }
 
 let open: Socket[] = []
 let bytes = 0
 
-/** Event streams as pages hold them. What arrives is counted and dropped: a reader's own work is not in question. */
+/**
+ * Event streams as pages hold them. Events are counted and dropped, since a reader's own work is not
+ * measured.
+ */
 async function openStreams({ url, streams, reads }: OpenStreamsInput): Promise<void> {
   const { hostname, port } = new URL(url)
   bytes = 0
@@ -39,7 +42,7 @@ function closeStreams(): number {
   return bytes / 2 ** 20
 }
 
-/** Beside the load client, so that reading events does not slow down the measuring. */
+/** A process beside the load client, so that reading events does not slow down the measurement. */
 const calls = { openStreams, closeStreams }
 
 export type WatcherCalls = typeof calls

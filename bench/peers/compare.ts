@@ -18,7 +18,7 @@ import { type Peer, type PeerContender, type PeerDatabase, type PeersBench, WORK
 import { type PeersResult, peersPage, workTable, workTitle } from './results-page.ts'
 import { NotInstalled } from './servers/installed.ts'
 
-/** One PostgreSQL for all that need one, started with the first of them. */
+/** One PostgreSQL for all peers that need one, started for the first of them. */
 class SharedPostgres {
   readonly #cleanUp: CleanUp
   #running: Promise<RunningPostgres> | undefined
@@ -49,8 +49,8 @@ interface Comparison {
 }
 
 /**
- * Baton beside each peer doing the same work; without a goal where it is only to be seen: the other side
- * keeps less of what it confirmed, or has another form for the same work that the goal is set on.
+ * Compares Baton with each peer doing the same work. A comparison has no goal if the peer is less durable, or
+ * if the goal is set on another form of the same work.
  */
 const comparisons: readonly Comparison[] = [
   { subject: 'baton-sqlite/one by one', beside: 'bullmq/one by one', atLeast: 1 },
@@ -73,7 +73,7 @@ const comparisons: readonly Comparison[] = [
   { subject: 'baton-postgres/batches', beside: 'graphile-worker/local queue' },
 ]
 
-/** Those of which both sides were measured in this run. */
+/** The comparisons for which both sides were measured in this run. */
 function comparisonFigures(contenders: readonly PeerContender[], rows: readonly Row[]): Figure[] {
   const find = (id: string) => {
     const index = contenders.findIndex((contender) => contender.id === id)

@@ -6,7 +6,7 @@ import { connectNats } from './clients/nats.ts'
 import { connectPgBoss } from './clients/pg-boss.ts'
 import type { ConsumeInput, ConsumeResult, PeerClient } from './peer-client.ts'
 
-/** All consumers of one peer live in one process, like the load client that Baton is measured with. */
+/** All consumers of one peer run in one process, like the load client that measures Baton. */
 const connectors = {
   'pg-boss': connectPgBoss,
   'graphile-worker': connectGraphileWorker,

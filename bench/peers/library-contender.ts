@@ -17,7 +17,7 @@ export interface LibraryPeer {
   ways: readonly Way[]
 }
 
-/** A peer that is used through its own library, in a process of its own. */
+/** A peer that is used through its own library, in a separate process. */
 export async function libraryContenders(bench: PeersBench, peer: LibraryPeer): Promise<PeerContender[]> {
   const script = new URL('./consumer-process.ts', import.meta.url)
   const process: Helper<ConsumerCalls> = startHelper<ConsumerCalls>(script, bench.cleanUp)

@@ -2,12 +2,12 @@
 export interface PeerClient {
   fill(partitions: number): Promise<void>
   consume(input: ConsumeInput): Promise<ConsumeResult>
-  /** How many are left, where a measurement takes more than it acknowledges. */
+  /** The number of jobs left, for peers where a measurement takes more than it acknowledges. */
   left?(): Promise<number>
 }
 
 export interface ConsumeInput {
-  /** Which of the peer's ways, where it has several. */
+  /** Which of the peer's variants, where it has several. */
   way: string
   consumers: number
   batch: number
@@ -45,7 +45,7 @@ export class Window {
     this.#endedAt = performance.now()
   }
 
-  /** For libraries that start a worker of their own: its start-up is not the work. */
+  /** For libraries that start their own worker: its start-up is not measured. */
   restart(): void {
     this.#startedAt = performance.now()
   }
@@ -60,7 +60,9 @@ export class Window {
   }
 }
 
-/** As many loops as consumers; a step takes and acknowledges, and returns how many (0: nothing left). */
+/**
+ * Runs one loop per consumer. A step takes and acknowledges jobs and returns their number (0: nothing left).
+ */
 export async function consumeInLoops(
   { consumers, seconds }: ConsumeInput,
   step: (consumer: number) => Promise<number>,
@@ -91,7 +93,7 @@ export function descriptor(): Record<string, string | number> {
   }
 }
 
-/** Calls `store` with groups of descriptors until there are enough. */
+/** Calls `store` with groups of descriptors until there are `count`. */
 export async function fillInGroups(
   partitions: number,
   groupSize: number,

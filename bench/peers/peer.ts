@@ -2,19 +2,19 @@ import type { Bench } from '../harness/bench.ts'
 import type { Contender } from '../harness/rounds.ts'
 
 /**
- * The same work in three forms: a claim and an acknowledgement per partition; both in one exchange; many
+ * The same work in three forms: a claim and an acknowledgement per partition, both in one request, or many
  * partitions at once.
  */
 export type Work = 'one by one' | 'one exchange' | 'batches'
 
 export const WORKS: readonly Work[] = ['one by one', 'one exchange', 'batches']
 
-/** One way of one service to do the work, with what a reader has to know about its figure. */
+/** One way in which a service does the work, with what a reader has to know about its figure. */
 export interface PeerContender extends Contender {
-  /** The peer's name and its way, e.g. `pg-boss/batches`. */
+  /** The peer's name and the form of the work, e.g. `pg-boss/batches`. */
   id: string
   work: Work
-  /** How it was set up: its documented best that is still durable. */
+  /** How it was set up: the fastest documented settings that are still durable. */
   setting: string
   /** What makes this figure better, or worse, than the same work elsewhere. */
   favoured: string
@@ -22,22 +22,22 @@ export interface PeerContender extends Contender {
 }
 
 export interface Peer {
-  /** For `--only`. */
+  /** The name for `--only`. */
   name: string
-  /** Throws `NotInstalled` when its server is not there. */
+  /** Throws `NotInstalled` when its server is not installed. */
   start(bench: PeersBench): Promise<readonly PeerContender[]>
 }
 
 export interface PeersBench extends Bench {
   consumers: number
   batch: number
-  /** A database of its own on the one PostgreSQL that all share. */
+  /** A separate database on the PostgreSQL that all peers share. */
   database(name: string): Promise<PeerDatabase>
 }
 
 export interface PeerDatabase {
   url: string
   postmasterPid: number
-  /** What autovacuum would do between bursts: nobody starts a round with another round's dead rows. */
+  /** What autovacuum would do between bursts: no round starts with the dead rows of another. */
   maintain(): Promise<void>
 }

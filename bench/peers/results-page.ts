@@ -25,7 +25,7 @@ smallest and the largest in parentheses. All contenders are measured in turn in 
 consumers on the same machine; each peer at its documented best setting that still keeps what it confirmed.
 `
 
-/** The measured part of the table, for the terminal; the page adds what explains it. */
+/** The measured part of the table, for the terminal; the page adds explanations. */
 export function workTable({ contenders, rows }: PeersResult, work: Work): Table | undefined {
   const chosen = contenders.flatMap((contender, index) => {
     const row = rows[index]

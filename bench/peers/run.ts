@@ -3,8 +3,8 @@ import { existsSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /**
- * `npm run bench:peers`. The peers' libraries are no dependencies of Baton: they live in a folder with a
- * lockfile of its own and are installed when this is run for the first time, or when that lockfile changed.
+ * `npm run bench:peers`. The peers' libraries are not dependencies of Baton: they are in a folder with its
+ * own lockfile and are installed at the first run, or when that lockfile has changed.
  */
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
@@ -21,5 +21,5 @@ if (!upToDate()) {
   if (error) throw error
   if (status !== 0) process.exit(status ?? 1)
 }
-// Only now: the comparison imports what was just installed.
+// Imported only now, because the comparison imports what was just installed.
 await import(new URL('./compare.ts', import.meta.url).href)

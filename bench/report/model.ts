@@ -1,14 +1,16 @@
-/** What one measurement of one contender brought. Absent: does not apply, or was not taken. */
+/**
+ * The result of one measurement of one contender. A field is absent if it does not apply or was not measured.
+ */
 export interface Measurement {
   /** Partitions (or descriptors) per second. */
   rate: number
   p50Ms?: number
   p99Ms?: number
-  /** Of the measured server's process, or of the bare loop's. */
+  /** Of the measured server's process, or of the bare loop. */
   serverCpuSeconds?: number
   serverRssMb?: number
   clientCpuSeconds?: number
-  /** Worth a note under the table, e.g. that the backlog ended early. */
+  /** A note under the table, e.g. that the backlog ended early. */
   remark?: string
 }
 
@@ -23,7 +25,7 @@ export interface Goal {
   atMost?: number
 }
 
-/** A figure that is no rate: a quotient of two rows, a delay, a share of a processor. */
+/** A figure that is not a rate: a quotient of two rows, a delay, a share of a processor. */
 export interface Figure {
   label: string
   unit: '' | '×' | 'ms' | '%' | 'MB' | 's'
@@ -44,8 +46,8 @@ export interface FinishedScenario {
 }
 
 /**
- * What a report lacks. A scenario whose servers answered, but handed nothing over, is broken, and its table must
- * not look like a slow one.
+ * The labels of rows and figures without a result. A scenario whose servers answered but handed off nothing
+ * is broken, and its table must not look like a slow one.
  */
 export function unmeasured({ rows, figures }: ScenarioReport): string[] {
   const idle = rows.filter(
@@ -55,12 +57,15 @@ export function unmeasured({ rows, figures }: ScenarioReport): string[] {
   return [...idle, ...empty].map(({ label }) => label)
 }
 
-/** A run that is too small to measure must not say that a goal is met or missed. */
+/** Removes the goals: a run that is too small to measure must not report a goal as met or missed. */
 export function withoutGoals(report: ScenarioReport): ScenarioReport {
   return { ...report, figures: report.figures.map(({ goal: _, ...figure }) => figure) }
 }
 
-/** Round by round: both were measured within seconds of each other, whatever the machine did meanwhile. */
+/**
+ * Divides round by round: both were measured within seconds of each other, under the same load on the
+ * machine.
+ */
 export function quotient(label: string, subject: Row, limit: Row, goal?: Goal): Figure {
   const values = subject.measurements.map(
     (measurement, round) => measurement.rate / (limit.measurements[round]?.rate ?? Number.NaN),

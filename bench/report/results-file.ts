@@ -41,15 +41,15 @@ export function resultsPage({ mode, sizes, flags }: Options, finished: readonly 
 }
 
 /**
- * Where a run writes its page. The page in the repository is for whole runs: figures of different runs are
- * not comparable, and a part of one must not take the place of a whole one without being told to.
+ * Where a run writes its results page. The page in the repository is for complete runs: figures of different
+ * runs are not comparable, and a partial run replaces it only on request.
  */
 export class ResultsFile {
   readonly #file: string | undefined
   readonly #isWholePage: boolean
   readonly #say: (text: string) => void
 
-  /** Refuses before anything is measured, not after. */
+  /** Refuses before anything is measured, not afterwards. */
   constructor({ only, mode, resultsFile }: Options, wholePage: URL, say: (text: string) => void) {
     const whole = only.length === 0 && mode !== 'quick'
     const page = fileURLToPath(wholePage)
@@ -61,7 +61,7 @@ export class ResultsFile {
     }
   }
 
-  /** `missing` says what of a whole run did not take place. */
+  /** `missing` says which parts of a complete run are absent. */
   write(page: () => string, missing: readonly string[]): void {
     if (this.#file === undefined) return
     if (this.#isWholePage && missing.length > 0) {

@@ -17,7 +17,7 @@ export function medianAndSpread(values: readonly number[]): string {
   return values.length === 1 || min === max ? short(middle) : `${short(middle)} (${short(min)}–${short(max)})`
 }
 
-/** The median over the rounds of one field, or a dash where nobody took it. */
+/** The median of one field over the rounds, or a dash where it was not measured. */
 export function fieldMedian(
   measurements: readonly Measurement[],
   field: 'p50Ms' | 'p99Ms' | 'serverCpuSeconds' | 'serverRssMb' | 'clientCpuSeconds',
@@ -32,7 +32,7 @@ function goalText(goal: Goal | undefined): string {
   return ''
 }
 
-/** Said, never asserted: a slow machine must not fail anybody's build. */
+/** Goals are reported and never asserted: a slow machine must not fail a build. */
 function goalMet({ goal, values }: Figure): string {
   if (!goal || values.length === 0) return ''
   const value = median(values)

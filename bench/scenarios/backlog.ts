@@ -10,11 +10,11 @@ import type { LoadCalls } from '../load/load-process.ts'
 import { type Figure, quotient } from '../report/model.ts'
 
 const CLIENTS = 16
-/** A line of progress after so many: ten million take minutes. */
+/** A progress line after this many partitions, because the largest backlog takes minutes to fill. */
 const PER_LINE = 500_000
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
-/** Shared between many, and depth alone. */
+/** A backlog shared by many tasks, and one of depth alone. */
 const TASKS = [20, 1]
 
 interface Size {
@@ -31,7 +31,7 @@ interface Filled {
   filledMb: number
 }
 
-/** Says how fast it goes and what the service holds in memory by then. */
+/** Reports the fill rate and the service's memory. */
 async function fillAndTell(
   { progress }: Bench,
   load: Helper<LoadCalls>,
@@ -53,7 +53,7 @@ async function fillAndTell(
   return { tasks: typeof tasks === 'number' ? [] : tasks, seconds: seconds() }
 }
 
-/** A service of its own with so many partitions waiting. */
+/** A new service with this many partitions waiting. */
 async function filled(bench: Bench, load: Helper<LoadCalls>, size: Size): Promise<Filled> {
   const of = size.tasks === 1 ? 'one task' : `${size.tasks} tasks`
   const label = `backlog of ${numbers.format(size.partitions)} in ${of}`

@@ -8,7 +8,7 @@ import type { Figure } from '../report/model.ts'
 
 const PULLERS = 8
 const CALL_BACKS_PER_ROUND = 3
-/** 200,000 descriptors: no pull may wait long for even that. */
+/** 200,000 descriptors: not even this call-back may delay a pull for long. */
 const TIMES_AS_LARGE = 4
 
 async function onSqlite(bench: Bench) {

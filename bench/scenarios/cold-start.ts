@@ -5,7 +5,7 @@ import { HttpConnection } from '../load/http-connection.ts'
 import { pullRequest } from '../load/requests.ts'
 import type { Figure } from '../report/model.ts'
 
-/** From just before the process is spawned to the answer of a first pull, and the service ended again. */
+/** Times from just before the process is spawned to the answer of the first pull, then ends the service. */
 async function firstAnswer(start: (cleanUp: CleanUp) => Promise<Service>, outer: CleanUp): Promise<number> {
   const cleanUp = new CleanUp()
   outer.add(() => cleanUp.run())

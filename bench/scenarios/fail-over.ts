@@ -11,18 +11,18 @@ const CLIENTS = 12
 /** More than is handed out between two faults. */
 const BACKLOG_PER_FAULT = 10_000
 const BACKLOG = 100_000
-/** So long everybody works before the next fault. */
+/** How long all clients work before the next fault. */
 const WORK_MILLIS = 1500
 
 interface Pulled {
   readonly partitions: readonly { readonly lease: { readonly id: string } | null }[]
 }
 
-/** Clients that pull and settle on any node that answers, and remember when a pull was answered last. */
+/** Clients that pull and settle on any node that answers, and record when a pull was last answered. */
 class Fleet {
   readonly urls: string[]
   #isStopped = false
-  /** Of pulls that were answered 200: when they were sent and answered. */
+  /** Of pulls that were answered with 200: when they were sent and answered. */
   onPulled: (sentAt: number) => void = () => undefined
 
   constructor(urls: string[]) {
@@ -77,7 +77,7 @@ async function run(bench: Bench) {
   const working = fleet.run()
   cleanUp.add(() => fleet.stop())
 
-  /** From the fault to the answer of a pull that was sent after it. */
+  /** The time from the fault to the answer of a pull that was sent after it. */
   const afterFault = async (fault: (leader: Service) => void, mend: (at: number) => Promise<void>) => {
     await sleep(WORK_MILLIS)
     let at = await leaderAt()

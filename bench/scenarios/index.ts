@@ -20,7 +20,7 @@ import { viewsOfATask } from './views.ts'
 import { watchers } from './watchers.ts'
 import { webhooks } from './webhooks.ts'
 
-/** In the order in which they run and stand in the table. */
+/** In the order in which they run and appear in the table. */
 export const scenarios: readonly Scenario[] = [
   oneByOne,
   settleAndPull,

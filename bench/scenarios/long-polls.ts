@@ -16,7 +16,7 @@ async function run(bench: Bench) {
   const { sizes, progress, cleanUp } = bench
   const load = startLoad(bench)
   const baton = await startBaton({ dataFolder: temporaryFolder('data', cleanUp) }, cleanUp)
-  // The code paths once, with few, before thousands wait.
+  // Run the code paths once with a few connections before thousands wait.
   await load.call('openWaitingPulls', { url: baton.url, pulls: 10 })
   await load.call('wakeWaitingPulls', { partitions: 10, watchSeconds: 0.5 })
   load.call('closeWaitingPulls', undefined)
@@ -26,7 +26,7 @@ async function run(bench: Bench) {
     progress.say(
       `round ${round}/${sizes.rounds}: ${sizes.longPolls} long polls open after ${seconds.toFixed(1)} s`,
     )
-    // Everything sent must have been read before the idle server is watched.
+    // Everything sent must have been read before the idle server is measured.
     await sleep(500 + sizes.longPolls / 4)
     const { usage } = await usageDuring([baton.pid], () => sleep(sizes.idleSeconds * 1000))
     const idleCpuPercent = (usage.cpuSeconds / sizes.idleSeconds) * 100

@@ -23,7 +23,10 @@ async function storedTask(connection: HttpConnection, url: string, partitions: n
   return task
 }
 
-/** Pulls and settles without a pause, of all tasks, until it is told to stop. Returns how long the longest answer took. */
+/**
+ * Pulls and settles partitions of all tasks without a pause until stopped. Returns the time of the slowest
+ * answer.
+ */
 function watchPulls(connection: HttpConnection, url: string): { stop(): Promise<number> } {
   const worker = 'bench-worker-0'
   let isStopped = false
@@ -59,7 +62,7 @@ async function run({ sizes, progress, cleanUp }: Bench) {
   })
   const taken = Object.fromEntries(ORDERS.map((order) => [order, [] as number[]]))
   const beside: number[] = []
-  // The others have work, so that pulls go on while the task may not serve.
+  // The other tasks have work, so that pulls continue while this task may not serve.
   await storedTask(connection, url, 20_000)
   const rounds = Math.min(sizes.rounds, 3)
   for (let round = 1; round <= rounds; round++) {

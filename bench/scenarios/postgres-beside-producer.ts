@@ -8,7 +8,7 @@ const CLIENTS = [16, 64] as const
 const TASKS = 20
 const BACKLOG = 50_000
 
-/** One node that always has work, because a producer calls back as many as were taken. */
+/** One node that always has work, because a producer calls back as many partitions as were taken. */
 async function startBesideProducer(bench: Bench, compared: PostgresCompared) {
   const {
     nodes: [node],

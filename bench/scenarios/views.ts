@@ -11,7 +11,7 @@ const SMALL = 1000
 const PER_ARRAY = 5000
 const HANDED_OUT = 200
 
-/** What a person or a page asks of a task; each is answered with a bounded page or from counters. */
+/** What a person or a page requests of a task. Each answer is a bounded page or read from counters. */
 const views: Readonly<Record<string, (taskId: string) => string>> = {
   'the task': (taskId) => `/tasks/${taskId}`,
   'the list of tasks': () => '/tasks',
@@ -31,7 +31,7 @@ async function storedTask(connection: HttpConnection, url: string, partitions: n
   return task
 }
 
-/** Some of either task are done and some leased, so that no view finds its state empty. */
+/** Some partitions of both tasks are done and some leased, so that no view finds its state empty. */
 async function handOutSome(connection: HttpConnection, url: string): Promise<void> {
   const worker = 'bench-worker-0'
   for (const isSettled of [true, false]) {

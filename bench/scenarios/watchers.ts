@@ -9,7 +9,7 @@ import { quotient } from '../report/model.ts'
 
 const CLIENTS = 64
 const STREAMS = 100
-/** Small tasks, so that at any moment more of them move than one tick tells of. */
+/** Small tasks, so that at any moment more of them change than one tick reports. */
 const PER_TASK = 500
 
 async function run(bench: Bench) {

@@ -7,7 +7,7 @@ import { type Service, startBaton } from '../harness/services.ts'
 import { quotient, type Row } from '../report/model.ts'
 
 const CLIENTS = 16
-/** So few that at the rate of one service 100,000 tasks end within a minute. */
+/** Few partitions per task, so that 100,000 tasks end within a minute at the rate of one service. */
 const PER_TASK = 2
 
 async function run(bench: Bench) {
@@ -32,7 +32,7 @@ async function run(bench: Bench) {
     })
 
   const [quiet, telling] = [await start(), await start()]
-  // A port that was free: whoever connects is refused.
+  // A port that was free: connections to it are refused.
   await subscribe(telling.url, `http://127.0.0.1:${await freePort()}/hooks`)
   const without = contender('no subscription', quiet)
   const dead = contender('one whose receiver is dead', telling)

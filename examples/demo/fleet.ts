@@ -14,7 +14,7 @@ const members: readonly (Temperament & { readonly name: string; readonly concurr
 const CRASHING = 'loader-crashing'
 const RESTARTED_AFTER_MILLIS = 12_000
 
-/** Workers of different speed and reliability. Returns how to send them home. */
+/** Starts workers of different speed and reliability. Returns a function that stops them. */
 export function startFleet(url: string): () => Promise<void> {
   const workers = members.map(({ name, concurrency, ...temperament }) => {
     const client = new BatonClient({ url, instanceId: name })
@@ -27,7 +27,7 @@ export function startFleet(url: string): () => Promise<void> {
   }
 }
 
-/** A process that goes down now and then, and is started again after a while, as by a supervisor. */
+/** A process that crashes now and then, and is restarted after a while, as by a supervisor. */
 function keepCrashing(url: string): () => Promise<void> {
   let child: ChildProcess | undefined
   let restart: NodeJS.Timeout | undefined

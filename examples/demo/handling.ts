@@ -3,17 +3,17 @@ import { Failed, type Handler } from '@baton/client'
 import { UNREADABLE } from './tasks.ts'
 
 export interface Temperament {
-  /** How fast it goes through the records of a partition. */
+  /** The records per second that it processes. */
   readonly recordsPerSecond: number
-  /** Every so many partitions it fails one. */
+  /** It fails one of this many partitions. */
   readonly failsEvery?: number
-  /** Every so many partitions it reports fewer records than were declared. */
+  /** It reports fewer records than declared for one of this many partitions. */
   readonly losesRecordsEvery?: number
-  /** After so many partitions the whole process goes down in the middle of one. */
+  /** After this many partitions the whole process crashes in the middle of one. */
   readonly crashesAfter?: number
 }
 
-/** Pretends to read a partition's records from its compute table: takes the time, and has the mishaps. */
+/** Pretends to read a partition's records from its compute table, with the configured speed and failures. */
 export function pretendedLoad(temperament: Temperament): Handler {
   let begun = 0
   const isEvery = (every: number | undefined) => every !== undefined && begun % every === 0

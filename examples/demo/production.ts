@@ -2,10 +2,10 @@ import { BatonClient, Producer } from '@baton/client'
 import { type DemoTask, descriptorsOf, firstTasks, laterTask, PAUSED } from './tasks.ts'
 
 const LATER_EVERY_MILLIS = 25_000
-/** More work is called back only while there is not too much of it: a demo may run all day. */
+/** Calls back more work only while the backlog is below this: a demo may run all day. */
 const MOST_RECORDS_WAITING = 40_000_000
 
-/** Calls the first tasks back, and a further one now and then. Returns how to stop. */
+/** Calls back the first tasks, then another one now and then. Returns a function that stops it. */
 export async function startProduction(url: string): Promise<() => void> {
   const compute = new BatonClient({ url, instanceId: 'nightly-compute' })
   const operator = new BatonClient(url)
@@ -27,7 +27,7 @@ export async function startProduction(url: string): Promise<() => void> {
   return () => clearInterval(producing)
 }
 
-/** When everything is done, something large again. */
+/** When everything is done, calls back a large task again. */
 function grown(count: number): DemoTask {
   const last = firstTasks.at(-1) as DemoTask
   return { ...last, taskId: `${last.taskId}-${count + 1}` }

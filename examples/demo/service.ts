@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
 
-/** Short enough that one sees leases expire and attempts run out. */
+/** Short enough to watch leases expire and attempts run out. */
 const SETTINGS = [
   '--instance-id',
   'baton-1',
@@ -28,13 +28,13 @@ export interface DemoService {
   stop(): Promise<void>
 }
 
-/** The service as users start it, on a store that lives as long as the demo. */
+/** The service as users start it, on a store that is deleted after the demo. */
 export async function startService(port: string): Promise<DemoService> {
   const data = mkdtempSync(join(tmpdir(), 'baton-demo-'))
   const child = spawn(
     process.execPath,
     ['--conditions=baton-source', MAIN, '--port', port, '--data', data, ...SETTINGS],
-    // Ctrl-C reaches the whole group; in a group of its own the service goes last, when nobody needs it any more.
+    // Ctrl-C reaches the whole process group. In its own group, the service stops last, after its clients.
     { stdio: ['ignore', 'pipe', 'inherit'], detached: true },
   )
   const stop = async () => {

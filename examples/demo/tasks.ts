@@ -3,14 +3,14 @@ import type { PartitionDescriptor } from '@baton/client'
 export interface DemoTask {
   readonly taskId: string
   readonly computeTableName: string
-  /** How many partitions each level has, lowest first. */
+  /** The number of partitions on each level, lowest first. */
   readonly levels: readonly number[]
   readonly recordsPerPartition: number
-  /** Left out, as a computation does that lost a piece: the page shows the gap. */
+  /** Omitted, as if a computation had lost a partition: the page shows the gap. */
   readonly missing?: { readonly level: number; readonly index: number }
 }
 
-/** What is there when the page is first looked at. */
+/** The tasks that exist when the page is first opened. */
 export const firstTasks: readonly DemoTask[] = [
   {
     taskId: 'inventory-snapshot',
@@ -45,13 +45,13 @@ export const firstTasks: readonly DemoTask[] = [
   },
 ]
 
-/** The partition that no worker can read: it ends up parked, for somebody to press Retry. */
+/** The partition that no worker can read: it ends up parked, and an operator can press Retry. */
 export const UNREADABLE = 'ledger-2026-q1-0-11'
 
-/** Stays paused, as if an operator had wanted it to wait. */
+/** Stays paused, as if by an operator. */
 export const PAUSED = 'inventory-snapshot'
 
-/** What comes in while one looks on. */
+/** Tasks that arrive while the demo runs. */
 export function laterTask(count: number): DemoTask {
   const hour = String(count % 24).padStart(2, '0')
   return {
@@ -74,7 +74,7 @@ export function descriptorsOf({
       taskId,
       computeTableName,
       partition_name: `${taskId}-${level}-${index}`,
-      // Uneven, as real partitions are, and the same each time.
+      // Uneven, like real partitions, and the same in each run.
       record_count: Math.round(recordsPerPartition * (0.6 + ((index * 7 + level * 3) % 9) / 10)),
       priorityLevel: level,
     })).filter(({ priorityLevel }, index) => priorityLevel !== missing?.level || index !== missing.index),

@@ -39,8 +39,8 @@ describe('the attempts of a partition', () => {
   })
 })
 
-describe('an instance that holds leases', () => {
-  test('has them taken back, after a question', async () => {
+describe('the leases of an instance', () => {
+  test('can be taken back, after a confirmation', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     const worker = new BatonClient({ url, instanceId: 'loader-7' })

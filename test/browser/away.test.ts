@@ -4,8 +4,8 @@ import { accessibilityFaults, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
-describe('a service that is away', () => {
-  test('is said to be, and nothing looks alive until it is back', async () => {
+describe('an unavailable service', () => {
+  test('is shown as unavailable, with no live data until it is back', async () => {
     const { url, client, stop, restart } = await startServiceToTakeAway()
     await client.callBack(partitionsOf('orders', [12], 5000))
     await workThrough(client, 6, { outcome: 'done' })
@@ -26,7 +26,7 @@ describe('a service that is away', () => {
     await row.getByText(/left$/).waitFor()
   })
 
-  test('is told of in plain words, on a task and where an order was given', async () => {
+  test('is explained on the page of a task and after a failed action', async () => {
     const { url, client, stop, restart } = await startServiceToTakeAway()
     await client.callBack(partitionsOf('orders', [2]))
     await client.callBack(partitionsOf('clicks', [2]))

@@ -42,7 +42,7 @@ describe('an operator', () => {
     await page.getByText('Open', { exact: true }).waitFor()
   })
 
-  test('is asked before a task is cancelled, and can leave it as it is', async () => {
+  test('has to confirm before a task is cancelled, and can decline', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [4]))
     await workThrough(client, 1, { outcome: 'done' })
@@ -62,7 +62,7 @@ describe('an operator', () => {
     })
   })
 
-  test('seals a task with the number that should have come', async () => {
+  test('seals a task with the expected number of partitions', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     const page = await visit(`${url}/#/tasks/orders`)
@@ -74,7 +74,7 @@ describe('an operator', () => {
     expect(await client.task('orders')).toMatchObject({ sealed: true, expectedPartitions: 5 })
   })
 
-  test('is not taken to have given no number where it cannot be read', async () => {
+  test('gets an error for a number that cannot be parsed', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     const page = await visit(`${url}/#/tasks/orders`)
@@ -84,7 +84,7 @@ describe('an operator', () => {
     await page.keyboard.press('Enter')
     await dialog.getByRole('alert').getByText('takes digits alone').waitFor()
     expect((await client.task('orders')).sealed).toBe(false)
-    // What the service says about it stands in the dialog as well, which covers everything else.
+    // The dialog, which covers the page, also shows the service's message.
     await dialog.getByRole('textbox').fill('1')
     await page.keyboard.press('Enter')
     await dialog.getByRole('alert').getByText('2').waitFor()
@@ -94,7 +94,7 @@ describe('an operator', () => {
     expect(await client.task('orders')).toMatchObject({ sealed: true, expectedPartitions: 3 })
   })
 
-  test('keeps the focus, whatever an order makes of the buttons', async () => {
+  test('keeps the focus when an action changes the buttons', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [3]))
     await workThrough(client, 2, { outcome: 'failed', reason: 'no', final: true })
@@ -111,7 +111,7 @@ describe('an operator', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('content')
   })
 
-  test('sees gaps and numbers that do not match', async () => {
+  test('sees gaps and mismatched counts', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [5]).filter((_, index) => index !== 2 && index !== 3))
     await workThrough(client, 1, { outcome: 'done', records: 90 })
@@ -121,7 +121,7 @@ describe('an operator', () => {
     await page.getByRole('cell', { name: '−10' }).waitFor()
   })
 
-  test('sees what a worker has in hand', async () => {
+  test('sees the partitions that a worker holds', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [3]))
     await client.pull({ batch: 2 })
@@ -133,7 +133,7 @@ describe('an operator', () => {
     await page.getByRole('heading', { name: 'orders' }).waitFor()
   })
 
-  test('lets the barrier pass what is parked', async () => {
+  test('lets the barrier ignore parked partitions', async () => {
     const { url, client } = await startService('--level-barrier', 'true')
     await client.callBack(partitionsOf('orders', [1, 2]))
     await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
@@ -167,7 +167,7 @@ describe('an operator', () => {
     await page.getByRole('region', { name: 'Levels above 0 wait' }).waitFor({ state: 'detached' })
   })
 
-  test('runs what is done again, a level or all of it', async () => {
+  test('reruns done partitions, of one level or of the whole task', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2, 3]))
     await workThrough(client, 5, { outcome: 'done' })
@@ -183,7 +183,7 @@ describe('an operator', () => {
     expect(await client.task('orders')).toMatchObject({ state: 'open', partitions: { done: 2, ready: 3 } })
   })
 
-  test('takes the manifest along', async () => {
+  test('downloads the manifest', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders/2026', [3]))
     const page = await visit(`${url}/#/tasks/${encodeURIComponent('orders/2026')}`)
@@ -196,7 +196,7 @@ describe('an operator', () => {
     expect(lines).toHaveLength(3)
   })
 
-  test.each([390, 1280])('reads the whole of a reason, on a screen of %i pixels', async (width) => {
+  test.each([390, 1280])('can read a complete reason on a screen of %i pixels', async (width) => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [300]))
     const reason = `Traceback:\n  ${'in load, '.repeat(60)}\nKeyError: 'price'\n\n`
@@ -210,7 +210,7 @@ describe('an operator', () => {
     expect(await toggle.getAttribute('aria-expanded')).toBe('true')
     await page.locator('pre', { hasText: 'Traceback:' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
-    // The row of its own has as many columns as the others.
+    // The expanded row has as many columns as the others.
     const [table, row] = await Promise.all(
       [page.locator('.partitions table'), page.getByRole('row').filter({ has: toggle })].map((one) =>
         one.boundingBox(),
@@ -218,7 +218,7 @@ describe('an operator', () => {
     )
     expect(row?.width).toBe(table?.width)
     const list = page.getByRole('region', { name: 'Rows of partitions' })
-    // What is unfolded takes its room, above the rows that are looked at as well.
+    // Expanded content takes its height also above the visible rows.
     while ((await list.getByRole('rowheader', { name: 'orders-0-299' }).count()) === 0)
       await list.press('End')
     await list.press('End')

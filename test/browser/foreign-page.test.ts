@@ -7,7 +7,10 @@ import { until } from '../support/until.ts'
 import { launchChromium } from './support/chromium.ts'
 import { partitionsOf, startService } from './support/service.ts'
 
-/** Neither is loopback to the browser, and both lead here: it sends no Sec-Fetch headers to them over plain HTTP. */
+/**
+ * To the browser neither is loopback, and both resolve to this machine: it sends no Sec-Fetch headers to them
+ * over plain HTTP.
+ */
 const BATON = 'baton.internal'
 const ELSEWHERE = 'elsewhere.example'
 
@@ -22,7 +25,10 @@ afterAll(() => browser?.close())
 async function startNamedService() {
   const { url, client } = await startService('--allowed-hosts', BATON)
   await client.callBack(partitionsOf('orders', [5]))
-  /** What the requests of a route were answered, as soon as there is one. Counted there: browsers keep some to themselves. */
+  /**
+   * The statuses of the answers of a route, once there is one. Counted on the server, because browsers hide
+   * some.
+   */
   const answered = (method: string, route: string) =>
     until(async () => {
       const text = await (await fetch(`${url}/metrics`)).text()
@@ -33,7 +39,7 @@ async function startNamedService() {
   return { client, address: `http://${BATON}:${new URL(url).port}`, answered }
 }
 
-/** A page of another site. */
+/** A page of another origin. */
 async function openPage(html: string): Promise<Page> {
   const server = createServer((_request, response) =>
     response.setHeader('content-type', 'text/html').end(html),
@@ -78,7 +84,7 @@ const pulls: [string, (url: string) => string][] = [
   ],
 ]
 
-test.each(pulls)('%s of another site takes no lease', async (_, htmlOf) => {
+test.each(pulls)('%s from another origin takes no lease', async (_, htmlOf) => {
   const { address, client, answered } = await startNamedService()
   const page = await openPage(`<!doctype html><body>${htmlOf(`${address}/pull`)}`)
   await page.evaluate('go()')
@@ -93,7 +99,7 @@ test.each<[string, (url: string) => string]>([
       `<meta name=referrer content=no-referrer><form method=post action="${url}"></form>${script('document.forms[0].submit()')}`,
   ],
   ['a beacon', (url) => script(`navigator.sendBeacon('${url}')`)],
-])('%s of another site gives no order', async (_, htmlOf) => {
+])('%s from another origin cannot control tasks', async (_, htmlOf) => {
   const { address, client, answered } = await startNamedService()
   const order = `${address}/tasks/orders/pause`
   const page = await openPage(`<!doctype html><body>${htmlOf(order)}`)
@@ -102,7 +108,7 @@ test.each<[string, (url: string) => string]>([
   expect((await client.task('orders')).state).toBe('open')
 })
 
-test('the page of the service gives orders under that name', async () => {
+test('the page of the service can control tasks under that host name', async () => {
   const { address, client } = await startNamedService()
   const page = await browser.newPage()
   onTestFinished(() => page.close())

@@ -6,7 +6,7 @@ import { overflow, visiting } from './support/visit.ts'
 const visit = visiting()
 
 describe('an instance', () => {
-  test('that works shows what it holds; a node hands out and holds nothing', async () => {
+  test('shows the partitions that a worker holds, and that a node holds none', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     await client.pull()
@@ -18,7 +18,7 @@ describe('an instance', () => {
     expect(await node.getByRole('region', { name: 'What it did' }).innerText()).not.toContain('lease')
   })
 
-  test('whose partitions cannot be read is not taken to hold none', async () => {
+  test('is not shown without partitions when they cannot be read', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     await client.pull()

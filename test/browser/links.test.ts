@@ -22,7 +22,7 @@ describe('a link', () => {
     expect(await theirs.title()).toBe('orders/2026 03 · Baton')
   })
 
-  test('works below a base path, and so does the way back', async () => {
+  test('works below a base path, and so does the link back', async () => {
     const { url, client } = await startService('--base-path', '/data/baton')
     await client.callBack(partitionsOf('orders', [1]))
     const page = await visit(url)
@@ -37,7 +37,7 @@ describe('a link', () => {
     await page.getByText(`curl ${url}/livez`).waitFor()
   })
 
-  test('shows in the reference what an answer is made of, down to what has a name of its own', async () => {
+  test('shows the schema of an answer in the API reference, including named schemas', async () => {
     const { url } = await startService()
     const page = await visit(`${url}/docs`)
     const fields = page.locator('#pull').getByRole('table', { name: 'Fields' })

@@ -22,7 +22,7 @@ const views = [
   },
 ]
 
-/** Something of everything: done, leased, parked, paused, a gap, a mismatch. */
+/** One task in every condition: done, leased, parked, paused, with a gap, with a mismatch. */
 async function startBusyService() {
   const service = await startService('--level-barrier', 'true')
   const { client } = service
@@ -36,15 +36,15 @@ async function startBusyService() {
   return service
 }
 
-/** A phone, a tablet and a desk. */
+/** The widths of a phone, a tablet and a desktop. */
 const widths = [390, 820, 1440]
 
 describe.each([
   { colorScheme: 'light', widths },
-  // The colours alone differ, and what is shown at both ends of the widths.
+  // Only the colours differ, so the smallest and the largest width are enough.
   { colorScheme: 'dark', widths: [390, 1440] },
 ] as const)('in $colorScheme', ({ colorScheme, widths: tried }) => {
-  test('everything has its place, and nothing stands in the way of anybody, however wide', async () => {
+  test('the page has no overflow and no accessibility violation at any width', async () => {
     const { url } = await startBusyService()
     const page = await visit(url, { colorScheme })
     for (const { path, ready } of views) {
@@ -58,7 +58,7 @@ describe.each([
     }
   })
 
-  test('also before there is anything, and while asking', async () => {
+  test('nor without tasks, and while a dialog is open', async () => {
     const { url, client } = await startService()
     const page = await visit(url, { colorScheme, viewport: { width: 390, height: 844 } })
     await page.getByRole('heading', { name: 'Baton is ready for its first task' }).waitFor()
@@ -83,7 +83,7 @@ test('dark is dark and light is light', async () => {
   expect(await brightness('dark')).toBeLessThan(50)
 })
 
-test('nothing moves for ever: a page that is left open costs nothing', async () => {
+test('no animation runs forever, so an open page costs nothing', async () => {
   const { url } = await startBusyService()
   const page = await visit(url, { reducedMotion: 'no-preference' })
   await views[0]?.ready(page)

@@ -10,7 +10,7 @@ const figure = (page: Page, name: string) => page.locator('.figure').filter({ ha
 const tab = (page: Page, name: RegExp) =>
   page.getByRole('navigation', { name: 'Tasks by state' }).getByRole('link', { name })
 
-/** More than the page reads: what is stuck and what is in hand are among the oldest. */
+/** More tasks than the page reads. Stalled and leased ones are among the oldest. */
 async function callBackMany(client: BatonClient): Promise<void> {
   await client.callBack(partitionsOf('stuck', [3]))
   await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
@@ -23,7 +23,7 @@ async function callBackMany(client: BatonClient): Promise<void> {
 }
 
 describe('more unfinished tasks than the page reads', () => {
-  test('are counted all the same, and what is stuck is found', async () => {
+  test('are counted all, and stalled ones are found', async () => {
     const { url, client } = await startService()
     await callBackMany(client)
     const page = await visit(url)
@@ -50,7 +50,7 @@ describe('more unfinished tasks than the page reads', () => {
     await page.getByRole('button', { name: 'More tasks' }).waitFor({ state: 'detached' })
   })
 
-  test('are not claimed to be all where the service does not say how many there are', async () => {
+  test('are not presented as all when the service does not report the total', async () => {
     const { url, client } = await startService()
     await callBackMany(client)
     const prepare = async (page: Page) => {
@@ -65,7 +65,7 @@ describe('more unfinished tasks than the page reads', () => {
   })
 })
 
-test('a search that fails is not one that finds nothing', async () => {
+test('a failed search is not shown as an empty result', async () => {
   const { url, client } = await startService()
   await client.callBack(partitionsOf('orders', [1]))
   const prepare = async (page: Page) => {

@@ -8,7 +8,7 @@ import { listenTo, unreachable, visiting } from './support/visit.ts'
 const visit = visiting()
 
 describe('the overview', () => {
-  test('shows whoever comes first how to call back, in words that work', async () => {
+  test('shows a new user how to call back, with a command that works', async () => {
     const { url } = await startService()
     const page = await visit(url)
     await page.getByRole('heading', { name: 'Baton is ready for its first task' }).waitFor()
@@ -32,7 +32,7 @@ describe('the overview', () => {
     const row = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'orders' }) })
     await row.getByText('0%').waitFor()
 
-    // The workers go on when the test says so: no clock decides what the page must show.
+    // The workers continue when the test says so, so that the page's content does not depend on timing.
     const held: (() => void)[] = []
     const arrived = () => expect.poll(() => held.length).toBe(2)
     const handler = () => new Promise<void>((resolve) => held.push(resolve))
@@ -67,7 +67,7 @@ describe('the overview', () => {
     await page.getByRole('listitem').filter({ hasText: 'Level 1' }).getByText('300').waitFor()
   })
 
-  test('says of a task that is done which partitions never came', async () => {
+  test('shows for a done task which partitions never arrived', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     await client.seal('orders', { partitions: 5 })
@@ -99,11 +99,11 @@ describe('the overview', () => {
     expect(page.url()).toContain('search=ord')
   })
 
-  test('claims no pace before it has seen one, and none for a task that came to rest', async () => {
+  test('shows no throughput before it has one, and none for an idle task', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [8], 5000))
     await workThrough(client, 6, { outcome: 'done' })
-    // The mean of a minute, which is no longer the present.
+    // The mean of a minute that is no longer current.
     expect((await client.task('orders')).recordsPerSecond).toBeGreaterThan(0)
     let heard: () => readonly string[] = () => []
     const prepare = async (page: Page) => {
@@ -118,12 +118,12 @@ describe('the overview', () => {
     ])
   })
 
-  test('does not call everything done that leaves out what is parked or paused', async () => {
+  test('does not report everything as done while partitions are parked or paused', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [12], 5000))
     await workThrough(client, 6, { outcome: 'done' })
     await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
-    // A task that holds something is not at rest, however long the page takes.
+    // A task with a leased partition is not idle, however long the page takes.
     await client.pull()
     await client.callBack(partitionsOf('clicks', [1]))
     await client.pause('clicks')
@@ -137,7 +137,7 @@ describe('the overview', () => {
     await page.getByText('but for 1 parked').waitFor()
   })
 
-  test('says nothing of a pace while it is not connected, and goes on when the service is back', async () => {
+  test('shows no throughput while disconnected, and continues when the service is back', async () => {
     const { url, stop, restart, client } = await startServiceToTakeAway()
     await client.callBack(partitionsOf('orders', [2]))
     const page = await visit(url, { expected: unreachable })
@@ -153,7 +153,7 @@ describe('the overview', () => {
     await page.getByText('over the last seconds').waitFor()
   })
 
-  test('claims nothing before anything was read', async () => {
+  test('shows no numbers before the first answer', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [1]))
     let answer = () => {}
@@ -174,7 +174,7 @@ describe('the overview', () => {
     await figures.getByText('of 100 in 1 unfinished task').waitFor()
   })
 
-  test('counts the backlog of every task, whatever the filter leaves on the screen', async () => {
+  test('counts the backlog of every task, regardless of the filter', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [1, 2]))
     await client.callBack(partitionsOf('clicks', [3]))
@@ -184,7 +184,7 @@ describe('the overview', () => {
     await level('Level 1').getByText('200', { exact: true }).waitFor()
   })
 
-  test('leads back to where one was', async () => {
+  test('returns to the previous view', async () => {
     const { url, client } = await startService()
     for (let at = 10; at < 50; at += 1) await client.callBack(partitionsOf(`orders-${at}`, [1]))
     const page = await visit(url)

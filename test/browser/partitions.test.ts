@@ -5,7 +5,7 @@ import { visiting } from './support/visit.ts'
 const visit = visiting()
 
 describe('a long list of partitions', () => {
-  test('has only what is looked at in the page, and the rest at hand', async () => {
+  test('renders only the visible rows, and the others on scrolling', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2000, 500]))
     const page = await visit(`${url}/#/tasks/orders`)
@@ -14,7 +14,7 @@ describe('a long list of partitions', () => {
     const rows = list.getByRole('row')
     const last = list.getByRole('rowheader', { name: 'orders-1-499', exact: true })
     while ((await last.count()) === 0) {
-      // As a person does it who has no mouse.
+      // As a person without a mouse does it.
       await list.press('End')
       expect(await rows.count()).toBeLessThan(80)
     }
@@ -24,7 +24,7 @@ describe('a long list of partitions', () => {
     expect(await rows.count()).toBeLessThan(80)
   })
 
-  test('follows what happens to the rows that are looked at', async () => {
+  test('updates the visible rows', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [3]))
     const page = await visit(`${url}/#/tasks/orders`)
@@ -37,7 +37,7 @@ describe('a long list of partitions', () => {
     await row.getByText('Done', { exact: true }).waitFor()
   })
 
-  test('tells long names apart, and keeps huge numbers in their column', async () => {
+  test('keeps long names distinguishable and huge numbers in their column', async () => {
     const { url, client } = await startService()
     const taskId = `warehouse.finance.daily-ledger.${'rerun.'.repeat(20)}17`
     await client.callBack(partitionsOf(taskId, [2], 9_007_199_254_740))

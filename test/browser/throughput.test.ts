@@ -10,7 +10,7 @@ import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
 const visit = visiting()
 const MINUTE = 60_000
 
-/** A store in which a task was worked on for the last hours, as one that was served then. */
+/** A store with a task that was worked on for the last hours. */
 async function storeWithPast(): Promise<string> {
   const data = join(await testFolder(), 'data')
   const driver = await openAt({ data }, Date.now() - 300 * MINUTE)
@@ -61,7 +61,7 @@ describe('the history of a task', () => {
     expect(await overflow(page)).toBe(0)
   })
 
-  test('is not shown of a task of which nothing was ever done', async () => {
+  test('is not shown for a task without done partitions', async () => {
     const { url, client } = await startService()
     await client.callBack([
       {

@@ -29,8 +29,8 @@ async function give(page: Page, token: string): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
-describe('where the service asks for tokens', () => {
-  test('the page asks for one, takes no wrong one, and keeps it for the tab', async () => {
+describe('a service that requires tokens', () => {
+  test('the page prompts for a token, rejects a wrong one, and keeps it for the tab', async () => {
     const { url } = await startGuardedService()
     const page = await visit(url)
     await page.getByRole('heading', { name: 'This service asks for a token' }).waitFor()
@@ -48,7 +48,7 @@ describe('where the service asks for tokens', () => {
     expect(await page.evaluate('[localStorage.length, document.cookie]')).toEqual([0, ''])
   })
 
-  test('an operator sees who called a task back, and who gave which order; a viewer is told that this is not for it', async () => {
+  test('an operator sees who called a task back and who changed it; a viewer sees that it lacks the permission', async () => {
     const { url } = await startGuardedService()
     const page = await visit(url)
     await give(page, tokenNamed('operator'))
@@ -67,7 +67,7 @@ describe('where the service asks for tokens', () => {
     await page.getByText('it takes operator').waitFor()
   })
 
-  test('a token that is wanted is not called a lost connection, not for a moment', async () => {
+  test('a missing token is never shown as a lost connection', async () => {
     const { url } = await startGuardedService()
     let heard: () => readonly string[] = () => []
     const prepare = async (page: Page) => {
@@ -86,7 +86,7 @@ describe('where the service asks for tokens', () => {
     expect(new Set(heard())).toEqual(new Set(['Connecting', 'Token needed', 'Live']))
   })
 
-  test('a service that goes away meanwhile is said to be away, and the token is tried when it is back', async () => {
+  test('a service that stops meanwhile is shown as unavailable, and the token is tried when it is back', async () => {
     const { url, stop, restart } = await startGuardedService()
     const page = await visit(url, { expected: unreachable })
     await page.getByText('Token needed', { exact: true }).waitFor()
@@ -100,7 +100,7 @@ describe('where the service asks for tokens', () => {
     await page.getByRole('link', { name: 'orders' }).waitFor()
   })
 
-  test('a token that ceases to be good is asked for again', async () => {
+  test('the page prompts again when a token is revoked', async () => {
     const { url, restart } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`, { expected: unreachable })
     await give(page, tokenNamed('operator'))
@@ -112,7 +112,7 @@ describe('where the service asks for tokens', () => {
     await page.getByRole('button', { name: 'Pause' }).waitFor()
   })
 
-  test('the reference takes a token of any role', async () => {
+  test('the API reference accepts a token of any role', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/docs`)
     await give(page, 'no-such-token')
@@ -125,7 +125,7 @@ describe('where the service asks for tokens', () => {
     expect(await example('livez')).not.toContain('Authorization')
   })
 
-  test('a viewer looks, and is told that looking is all', async () => {
+  test('a viewer can read, and sees that it cannot change anything', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
     await page.getByLabel('Token').fill(tokenNamed('viewer'))
@@ -133,14 +133,14 @@ describe('where the service asks for tokens', () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText("the token's roles do not cover this; it takes operator").waitFor()
     expect(await page.getByRole('heading', { name: 'orders' }).isVisible()).toBe(true)
-    // Nor is it offered again.
+    // The action is not offered again.
     await page.reload()
     await page.getByText('This token may look; orders take one with the role operator.').waitFor()
     for (const name of ['Pause', 'Seal…', 'Cancel task…'])
       expect(await page.getByRole('button', { name }).count()).toBe(0)
   })
 
-  test('a token can be given up for another', async () => {
+  test('a token can be replaced by another', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
     await give(page, tokenNamed('viewer'))
@@ -154,7 +154,7 @@ describe('where the service asks for tokens', () => {
     await page.getByRole('button', { name: 'Resume' }).waitFor()
   })
 
-  test('the manifest comes with the token', async () => {
+  test('the manifest is downloaded with the token', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
     await give(page, tokenNamed('viewer'))

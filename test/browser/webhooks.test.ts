@@ -16,7 +16,7 @@ async function finish({ client }: RunningService, taskId: string): Promise<void>
   await workThrough(client, 1, { outcome: 'done' })
 }
 
-/** The secret of the dialog that is open, which is then closed. */
+/** Reads the secret in the open dialog and closes the dialog. */
 async function secretShown(page: Page, title: string): Promise<string> {
   const dialog = page.getByRole('dialog', { name: title })
   const secret = await dialog.getByRole('region', { name: 'Secret' }).innerText()
@@ -26,7 +26,7 @@ async function secretShown(page: Page, title: string): Promise<string> {
 }
 
 describe('webhooks', () => {
-  test('are set up, rotated, sent again and deleted on the page', async () => {
+  test('are created, rotated, sent again and deleted on the page', async () => {
     const service = await start()
     const receiver = await Receiver.start()
     const page = await visit(service.url)
@@ -71,7 +71,7 @@ describe('webhooks', () => {
   test.each([
     { colorScheme: 'light', width: 390 },
     { colorScheme: 'dark', width: 1280 },
-  ] as const)('say in $colorScheme, $width wide, what keeps events from arriving', async (look) => {
+  ] as const)('show in $colorScheme, $width wide, why events do not arrive', async (look) => {
     const { colorScheme, width } = look
     const service = await start()
     const gone = await Receiver.start(() => 410)
@@ -108,7 +108,7 @@ describe('webhooks', () => {
     await until(() => gone.firstTaken.some(({ subject }) => subject === 'd'))
   })
 
-  test('are changed by operators alone', async () => {
+  test('can be changed by operators only', async () => {
     const tokens = ['viewer', 'operator'].map((role) => ({
       name: role,
       token: tokenNamed(role),

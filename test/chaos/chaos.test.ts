@@ -5,10 +5,10 @@ import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/p
 import { run } from './support/run.ts'
 import { everyDisturbance } from './support/storm.ts'
 
-/** Small: `npm run chaos` has more of everyone, for as long as it is let. */
+/** A small run. `npm run chaos` has more clients and runs as long as requested. */
 const size = { producers: 2, workers: 6, operators: 2, backlog: 400, ebb: 400, contrary: 1 }
 
-// Much of the time a disturbance lasts, and the machine is idle: so they are at the same time.
+// Disturbances are mostly waiting time in which the machine is idle, so the fleets run concurrently.
 describe.concurrent.each([
   { name: 'a fleet of three nodes on PostgreSQL', startFleet: startPostgresFleet, size },
   { name: 'a lone node on PostgreSQL', startFleet: startLoneFleet, size },
@@ -19,7 +19,7 @@ describe.concurrent.each([
   },
   { name: 'a node with its embedded store', startFleet: startEmbeddedFleet, size },
 ])('$name', ({ startFleet, size: of }) => {
-  test(`keeps its promises whatever happens to it (CHAOS_SEED=${seed})`, async () => {
+  test(`keeps its guarantees under all disturbances (CHAOS_SEED=${seed})`, async () => {
     const told: string[] = []
     const tell = (line: string) => told.push(line)
     const { findings, leases } = await run({

@@ -9,7 +9,7 @@ import { Findings } from './support/scene.ts'
 
 const size = { producers: 2, workers: 8, operators: 0, backlog: 200, ebb: 200, contrary: 1 }
 
-/** Enough that each of them shows often, whatever chance has the clients do. */
+/** Enough work that each defect shows often, whatever the random choices of the clients. */
 const PULLS = 120
 
 async function findingsAbout(mutant: Mutant): Promise<readonly string[]> {

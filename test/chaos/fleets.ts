@@ -13,7 +13,7 @@ interface KnownFleet {
   readonly on: string
   readonly size: Size
   start(leaseMillis: number, tell: (line: string) => void): Promise<Fleet>
-  /** Throws ProgramsMissing where something has to be installed first. */
+  /** Throws ProgramsMissing if a required program is not installed. */
   demand?(): unknown
 }
 
@@ -22,7 +22,7 @@ const size: Size = {
   ...{ backlog: 12_000, ebb: 12_000, contrary: 1 },
 }
 
-/** What `npm run chaos -- --fleet` knows. Those that need nothing but `npm ci` are part of `npm test`. */
+/** The fleets for `npm run chaos -- --fleet`. Those that need only `npm ci` are part of `npm test`. */
 export const fleets: Readonly<Record<string, KnownFleet>> = {
   three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
   lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size },

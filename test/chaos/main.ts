@@ -14,7 +14,7 @@ const { values } = parseArgs({
     'lease-seconds': { type: 'string', default: '0.6' },
     only: { type: 'string', default: '' },
     fleet: { type: 'string', default: 'three' },
-    /** How often the primary of `--fleet patroni` is killed; the other fleets go by `--seconds`. */
+    /** How often the primary of `--fleet patroni` is killed; the other fleets run for `--seconds`. */
     kills: { type: 'string', default: '10' },
     /** Short for `--fleet embedded`. */
     embedded: { type: 'boolean', default: false },
@@ -30,7 +30,7 @@ const say = (text: string) => {
   process.stderr.write(`[${elapsed} s] ${text}\n`)
 }
 
-/** All of them, unless some are named. */
+/** All fleets, unless some are named. */
 const chosen = (disturbances: readonly Disturbance[]) => {
   const names = values.only.split(',')
   return values.only === '' ? disturbances : disturbances.filter((one) => names.includes(one.name))
@@ -51,7 +51,7 @@ const storm = (scene: Scene, disturbances: readonly Disturbance[]) =>
 try {
   await fleet.demand?.()
 } catch (error) {
-  // For the person who called, and not an error of the run.
+  // A message for the user, not an error of the run.
   if (!(error instanceof ProgramsMissing)) throw error
   process.stderr.write(`${error.message}\n`)
   process.exit(2)

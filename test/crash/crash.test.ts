@@ -14,13 +14,13 @@ const KILLS = 12
 const TASKS = ['orders', 'prices', 'clicks']
 const WORKERS = 6
 
-/** Longer than the test by far, so that a partition that comes twice was leased twice. */
+/** Much longer than the test, so that a partition that is received twice was leased twice. */
 const args = [
   ...['--lease-seconds', '36000', '--max-attempts', '1000000'],
   ...['--backoff-seconds', '0', '--backoff-max-seconds', '0', '--log-level', 'error'],
 ]
 
-test(`a service killed ${KILLS} times under load keeps every promise that reached a client (CHAOS_SEED=${seed})`, async () => {
+test(`a service killed ${KILLS} times under load keeps everything that it acknowledged (CHAOS_SEED=${seed})`, async () => {
   const folder = await testFolder()
   const service = new MortalService(folder, args)
   const ledger = new ClientLedger()
@@ -31,7 +31,7 @@ test(`a service killed ${KILLS} times under load keeps every promise that reache
   const workers = Promise.all(
     Array.from({ length: WORKERS }, (_, number) => work(stage, `worker-${number}`, () => isDrained)),
   )
-  // A client that meets what it must never meet ends the test, whatever the others still do.
+  // A client that finds a violation ends the test, whatever the others are doing.
   const clientFailed = Promise.all([producers, workers]).then(() => new Promise<never>(() => {}))
 
   await Promise.race([killAgainAndAgain(stage), clientFailed])
@@ -52,7 +52,8 @@ test(`a service killed ${KILLS} times under load keeps every promise that reache
 
   const clock = new TestClock()
   clock.advance(Date.now() + DAY - clock.now())
-  // Some have failed often by then: what nobody received must come back, not be parked.
+  // Some partitions have failed often by then: those that no client received must be handed out again, not
+  // parked.
   const policy = { ...testPolicy, maxAttempts: 1_000_000 }
   const store = await openEmbeddedStore({ folder, policy, clock: clock.now })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
@@ -71,7 +72,7 @@ test(`a service killed ${KILLS} times under load keeps every promise that reache
   await store.close()
 }, 300_000)
 
-/** At random moments, but never before the load has got going again: what is killed must be at work. */
+/** Kills at random moments, but never before the load has started again. */
 async function killAgainAndAgain({ service, ledger, chance }: Stage): Promise<void> {
   const killer = chance.for('killer')
   for (let kill = 0; kill < KILLS; kill += 1) {
@@ -82,7 +83,10 @@ async function killAgainAndAgain({ service, ledger, chance }: Stage): Promise<vo
   }
 }
 
-/** Until nothing waits any more, by the counters: to list thousands of partitions each time takes longer than the work. */
+/**
+ * Waits until nothing is left, by the counters: listing thousands of partitions each time would take longer
+ * than the work.
+ */
 async function drained(service: MortalService): Promise<void> {
   while (true) {
     const tasks = await Promise.all(TASKS.map((taskId) => service.ask<TaskView>(`/tasks/${taskId}`)))

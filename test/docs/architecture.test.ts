@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { importsOf, loadedWith, wayTo } from './support/imports.ts'
 import { readDocument, root, sectionNamed, tableRows } from './support/markdown.ts'
 
-/** The parts along the way of a request, and what of the repository each may use besides itself. */
+/** The layers a request passes through, and what else of the repository each may import. */
 const mayUse: Record<string, readonly string[]> = {
   'packages/protocol/src': [],
   'packages/server/src/handoff': ['packages/protocol/src'],
@@ -38,7 +38,9 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/client/src': ['packages/protocol/src'],
 }
 
-/** Whoever uses nobody that is left is taken away; those that use each other in a circle never are. */
+/**
+ * Removes each name that uses none of the remaining ones. The names that are left use each other in a cycle.
+ */
 function circles(names: Iterable<string>, usedBy: (name: string) => readonly string[]): string[] {
   const left = new Set(names)
   for (let before = -1; before !== left.size; ) {
@@ -49,7 +51,7 @@ function circles(names: Iterable<string>, usedBy: (name: string) => readonly str
 }
 
 describe('imports', () => {
-  test.each(Object.entries(mayUse))('%s uses what it may', (part, allowed) => {
+  test.each(Object.entries(mayUse))('%s imports only what it may', (part, allowed) => {
     const sources = globSync(`${part}/**/*.ts`, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
     expect(sources.length).toBeGreaterThan(5)
     const wrong = sources.flatMap((path) =>
@@ -62,7 +64,7 @@ describe('imports', () => {
   })
 
   test.each(['packages/server/src/http', 'packages/server/src/disk/postgres'])(
-    'folders of %s lead one way',
+    'folders of %s have no import cycle',
     (part) => {
       const sources = globSync(`${part}/*/**/*.ts`, { cwd: root })
       const folderOf = (path: string) => path.slice(part.length + 1).split('/', 1)[0] ?? ''
@@ -85,13 +87,13 @@ describe('imports', () => {
     'packages/client/src',
     'packages/cli/src',
     'packages/dashboard/src',
-  ])('no files of %s use each other', (part) => {
+  ])('files of %s have no import cycle', (part) => {
     const sources = globSync(`${part}/**/*.{ts,tsx}`, { cwd: root })
     expect(sources.length).toBeGreaterThan(5)
     expect(circles(sources, importsOf)).toEqual([])
   })
 
-  test('the protocol uses nothing of Node, and the client only where there is another way for others', () => {
+  test('the protocol imports no Node module, and the client only in files with an alternative for browsers', () => {
     const sources = globSync('packages/{protocol,client}/src/**/*.ts', {
       cwd: root,
       exclude: ['packages/client/src/node/*'],
@@ -108,7 +110,7 @@ describe('imports', () => {
   })
 
   test.each(['packages/protocol/src/core.ts', 'packages/client/src/**/*.ts', 'packages/cli/src/**/*.ts'])(
-    '%s starts without what makes schemas',
+    '%s does not load the schema library',
     (pattern) => {
       const sources = globSync(pattern, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
       expect(sources).not.toEqual([])
@@ -116,7 +118,7 @@ describe('imports', () => {
     },
   )
 
-  test('the entry without schemas has all that needs none', () => {
+  test('the entry without schemas exports everything that needs none', () => {
     const others = loadedWith('packages/protocol/src/index.ts').filter(
       (path) => path !== 'packages/protocol/src/core.ts',
     )
@@ -124,18 +126,18 @@ describe('imports', () => {
     expect(others.filter((path) => wayTo('typebox', path) === undefined)).toEqual([])
   })
 
-  test('the help of the command does not wait for the client', () => {
+  test('the help of the command does not load the client', () => {
     expect(wayTo('packages/client/src', 'packages/cli/src/dispatch.ts')).toBeUndefined()
   })
 
-  test('the service starts without what node:http has for clients, except among several nodes and for webhooks', () => {
+  test('the service loads the client part of node:http only for clusters and webhooks', () => {
     const sources = globSync('packages/server/src/**/*.ts', { cwd: root })
     const clients = /^packages\/server\/src\/(?:cluster\/|webhooks\/posting\.ts$)/
     const others = sources.filter((path) => !clients.test(path))
     expect(others.filter((path) => loadedWith(path).includes('node:http'))).toEqual([])
   })
 
-  test('times and names are put into the form of the wire in one part', () => {
+  test('times and names are converted to the wire format in one layer', () => {
     const sources = globSync('packages/server/src/{handoff,disk,cluster}/**/*.ts', { cwd: root })
     const translating = /\.toISOString\(|\bpartition_name\b/
     expect(sources.filter((path) => translating.test(readFileSync(root + path, 'utf8')))).toEqual([])

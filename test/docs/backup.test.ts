@@ -6,7 +6,7 @@ import { testFolder } from '../support/test-folder.ts'
 import { readDocument } from './support/markdown.ts'
 import { commandsOf, runInBash } from './support/shell.ts'
 
-/** A task of so many partitions. */
+/** A task with this many partitions. */
 const partitions = (count: number) =>
   Array.from({ length: count }, (_, index) => ({
     taskId: 'orders',
@@ -65,7 +65,7 @@ test('the backup of docs/operations.md, taken from a running service, can be res
   const restored = await ServiceProcess.started([], join(folder, 'restored'))
   const task = await ask<TaskView>(`${restored.url}/tasks/orders`)
   expect(task.partitions).toMatchObject({ total: 4, done: 1, leased: 1, ready: 2 })
-  // What was given out before the backup can be settled; what was given out after it never happened.
+  // A lease from before the backup can be settled; a lease from after it does not exist.
   const { settled, refused } = await settleDone(restored.url, [second, third])
   expect(settled).toEqual([second])
   expect(refused).toMatchObject([{ leaseId: third, code: 'lease_unknown' }])

@@ -19,7 +19,7 @@ describe('settings', () => {
     expect(names).toEqual(settingNames.map((name) => [flagOf(name), variableOf(name)]))
   })
 
-  test('its cells are what --help prints', () => {
+  test('its cells match the output of --help', () => {
     const plain = (cell: string) => inCode(cell)[0] ?? cell
     const shown = rows.map(([flag = '', variable = '', standard = '', meaning]) => [
       plain(flag),
@@ -34,7 +34,7 @@ describe('settings', () => {
 describe('metrics', () => {
   const { text } = sectionNamed(operations, 'Metrics')
 
-  test('the tables have every metric, with its type, labels and meaning', () => {
+  test('the tables list every metric with its type, labels and meaning', () => {
     const shown = tableRows(text).map(([name = '', type, labels = '', meaning]) => ({
       name: inCode(name)[0],
       type,
@@ -53,7 +53,7 @@ describe('metrics', () => {
   })
 })
 
-test('the table of bounds has them all, with settings that exist', () => {
+test('the table of bounds is complete, with settings that exist', () => {
   const rows = tableRows(sectionNamed(operations, 'Bounds on callers').text)
   const shown = rows.map(([bound = '', flag = '', effect]) => [inCode(bound)[0], inCode(flag)[0], effect])
   expect(shown).toEqual(boundNames.map((name) => [name, bounds[name].flag, bounds[name].effect]))
@@ -61,7 +61,7 @@ test('the table of bounds has them all, with settings that exist', () => {
   expect(shown.filter(([, flag]) => !flags.has(flag ?? ''))).toEqual([])
 })
 
-test('the table of files has all that lie in the data folder of a running service', async () => {
+test('the table of files lists every file in the data folder of a running service', async () => {
   const data = await testFolder()
   await TestApp.open({ data })
   const rows = tableRows(sectionNamed(operations, 'Data folder').text)
@@ -75,7 +75,7 @@ test('the contents list every section', () => {
   expect(listed).toEqual(sections.map(({ title }) => title))
 })
 
-test('the log lines that it explains are logged', () => {
+test('the explained log lines exist', () => {
   const sources = globSync('packages/server/src/**/*.ts', { cwd: root }).map((path) =>
     readFileSync(root + path, 'utf8'),
   )
@@ -87,7 +87,7 @@ test('the log lines that it explains are logged', () => {
   expect(unknown).toEqual([])
 })
 
-test('the table of roles has them all', () => {
+test('the table of roles is complete', () => {
   const rows = tableRows(sectionNamed(operations, 'Tokens and roles').text)
   expect(rows.map(([role]) => inCode(role ?? '')[0]).toSorted()).toEqual([...roles].toSorted())
 })

@@ -4,7 +4,10 @@ import { readDocument } from './support/markdown.ts'
 import { ReplayedService } from './support/replay.ts'
 import { readTranscript, type ShownReply } from './support/transcript.ts'
 
-/** The exchanges of docs/protocol.md are one conversation: each is sent, in their order, and its reply compared. */
+/**
+ * The exchanges in docs/protocol.md are one conversation: each request is sent in order and its reply
+ * compared.
+ */
 describe('docs/protocol.md, replayed', () => {
   const steps = readTranscript(readDocument('docs/protocol.md'))
   const likeness = new Likeness()

@@ -42,11 +42,11 @@ describe('routes', () => {
     .map(({ title }) => title)
     .filter((title) => /^[A-Z]+ \//.test(title))
 
-  test('every route is documented under a heading of its own, and no other', async () => {
+  test('every route is documented under its own heading, and no other', async () => {
     expect(documented.toSorted()).toEqual((await servedRoutes()).routes.toSorted())
   })
 
-  test('every route is shown in use, except for pages, streams and what is not JSON of ours', () => {
+  test('every route has an example, except for pages, streams and formats other than our JSON', () => {
     const shown = readTranscript(protocol).flatMap((step) =>
       step.kind === 'exchange' ? [`${step.request.method} ${step.request.path.split('?', 1)[0]}`] : [],
     )
@@ -68,7 +68,7 @@ describe('error codes', () => {
     expect(cells).toEqual([String(status ?? '–'), retryable ? 'yes' : 'no', meaning, remedy])
   })
 
-  test('endpoints name the codes of the registry, and no other', () => {
+  test('endpoints name only codes of the registry', () => {
     const shared = sharedErrors(protocol).flatMap(([, codes = '']) => inCode(codes))
     const named = new Set([...shared, ...protocol.split('\n').flatMap(errorsIn)])
     expect([...named].toSorted()).toEqual(Object.keys(errorCodes).toSorted())
@@ -82,20 +82,20 @@ describe('error codes', () => {
   })
 })
 
-describe('the life of a partition', () => {
+describe('the states of a partition', () => {
   const { text } = sectionNamed(protocol, 'Life of a partition')
   const [states = [], steps = []] = splitTables(text)
 
-  test('the drawing shows every state', () => {
+  test('the diagram shows every state', () => {
     const drawing = fencesOf(text)[0]?.text ?? ''
     for (const state of partitionStates) expect(drawing).toMatch(new RegExp(`\\b${state}\\b`))
   })
 
-  test('the table of states has them all', () => {
+  test('the table of states is complete', () => {
     expect(states.map(([state]) => inCode(state ?? '')[0])).toEqual(partitionStates)
   })
 
-  test('the table of steps is the table of the code', () => {
+  test('the table of transitions matches the code', () => {
     const shown = steps.flatMap(([step, from = '', to]) =>
       from.split(', ').map((state) => `${state} ${inCode(step ?? '')[0]} ${to}`),
     )
@@ -112,11 +112,11 @@ describe('the life of a partition', () => {
 describe('events', () => {
   const { text } = sectionNamed(protocol, 'GET /events')
 
-  test('the table has them all', () => {
+  test('the table is complete', () => {
     expect(tableRows(text).map(([name]) => inCode(name ?? '')[0])).toEqual(eventNames)
   })
 
-  test('the stream that is shown has data of the published form', () => {
+  test('the data of the example stream matches the published schema', () => {
     const parked = /^event: parked\ndata: (.+)$/m.exec(text)?.[1] ?? ''
     expect(Value.Check(parkedEventSchema, JSON.parse(parked))).toBe(true)
     expect(text).toContain(`Every ${HEARTBEAT_SECONDS} seconds`)
@@ -158,7 +158,7 @@ describe('limits', () => {
   })
 })
 
-/** The tables of a section, each by itself. */
+/** The tables of a section, one by one. */
 function splitTables(text: string): string[][][] {
   return text
     .split(/\n(?!\|)/)

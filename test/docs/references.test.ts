@@ -5,7 +5,7 @@ import { inCode, readDocument, root, sectionsOf } from './support/markdown.ts'
 
 const documents = [...globSync('*.md', { cwd: root }), ...globSync('docs/**/*.md', { cwd: root })]
 
-/** As GitHub makes the anchor of a heading. */
+/** The anchor that GitHub generates for a heading. */
 const anchorOf = (title: string) =>
   title
     .toLowerCase()
@@ -23,7 +23,7 @@ describe.each(documents)('%s', (path) => {
   const document = readDocument(path)
   const prose = document.replaceAll(/^```[\s\S]*?^```$/gm, '')
 
-  test('its links lead somewhere', () => {
+  test('its links have a target', () => {
     const links = prose.matchAll(/\]\((?!https?:)([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)
     const targets = [...links].map((match) => match[1] ?? match[2] ?? '')
     const broken = targets.filter((target) => {

@@ -3,8 +3,8 @@ import { errorsOf, fleets } from '../../bench/eta/errors.ts'
 
 const SEEDS = [1, 2]
 
-/** Deterministic: the fleets run in virtual time, with chance from a seed. */
-describe('the time left, compared with what the pace alone says', () => {
+/** Deterministic: the fleets run in virtual time with seeded randomness. */
+describe('the time left, compared with an estimate from throughput alone', () => {
   const compared = fleets.map((fleet) => ({
     name: fleet.name,
     before: errorsOf(fleet, 'pace', SEEDS),
@@ -18,7 +18,7 @@ describe('the time left, compared with what the pace alone says', () => {
     }
   })
 
-  // A steady fleet is told well by its pace.
+  // For a steady fleet, throughput alone is a good estimate.
   test.each(compared.filter(({ name }) => name !== 'steady'))(
     'is better when most is done: $name',
     ({ before, now }) => {

@@ -1,5 +1,5 @@
-// Holds examples/monitoring against the real thing: promtool checks and tests the rules, and a Prometheus that scrapes a
-// running service answers every query of the dashboard. Needs `prometheus` and `promtool`.
+// Checks examples/monitoring with real programs: promtool checks and tests the rules, and a Prometheus that
+// scrapes a running service answers every query of the dashboard. Needs `prometheus` and `promtool`.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** A service that is never quite idle, so that rates have something to tell. */
+/** A service that is never idle, so that rates are not zero. */
 async function startService(folder: string) {
   const { config } = readSettings(new Map(), {})
   const app = await openApp({ ...config, data: join(folder, 'data') }, { log: quiet })

@@ -20,7 +20,7 @@ function manifestsIn(name: string): Manifest[] {
 
 const kindIn = (name: string, kind: string): Manifest => manifestsIn(name).find((one) => one.kind === kind)
 
-/** As KEDA 2.13 to 2.17 document them. */
+/** Fields documented for KEDA 2.13 to 2.17. */
 const specFields = [
   'scaleTargetRef',
   'pollingInterval',
@@ -62,7 +62,7 @@ const metadataFields: Record<string, readonly string[]> = {
 describe.each(['keda-metrics-api.yaml', 'keda-prometheus.yaml'])('%s', (name) => {
   const scaled = kindIn(name, 'ScaledObject')
 
-  test('is a ScaledObject of the workers, with fields that KEDA has', () => {
+  test('is a ScaledObject of the workers, with fields that KEDA documents', () => {
     expect(scaled.apiVersion).toBe('keda.sh/v1alpha1')
     const worker = kindIn('worker.yaml', 'Deployment')
     expect(scaled.spec.scaleTargetRef).toEqual({ name: worker.metadata.name })
@@ -74,12 +74,12 @@ describe.each(['keda-metrics-api.yaml', 'keda-prometheus.yaml'])('%s', (name) =>
       expect(Object.keys(trigger).filter((field) => !triggerFields.includes(field))).toEqual([])
       const known = metadataFields[trigger.type] ?? []
       expect(Object.keys(trigger.metadata).filter((field) => !known.includes(field))).toEqual([])
-      // KEDA takes texts only.
+      // KEDA accepts strings only.
       expect(Object.values(trigger.metadata).filter((value) => typeof value !== 'string')).toEqual([])
     }
   })
 
-  test('asks for a replica for each worker', () => {
+  test('requests one replica for each worker', () => {
     const [{ metadata }] = scaled.spec.triggers
     expect(metadata.targetValue ?? metadata.threshold).toBe('1')
   })
@@ -98,11 +98,11 @@ test('the number that metrics-api reads is in the answer of a running service', 
   expect(at(body, metadata.valueLocation)).toBe(1)
   const named = [...readFileSync(`${folder}README.md`, 'utf8').matchAll(/`valueLocation: ([\w.]+)`/g)]
   expect(named.map(([, path = '']) => at(body, path))).toEqual([3])
-  // Null would be an error to KEDA.
+  // KEDA would treat null as an error.
   expect(scaleSchema.properties.desiredWorkers.type).toBe('integer')
 })
 
-test('the metrics that Prometheus is asked for are in a scrape of a running service', async () => {
+test('the queried metrics are in a scrape of a running service', async () => {
   const { metadata } = kindIn('keda-prometheus.yaml', 'ScaledObject').spec.triggers[0]
   const baton = await TestApp.open()
   await baton.callBack(...descriptors('orders', 3))
@@ -119,7 +119,7 @@ test('the metrics that Prometheus is asked for are in a scrape of a running serv
   expect(scrape.value('baton_desired_workers')).toBe(1)
 })
 
-test('a worker is an instance of its own, under the name of its pod', () => {
+test('each worker is an instance, named after its pod', () => {
   const [container] = kindIn('worker.yaml', 'Deployment').spec.template.spec.containers
   const variables = Object.fromEntries(
     container.env.map((one: Manifest) => [one.name, one.value ?? one.valueFrom]),
@@ -128,6 +128,6 @@ test('a worker is an instance of its own, under the name of its pod', () => {
   expect(Object.keys(variables).toSorted()).toEqual(['BATON_INSTANCE_ID', 'BATON_TOKEN', 'BATON_URL'])
 })
 
-/** As GJSON reads a path without wildcards. */
+/** Reads a path without wildcards as GJSON does. */
 const at = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], value)

@@ -13,7 +13,7 @@ const definitions = dashboard.templating.list.map(({ query }) =>
 )
 const queries = [...rules.map(({ expr }) => expr), ...targets.map(({ expr }) => expr), ...definitions]
 
-/** A histogram is asked for by its parts. */
+/** A histogram is queried by its parts. */
 const familyOf = (series: string) =>
   metrics.find(({ name, type }) => {
     const names = type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name]
@@ -23,7 +23,7 @@ const familyOf = (series: string) =>
 describe('every query of the rules and the dashboard', () => {
   const asked = queries.flatMap(askedIn)
 
-  test('asks for a metric that there is, by labels that it has', () => {
+  test('uses an existing metric, with labels that it has', () => {
     expect(asked.length).toBeGreaterThan(50)
     const wrong = asked.filter(({ series, labels }) => {
       const family = familyOf(series)
@@ -32,7 +32,7 @@ describe('every query of the rules and the dashboard', () => {
     expect(wrong).toEqual([])
   })
 
-  test('groups and is described by labels that it has', () => {
+  test('groups by, and is described with, labels that it has', () => {
     const spoken = [
       ...queries.map((query) => ({ query, names: groupedBy(query) })),
       ...targets.map(({ expr, legendFormat }) => ({ query: expr, names: namedInLegend(legendFormat) })),
@@ -45,10 +45,10 @@ describe('every query of the rules and the dashboard', () => {
     expect(wrong).toEqual([])
   })
 
-  test('finds something in what a running service says', async () => {
+  test('matches a series of a running service', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 8))
-    // Enough for a pace.
+    // Enough partitions for a throughput.
     const leases = (await baton.pull({ prefer: 'batch=5' })).map(leaseId)
     await baton.post(
       '/settle',
@@ -69,11 +69,11 @@ describe('every query of the rules and the dashboard', () => {
     expect(asked.filter(isMissing)).toEqual([])
   })
 
-  /** A status depends on what was asked: which route it was of is told all the same. */
+  /** Which statuses occur depends on the requests, so the label `status` is not compared. */
   const describeValue = (label: string, value: string) => (label === 'status' ? '' : `${value}"`)
 })
 
-test('the dashboard shows every metric but those that others tell of', () => {
+test('the dashboard shows every metric that others do not cover', () => {
   const shown = new Set(
     targets.flatMap(({ expr }) => askedIn(expr).map(({ series }) => familyOf(series)?.name)),
   )
@@ -83,7 +83,7 @@ test('the dashboard shows every metric but those that others tell of', () => {
   ])
 })
 
-test('its panels have ids of their own, and lie beside each other', () => {
+test('its panels have unique ids and do not overlap', () => {
   const { panels, schemaVersion } = dashboard
   expect(schemaVersion).toBeGreaterThanOrEqual(39)
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
@@ -94,7 +94,7 @@ test('its panels have ids of their own, and lie beside each other', () => {
   expect(new Set(cells).size).toBe(cells.length)
 })
 
-test('every rule has a test that it goes off', () => {
+test('every rule has a test in which it fires', () => {
   const { tests } = readYaml(`${monitoring}baton.rules.test.yml`) as {
     tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[]
   }

@@ -21,7 +21,7 @@ class ReplicatedPair {
     const primary = await PostgresServer.start({ settings: { wal_level: 'replica', wal_keep_size: '256MB' } })
     const { name } = await primary.createDatabase()
     await primary.stop()
-    // The copy takes the primary's port from it, so the order of the two starts does not matter.
+    // The standby takes the port from `primary`, so the order of the two starts does not matter.
     const standby = await PostgresServer.start({ copyOf: primary })
     await primary.start()
     await primary.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`)
@@ -36,7 +36,7 @@ class ReplicatedPair {
     return `postgres://postgres@127.0.0.1:${this.primary.port},127.0.0.1:${this.standby.port}/${this.database}`
   }
 
-  /** The primary is gone for good, and the standby takes over. */
+  /** Kills the primary permanently and promotes the standby. */
   async failOver(): Promise<void> {
     await this.primary.crash()
     await this.standby.query('SELECT pg_promote(true)')

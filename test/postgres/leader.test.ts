@@ -7,7 +7,7 @@ import { expectAllDone, loadOn, startNode } from './support/scene.ts'
 
 const LEASE_MILLIS = 2000
 
-test('the node that leads is killed, stopped in order, and frozen: another takes its place, and nothing is lost', async () => {
+test('when the leader is killed, stopped gracefully or frozen, another node takes over and nothing is lost', async () => {
   const server = await PostgresServer.start()
   const { url } = await server.createDatabase()
   const nodes = await Promise.all(['north', 'east', 'west'].map((name) => startNode(name, url, LEASE_MILLIS)))
@@ -48,7 +48,7 @@ test('the node that leads is killed, stopped in order, and frozen: another takes
     await stopped.kill()
     await stopped.startUntilItRuns()
 
-    // It wakes up as one that was deposed, and follows.
+    // It wakes up, finds that it was deposed, and follows.
     await load.reached(0.6)
     const frozen = await leader()
     frozen.signal('SIGSTOP')
@@ -56,7 +56,7 @@ test('the node that leads is killed, stopped in order, and frozen: another takes
     frozen.signal('SIGCONT')
 
     await loading
-    // The one that was frozen last may have to find its leader yet.
+    // The node that was frozen last may still have to find the leader.
     for (const node of nodes) {
       const readiness = async () => (await fetch(`${node.url}/readyz`)).status
       await expect.poll(readiness, { timeout: 60_000 }).toBe(200)

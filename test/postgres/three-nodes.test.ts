@@ -16,7 +16,7 @@ test(`three nodes on one database: killed, stopped, and the database restarted u
     loading.catch(() => {})
 
     const chance = new Chance(seed).for('killer')
-    // Killed again and again, each time another one.
+    // Killed repeatedly, each time another node.
     for (let round = 0; round < 3; round += 1) {
       await load.reached(0.1 * (round + 1))
       const node = chance.pick(nodes)
@@ -24,13 +24,13 @@ test(`three nodes on one database: killed, stopped, and the database restarted u
       await node.startUntilItRuns()
     }
 
-    // The database ends in the middle of everything, and comes back.
+    // The database is stopped under load and comes back.
     await load.reached(0.45)
     await server.crash()
     await sleep(300)
     await server.start()
 
-    // A node that sleeps longer than its leases, and then goes on as if nothing had happened.
+    // A node freezes for longer than its leases, and then continues.
     await load.reached(0.65)
     nodes[0]?.signal('SIGSTOP')
     await sleep(LEASE_MILLIS * 1.5)
@@ -39,7 +39,7 @@ test(`three nodes on one database: killed, stopped, and the database restarted u
     await loading
     await expectAllDone(load, url)
 
-    // Every node is seen from every node.
+    // Every node is visible from every node.
     for (const node of nodes) {
       const { instances } = (await (await fetch(`${node.url}/instances`)).json()) as {
         instances: { instanceId: string; role: string; status: string }[]

@@ -25,7 +25,7 @@ function ask(url: string, method: string, body?: unknown): Promise<{ status: num
   })
 }
 
-test('nodes that speak TLS carry to each other, by a CA that they are told of', async () => {
+test('nodes with TLS forward to each other with a configured CA', async () => {
   const server = await PostgresServer.start()
   const { url: database } = await server.createDatabase()
   const start = async (more: readonly string[], environment: Record<string, string> = {}) => {
@@ -41,7 +41,7 @@ test('nodes that speak TLS carry to each other, by a CA that they are told of', 
     record_count: 1,
     priorityLevel: 0,
   })
-  /** Both have a part in it: what one is told, the other hands out. */
+  /** Both nodes take part: what is called back on one is handed out by the other. */
   const handsOn = async (follower: ServiceProcess, leader: ServiceProcess, index: number) => {
     await follower.logged('this node follows the one that leads')
     expect(follower.logLines.findLast(({ leader }) => leader !== undefined)).toMatchObject({
@@ -71,7 +71,7 @@ test('nodes that speak TLS carry to each other, by a CA that they are told of', 
   }
 })
 
-test('a certificate that is not for the URL of the node is warned about', async () => {
+test('a certificate that does not match the URL of the node causes a warning', async () => {
   const server = await PostgresServer.start()
   try {
     const { url: database } = await server.createDatabase()

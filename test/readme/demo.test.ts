@@ -7,12 +7,12 @@ const demo = (...args: string[]) =>
     encoding: 'utf8',
   })
 
-test('the demo says how it is used', () => {
+test('the demo prints its usage', () => {
   const { status, stdout } = demo('--help')
   expect([status, stdout]).toEqual([0, expect.stringMatching(/^usage: npm run demo [^\n]+\n$/)])
 })
 
-test('the demo has no stack to show for a flag that it does not know', () => {
+test('the demo prints no stack trace for an unknown flag', () => {
   const { status, stderr } = demo('--prot', '1')
   expect(status).toBe(2)
   expect(stderr).toMatch(/^[^\n]*'--prot'[^\n]*\nusage: npm run demo [^\n]+\n$/)

@@ -10,9 +10,9 @@ const END = '--- end of a block ---'
 
 interface Block {
   readonly commands: string
-  /** What stands below the commands as their answer. */
+  /** The answer shown below the commands. */
   readonly shown: string | null
-  /** Whether the answer has more than is shown. */
+  /** Whether only a part of the answer is shown. */
   readonly inPart: boolean
 }
 

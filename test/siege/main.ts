@@ -26,7 +26,7 @@ const say = (text: string) => {
 const seed = Number(values.seed)
 const seconds = Number(values.seconds)
 if (values.attacks) {
-  // One after the other: what each costs honest clients.
+  // One after the other, to see what each costs honest clients.
   const reports = []
   for (const attack of attacks.filter(({ name }) => name.includes(values.only))) {
     say(attack.name)

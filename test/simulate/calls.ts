@@ -17,20 +17,23 @@ import { controlModel } from './model/model-control.ts'
 import { Truth } from './model/truth.ts'
 import type { Append, SimulatedNode } from './node.ts'
 
-/** What a call asks of a store, and what is made of the answer. */
+/** A call to a store, and how its answer is checked. */
 export interface Call {
   readonly what: string
-  /** Those of hand-offs share a transaction. */
+  /** Batches of hand-offs, which share a transaction. */
   readonly batch: HandOffBatch | null
-  /** The task of a call-back so large that it goes beside other calls; its entries are known by the task. */
+  /**
+   * The task of a call-back that is so large that it runs beside other calls; its entries are found by the
+   * task.
+   */
   readonly largeTask: string | null
-  /** Among the calls of its process. */
+  /** Its position among the calls of its process. */
   number: number
   append: Append | null
   ask(store: Store): Promise<unknown>
-  /** Holds the answer against the model, which takes the same step. */
+  /** Checks the answer against the model, which takes the same step. */
   answered(answer: unknown, node: SimulatedNode, append: Append | null): void
-  /** It became durable, and its answer was lost or is still under way. */
+  /** It became durable, and its answer was lost or is still in flight. */
   lost(node: SimulatedNode, append: Append): void
   /** Its answer arrives after that. */
   late(answer: unknown, node: SimulatedNode): void
@@ -56,7 +59,7 @@ export function handOffCall(batch: HandOffBatch, largeTask: string | null = null
     lost: ({ simulation: { model, medium } }, append) => {
       const truth = new Truth(medium)
       model.now = append.now
-      // Its entry may have been one before the last.
+      // Its entry may have been an earlier one than the last.
       if (largeTask !== null && !batch.callBacks.some((order) => isStored(model, truth, order))) return
       apply(batch, model)
       learnPulls(model, truth, batch.pulls)
@@ -76,7 +79,7 @@ function judgeHandOff(
   if (append?.isDurable !== true) {
     if (!isEmptyPull(batch, answer) && !isRefused(batch, answer))
       disagree('a batch was answered before it was durable')
-    // One that no longer leads may find nothing where there is something.
+    // A deposed leader may find nothing although there is something.
     if (writer !== node) return
   }
   model.now = append?.isDurable === true ? append.now : node.clockRead
@@ -139,7 +142,7 @@ export function sweepCall(order: SweepOrder): Call {
   })
 }
 
-/** It is alone: so what was removed or made to run again was so by this call. */
+/** It runs alone, so everything that was removed or rerun was so by this call. */
 export function maintainCall(order: MaintenanceOrder): Call {
   const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append | null) => {
     if (append === null) return
@@ -155,7 +158,10 @@ export function maintainCall(order: MaintenanceOrder): Call {
   })
 }
 
-/** Batches that shared a transaction, as one: each kind of request of all of them has its turn before the next. */
+/**
+ * Combines batches that shared a transaction: each kind of request of all batches is processed before the
+ * next kind.
+ */
 export function together(calls: readonly Call[], answers: ReadonlyMap<Call, unknown>): [Call, unknown] {
   const [first] = calls as readonly [Call]
   if (calls.length === 1) return [first, answers.get(first)]
@@ -179,7 +185,7 @@ export function together(calls: readonly Call[], answers: ReadonlyMap<Call, unkn
   return [merged, answer]
 }
 
-/** In the order in which a store goes through a batch. */
+/** In the order in which a store processes a batch. */
 function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
   for (const [at, { settlements }] of batch.settles.entries())
     for (const [position, { lease, order }] of settlements.entries())
@@ -195,7 +201,7 @@ function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void 
     model.pulled(order, answer.pulls[at] ?? disagree('a pull was not answered'))
 }
 
-/** The same without an answer. Pulls are left to what is stored. */
+/** The same without an answer. Pulls are derived from what is stored. */
 function apply({ settles, renews, undos, callBacks }: HandOffBatch, model: Model): void {
   for (const { settlements } of settles)
     for (const { lease, order } of settlements) model.settle(formatLeaseId(lease), order)
@@ -204,7 +210,10 @@ function apply({ settles, renews, undos, callBacks }: HandOffBatch, model: Model
   for (const { callBack } of callBacks) model.callBack(callBack, null)
 }
 
-/** Of a lease that is unknown, forged or of a partition long purged, it matters only that it has no effect. */
+/**
+ * For a lease that is unknown, forged or of a purged partition, it matters only that the request has no
+ * effect.
+ */
 function judgeVerdict(
   lease: LeaseRef,
   verdict: string | null | undefined,
@@ -234,7 +243,7 @@ function isStored(model: Model, truth: Truth, { callBack }: CallBackOrder): bool
   )
 }
 
-/** Of a large call-back that changes nothing, which of the entries is its own cannot be told. */
+/** For a large call-back that changes nothing, its own entry cannot be identified. */
 const isRefused = ({ callBacks }: HandOffBatch, answer: HandOffAnswers): boolean =>
   callBacks.length === 1 &&
   answer.callBacks.every((result) => result.kind !== 'stored' || result.accepted === 0)
@@ -244,7 +253,7 @@ function isEmptyPull({ settles, renews, undos, callBacks }: HandOffBatch, answer
   return answer.pulls.every(({ partitions, repeated }) => partitions.length === 0 && !repeated)
 }
 
-/** Short enough to be read by the dozen. */
+/** Short enough for a long trace. */
 export function brief(value: unknown): string {
   const text = JSON.stringify(value, (name, part) =>
     part === null || (Array.isArray(part) && part.length === 0) || name === 'computeTableName'

@@ -7,12 +7,12 @@ import { emptyBatch, Workload } from './workload.ts'
 
 export interface Outcome {
   readonly operations: number
-  /** Null where nothing was found. */
+  /** Null if nothing was found. */
   readonly failure: Error | null
   readonly story: readonly string[]
 }
 
-/** How often what happens, among a thousand steps. */
+/** How often each event happens, per thousand steps. */
 interface Weather {
   readonly crash: number
   readonly freeze: number
@@ -25,10 +25,13 @@ interface Weather {
 const DAY = 86_400_000
 const STEPS_PER_COMPARISON = 25
 const COMPARISONS_PER_AUDIT = 8
-/** More are not sent to a node that does not answer. */
+/** A node that does not answer gets no more calls than this. */
 const CALLS_UNDER_WAY = 6
 
-/** One life of a few nodes, from an empty medium to the end of all work. The same seed tells the same story. */
+/**
+ * Runs a few nodes from an empty medium until all work is finished. The same seed gives the same sequence of
+ * events.
+ */
 export async function episode(
   seed: number,
   steps: number,
@@ -126,15 +129,15 @@ class Episode {
       simulation.shiftClock(chance.pick(simulation.nodes).name, chance.pick([-500, -50, 200, 3000, 20_000]))
   }
 
-  /** Mostly the leader; who has not heard of a new one asks the old. */
+  /** Mostly the leader. A client that does not know of a new leader calls the old one. */
   #target(): SimulatedNode {
     const { chance, leader, nodes } = this.#simulation
     return chance.happens(0.95) ? leader : chance.pick(nodes)
   }
 
   /**
-   * Hand-offs share turns, so one that comes after another call may have its turn before that. None is sent then: it could
-   * not be told whose entry is whose.
+   * Hand-offs share a transaction, so a hand-off may run before a call that was made earlier. None is sent in
+   * that case, because it would be unclear which entry belongs to which call.
    */
   #mayCall(node: SimulatedNode, isHandOff: boolean): boolean {
     if (node.store === null || node.calls.size >= CALLS_UNDER_WAY) return false
@@ -143,7 +146,7 @@ class Episode {
     return true
   }
 
-  /** Over a network that loses, delays and doubles what it carries, in both directions. */
+  /** Sends over a network that loses, delays and duplicates messages in both directions. */
   #send(batch: HandOffBatch, largeTask: string | null = null): void {
     const { time, chance } = this.#simulation
     const { lost, doubled } = this.#weather
@@ -160,7 +163,8 @@ class Episode {
     const simulation = this.#simulation
     const node = this.#target()
     if (!this.#mayCall(node, true) || requestsOf(batch) === 0) return
-    // A small call-back of a task loses its turn to a large one: it could not be told which of them an entry is for.
+    // A small and a large call-back of one task are not sent side by side: it would be unclear to which an
+    // entry belongs.
     for (const call of node.calls)
       if ((largeTask === null) !== (call.largeTask === null))
         if (
@@ -194,7 +198,7 @@ class Episode {
     this.#call((node) => node.run(sweepCall(order)))
   }
 
-  /** It takes several turns, so it is told apart from others only where there are none. */
+  /** It takes several steps, so it can be told apart from other calls only when there are none. */
   #maintain(): void {
     const { chance } = this.#simulation
     const order = {
@@ -227,7 +231,7 @@ class Episode {
     void ask(node)
   }
 
-  /** Everything heals, and all work comes to its end: nothing is stuck, nothing is lost. */
+  /** All faults end and all work is finished: nothing is stuck, nothing is lost. */
   async #conclude(): Promise<void> {
     const simulation = this.#simulation
     const { model, faults } = simulation
@@ -236,7 +240,7 @@ class Episode {
     const { name } = simulation.leader
     for (const other of simulation.nodes) other.isDead = true
     const node = simulation.addNode(name)
-    // What the others sent may still arrive and keep it from starting the first time.
+    // Messages of the other processes may still arrive and make its first start fail.
     const hasStarted = () => {
       if (node.store === null) simulation.lead(node)
       return node.store !== null

@@ -14,42 +14,42 @@ import type { PartitionDescriptor, StagedIds } from '../../packages/server/src/h
 import type { Chance } from '../chaos/support/chance.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
-/** How often what is sent to a disk goes wrong: shares of all that is sent. */
+/** How often operations on a disk fail: shares of all operations. */
 export interface DiskFaults {
-  /** Refused, and nothing happened. */
+  /** Refused, without an effect. */
   readonly fails: number
-  /** Carried out; the answer gets lost. */
+  /** Executed, but the answer is lost. */
   readonly doubt: number
-  /** Refused, and carried out afterwards all the same. */
+  /** Refused, but executed later. */
   readonly late: number
   /** Reads that are refused. */
   readonly reads: number
 }
 
-/** The process that a disk belongs to, as far as it can be told from outside. */
+/** The process that a disk belongs to, as seen from outside. */
 export interface Host {
   readonly time: VirtualTime
   readonly chance: Chance
   readonly faults: DiskFaults
-  /** Until then it neither sends nor hears anything. */
+  /** Until then it neither sends nor receives anything. */
   readonly frozenUntil: number
-  /** It was killed: what it sent may still arrive, and no answer does. */
+  /** It was killed: what it sent may still arrive, but it receives no answer. */
   readonly isDead: boolean
   /** Whether it may try to take over. */
   mayOpen(): boolean
   /** It took over. Called before anything else happens. */
   opened(): void
   flushing(upTo: number): void
-  /** It begins to append. */
+  /** It starts to append. */
   appending(entry: Appended): Appending
 }
 
-/** Is told what becomes of an append. */
+/** Is notified about the progress of an append. */
 export interface Appending {
-  /** Before it reaches the medium, or its answer the process. */
+  /** Called before the append reaches the medium, or before its answer reaches the process. */
   isUnderWay(): void
   isDurable(): void
-  /** It is refused for keys that are known, and its batch is run again. */
+  /** The append is refused because of known keys, and its batch runs again. */
   isRunAgain(): void
 }
 
@@ -58,11 +58,11 @@ type Fate = 'carried out' | 'fails' | 'doubt' | 'late'
 const SLOWEST_MILLIS = 5
 const LATEST_MILLIS = 400
 
-/** The disk of one process of a node on the medium that all share. What it sends takes time, and may go wrong. */
+/** The disk of one process of a node, on the medium that all share. Operations take time and may fail. */
 export class FaultyDisk implements Disk {
   readonly #medium: MemoryMedium
   readonly #host: Host
-  /** Another one each time it is opened: what was sent before carries the term of then. */
+  /** Replaced each time it is opened: operations that were sent before carry the earlier term. */
   #disk: MemoryDisk
 
   constructor(medium: MemoryMedium, host: Host) {
@@ -146,7 +146,7 @@ export class FaultyDisk implements Disk {
     return this.#disk.close()
   }
 
-  /** Most reads take no time: others happen meanwhile only now and then. */
+  /** Most reads take no time, so that other events rarely happen during a read. */
   #read<Answer>(read: (disk: MemoryDisk) => Promise<Answer>): Promise<Answer> {
     const { chance, faults } = this.#host
     if (chance.happens(faults.reads)) return this.#later(() => Promise.reject(unavailable('a read failed')))
@@ -167,7 +167,8 @@ export class FaultyDisk implements Disk {
     const { chance } = this.#host
     const fate = this.#fate(share)
     const there = chance.below(SLOWEST_MILLIS)
-    // Mostly the answer comes at once; otherwise something may happen between the deed and its answer.
+    // Mostly the answer comes at once; otherwise other events may happen between the operation and its
+    // answer.
     const back = chance.happens(0.8) ? 0 : chance.between(1, SLOWEST_MILLIS)
     return new Promise((resolve, reject) => {
       const refuse = () => reject(unavailable(`a write ${fate === 'fails' ? 'failed' : 'is in doubt'}`))
@@ -178,7 +179,7 @@ export class FaultyDisk implements Disk {
             const done = act()
             if (back === 0 && !this.#isOut()) done.then(resolve, reject)
             else {
-              // Its failure is heard of when the answer arrives.
+              // The failure is handled when the answer arrives.
               done.catch(() => undefined)
               this.#answer(back, () => done.then(resolve, reject))
             }
@@ -216,7 +217,10 @@ export class FaultyDisk implements Disk {
     return this.#host.isDead || this.#host.frozenUntil > this.#host.time.now
   }
 
-  /** What is sent reaches the medium. A frozen process may not have sent it yet; a dead one may have, or not. */
+  /**
+   * An operation reaches the medium. A frozen process may not have sent it yet; a dead one may or may not
+   * have sent it.
+   */
   #arrive(millis: number, act: () => void): void {
     const { time, chance } = this.#host
     time.after(millis, () => {

@@ -5,9 +5,9 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000_000)) },
     seconds: { type: 'string', default: '10' },
-    /** Of each episode. */
+    /** The steps of each episode. */
     steps: { type: 'string', default: '1500' },
-    /** So many lines of what happened last. */
+    /** The number of trace lines to print, counted from the end. */
     lines: { type: 'string', default: '30' },
   },
 })
@@ -18,7 +18,8 @@ const elapsed = () => (performance.now() - startedAt) / 1000
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
 say(`seed ${first}`)
-// Faults are errors by the thousand; where one is a finding, the episode is told again with all that.
+// Injected faults are thousands of errors, so they have no stack traces. An episode with a finding is run
+// again with them.
 const { stackTraceLimit } = Error
 Error.stackTraceLimit = 0
 let operations = 0

@@ -13,13 +13,16 @@ import type { Parts } from './simulation.ts'
 export interface Mutant {
   readonly bug: string
   readonly parts?: Partial<Parts>
-  /** Changes the program itself; what is returned puts it back. */
+  /** Changes the program itself; the returned function restores it. */
   readonly patch?: () => () => void
-  /** Where the search begins, so that it ends soon. All seeds are tried, also where this one no longer finds it. */
+  /**
+   * The seed at which the search starts, so that it ends soon. If it no longer finds the bug, all other seeds
+   * are tried.
+   */
   readonly firstSeed?: number
 }
 
-/** Knows what the last one to take over knows, whoever sends something. */
+/** Without fencing: a message from any process is treated as one from the last leader. */
 class UnfencedMedium extends MemoryMedium {
   protected term = 0
   protected folded = 0
@@ -67,7 +70,7 @@ class SetHistory extends MemoryMedium {
   }
 }
 
-/** The engine on a disk that does some things otherwise. */
+/** The engine on a disk with some methods replaced. */
 function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
   return {
     engine: (options) => {
@@ -97,10 +100,10 @@ function patched<Name extends string>(
   }
 }
 
-/** Whether the last append was refused for keys that are known. */
+/** Whether the last append was refused because of known keys. */
 let wasKnown = false
 
-/** Bugs put in on purpose. */
+/** Bugs that are inserted on purpose. */
 export const mutants: readonly Mutant[] = [
   {
     bug: 'an append does not check the entry before it',

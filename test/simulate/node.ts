@@ -11,9 +11,9 @@ import type { Simulation } from './simulation.ts'
 /** An append, and the calls that it makes durable. */
 export interface Append {
   isDurable: boolean
-  /** Nothing is changed by it: a lost answer is nothing that was missed. */
+  /** It changes nothing, so losing its answer loses no information. */
   readonly isEmpty: boolean
-  /** The time that the engine went by. */
+  /** The time that the engine used. */
   readonly now: number
   readonly calls: readonly Call[]
   readonly answers: Map<Call, unknown>
@@ -41,10 +41,13 @@ const NOTHING = encodeEntry({
   throughput: [],
   at: 0,
 })
-/** How the body of an entry that is about tasks alone, or about nothing, goes on behind its tasks, up to its time. */
+/**
+ * The rest of the body of an entry that is about tasks only, or about nothing, from the end of its tasks up
+ * to its time.
+ */
 const TASKS_ALONE = NOTHING.slice('[[]'.length, -'0]'.length)
 
-/** One process of a node, which may be killed, freeze, and think that it leads. */
+/** One process of a node. It may be killed, may freeze, and may wrongly believe that it is the leader. */
 export class SimulatedNode implements Host {
   readonly name: string
   readonly simulation: Simulation
@@ -52,15 +55,15 @@ export class SimulatedNode implements Host {
   isDead = false
   store: Store | null = null
   isStarting = false
-  /** What the engine was told last, and the number of calls until then. */
+  /** The last time that the engine was given, and the number of calls until then. */
   clockRead = 0
   #callsThen = 0
   #calls = 0
-  /** A batch that is run again because its keys are known: with those calls that it had the first time. */
+  /** A batch that runs again because its keys are known: it has the same calls as the first time. */
   #again: number | null = null
-  /** Under way, in the order of the calls. */
+  /** In flight, in the order of the calls. */
   readonly calls = new Set<Call>()
-  /** Failed, and may have become durable all the same. */
+  /** Failed, but may have become durable. */
   readonly inDoubt = new Set<Append>()
 
   constructor(name: string, simulation: Simulation) {
@@ -95,7 +98,7 @@ export class SimulatedNode implements Host {
     this.isStarting = false
   }
 
-  /** Runs a call; what comes of it is judged when it is answered, or when somebody takes over. */
+  /** Runs a call. Its result is checked when it is answered, or when another process takes over. */
   async run(call: Call): Promise<unknown> {
     const { store, simulation } = this
     if (store === null) return undefined
@@ -117,7 +120,7 @@ export class SimulatedNode implements Host {
     }
   }
 
-  /** A view: nothing becomes durable by it. */
+  /** Requests a view, which makes nothing durable. */
   async look(ask: (store: Store) => Promise<unknown>): Promise<unknown> {
     try {
       return this.store === null ? undefined : await ask(this.store)
@@ -127,7 +130,7 @@ export class SimulatedNode implements Host {
     }
   }
 
-  /** Appends that changed something of which the model does not know yet. */
+  /** Appends with changes that the model does not know yet. */
   *missed(): Generator<Append> {
     const appends = new Set(this.inDoubt)
     for (const { append } of this.calls) if (append !== null) appends.add(append)
@@ -154,7 +157,7 @@ export class SimulatedNode implements Host {
     const isEmpty = this.#isEmpty(entry)
     let append: Append | null = null
     return {
-      // Not before: who was answered meanwhile is known only now.
+      // Only now, because it is known only now which calls were answered meanwhile.
       isUnderWay: () => {
         const calls = this.#callsOf(staged, callsThen)
         append = { isDurable: false, isEmpty, now, calls, answers: new Map(), isJudged: false }
@@ -173,7 +176,7 @@ export class SimulatedNode implements Host {
     }
   }
 
-  /** An entry is appended also where nothing changed, or to say again that a call-back is not under way. */
+  /** An entry is also appended if nothing changed, or to repeat that a call-back is not open. */
   #isEmpty({ body }: Appended): boolean {
     if (!body.slice(0, body.lastIndexOf(',') + 1).endsWith(TASKS_ALONE)) return false
     return decoded(body).tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns }) => {
@@ -193,8 +196,8 @@ export class SimulatedNode implements Host {
   }
 
   /**
-   * Calls have their turn in the order in which they came; hand-offs share the turn of the first of them, and large
-   * call-backs go beside all others.
+   * Calls run in the order in which they came. Hand-offs run together with the first of them, and large
+   * call-backs run beside all others.
    */
   #callsOf(staged: string | null, callsThen: number): Call[] {
     const calls = [...this.calls].filter(

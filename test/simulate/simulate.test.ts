@@ -4,17 +4,20 @@ import { episode } from './episode.ts'
 const EPISODES = 12
 const STEPS = 1000
 
-/** The same for everyone, so that a change is not blamed for a story that others were spared; `npm run simulate` looks further. */
+/**
+ * The same seed for all runs of the suite, so that a change is not blamed for a random failure; `npm run
+ * simulate` uses other seeds.
+ */
 const SEED = 1
 
-test('whatever fails, nothing acknowledged is lost and nothing is handed out twice', async () => {
+test('under all faults, nothing acknowledged is lost and nothing is handed out twice', async () => {
   for (let seed = SEED; seed < SEED + EPISODES; seed += 1) {
     const { failure } = await episode(seed, STEPS)
     expect(failure, `npm run simulate -- --seed ${seed} --seconds 0 --steps ${STEPS}`).toBeNull()
   }
 })
 
-test('a seed tells the same story again', async () => {
+test('the same seed gives the same sequence of events', async () => {
   const [once, again] = [await episode(SEED, 300, {}, true), await episode(SEED, 300, {}, true)]
   expect(once.story.length).toBeGreaterThan(300)
   expect(again.story).toEqual(once.story)

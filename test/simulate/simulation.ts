@@ -13,7 +13,7 @@ import { Truth } from './model/truth.ts'
 import { SimulatedNode } from './node.ts'
 import { VirtualTime } from './virtual-time.ts'
 
-/** What a simulation can be given instead of the real thing, to see whether it finds the difference. */
+/** Parts of a simulation that can be replaced, to see whether it finds the difference. */
 export interface Parts {
   readonly medium: () => MemoryMedium
   readonly engine: (options: EngineOptions) => Promise<Store>
@@ -22,13 +22,14 @@ export interface Parts {
 const REAL: Parts = { medium: () => new MemoryMedium(), engine: openEngine }
 
 const NODES = ['a', 'b', 'c']
-/** Where nothing is planned, somebody may still be waiting for a turn of the event loop. */
+/** With no event scheduled, a promise may still be waiting for a turn of the event loop. */
 const IDLE_TURNS = 100
 const START = 1_780_000_000_000
 
 /**
- * Nodes on one medium, one of which leads, with everything that can go wrong between them, and the model of what was
- * answered. All chance comes from the seed and time is virtual, so a seed always tells the same story.
+ * Nodes on one medium, one of which is the leader, with injected faults between them, and the model of what
+ * was answered. All randomness comes from the seed and time is virtual, so a seed always gives the same
+ * sequence of events.
  */
 export class Simulation {
   readonly seed: number
@@ -41,20 +42,20 @@ export class Simulation {
   readonly faults: { -readonly [Fault in keyof DiskFaults]: number }
   /** Tasks with a large call-back that is not closed. */
   readonly staging = new Set<string>()
-  /** What happened, if somebody wants to read it. */
+  /** The trace of events, or null if it is not recorded. */
   readonly story: string[] | null
   leader: SimulatedNode
-  /** The last one to take over. */
+  /** The last process that took over. */
   writer: SimulatedNode | null = null
   failure: Error | null = null
-  /** Requests that a store was asked. */
+  /** The number of requests to a store. */
   operations = 0
-  /** How far the clock of each node is off. */
+  /** The clock offset of each node. */
   readonly #clocks = new Map<string, number>()
-  /** Also those that were killed and may have left something behind. */
+  /** Includes killed processes, whose last writes may still arrive. */
   readonly #processes = new Set<SimulatedNode>()
   readonly #options: Omit<EngineOptions, 'disk' | 'clock'>
-  /** A call-back of more partitions goes beside other calls. */
+  /** A call-back with more partitions runs beside other calls. */
   readonly largeCallBack: number
 
   constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {
@@ -91,7 +92,7 @@ export class Simulation {
         flushRows: chance.pick([10, 100, 1500]),
         flushEntries: chance.pick([2, 10, 50]),
         flushPiece: chance.pick([5, 40, 1000]),
-        // Calls are told apart by their order.
+        // Calls are identified by their order.
         flushBeside: Number.POSITIVE_INFINITY,
         largeCallBack: this.largeCallBack,
         piece: chance.pick([3, 20]),
@@ -129,7 +130,7 @@ export class Simulation {
     return this.addNode(node.name)
   }
 
-  /** Calls that shared a transaction are answered together, and judged when all of them are. */
+  /** Calls that shared a transaction are answered together, and checked when all of them are answered. */
   answered(node: SimulatedNode, call: Call, answer: unknown): void {
     const { append } = call
     this.tell(() => `${node.name} ${call.what} ${brief(answer)}`)
@@ -144,7 +145,7 @@ export class Simulation {
     }
   }
 
-  /** What became durable and was not answered is known from here on: nothing of the writers before can be added. */
+  /** What became durable without an answer is known from here on: earlier writers can add nothing more. */
   tookOver(node: SimulatedNode): void {
     this.tell(() => `${node.name} takes over`)
     this.writer = node
@@ -157,7 +158,7 @@ export class Simulation {
           all.lost(process, append)
         }
         process.inDoubt.clear()
-        // An answer that is still under way tells of a time before.
+        // An answer that is still in flight is about an earlier time.
         for (const { append } of process.calls) if (append?.isDurable === true) append.isJudged = true
         if (process.isDead) this.#processes.delete(process)
       }
@@ -170,7 +171,7 @@ export class Simulation {
     }
   }
 
-  /** Holds the model against what is durable, unless something is durable that was not answered yet. */
+  /** Compares the model with what is durable, unless something durable was not answered yet. */
   compare(all: boolean): boolean {
     for (const process of this.#processes) for (const _ of process.missed()) return false
     const truth = new Truth(this.medium)
@@ -194,7 +195,7 @@ export class Simulation {
     this.story?.push(`${String(this.time.now).padStart(7)} ${text()}`)
   }
 
-  /** Runs until this is true, and tells where it never will be. */
+  /** Runs until the condition is true, and throws if it never becomes true. */
   async until(isSo: () => boolean, what: string, events = 100_000): Promise<void> {
     let idle = 0
     for (let left = events; left > 0 && idle < IDLE_TURNS && this.failure === null; left -= 1) {

@@ -1,11 +1,14 @@
 interface Event {
   readonly at: number
-  /** Events of the same time happen in the order in which they were planned. */
+  /** Events of the same time run in the order in which they were scheduled. */
   readonly order: number
   readonly happen: () => void
 }
 
-/** Time that passes when nothing is left to happen before. What was planned first happens first: no timer, no chance. */
+/**
+ * A virtual clock that jumps to the next scheduled event. Events run in a fixed order, without timers or
+ * randomness.
+ */
 export class VirtualTime {
   now = 0
   readonly #heap: Event[] = []
@@ -16,7 +19,9 @@ export class VirtualTime {
     this.#push({ at: this.now + millis, order: this.#order, happen })
   }
 
-  /** Lets the earliest event happen, and everything that follows from it at once. False where nothing is planned. */
+  /**
+   * Runs the earliest event and everything that follows from it immediately. False if nothing is scheduled.
+   */
   async next(): Promise<boolean> {
     const event = this.#pop()
     if (event !== undefined) {

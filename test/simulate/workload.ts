@@ -11,9 +11,11 @@ import type {
 } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
 
-/** How much of what there is in one simulation: each has others, so that rare things come together in some. */
+/**
+ * The parameters of one simulation. They vary between simulations, so that rare conditions coincide in some.
+ */
 interface Habits {
-  /** In one batch, at most. */
+  /** The maximum in one batch. */
   readonly requests: number
   readonly tasks: number
   readonly levels: number
@@ -25,9 +27,9 @@ interface Habits {
   readonly undos: number
   readonly renews: number
   readonly careless: number
-  /** How many tables there are; 0: one for each level. */
+  /** The number of tables; 0 means one for each level. */
   readonly tables: number
-  /** How often a pull names some. */
+  /** How often a pull names tables. */
   readonly filters: number
 }
 
@@ -35,7 +37,9 @@ const RECORDS = [0, 1, 50, 100, 100, 1000]
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
-/** What producers, workers and operators ask. It knows what it was answered, and asks for that again, too. */
+/**
+ * The requests of producers, workers and operators. It records the answers and also repeats earlier requests.
+ */
 export class Workload {
   readonly #chance: Chance
   readonly #habits: Habits
@@ -65,7 +69,7 @@ export class Workload {
     this.#tasksMade = tasks
   }
 
-  /** What arrives together at a node. */
+  /** The requests that arrive together at a node. */
   batch(): HandOffBatch {
     const chance = this.#chance
     const batch = { ...emptyBatch(), pulls: [] as PullOrder[] }
@@ -84,7 +88,10 @@ export class Workload {
     return this.#chance.happens(this.#habits.largeCallBacks)
   }
 
-  /** Runs of neighbours, mostly, of a few levels; what they say follows from their place, unless it contradicts. */
+  /**
+   * Mostly runs of consecutive indexes, of a few levels. The content follows from level and index, unless it
+   * is to contradict.
+   */
   callBack(count: number): CallBackOrder {
     const chance = this.#chance
     const taskId = this.#task()
@@ -105,7 +112,7 @@ export class Workload {
           spelling: null,
         })
       }
-      // Where places are few, they are soon taken.
+      // If there are few free indexes, they are soon taken.
       if (chance.happens(0.3)) break
     }
     const partitions = [...places.values()].sort((a, b) => a.level - b.level)
@@ -138,7 +145,7 @@ export class Workload {
     }
   }
 
-  /** The answer reached whoever asked. */
+  /** The answer reached the client. */
   answered(answers: HandOffAnswers): void {
     for (const { partitions } of answers.pulls)
       for (const { lease } of partitions) {
@@ -149,7 +156,7 @@ export class Workload {
       }
   }
 
-  /** Now and then a new one takes the place of an old one. */
+  /** Occasionally replaces an old task by a new one. */
   #task(): string {
     const chance = this.#chance
     if (chance.happens(0.01)) this.#tasksMade += 1
@@ -167,7 +174,7 @@ export class Workload {
     }
   }
 
-  /** It follows from the place. In some simulations a lane has several. */
+  /** Derived from level and index. In some simulations a lane has several tables. */
   #tableOf(level: number, index: number): string {
     const { tables } = this.#habits
     return tables === 0 ? `r.l${level}` : `r.t${(index * 5 + level) % tables}`
@@ -207,7 +214,7 @@ export class Workload {
     return { instance: null, settlements }
   }
 
-  /** Leases are mostly settled once; the careless do so again, or have them wrong. */
+  /** Leases are mostly settled once. Careless workers settle them again, or send wrong ids. */
   #some(): LeaseRef[] {
     const chance = this.#chance
     const { careless, batch } = this.#habits

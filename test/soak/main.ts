@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { Besieged } from '../siege/support/besieged.ts'
 import { FLAT_RULE, footprintTable, growth, type Sample } from '../siege/support/footprints.ts'
 
-/** Honest clients at full load for a long time: what the process takes must stay as it is. */
+/** Runs honest clients at full load for a long time: the resources of the service must not grow. */
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '1200' }, store: { type: 'string', default: 'sqlite' } },
 })

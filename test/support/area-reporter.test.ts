@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { areaOf, summaryByArea } from './area-reporter.ts'
 
-test('an area is a package, a folder of the tests of the server, or a folder of test/', () => {
+test('an area is a package, a test folder of the server, or a folder of test/', () => {
   expect(areaOf('packages/server/test/http/pull.test.ts')).toBe('server/http')
   expect(areaOf('packages/server/test/disk/postgres/tls.test.ts')).toBe('server/disk')
   expect(areaOf('packages/server/test/main.test.ts')).toBe('server')

@@ -2,7 +2,7 @@ import { relative } from 'node:path'
 import type { Reporter, TestModule } from 'vitest/node'
 
 export interface TestedFile {
-  /** Below the root of the repository. */
+  /** Relative to the root of the repository. */
   readonly path: string
   readonly tests: number
   readonly failed: number
@@ -23,19 +23,22 @@ export default class AreaReporter implements Reporter {
       }
     })
     const lines = summaryByArea(files)
-    // A single area is what Vitest itself sums up.
+    // Vitest itself sums up a single area.
     if (lines.length > 2) process.stdout.write(`\n${lines.join('\n')}\n\n`)
   }
 }
 
-/** `packages/server/test/http/pull.test.ts` is of `server/http`, `test/browser/links.test.ts` of `browser`. */
+/**
+ * `packages/server/test/http/pull.test.ts` belongs to `server/http`, `test/browser/links.test.ts` to
+ * `browser`.
+ */
 export function areaOf(path: string): string {
   const [top, first, second, third, ...rest] = path.split('/')
   if (top !== 'packages') return first ?? path
   return second === 'test' && first === 'server' && rest.length > 0 ? `${first}/${third}` : (first ?? path)
 }
 
-/** Files run side by side, so the seconds of all areas add up to more than a run takes. */
+/** Files run in parallel, so the seconds of all areas add up to more than the duration of a run. */
 export function summaryByArea(files: readonly TestedFile[]): string[] {
   const areas = [...Map.groupBy(files, ({ path }) => areaOf(path))]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

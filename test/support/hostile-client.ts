@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 
 const CONNECT_MILLIS = 60_000
 
-/** Opens a connection, from another address of the loopback network where one is given. */
+/** Opens a connection, optionally from another address of the loopback network. */
 export async function dial(
   port: number,
   localAddress?: string,
@@ -10,14 +10,14 @@ export async function dial(
 ): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port, ...(localAddress === undefined ? {} : { localAddress }) })
   socket.on('error', () => {})
-  // Where a flood fills the queue of the system, some attempts are never heard of.
+  // When a flood fills the listen backlog, some connection attempts get no answer.
   const timer = setTimeout(() => socket.destroy(), connectMillis)
   await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
   clearTimeout(timer)
   return socket
 }
 
-/** Everything that arrives until `enough` says so, or the connection ends. */
+/** Everything that arrives until `enough` returns true or the connection ends. */
 export async function readUntil(socket: Socket, enough: (text: string) => boolean): Promise<string> {
   let text = ''
   return new Promise((resolve) => {

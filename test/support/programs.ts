@@ -9,7 +9,7 @@ const source = {
   command: new URL('../../packages/cli/src/main.ts', import.meta.url),
 }
 
-/** The flags and the file with which Node runs a program of ours. Outside of Vitest that is its source. */
+/** The flags and the file with which Node runs one of our programs. Outside of Vitest that is its source. */
 export function programArguments(name: keyof typeof source): string[] {
   const prepared = new URL(`${name}.js`, PROGRAMS)
   const isPrepared = process.env['VITEST'] !== undefined && existsSync(prepared)

@@ -1,7 +1,7 @@
 import { ServiceProcess } from './service-process.ts'
 import { testFolder } from './test-folder.ts'
 
-/** A service in a process of its own, on data of its own, for tests that take it away and bring it back. */
+/** A service in its own process with its own data, for tests that stop it and start it again. */
 export class RestartableService {
   readonly #data: string
   #flags: readonly string[]
@@ -13,7 +13,7 @@ export class RestartableService {
     this.#running = running
   }
 
-  /** For the length of a test. */
+  /** Runs for the duration of a test. */
   static async start(...flags: string[]): Promise<RestartableService> {
     const data = await testFolder()
     return new RestartableService(data, flags, await ServiceProcess.started(flags, data))
@@ -27,17 +27,17 @@ export class RestartableService {
     return this.#running.port
   }
 
-  /** Without a chance to say goodbye. */
+  /** Kills it without a graceful shutdown. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }
 
-  /** The orderly way. */
+  /** Stops it gracefully. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
   }
 
-  /** On the same port and the same data; with other flags if some are given. */
+  /** Starts it on the same port and data, optionally with other flags. */
   async startAgain(...flags: string[]): Promise<void> {
     if (flags.length > 0) this.#flags = flags
     this.#running = await ServiceProcess.started(['--port', String(this.port), ...this.#flags], this.#data)

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import { spawnInRoot, spawnService } from './spawn-service.ts'
 import { testFolder } from './test-folder.ts'
 
-/** The service as a process of its own, the way people run it, for the length of a test. */
+/** The service in its own process, as users run it, for the duration of a test. */
 export class ServiceProcess {
   readonly child: ChildProcess
   stdout = ''
@@ -19,7 +19,7 @@ export class ServiceProcess {
     child.stderr?.on('data', (chunk: Buffer) => {
       this.stderr += chunk.toString()
     })
-    // `close` and not `exit`: by then everything that was printed has been read.
+    // `close` and not `exit`: at `close`, all output has been read.
     this.exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
     onTestFinished(async () => {
       child.kill('SIGKILL')
@@ -31,12 +31,12 @@ export class ServiceProcess {
     return new ServiceProcess(spawnService(args, { environment }))
   }
 
-  /** What it logs goes to a file that is open already. */
+  /** The log goes to a file that is already open. */
   static loggingTo(file: number, args: readonly string[]): ServiceProcess {
     return new ServiceProcess(spawnService(args, { stderr: file }))
   }
 
-  /** It may open so many files. */
+  /** The limit of open files. */
   static async withOpenFiles(count: number, args: readonly string[] = []): Promise<ServiceProcess> {
     const given = ['--port', '0', '--data', await testFolder(), ...args]
     const service = new ServiceProcess(spawnService(given, { openFiles: count }))
@@ -48,7 +48,7 @@ export class ServiceProcess {
     return new ServiceProcess(spawnInRoot('npm', ['start', '--silent', '--', ...args]))
   }
 
-  /** On a free port and in a folder of its own, once it accepts requests. */
+  /** Starts on a free port and in a new folder; resolves once it accepts requests. */
   static async started(
     args: readonly string[] = [],
     data?: string,
@@ -81,7 +81,7 @@ export class ServiceProcess {
     this.child.kill(signal)
   }
 
-  /** What was logged so far, line by line. */
+  /** The log so far, line by line. */
   get logLines(): Record<string, unknown>[] {
     return this.stderr
       .split('\n')

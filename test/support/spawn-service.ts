@@ -6,13 +6,13 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 interface SpawnOptions {
   readonly environment?: Readonly<Record<string, string>>
-  /** Where its log goes: to whoever asks the process for it, or to a file that is open already. */
+  /** Where its log goes: to a pipe, or to a file that is already open. */
   readonly stderr?: 'pipe' | number
-  /** How many files it may open; as many as we may, unless it is said. */
+  /** The limit of open files; by default that of this process. */
   readonly openFiles?: number
 }
 
-/** The service in a process of its own. */
+/** Starts the service in its own process. */
 export function spawnService(args: readonly string[], options: SpawnOptions = {}): ChildProcess {
   const command = [process.execPath, ...programArguments('service'), ...args]
   const limited = ['-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...command]
@@ -20,7 +20,7 @@ export function spawnService(args: readonly string[], options: SpawnOptions = {}
   return spawnInRoot(process.execPath, command.slice(1), options)
 }
 
-/** Without the settings that the tests themselves may have been started with. */
+/** The environment without Baton settings that the tests may have been started with. */
 export function spawnInRoot(
   command: string,
   args: readonly string[],

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Where to leave what is to be done in the end. */
+/** Registers clean-up for the end of the test. */
 export type AtEnd = (cleanUp: () => Promise<void>) => void
 
-/** A temporary folder that goes with the test. */
+/** A temporary folder that is removed after the test. */
 export async function testFolder(atEnd: AtEnd = onTestFinished): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-test-'))
   atEnd(() => rm(folder, { recursive: true, force: true }))

@@ -2,12 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { testFolder } from './test-folder.ts'
 
-/** A token that is long enough to be one; the same for the same word. */
+/** A token of sufficient length; the same word gives the same token. */
 export const tokenNamed = (word: string): string => `${word}-k7Q2xZr9TbW4mLp8VfHd`
 
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** A file that only this user can read, as the service wants it. */
+/** A file that only this user can read, as the service requires. */
 export async function tokensFile(content: unknown): Promise<string> {
   const path = join(await testFolder(), 'tokens.json')
   await writeTokens(path, content)

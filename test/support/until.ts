@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Waits until something holds. How long that takes does not matter; the test's own time-out is the only limit. */
+/** Waits until a condition holds. The only limit is the test's own timeout. */
 export async function until<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
   while (true) {
     const seen = await look()

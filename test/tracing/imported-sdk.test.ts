@@ -37,7 +37,7 @@ async function startWith(...imports: string[]): Promise<{ url: string; spans: Pr
   return { url: line.split(' ').at(-1) ?? '', spans }
 }
 
-test('an SDK that node imports before the service gets its spans', async () => {
+test('an SDK that node imports before the service receives its spans', async () => {
   const { url, spans } = await startWith('./support/spans-to-stderr.ts')
   const client = new BatonClient(url)
   await client.callBack([descriptor('orders', 0, 0)], { traceparent })
@@ -45,13 +45,13 @@ test('an SDK that node imports before the service gets its spans', async () => {
   await until(() => spans.some(({ name }) => name === 'GET /pull'))
   const callBack = spans.find(({ name }) => name === 'POST /call-back')
   expect(callBack).toMatchObject({ traceId: TRACE, parent: '00f067aa0ba902b7' })
-  // What is handed on is the span of the call-back at the service.
+  // The propagated context is the service's span for the call-back.
   expect(partitions[0]?.traceparent).toBe(`00-${TRACE}-${callBack?.spanId}-01`)
   const below = spans.filter(({ parent }) => parent === callBack?.spanId).map(({ name }) => name)
   expect(below.toSorted()).toEqual(['answer', 'batch', 'pull', 'receive'])
 })
 
-test('without one there is nothing that traces, and a trace is handed on as it came', async () => {
+test('without an SDK nothing is traced, and a trace context is passed on unchanged', async () => {
   expect(await openTracing()).toBeUndefined()
   const { url, spans } = await startWith()
   const client = new BatonClient(url)

@@ -16,7 +16,7 @@ let exporter: InMemorySpanExporter
 beforeEach(() => {
   exporter = new InMemorySpanExporter()
   new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register()
-  // Other tests of this process are without an SDK.
+  // Other tests in this process run without an SDK.
   onTestFinished(() => {
     trace.disable()
     context.disable()
@@ -38,7 +38,7 @@ async function inSpan<T>(name: string, run: (traceparent: string) => Promise<T>)
   })
 }
 
-/** A handler is a span below what its partition was called back with. */
+/** A handler's span is a child of the context that its partition was called back with. */
 const around = <T>(partition: object, handle: () => Promise<T>): Promise<T> =>
   context.with(propagation.extract(ROOT_CONTEXT, partition), () => inSpan('handle', handle))
 
@@ -76,13 +76,13 @@ describe('with an OpenTelemetry SDK', () => {
     expect(below(spans, settle)).toEqual(['answer', 'batch', 'receive'])
     for (const batch of spans.filter(({ name }) => name === 'batch'))
       expect(below(spans, batch)).toEqual(['append'])
-    // The pull itself came without a trace, and has one of its own, to which the one of the partition is linked.
+    // The pull itself came without a trace context, so it has its own trace, linked to that of the partition.
     const pulls = exporter.getFinishedSpans().filter(({ name }) => name === 'GET /pull')
     const linked = only(spans, 'pull').links[0]?.context.traceId
     expect(pulls.map((span) => span.spanContext().traceId)).toContain(linked)
   })
 
-  test('the trace goes on while a lease is renewed, and a request about two traces is in neither', async () => {
+  test('renewing a lease continues the trace, and a request about two traces is in neither', async () => {
     const { url } = await startService('--lease-seconds', '1')
     const client = new BatonClient(url)
     const ids: string[] = []
@@ -97,7 +97,7 @@ describe('with an OpenTelemetry SDK', () => {
       untilIdle: true,
       tasks: ['orders'],
     })
-    // Two at a time: their renewals are about two traces.
+    // Two leases at a time: their renewals are about two traces.
     const both = new Worker(url, async () => void (await until(() => anyRenewal().length > 0)), {
       untilIdle: true,
       concurrency: 2,
@@ -109,7 +109,7 @@ describe('with an OpenTelemetry SDK', () => {
     expect(renewed(ids[0] ?? '')).toBe(true)
   })
 
-  test('requests that fail are spans that say so, and those of others are not touched', async () => {
+  test('failed requests are spans with an error, and spans of others are unchanged', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await expect(client.callBack([{ ...descriptor('orders', 0, 0), record_count: -1 }])).rejects.toThrow()

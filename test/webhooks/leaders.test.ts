@@ -9,16 +9,16 @@ const FLAGS = [
   ...['--lease-seconds', '2', '--backoff-seconds', '0.05', '--max-attempts', '1000', '--log-level', 'warn'],
 ]
 
-test(`${KILLS} leaders are killed, one after the other: the next one goes on, and every event arrives in order`, async () => {
+test(`${KILLS} leaders are killed, one after the other: the next one continues, and every event arrives in order`, async () => {
   const server = await PostgresServer.start()
   const { url } = await server.createDatabase()
   const start = (name: string) => NodeProcess.start(name, ['--database-url', url, ...FLAGS])
-  // The first one leads, then the other, in turns.
+  // The two nodes lead in turns, the first one first.
   let [leading, following] = [await start('north'), await start('east')]
   let asked = 0
   try {
     await expectNothingLost({
-      // One that follows knows as much as the one that leads.
+      // A follower knows as much as the leader.
       get url() {
         asked += 1
         return asked % 2 === 0 ? following.url : leading.url

@@ -17,8 +17,8 @@ export interface CallBacksResult {
 }
 
 /**
- * One producer, one array after the other. The bodies are made beforehand, a few at a time, and the time
- * for that is not counted: making 50,000 descriptors takes the client longer than some stores need.
+ * One producer sends one array after the other. The bodies are built beforehand, a few at a time, and the
+ * time for that is not counted: building them takes the client longer than some stores need.
  */
 export async function callBacks(input: CallBacksInput): Promise<CallBacksResult> {
   const connection = await HttpConnection.open(input.url)

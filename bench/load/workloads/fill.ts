@@ -2,12 +2,15 @@ import { backlogBodies, deepeningBodies, newTask, type Task } from '../descripto
 import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest } from '../requests.ts'
 
-/** Not measured: puts partitions into the store, in one order whichever store it is. */
+/** Not measured: puts partitions into the store, in the same order for every store. */
 export async function fill({ url, partitions }: { url: string; partitions: number }): Promise<void> {
   await callBackAll(url, backlogBodies(partitions))
 }
 
-/** Not measured: adds partitions to tasks, or to so many new ones. Returns the tasks, to go on with. */
+/**
+ * Not measured: adds partitions to the given tasks, or to that number of new ones. Returns the tasks for the
+ * next call.
+ */
 export async function deepen(input: {
   url: string
   partitions: number
@@ -19,7 +22,7 @@ export async function deepen(input: {
   return tasks
 }
 
-/** The next body is made while the last one is stored. */
+/** The next body is built while the last one is stored. */
 async function callBackAll(url: string, bodies: Iterable<string>): Promise<void> {
   const connection = await HttpConnection.open(url)
   try {

@@ -10,26 +10,26 @@ export interface LargeCallBackInput {
   descriptors: number
   callBacks: number
   pullers: number
-  /** How long everybody is watched before the first array is sent. */
+  /** How long all clients are measured before the first array is sent. */
   quietSeconds: number
 }
 
 export interface LargeCallBackResult {
   callBackMs: number[]
-  /** Answers that need the server's event loop only: their delay is the event loop's. */
+  /** Answers that need only the server's event loop: their delay is the delay of the event loop. */
   probe: LatencySummary
-  /** Pulls and settles: these wait for the store as well. */
+  /** Pulls and settles, which also wait for the store. */
   handOff: LatencySummary
   /** The same before any large array is sent, for comparison. */
   quietProbe: LatencySummary
   quietHandOff: LatencySummary
-  /** The longest time this client itself was late: above it, a delay is the server's. */
+  /** The longest delay of this client's own event loop. A longer delay of an answer is the server's. */
   clientLateMs: number
 }
 
-/** Sends huge arrays on one connection and watches, on others, how long everybody else waits. */
+/** Sends large arrays on one connection and measures on others how long all other clients wait. */
 export async function largeCallBackBesidePulls(input: LargeCallBackInput): Promise<LargeCallBackResult> {
-  // All bodies first: making one blocks this process for longer than the delays it is to see.
+  // Build all bodies first: building one blocks this process for longer than the delays to be measured.
   const requests = Array.from({ length: input.callBacks }, () =>
     callBackRequest(input.url, callBackBody(input.descriptors)),
   )
@@ -75,7 +75,7 @@ export async function largeCallBackBesidePulls(input: LargeCallBackInput): Promi
   }
 }
 
-/** One probe after the other, a millisecond apart. */
+/** Sends one probe after the other, a millisecond apart. */
 async function probe(
   connection: HttpConnection,
   url: string,
@@ -90,7 +90,7 @@ async function probe(
   }
 }
 
-/** A worker that is not in a hurry: the pulls are there to be delayed, not to load the machine. */
+/** A worker with pauses between its pulls: the pulls measure delays and must not load the machine. */
 async function handOff(
   connection: HttpConnection,
   url: string,

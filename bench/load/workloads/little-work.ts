@@ -15,13 +15,13 @@ export interface LittleWorkInput {
 export interface LittleWorkResult {
   calledBack: number
   handedOff: number
-  /** From sending the call-back to the worker's having its partition. */
+  /** The time from sending the call-back to the worker's receiving its partition. */
   handOff: LatencySummary
 }
 
 const WAIT_SECONDS = 20
 
-/** Far more workers than work: all of them wait in long polls. */
+/** Many more workers than partitions: all of them wait in long polls. */
 export async function littleWork(input: LittleWorkInput): Promise<LittleWorkResult> {
   const { url } = input
   const connections = await Promise.all(

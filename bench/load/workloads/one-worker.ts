@@ -8,7 +8,7 @@ export interface OneWorkerInput {
   seconds: number
 }
 
-/** A worker as a user writes it, with the library and a handler that has nothing to do. */
+/** A worker as a user writes it, with the library and an empty handler. */
 export async function oneWorker({ url, concurrency, seconds }: OneWorkerInput): Promise<HandOffResult> {
   const latencies = new LatencySamples()
   const client = new BatonClient({ url, onRequest: ({ millis }) => latencies.add(millis) })

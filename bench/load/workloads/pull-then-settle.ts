@@ -3,9 +3,9 @@ import { type ClientsInput, type HandOffResult, runClients } from '../clients.ts
 import { leaseIds, pullRequest, pullRequestForKey, settleRequest } from '../requests.ts'
 
 export interface PullThenSettleInput extends ClientsInput {
-  /** Partitions per pull; 1 sends the bare pull of the interface, without a Prefer header. */
+  /** Partitions per pull; 1 sends the plain pull, without a Prefer header. */
   batch: number
-  /** Every pull carries an Idempotency-Key of its own, as the client library sends it. */
+  /** Every pull has its own Idempotency-Key, as the client library sends it. */
   withKeys?: boolean
 }
 

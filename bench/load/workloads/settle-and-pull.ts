@@ -5,7 +5,7 @@ export interface SettleAndPullInput extends ClientsInput {
   batch: number
 }
 
-/** One request per partition (or batch): each settle brings the next ones along. */
+/** One request per partition (or batch): each settle also returns the next ones. */
 export function settleAndPull(input: SettleAndPullInput): Promise<HandOffResult> {
   return runClients(input, (client) => {
     const { url, instanceId } = client

@@ -7,18 +7,18 @@ export interface SteadyBacklogInput {
   url: string
   clients: number
   seconds: number
-  /** What the backlog is made of. The caller goes on with the tasks that come back. */
+  /** What the backlog consists of. The caller continues with the returned tasks. */
   tasks: readonly Task[]
-  /** Each lease is renewed once before it is settled, as by workers that take long. */
+  /** Each lease is renewed once before it is settled, as by workers with long attempts. */
   renews?: boolean
 }
 
 const PER_CALL_BACK = 250
 
 /**
- * Pull and settle one by one while a producer adds as many partitions as were taken to the same tasks by
- * turns, so that the backlog keeps its size and as many tasks share it. The producer works against every
- * size alike: it is part of the load, not a difference between the contenders.
+ * Pulls and settles one by one while a producer adds as many partitions as were taken to the same tasks in
+ * turn, so that the backlog keeps its size and its number of tasks. The producer is part of the load for
+ * every size alike, not a difference between the contenders.
  */
 export async function steadyBacklog(
   input: SteadyBacklogInput,

@@ -5,8 +5,8 @@ import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest, leaseIds, pullRequest } from '../requests.ts'
 
 /**
- * Long polls that stay open between calls of the harness, which reads the server's processor time while
- * they wait.
+ * Long polls that stay open between calls of the harness, which reads the server's processor time while they
+ * wait.
  */
 interface Waiting {
   connections: HttpConnection[]
@@ -24,7 +24,7 @@ export interface OpenWaitingPullsInput {
 const CONNECTING_AT_ONCE = 200
 const WAIT_SECONDS = 60
 
-/** Opens the connections in groups (a listen backlog is short) and leaves a long poll open on each. */
+/** Opens the connections in groups (a listen backlog is short) and starts a long poll on each. */
 export async function openWaitingPulls({ url, pulls }: OpenWaitingPullsInput): Promise<{ seconds: number }> {
   const startedAt = performance.now()
   const opened: Waiting = { connections: [], url, answered: [] }
@@ -34,7 +34,7 @@ export async function openWaitingPulls({ url, pulls }: OpenWaitingPullsInput): P
     const group = await Promise.all(Array.from({ length: missing }, () => HttpConnection.open(url)))
     opened.connections.push(...group)
   }
-  // Connected first, polled then: the polls' common wait must outlast the measurement.
+  // Connect all of them before the first poll: the common wait of the polls must outlast the measurement.
   opened.connections.forEach((connection, index) => {
     connection.send(
       pullRequest(url, `bench-poller-${index}`, { waitSeconds: WAIT_SECONDS }),
@@ -47,17 +47,17 @@ export async function openWaitingPulls({ url, pulls }: OpenWaitingPullsInput): P
 
 export interface WakeInput {
   partitions: number
-  /** How long to look for answers after the call-back. */
+  /** How long to wait for answers after the call-back. */
   watchSeconds: number
 }
 
 export interface WakeResult {
   callBackMs: number
   woken: number
-  /** Answers without a partition: pulls that were woken for nothing. */
+  /** Answers without a partition: pulls that were woken unnecessarily. */
   wokenForNothing: number
   stillWaiting: number
-  /** From sending the call-back to each answer. */
+  /** The time from sending the call-back to each answer. */
   wakeUp: LatencySummary
 }
 

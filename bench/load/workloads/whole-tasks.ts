@@ -6,7 +6,10 @@ export interface WholeTasksInput extends ClientsInput {
   partitionsPerTask: number
 }
 
-/** Tasks come and end at the same pace: each client calls one back, then pulls and settles as many partitions. */
+/**
+ * Tasks arrive and end at the same rate: each client calls one back, then pulls and settles as many
+ * partitions.
+ */
 export function wholeTasks(input: WholeTasksInput): Promise<HandOffResult> {
   const { partitionsPerTask } = input
   return runClients(input, (client) => {
@@ -25,7 +28,7 @@ export function wholeTasks(input: WholeTasksInput): Promise<HandOffResult> {
     }
     const onPulled = (body: string) => {
       const leases = leaseIds(body)
-      // Others were faster; as many partitions as were called back are pulled all the same.
+      // Other clients were faster; this one still pulls as many partitions as it called back.
       if (leases.length === 0) return next()
       client.request(settle(leases), (answer) => {
         client.settled(leases.length, answer)

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { consumeInLoops, descriptor, type PeerClient } from '../peer-client.ts'
 
-/** Its protocol is lines; a client of a few dozen of them is the leanest it can have. */
+/** Its protocol is line-based, so a minimal client is a few dozen lines. */
 class Connection {
   readonly #socket: Socket
   #received = ''
@@ -20,7 +20,7 @@ class Connection {
     this.#socket.write(text, 'latin1')
   }
 
-  /** The next line without its end. */
+  /** The next line without its line ending. */
   async line(): Promise<string> {
     for (;;) {
       const end = this.#received.indexOf('\r\n')
@@ -70,7 +70,7 @@ export async function connectBeanstalkd({ port }: { port: number }): Promise<Pee
     connection.write(`delete ${id}\r\n`)
     return (await connection.line()) === 'DELETED' ? 1 : 0
   }
-  /** The two commands in one write: the next is reserved while the last is deleted. */
+  /** Sends both commands in one write: the next job is reserved while the last one is deleted. */
   const deleteAndReserve = async (consumer: number): Promise<number> => {
     const connection = of(consumer)
     const last = held.get(consumer)

@@ -32,7 +32,7 @@ async function consume(url: string, { way, consumers, seconds }: ConsumeInput): 
         concurrentJobs: consumers,
         maxPoolSize: consumers + 2,
         logger: silent,
-        // The values of its performance page.
+        // The values from its performance page.
         ...(way === 'local queue'
           ? { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }
           : {}),
@@ -46,7 +46,7 @@ async function consume(url: string, { way, consumers, seconds }: ConsumeInput): 
       },
     },
   })
-  // The library does not wait for the write of a completion; so up to what is in flight counts early.
+  // The library does not wait for the write of a completion, so at most the jobs in flight are counted early.
   runner.events.on('job:complete', () => {
     if (window.open) window.acknowledged(1)
   })

@@ -46,8 +46,8 @@ export async function connectNats({ port }: { port: number }): Promise<PeerClien
       fillInGroups(partitions, 500, (group) =>
         Promise.all(group.map((descriptor) => js.publish('partition', JSON.stringify(descriptor)))),
       ),
-    // What was delivered ahead and never acknowledged would stay out of reach for five minutes. The stream
-    // still has it, and gives it to a consumer that is new.
+    // Messages that were delivered ahead and never acknowledged would be unavailable for five minutes. The
+    // stream still has them and delivers them to a new consumer.
     async left() {
       await freshConsumer()
       return (await admin.streams.info(NAME)).state.messages
@@ -68,7 +68,10 @@ function nextByNext(consumer: Consumer, input: ConsumeInput): Promise<ConsumeRes
   })
 }
 
-/** Its documented way for throughput: the server pushes up to a buffer, the client acknowledges each. */
+/**
+ * Its documented way for throughput: the server pushes up to a buffer's size, the client acknowledges each
+ * message.
+ */
 async function consume(consumer: Consumer, input: ConsumeInput, confirmed: boolean): Promise<ConsumeResult> {
   const window = new Window(input.seconds)
   const delivered = await consumer.consume({ max_messages: input.consumers * input.batch })

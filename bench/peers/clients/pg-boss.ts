@@ -4,7 +4,7 @@ import { consumeInLoops, fillInGroups, type PeerClient } from '../peer-client.ts
 const NAME = 'partitions'
 
 export async function connectPgBoss({ url }: { url: string }): Promise<PeerClient> {
-  // Without supervision and schedules: no maintenance of its own falls into a measurement.
+  // Without supervision and schedules, so that no maintenance runs during a measurement.
   const boss = new PgBoss({ connectionString: url, max: 16, supervise: false, schedule: false })
   boss.on('error', () => {})
   await boss.start()

@@ -14,7 +14,7 @@ async function startBeanstalkd(cleanUp: CleanUp) {
     {
       name: 'beanstalkd',
       command: 'beanstalkd',
-      // One V makes it say that it listens; -f 0 syncs every write.
+      // One -V makes it print when it listens; -f 0 syncs every write.
       args: ['-l', '127.0.0.1', '-p', String(port), '-b', folder, '-f', '0', '-V'],
       readyPattern: /bind .*|pid \d+/,
     },
@@ -24,7 +24,7 @@ async function startBeanstalkd(cleanUp: CleanUp) {
   return { version, port, pid: server.pid }
 }
 
-/** It says its process id before it listens. */
+/** It prints its process id before it listens. */
 async function reachable(port: number): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const open = await new Promise<boolean>((resolve) => {

@@ -52,7 +52,10 @@ async function onRedis(
   })
 }
 
-/** Redis' default is measured too, under its name: it confirms what a crash of the machine may still take. */
+/**
+ * Redis' default is also measured, as a separate contender: a crash of the machine may lose writes it has
+ * confirmed.
+ */
 export const bullMq: Peer = {
   name: 'bullmq',
   async start(bench) {

@@ -14,7 +14,7 @@ async function startNats(cleanUp: CleanUp) {
   const file = join(folder, 'nats.conf')
   const configure = (storage: string) =>
     writeFileSync(file, `listen: "127.0.0.1:${port}"\njetstream { store_dir: "${folder}", ${storage} }\n`)
-  // Only newer versions can sync every write; older ones refuse the setting and sync every two minutes.
+  // Only newer versions can sync every write. Older ones refuse the setting and sync every two minutes.
   configure('sync_interval: always')
   const syncsAlways = accepted(file)
   if (!syncsAlways) configure('max_file_store: 16GB')

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 
-/** Thrown by a peer whose server is not there; its text says how to get it. */
+/** Thrown by a peer whose server is not installed; its message explains how to install it. */
 export class NotInstalled extends Error {}
 
 /** The version line of a server program. */

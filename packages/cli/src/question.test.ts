@@ -29,7 +29,7 @@ test.each([
   expect(shown).toContain('Give it up? [y/N] ')
 })
 
-test('Ctrl-C interrupts, and what follows stands on a line of its own', async () => {
+test('Ctrl-C interrupts, and what follows is on its own line', async () => {
   const { said, shown } = await typed(CTRL_C)
   expect(said).toBeInstanceOf(Interruption)
   expect(said).toMatchObject({ exitCode: 130 })

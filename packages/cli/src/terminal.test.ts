@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { heightOf, widthOf } from './terminal.ts'
 
-test('a terminal that does not know its size is as large as one usually is', () => {
+test('a terminal of unknown size has the usual size', () => {
   expect([widthOf({ columns: 0 }), widthOf({}), widthOf({ columns: 80 })]).toEqual([100, 100, 80])
   expect([heightOf({ rows: 0 }), heightOf({}), heightOf({ rows: 50 })]).toEqual([24, 24, 50])
 })

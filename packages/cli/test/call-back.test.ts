@@ -58,7 +58,7 @@ describe('baton call-back', () => {
     await expect(new BatonClient(url).task('broken')).rejects.toMatchObject({ code: 'task_unknown' })
   })
 
-  test('names every fault of a file, by element where a line has several', async () => {
+  test('reports every error of a file, by element if a line has several', async () => {
     const scratch = new Scratch()
     const far = descriptors('far', 25_000).map((each, at) =>
       at % 12_000 === 5 ? { ...each, record_count: -at } : each,
@@ -110,7 +110,7 @@ describe('baton call-back', () => {
     expect(code).toBe(4)
   })
 
-  test('asks for the name of the table field where a file and the command, or the service, differ', async () => {
+  test('hints at the name of the table field if a file and the command, or the service, differ', async () => {
     const { url } = service()
     const hint = 'Does the service call the table field "warehouseTable"?'
     const named = descriptors('named', 2).map(({ computeTableName, ...others }) => ({
@@ -130,7 +130,7 @@ describe('baton call-back', () => {
     expect(refused.code).toBe(1)
   })
 
-  test('says when there is no room to keep stdin until it is checked', async () => {
+  test('reports when there is no disk space to buffer stdin for the check', async () => {
     const env = { TMPDIR: new Scratch().file('no-folder', '') }
     const { code, stdout, stderr } = await baton(['call-back', '-'], {
       input: lines(descriptors('homeless', 3)),
@@ -148,7 +148,7 @@ describe('baton call-back', () => {
     ['taskId,computeTableName\norders,results.orders\n', 'this looks like CSV, and is not JSON'],
     ['"taskId","computeTableName"\n"orders","results.orders"\n', 'this looks like CSV, and is not JSON'],
     ['\n  taskId: orders\n', 'this is not JSON'],
-  ])('says of %j what it takes instead', async (input, complaint) => {
+  ])('refuses %j and names the accepted formats', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     const line = input.startsWith('\n') ? 2 : 1
     expect(stderr).toBe(
@@ -157,7 +157,7 @@ describe('baton call-back', () => {
     expect(code).toBe(4)
   })
 
-  test('only checks when asked to, without a service', async () => {
+  test('only checks on request, without a service', async () => {
     const input = lines(descriptors('checked', 3))
     expect(await baton(['call-back', '--check', '-'], { input })).toMatchObject({
       code: 0,
@@ -166,7 +166,7 @@ describe('baton call-back', () => {
     expect(await baton(['call-back', '--check', '-'], { input: '' })).toMatchObject({ code: 4 })
   })
 
-  test('sends while it reads when asked to', async () => {
+  test('streams on request', async () => {
     const { url } = service()
     const client = new BatonClient(url)
     const sending = startBaton(['call-back', '--stream', '--per-request', '2', '-'], {
@@ -180,7 +180,7 @@ describe('baton call-back', () => {
     expect(await rowsOf(client, 'streamed')).toHaveLength(5)
   })
 
-  test('says what the service refuses', async () => {
+  test('reports what the service refuses', async () => {
     const { url } = service()
     await baton(['call-back', '-'], { url, input: lines(descriptors('conflict', 3)) })
     const changed = lines(descriptors('conflict', 3, 99))
@@ -202,7 +202,7 @@ describe('baton call-back', () => {
     })
   })
 
-  test('what only the service finds was sent, and refused', async () => {
+  test('an error that only the service finds was sent, and refused', async () => {
     const { url } = service()
     const input = lines(descriptors('noted', 3).map((each, at) => (at === 1 ? { ...each, note: 'x' } : each)))
     const { code, stderr } = await baton(['call-back', '--unknown-fields', 'ignore', '-'], { url, input })
@@ -215,13 +215,13 @@ describe('baton call-back', () => {
     ['[1, 2', 'stdin:1: the array is not closed'],
     ['\n\nnonsense', 'stdin:3: this is not JSON'],
     ['[] []', 'stdin:1: after the array there is "["'],
-  ])('input that is no JSON: %j', async (input, complaint) => {
+  ])('input that is not JSON: %j', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     expect(stderr).toContain(complaint)
     expect(code).toBe(4)
   })
 
-  test('takes what comes only once by a name, as <(compute) does', async () => {
+  test('accepts a path that can be read only once, as <(compute) does', async () => {
     const { url } = service()
     const file = new Scratch().file('lines.ndjson', lines(descriptors('once', 3)))
     const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -240,12 +240,12 @@ describe('baton call-back', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s ends the wait for a pipe that nobody writes to', async (signal, code) => {
+  ] as const)('%s ends the wait for a pipe without a writer', async (signal, code) => {
     const scratch = new Scratch()
     const pipe = scratch.file('pipe')
     execFileSync('mkfifo', [pipe])
     const waiting = startBaton(['call-back', pipe], { env: { TMPDIR: scratch.path } })
-    // Where it will keep what comes is made just before it reads.
+    // The folder for its buffer is created just before it reads.
     await until(() => scratch.names().some((name) => name.startsWith('baton-')))
     waiting.process.kill(signal)
     expect(await waiting.ended).toMatchObject({ code })
@@ -266,7 +266,7 @@ describe('baton call-back', () => {
     expect(folder.stderr).toContain('is a folder, not a file of descriptors')
   })
 
-  test('a service that is away is exit code 5', async () => {
+  test('an unavailable service is exit code 5', async () => {
     const { code, stderr } = await baton(['call-back', '-', '--timeout', '0'], {
       url: 'http://127.0.0.1:2',
       input: lines(descriptors('x', 1)),
@@ -275,7 +275,7 @@ describe('baton call-back', () => {
     expect(stderr).toContain('Is the service running?')
   })
 
-  test('a service that goes away halfway: what is stored is told in JSON, too', async () => {
+  test('when a service stops halfway, what is stored is reported in JSON, too', async () => {
     const url = await goesAwayAfter(1, { taskId: 'halfway', accepted: 2, duplicates: 0 })
     const args = ['call-back', '-', '--per-request', '2', '--timeout', '0', '--json']
     const { code, stderr } = await baton(args, { url, input: lines(descriptors('halfway', 3)) })
@@ -286,7 +286,7 @@ describe('baton call-back', () => {
   })
 })
 
-/** Answers so many requests, then hangs up on each. */
+/** Answers this many requests, then disconnects at each. */
 async function goesAwayAfter(requests: number, answer: object): Promise<string> {
   let left = requests
   const server = createServer((request, response) => {

@@ -9,7 +9,7 @@ import { baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
 describe('the command line', () => {
-  test('says what there is', async () => {
+  test('lists the commands', async () => {
     const { code, stdout } = await baton(['--help'])
     expect(code).toBe(0)
     for (const { name, summary } of commands)
@@ -18,10 +18,10 @@ describe('the command line', () => {
     expect(await baton(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` })
   })
 
-  test('every command has help with examples that it would take', async () => {
+  test('every command has help with valid examples', async () => {
     for (const { name, load } of commands) {
       const command = await load()
-      // The help of the service is its own, and looked at below.
+      // The service has its own help, which is tested below.
       if (command.hasOwnLine === true) {
         expect(name).toBe('serve')
         continue
@@ -105,14 +105,14 @@ describe('the command line', () => {
     ['BATON_UNKNOWN_FIELDS', 'ignroe', 'BATON_UNKNOWN_FIELDS is one of refuse, ignore, keep, not "ignroe"'],
     ['BATON_INSTANCE_ID', 'a\nb', 'BATON_INSTANCE_ID must not be empty or contain control characters'],
     ['BATON_URL', 'localhost', 'BATON_URL must be a URL that begins with http://'],
-  ])('%s is checked as its flag is, and named', async (variable, value, complaint) => {
+  ])('%s is checked like its flag, and named', async (variable, value, complaint) => {
     const args = ['call-back', '--check', '-']
     const { code, stderr } = await baton(args, { env: { [variable]: value } })
     expect(stderr).toMatch(new RegExp(`^baton: ${complaint}`))
     expect(code).toBe(2)
   })
 
-  test('a flag goes before its variable, and an empty variable is none', async () => {
+  test('a flag overrides its variable, and an empty variable is not set', async () => {
     const input = JSON.stringify([descriptor('orders', 0, 0)])
     const check = (rule: string, ...flags: string[]) =>
       baton(['call-back', '--check', '-', ...flags], { input, env: { BATON_UNKNOWN_FIELDS: rule } })
@@ -141,7 +141,7 @@ describe('completion', () => {
     expect(complete('partitions', 'orders', '--state', 'pa')).toEqual(['parked'])
   })
 
-  test('tasks, tables and instances are asked for, and nothing is said where the service is away', async () => {
+  test('tasks, tables and instances are completed, without output if the service is unavailable', async () => {
     const { url } = await startService()
     await new BatonClient({ url, instanceId: 'compute-1' }).callBack([
       descriptor('orders-a', 0, 0),

@@ -9,7 +9,7 @@ const KEEP = ['--unknown-fields', 'keep']
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const one = { ...descriptor('orders', 0, 0), region: 'eu', größe: [1, { a: null }] }
 
-test('what is called back is what the command finds on its stdin, and its trace in its environment', async () => {
+test('extra fields are on the stdin of the command, and the trace in its environment', async () => {
   const { url } = await startService(...KEEP)
   const refused = await baton(['call-back', '-'], { url, input: JSON.stringify([one]) })
   expect(refused.stderr).toContain('"region" is not a field of the contract')
@@ -28,7 +28,7 @@ test('what is called back is what the command finds on its stdin, and its trace 
   expect(scratch.read('orders-0-1.trace')).toBe(`${TRACE}\n`)
 })
 
-test('a manifest takes them along to another service', async () => {
+test('a manifest carries them to another service', async () => {
   const { url } = await startService(...KEEP)
   const { url: elsewhere } = await startService(...KEEP)
   await baton(['call-back', ...KEEP, '-'], { url, input: JSON.stringify([one, descriptor('orders', 0, 1)]) })

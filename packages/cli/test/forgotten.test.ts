@@ -5,13 +5,13 @@ import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
-test('a task whose partitions were forgotten says so', async () => {
+test('a purged task is shown as such', async () => {
   const { url } = await startService('--retention-days', '0')
   const client = new BatonClient(url)
   await client.callBack(descriptors('old', 2))
   const { partitions } = await client.pull({ batch: 2 })
   await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
-  // Retention looks right after an order, and every ten seconds otherwise.
+  // Retention runs right after a control request, and every ten seconds otherwise.
   await client.seal('old')
   await until(async () => (await client.task('old')).purgedAt !== null)
   const forgotten = 'its partitions were forgotten after their retention; the numbers stay'
@@ -23,7 +23,7 @@ test('a task whose partitions were forgotten says so', async () => {
   expect((await baton(['tasks', 'old'], { url })).stdout).toContain(`\n${forgotten}\n`)
 })
 
-test('a task that has no such partitions says that', async () => {
+test('a task without matching partitions is shown as such', async () => {
   const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('new', 2))
   const { code, stdout, stderr } = await baton(['partitions', 'new', '--state', 'parked'], { url })

@@ -7,14 +7,14 @@ import { Scratch } from './support/scratch.ts'
 
 const source = (path: string) => readFileSync(fileURLToPath(new URL(`../${path}`, import.meta.url)), 'utf8')
 
-test('Node must be as the package asks for', () => {
+test('the required Node version is that of the package', () => {
   expect(JSON.parse(source('package.json')).engines.node).toBe(`>=${OLDEST_NODE}`)
   for (const version of ['22.18.0', '22.20.1', '24.0.0', '100.0.0'])
     expect(nodeFault(version)).toBeUndefined()
   for (const version of ['22.17.9', '20.20.2', '8.0.0']) expect(nodeFault(version)).toContain(version)
 })
 
-test('an older Node is told so in one line, whatever was asked', async () => {
+test('an older Node gets one line of explanation for every command', async () => {
   const pretence = new Scratch().file(
     'older.mjs',
     `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`,
@@ -28,7 +28,7 @@ test('an older Node is told so in one line, whatever was asked', async () => {
   }
 })
 
-test('what comes before that asks nothing of Node', () => {
+test('the code before the check runs on every Node version', () => {
   const entry = source('src/main.ts')
   const imported = [...entry.matchAll(/^import .* from '(.*)'$/gm)].map((match) => match[1] ?? '')
   expect(imported).not.toEqual([])

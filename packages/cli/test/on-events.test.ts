@@ -28,7 +28,7 @@ async function scene() {
 }
 
 describe('baton on', () => {
-  test('runs the command for each event, and goes on from where it left off', async () => {
+  test('runs the command for each event, and continues where it stopped', async () => {
     const { url, finish, args, append, logged, client, state } = await scene()
     expect(await baton([...args('--once'), '--', 'sh', '-c', append], { url })).toMatchObject({ code: 0 })
     expect(await logged()).toEqual([])
@@ -77,7 +77,7 @@ describe('baton on', () => {
     expect(await baton([...args('--once'), '--', 'false'], { url })).toMatchObject({ code: 0 })
   })
 
-  test('what cannot be meant is said', async () => {
+  test('invalid arguments are reported', async () => {
     const { url, args, state, client } = await scene()
     const usage = async (line: readonly string[], text: string) => {
       const { code, stderr } = await baton(line, { url })

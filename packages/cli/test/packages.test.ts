@@ -23,7 +23,7 @@ async function tarball(folder: string): Promise<string> {
   return join(tarballs, names.find((name) => name.startsWith(`baton-${folder}-`)) ?? '')
 }
 
-/** An empty folder with nothing but these packages, installed as anyone would. */
+/** An empty folder with only these packages, installed as a user would. */
 async function installed(name: string, packages: readonly string[]): Promise<string> {
   const target = join(scratch, name)
   await mkdir(target)
@@ -54,7 +54,7 @@ describe('each package', () => {
     expect(versionFaults()).toEqual([])
   })
 
-  test.each([...publishedPackages])('%s holds what its users need and nothing else', async (folder) => {
+  test.each([...publishedPackages])('%s contains what its users need and nothing else', async (folder) => {
     const { stdout } = await run('tar', ['-tzf', await tarball(folder)])
     const files = stdout.trim().split('\n')
     expect(files).toContain('package/LICENSE')
@@ -70,7 +70,7 @@ describe('each package', () => {
     expect(await readFile(join(root, 'packages', folder, 'LICENSE'), 'utf8')).toBe(license)
   })
 
-  test.each([...publishedPackages])('%s says what it brings along', async (folder) => {
+  test.each([...publishedPackages])('%s has a bill of materials', async (folder) => {
     const { stdout } = await run('tar', ['-xzOf', await tarball(folder), 'package/dist/sbom.cdx.json'])
     const sbom = JSON.parse(stdout) as Sbom
     const { name, version, dependencies } = JSON.parse(
@@ -81,18 +81,18 @@ describe('each package', () => {
     const listed = sbom.components.map(({ purl }) => purl)
     for (const [dependency, pinned] of Object.entries(dependencies ?? {}))
       expect(listed).toContain(`pkg:npm/${dependency.replace('@', '%40')}@${pinned}`)
-    // What is installed from a registry has the digest of the lock file.
+    // Packages from a registry have the digest of the lock file.
     const foreign = sbom.components.filter(({ group }) => group !== '@baton')
     expect(foreign.filter(({ hashes }) => hashes?.[0]?.alg !== 'SHA-512')).toEqual([])
   })
 
-  test.each([...publishedPackages])('%s is as publint and are-the-types-wrong want it', async (folder) => {
+  test.each([...publishedPackages])('%s passes publint and are-the-types-wrong', async (folder) => {
     const bytes = new Uint8Array(await readFile(await tarball(folder)))
     const { messages } = await publint({ pack: { tarball: bytes.buffer }, level: 'suggestion' })
     expect(messages).toEqual([])
     const checked = await checkPackage(createPackageFromTarballData(bytes))
     const problems = 'problems' in checked ? checked.problems : []
-    // Modules only: resolving as Node 10 did, or as CommonJS, is not offered.
+    // ES modules only: resolution as in Node 10, or as CommonJS, is not supported.
     const offered = problems.filter(
       (problem) => !('resolutionKind' in problem && /node10|node16-cjs/.test(problem.resolutionKind)),
     )
@@ -110,7 +110,7 @@ interface Sbom {
 }
 
 describe('installed into an empty folder', () => {
-  test('the client brings nothing of the server', async () => {
+  test('the client installs nothing of the server', async () => {
     const folder = await installed('client-only', ['protocol', 'client'])
     expect(await installedNames(folder)).toEqual(['@baton/client', '@baton/protocol', 'typebox'])
   })
@@ -173,7 +173,7 @@ async function served(folder: string): Promise<string> {
   throw new Error('the service ended before it listened')
 }
 
-/** Types of a browser are enough for it, apart from where it gets the URL. */
+/** Browser types are enough for it, except for the source of the URL. */
 const program = `
 import { type PartitionDescriptor, Producer, Worker } from '@baton/client'
 

@@ -6,7 +6,7 @@ import { startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
 describe('pull, renew and settle, for scripts', () => {
-  test('a budget of records takes as many partitions as meet it, alone or beside --batch', async () => {
+  test('a budget of records takes as many partitions as reach it, alone or beside --batch', async () => {
     const { url } = await startService()
     await new BatonClient(url).callBack(descriptors('orders', 6, 10))
     const taken = async (...args: string[]) =>

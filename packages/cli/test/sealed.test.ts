@@ -14,7 +14,7 @@ describe('a task that is sealed before all of it was called back', () => {
     await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
   }
 
-  test('is said to be incomplete when it is sealed, also to programs', async () => {
+  test('is reported as incomplete when it is sealed, also in JSON', async () => {
     const { url } = service()
     await doneTask('told')
     const lacking =
@@ -33,7 +33,7 @@ describe('a task that is sealed before all of it was called back', () => {
     })
   })
 
-  test.each([[[]], [['--json']]])('does not end well for whoever watches it: %j', async (flags) => {
+  test.each([[[]], [['--json']]])('has a failing exit code when watched: %j', async (flags) => {
     const { url } = service()
     const taskId = `watched${flags.length}`
     await doneTask(taskId)

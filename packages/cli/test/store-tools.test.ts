@@ -69,7 +69,7 @@ test('a store is backed up, verified and moved on the command line', async () =>
   expect(await pulled(moved.url)).toEqual(['orders-0-1', 'orders-0-2'])
 })
 
-test('verify ends with 1 and says what is wrong', async () => {
+test('verify exits with 1 and reports the errors', async () => {
   const scratch = new Scratch()
   const data = scratch.file('data')
   const service = await ServiceProcess.started([], data)
@@ -100,7 +100,7 @@ test('a backup of PostgreSQL is left to its own tools', async () => {
   expect(stderr).toContain('pg_dump')
 })
 
-test('two stores are one too many', async () => {
+test('two stores at once are refused', async () => {
   const { code, stderr } = await baton([
     'verify',
     '--data',

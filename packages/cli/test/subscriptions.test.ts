@@ -46,7 +46,7 @@ test('subscriptions are added, listed, changed and removed', async () => {
   })
 })
 
-test('what cannot be meant is said', async () => {
+test('invalid arguments are reported', async () => {
   const { url } = await startService()
   const refused = async (args: readonly string[], code: number, text: string) =>
     expect(await baton(['subscriptions', ...args], { url })).toMatchObject({

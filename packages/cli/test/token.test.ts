@@ -9,7 +9,7 @@ import { Scratch } from './support/scratch.ts'
 const create = (...flags: string[]) => baton(['token', 'create', ...flags])
 
 describe('baton token create', () => {
-  test('prints the token, and beside it the line for the file, which has only its hash', async () => {
+  test('prints the token, and the line for the file, which has only its hash', async () => {
     const { code, stdout, stderr } = await create('--name', 'fleet', '--role', 'worker')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^baton_[\w-]{43}\n$/)
@@ -23,7 +23,7 @@ describe('baton token create', () => {
     expect((await create('--name', 'fleet', '--role', 'worker')).stdout).not.toBe(stdout)
   })
 
-  test('adds it to a file that a service takes, with its limits', async () => {
+  test('adds it to a file that a service accepts, with its limits', async () => {
     const file = new Scratch().file('tokens.json')
     const made = await create(
       '--name',
@@ -61,7 +61,7 @@ describe('baton token create', () => {
     expect(orders.stdout).toBe('sales-1 is paused (1 changed)\n')
   })
 
-  test('leaves the mode of a file as it is', async () => {
+  test('keeps the mode of a file', async () => {
     const file = new Scratch().file('tokens.json')
     await create('--name', 'one', '--role', 'worker', '--file', file)
     chmodSync(file, 0o640)
@@ -85,7 +85,7 @@ describe('baton token create', () => {
     expect(stderr).toContain(fault)
   })
 
-  test('leaves a file alone that is no tokens file', async () => {
+  test('does not change a file that is not a tokens file', async () => {
     const file = new Scratch().file('tokens.json', '{"tokens": [')
     const { code, stderr } = await create('--name', 'x', '--role', 'worker', '--file', file)
     expect([code, readFileSync(file, 'utf8')]).toEqual([2, '{"tokens": ['])
@@ -93,7 +93,7 @@ describe('baton token create', () => {
   })
 })
 
-test('baton audit lists who did what, and baton call-back --seal says that all is there', async () => {
+test('baton audit lists who did what, and baton call-back --seal seals the task', async () => {
   const scratch = new Scratch()
   const file = scratch.file('tokens.json')
   const token = async (name: string, role: string) =>

@@ -7,10 +7,10 @@ import { startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
-describe('a service that cannot be asked', () => {
+describe('an unreachable service', () => {
   const url = 'http://127.0.0.1:2'
 
-  test('is told at once and once, and then that it was in vain', async () => {
+  test('is reported once at the start, and again when the retries end', async () => {
     const { code, stdout, stderr } = await baton(['tasks', '--timeout', '1'], { url })
     expect(code).toBe(5)
     expect(stdout).toBe('')
@@ -33,7 +33,7 @@ describe('a service that cannot be asked', () => {
     expect(calledBack.stderr).toContain('; trying again for up to 1 s')
   })
 
-  test('is asked only once to run again what is done, unless a time is given', async () => {
+  test('gets only one request to rerun done partitions, unless a time is given', async () => {
     const retry = (...flags: string[]) => baton(['retry', 'orders', '--done', ...flags], { url })
     const once = await retry()
     expect(once).toMatchObject({ code: 5, stderr: expect.not.stringContaining('trying again') })
@@ -43,7 +43,7 @@ describe('a service that cannot be asked', () => {
   test.each([
     ['its base path is missing', async () => (await startService('--base-path', '/baton')).url],
     ['something else answers', notBaton],
-  ])('is not at the URL: %s. Nobody takes that for a task that does not exist', async (_, start) => {
+  ])('is not at the URL: %s. This is not reported as an unknown task', async (_, start) => {
     const { origin } = new URL(await start())
     for (const args of [['tasks', 'orders'], ['pull']]) {
       const { code, stderr } = await baton(args, { url: origin })
@@ -52,7 +52,7 @@ describe('a service that cannot be asked', () => {
     }
   })
 
-  test('is asked over TLS where it listens for plain HTTP: what to do', async () => {
+  test('that is called over TLS but listens for plain HTTP: a hint', async () => {
     const { port } = await startService()
     const { code, stderr } = await baton(['tasks'], { url: `https://127.0.0.1:${port}` })
     expect(stderr).toContain(`https://127.0.0.1:${port} does not speak TLS`)
@@ -60,7 +60,7 @@ describe('a service that cannot be asked', () => {
     expect(code).toBe(2)
   })
 
-  test('is asked elsewhere, where several URLs are given', async () => {
+  test('is replaced by another of several URLs', async () => {
     const service = await startService()
     const urls = `http://127.0.0.1:2,${service.url}`
     expect(await baton(['tasks', '--url', urls, '--timeout', '0'])).toMatchObject({ code: 0, stderr: '' })
@@ -69,7 +69,7 @@ describe('a service that cannot be asked', () => {
     expect(none.code).toBe(5)
   })
 
-  test('wants a token: how to give one', async () => {
+  test('that requires a token: a hint', async () => {
     const tokens = { tokens: [{ name: 'on call', token: 'sesame-k7Q2xZr9TbW4mLp8', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
     const service = await startService('--tokens-file', file)
@@ -81,7 +81,7 @@ describe('a service that cannot be asked', () => {
   })
 })
 
-/** A web server that knows nothing of what it is asked, in its own words. */
+/** A web server that does not know the requested paths, with its own error page. */
 async function notBaton(): Promise<string> {
   const server = createServer((_, response) => response.writeHead(404).end('<html>Not Found</html>'))
   server.listen(0, '127.0.0.1')

@@ -4,10 +4,10 @@ import { descriptor, descriptors } from '../../client/test/support/descriptors.t
 import { sharedService, startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
-describe('what is shown of tasks', () => {
+describe('views of tasks', () => {
   const service = sharedService()
 
-  test('all of them, and one by its levels', async () => {
+  test('all tasks, and one by its levels', async () => {
     const { url } = service()
     const client = new BatonClient(url)
     await client.callBack([...descriptors('shown', 4, 250), descriptor('shown', 1, 0, 9000)])
@@ -42,7 +42,7 @@ describe('what is shown of tasks', () => {
     expect(unknown.stderr).not.toContain('URL')
   })
 
-  test('how many workers the backlog takes', async () => {
+  test('the number of workers for the backlog', async () => {
     const { url } = service()
     const client = new BatonClient({ url, instanceId: 'loader-7' })
     await client.callBack(descriptors('to-scale', 12, 250))
@@ -69,7 +69,7 @@ describe('what is shown of tasks', () => {
     expect([wrong.code, wrong.stderr.includes('<schema>.<table>')]).toEqual([2, true])
   })
 
-  test('what became done, by minute and by hour', async () => {
+  test('throughput, by minute and by hour', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack([...descriptors('worked', 3, 500), descriptor('worked', 20, 0, 40)])
@@ -98,7 +98,7 @@ describe('what is shown of tasks', () => {
     expect(await baton(['throughput', 'nobody'], { url })).toMatchObject({ code: 3 })
   })
 
-  test('what is parked, with every attempt, and taken to another service', async () => {
+  test('parked partitions with every attempt, and moved to another service', async () => {
     const { url } = await startService()
     const elsewhere = (await startService()).url
     const client = new BatonClient({ url, instanceId: 'loader-7' })
@@ -119,7 +119,7 @@ describe('what is shown of tasks', () => {
     expect(taken).toMatchObject({ code: 0, stdout: 'stuck: 1 partition accepted\n' })
   })
 
-  test('a task that is done without partitions that were expected, as such', async () => {
+  test('a done task with missing partitions is shown as such', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     for (const taskId of ['whole', 'short']) await client.callBack(descriptors(taskId, 2))
@@ -139,7 +139,7 @@ describe('what is shown of tasks', () => {
     expect(searched).toMatchObject({ code: 0, stdout: 'there are no such tasks\n' })
   })
 
-  test('a list that was cut says so', async () => {
+  test('a truncated list is marked', async () => {
     const { url } = service()
     const client = new BatonClient(url)
     for (const taskId of ['cut-a', 'cut-b', 'cut-c']) await client.callBack(descriptors(taskId, 1))
@@ -148,7 +148,7 @@ describe('what is shown of tasks', () => {
     expect(await baton(['tasks', '--search', 'cut-'], { url })).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('a list that was cut goes on where it ended, as text and as JSON', async () => {
+  test('a truncated list can be continued, as text and as JSON', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     for (const taskId of ['a', 'b', 'c']) await client.callBack(descriptors(taskId, 3))
@@ -178,7 +178,7 @@ describe('what is shown of tasks', () => {
     expect(names).toEqual(['listed-0-0', 'listed-0-1', 'listed-0-2'])
   })
 
-  test('leases of an instance are taken back, when that is meant', async () => {
+  test('leases of an instance are taken back after confirmation', async () => {
     const { url } = await startService()
     const worker = new BatonClient({ url, instanceId: 'loader-7' })
     await worker.callBack(descriptors('held', 2))
@@ -197,7 +197,7 @@ describe('what is shown of tasks', () => {
     expect(await baton(['release', 'nobody', '--yes'], { url })).toMatchObject({ code: 3 })
   })
 
-  test('control, and what cannot be done', async () => {
+  test('control requests, and what is refused', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('controlled', 3))
     const say = async (...args: string[]) => {
@@ -233,7 +233,7 @@ describe('what is shown of tasks', () => {
     expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
   })
 
-  test.each(['n\n', 'y\n', ''])('a task is not given up or sealed for %j from a pipe', async (input) => {
+  test.each(['n\n', 'y\n', ''])('a task is not cancelled or sealed for %j from a pipe', async (input) => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('precious', 1))
     for (const verb of ['cancel', 'seal']) {
@@ -245,7 +245,7 @@ describe('what is shown of tasks', () => {
   })
 
   test.each(['named', 'of commas, and blanks'])(
-    'partitions of a task %j are named one by one or together',
+    'partitions of a task %j can be named one by one or together',
     async (taskId) => {
       const { url } = await startService()
       const client = new BatonClient(url)
@@ -281,7 +281,7 @@ describe('what is shown of tasks', () => {
     })
   })
 
-  test('a sealed task takes nothing new, and says what is missing', async () => {
+  test('a sealed task accepts nothing new, and shows what is missing', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('sealed', 3))
     expect(await baton(['seal', 'sealed', '--yes', '--partitions', '5'], { url })).toMatchObject({ code: 0 })

@@ -40,7 +40,7 @@ describe('baton wait', () => {
     expect(JSON.parse(json.stdout).tasks).toMatchObject([{ taskId: 'stopped', state: 'cancelled' }])
   })
 
-  test('a task that is done with fewer partitions than were expected did not end well', async () => {
+  test('a task that is done with fewer partitions than were expected has a failing exit code', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('short', 1))
@@ -52,7 +52,7 @@ describe('baton wait', () => {
     })
   })
 
-  test('a task that nobody has called back is an error, unless it may still appear', async () => {
+  test('an unknown task is an error, unless it may still appear', async () => {
     const { url } = await startService()
     expect(await baton(['wait', 'nothing'], { url })).toMatchObject({ code: exitCodes.nothing })
     const over = await baton(['wait', 'nothing', '--appear', '--for', '0.2'], { url })
@@ -60,7 +60,7 @@ describe('baton wait', () => {
     expect(over.stderr).toContain('within 0.2 s')
   })
 
-  test('goes on when the service was away; Ctrl-C ends it', async () => {
+  test('continues after the service was unavailable; Ctrl-C ends it', async () => {
     const service = await RestartableService.start()
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
@@ -87,7 +87,7 @@ describe('baton wait', () => {
     expect(await endless.ended).toMatchObject({ code: exitCodes.interrupted })
   })
 
-  test('the line says how far it is, in records', async () => {
+  test('the line shows the progress in records', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('a', 4))

@@ -7,7 +7,7 @@ import { startService } from '../../client/test/support/service.ts'
 import { startBaton } from './support/baton.ts'
 
 describe('watching a task', () => {
-  test('ends with the task, and its exit code says how', async () => {
+  test('ends with the task, with the exit code of its outcome', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('good', 2))
@@ -55,7 +55,7 @@ describe('watching a task', () => {
     ])
   })
 
-  test('ends where only an operator can go on, also behind a level barrier', async () => {
+  test('ends when only an operator can continue, also behind a level barrier', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     const [low, high] = descriptors('stuck', 2)
@@ -71,7 +71,7 @@ describe('watching a task', () => {
     expect([code, last.state, last.partitions.held]).toEqual([1, 'stalled', 1])
   })
 
-  test('goes on when the service was away, and ends by Ctrl-C', async () => {
+  test('continues after the service was unavailable, and ends by Ctrl-C', async () => {
     const service = await RestartableService.start()
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))

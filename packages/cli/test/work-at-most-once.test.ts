@@ -7,14 +7,14 @@ import { startService } from '../../client/test/support/service.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
-describe('where handing out settles', () => {
+describe('at-most-once delivery', () => {
   async function called(count: number) {
     const { url } = await startService('--delivery', 'at-most-once')
     await new BatonClient(url).callBack(descriptors('orders', count))
     return url
   }
 
-  test('how each command ended is told and counted, and a failure is seen in the exit code', async () => {
+  test('the outcome of each command is reported and counted, and a failure sets the exit code', async () => {
     const url = await called(3)
     const script = 'case "$BATON_PARTITION_NAME" in *-1) echo locked >&2; exit 1 ;; *-2) exit 75 ;; esac'
     const { code, stderr } = await baton(['work', '--until-idle', '-c', '2', '--', 'sh', '-c', script], {
@@ -29,7 +29,7 @@ describe('where handing out settles', () => {
     expect(stdout).toContain('3 partitions settled by delivery: ')
   })
 
-  test('a level barrier is refused in the words of the command line', async () => {
+  test('a level barrier is refused with a message for the command line', async () => {
     const url = await called(1)
     expect(await baton(['level-barrier', 'orders', 'on'], { url })).toEqual({
       code: 1,
@@ -40,10 +40,10 @@ describe('where handing out settles', () => {
     })
   })
 
-  test('nothing is said to be given back: a command that does not exist', async () => {
+  test('nothing is reported as released: a command that does not exist', async () => {
     const url = await called(2)
     const scratch = new Scratch()
-    // Found when it is looked for, and gone when the second partition needs it.
+    // It exists at the first check, and is gone when the second partition needs it.
     const vanishing = scratch.file('once.sh', '#!/bin/sh\nrm "$0"\n')
     chmodSync(vanishing, 0o755)
     const { code, stderr } = await baton(['work', '--', vanishing], { url })
@@ -52,7 +52,7 @@ describe('where handing out settles', () => {
     expect(code).toBe(127)
   })
 
-  test('nothing is said to be given back: Ctrl-C twice', async () => {
+  test('nothing is reported as released: Ctrl-C twice', async () => {
     const url = await called(1)
     const scratch = new Scratch()
     const script = 'echo begun > "$OUT/begun"; exec sleep 1000'

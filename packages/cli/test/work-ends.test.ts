@@ -14,7 +14,7 @@ describe('a lost lease', () => {
   test.each([
     ['ends in order', 'trap "echo told >> $LOG; exit 0" TERM; echo begun $$ >> $LOG; sleep 1000 & wait'],
     ['goes on', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
-  ])('ends its command, also one that %s, and nothing of it is reported', async (_, script) => {
+  ])('ends its command, also one that %s, and its result is not reported', async (_, script) => {
     const service = await startService(...shortLeases)
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
@@ -31,7 +31,7 @@ describe('a lost lease', () => {
     await until(() => scratch.lines('log').includes('told'))
     await until(() => !isAlive(Number(begun.split(' ')[1])))
     network.recover()
-    // The one who has it now is the one who settles it.
+    // The current holder is the one who settles it.
     const leaseId = partitions[0]?.lease?.id ?? ''
     expect(await client.settle([{ leaseId, outcome: 'done' }])).toMatchObject({ settled: [leaseId] })
     working.process.kill('SIGTERM')
@@ -43,7 +43,7 @@ describe('a lost lease', () => {
 
   test('leases are renewed while the command runs', async () => {
     const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
-    // Renewed after a third of it: a machine may stand still for seconds.
+    // Renewed after a third of it: a machine may pause for seconds.
     const { url } = await startService('--lease-seconds', '5', ...patient)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
@@ -55,7 +55,7 @@ describe('a lost lease', () => {
   })
 })
 
-describe('a worker that is told to stop', () => {
+describe('a worker that stops', () => {
   const gated =
     'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
 
@@ -72,7 +72,7 @@ describe('a worker that is told to stop', () => {
     return { client, scratch, working }
   }
 
-  test('by Ctrl-C: commands finish, nothing more is begun', async () => {
+  test('by Ctrl-C: commands finish, nothing more is started', async () => {
     const { client, scratch, working } = await twoAtWork()
     working.ctrlC()
     await until(async () => (await client.pull()).partitions.length > 0)
@@ -84,7 +84,7 @@ describe('a worker that is told to stop', () => {
     expect((await statesOf(client, 'orders')).slice(0, 2)).toEqual(['done', 'done'])
   })
 
-  test('by Ctrl-C twice: commands are ended and their partitions given back', async () => {
+  test('by Ctrl-C twice: commands are ended and their partitions released', async () => {
     const { client, working } = await twoAtWork()
     let told = ''
     working.process.stderr?.on('data', (bytes) => {
@@ -98,7 +98,7 @@ describe('a worker that is told to stop', () => {
     expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
   })
 
-  test('by a supervisor: what is not finished in time is given back', async () => {
+  test('by a supervisor: what is not finished in time is released', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -117,30 +117,27 @@ describe('a worker that is told to stop', () => {
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)(
-  'a worker that was to go on until idle was not through when %s stopped it',
-  async (signal, code) => {
-    const { url } = await startService()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 3))
-    const scratch = new Scratch()
-    const script = 'touch "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
-    const working = startBaton(['work', '--until-idle', '--', 'sh', '-c', script], {
-      url,
-      env: { OUT: scratch.path },
-    })
-    let told = ''
-    working.process.stderr?.on('data', (bytes) => {
-      told += bytes
-    })
-    await until(() => scratch.names().includes('begun'))
-    working.process.kill(signal)
-    await until(() => /finishing|told to stop/.test(told))
-    scratch.file('gate', '')
-    expect(await working.ended).toMatchObject({ code })
-    expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
-  },
-)
+] as const)('a worker until idle has not finished when %s stops it', async (signal, code) => {
+  const { url } = await startService()
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 3))
+  const scratch = new Scratch()
+  const script = 'touch "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
+  const working = startBaton(['work', '--until-idle', '--', 'sh', '-c', script], {
+    url,
+    env: { OUT: scratch.path },
+  })
+  let told = ''
+  working.process.stderr?.on('data', (bytes) => {
+    told += bytes
+  })
+  await until(() => scratch.names().includes('begun'))
+  working.process.kill(signal)
+  await until(() => /finishing|told to stop/.test(told))
+  scratch.file('gate', '')
+  expect(await working.ended).toMatchObject({ code })
+  expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
+})
 
 test('a supervisor that ends everything at once makes nothing fail', async () => {
   const { url } = await startService()

@@ -9,7 +9,7 @@ import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
 const untilIdle = ['work', '--until-idle', '--wait', '0']
-/** What failed stays away for the rest of a test. */
+/** Failed partitions are not retried for the rest of a test. */
 const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
 
 describe('the exit code of the command', () => {
@@ -25,7 +25,7 @@ describe('the exit code of the command', () => {
       echo "loaded $BATON_PARTITION_NAME"`
     const { code, stdout, stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], {
       url,
-      // The token is the worker's, and must not be among what the command finds below.
+      // The token belongs to the worker, and must not be in the environment of the command.
       env: { OUT: scratch.path, BATON_TOKEN: 'sesame' },
     })
     expect(stderr).toContain('2 partitions done, 0 failed')
@@ -47,7 +47,7 @@ describe('the exit code of the command', () => {
     ])
   })
 
-  test('others are failed, with the end of stderr as the reason; 100 is not retried; 75 gives back', async () => {
+  test('others are failed, with the end of stderr as the reason; 100 is not retried; 75 releases', async () => {
     const { url } = await startService(...patient)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 7, 1))
@@ -87,14 +87,14 @@ describe('the exit code of the command', () => {
     expect(rows[0]?.lastReason).toMatch(/^exit code 3: …\d+\n[\s\S]*\n5000\ntable is locked$/)
   })
 
-  test('a command that does not exist costs no partition anything', async () => {
+  test('a command that does not exist uses no attempt of any partition', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
     const missing = await baton(['work', '--', 'no-such-command'], { url })
     expect(missing).toMatchObject({ code: 127 })
     expect(missing.stderr).toBe('baton: no-such-command cannot be run (ENOENT); nothing was pulled\n')
-    // Before the service is asked for anything: it need not be there.
+    // Before any request to the service, which need not be running.
     expect(await baton(['work', '--', './nope.sh'], { url: 'http://127.0.0.1:2' })).toMatchObject({
       code: 127,
     })
@@ -110,7 +110,7 @@ describe('the exit code of the command', () => {
   })
 })
 
-test('the log says whether what failed is tried again', async () => {
+test('the log shows whether a failed partition is retried', async () => {
   const { url } = await startService('--max-attempts', '2')
   await new BatonClient(url).callBack(descriptors('orders', 2))
   const script = 'case "$BATON_PARTITION_NAME" in *-0) exit 3;; *) exit 100;; esac'
@@ -119,7 +119,7 @@ test('the log says whether what failed is tried again', async () => {
   expect(stderr).toMatch(/orders-0-1 failed, parked after .*: exit code 100/)
 })
 
-test('what is given back again and again has failed in the end', async () => {
+test('a partition that is released repeatedly fails in the end', async () => {
   const { url } = await startService('--max-attempts', '1', '--backoff-seconds', '0')
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 1))
@@ -175,7 +175,7 @@ test('64 at once', async () => {
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 64))
   const scratch = new Scratch()
-  // None ends before all have begun.
+  // None ends before all have started.
   const script = `
     touch "$OUT/$BATON_PARTITION_NAME"
     while [ "$(ls "$OUT" | wc -l)" -lt 64 ]; do sleep 0.2; done`

@@ -16,7 +16,7 @@ const descriptor = fc
 
 const levelOf = (each: { priorityLevel: number }) => each.priorityLevel
 
-test('piece by piece a fault is found exactly where the whole array has its first', async () => {
+test('checking in pieces finds the same first error as checking the whole array', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(descriptor, { minLength: 1, maxLength: 12 }),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ProblemError, UnreachableError } from './errors.ts'
 import { backOffMillis, persist } from './persistence.ts'
 
-test('pauses grow, are spread, and never begin before the service asked for', () => {
+test('pauses grow, are randomized, and are never shorter than Retry-After', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 100 }),
@@ -23,7 +23,7 @@ test('pauses grow, are spread, and never begin before the service asked for', ()
   )
 })
 
-test('what cannot get better is not repeated', async () => {
+test('permanent errors are not retried', async () => {
   let tries = 0
   const hopeless = new ProblemError({
     type: 'urn:baton:problem:token-refused',
@@ -41,7 +41,7 @@ test('what cannot get better is not repeated', async () => {
   expect(tries).toBe(1)
 })
 
-test('with no time to persist there is one try', async () => {
+test('without time for retries there is one attempt', async () => {
   let tries = 0
   const attempt = async () => {
     tries += 1
@@ -51,7 +51,7 @@ test('with no time to persist there is one try', async () => {
   expect(tries).toBe(1)
 })
 
-test('an abort ends the pause between two tries', async () => {
+test('an abort ends the pause between two attempts', async () => {
   const controller = new AbortController()
   const persisting = persist(() => Promise.reject(new UnreachableError('away')), {
     forMillis: Number.POSITIVE_INFINITY,

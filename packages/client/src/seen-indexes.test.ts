@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SeenIndexes } from './call-back-check.ts'
 
-test('tells what it has seen exactly as a set would', () => {
+test('returns exactly what a set would', () => {
   fc.assert(
     fc.property(fc.array(fc.nat({ max: 40 }), { maxLength: 200 }), (indexes) => {
       const seen = new SeenIndexes()

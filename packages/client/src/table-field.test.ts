@@ -11,7 +11,7 @@ const inProgram = {
 const { computeTableName, ...others } = inProgram
 const onWire = { warehouseTable: computeTableName, ...others }
 
-test('the wire has its name, the program has its own', () => {
+test('the wire and the program have different names', () => {
   const field = new TableField('warehouseTable')
   expect(field.toWire(inProgram)).toEqual(onWire)
   expect(field.toWire(onWire)).toBe(onWire)
@@ -28,12 +28,12 @@ test('the wire has its name, the program has its own', () => {
   ])
 })
 
-test('what is no descriptor is left for the check to name', () => {
+test('an invalid descriptor is left to the check', () => {
   const field = new TableField('warehouseTable')
   for (const value of [null, 5, 'x', [], {}]) expect(field.toWire(value)).toBe(value)
 })
 
-test('a name that nobody told is recognised when there is only one candidate', () => {
+test('an unknown name is recognized when there is only one candidate', () => {
   expect(new TableField().fromWire({ ...onWire, lease: null } as never)).toMatchObject({ computeTableName })
   const ambiguous = { ...onWire, other: 'text' }
   expect(new TableField().fromWire(ambiguous as never)).toBe(ambiguous)

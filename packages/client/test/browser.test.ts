@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { launchChromium } from '../../../test/browser/support/chromium.ts'
 import { startService } from './support/service.ts'
 
-/** What a page would load that uses so much of the library. */
+/** What a page loads that uses this part of the library. */
 async function bundled(exports: string): Promise<Rolldown.OutputChunk[]> {
   const cache = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url))
   await mkdir(cache, { recursive: true })
@@ -24,7 +24,7 @@ async function bundled(exports: string): Promise<Rolldown.OutputChunk[]> {
   return result?.output.filter((file) => file.type === 'chunk') ?? []
 }
 
-/** All that the first file imports, and they in turn. The others are loaded when something is asked of the library. */
+/** All static imports of the first file. Other files are loaded when a function of the library is called. */
 function loadedAtOnce(files: readonly Rolldown.OutputChunk[]): string {
   const names = new Set(files.slice(0, 1).map(({ fileName }) => fileName))
   for (const name of names) {
@@ -33,7 +33,7 @@ function loadedAtOnce(files: readonly Rolldown.OutputChunk[]): string {
   return files.flatMap(({ fileName, code }) => (names.has(fileName) ? [code] : [])).join('\n')
 }
 
-test('a page calls back, works and looks', async () => {
+test('a page calls back, runs a worker and reads views', async () => {
   const { url } = await startService()
   const files = await bundled('BatonClient, Producer, Worker')
   const browser = await launchChromium()

@@ -29,7 +29,7 @@ describe('lost answers', () => {
     expect(await statesOf(direct, 'orders')).toEqual(['leased', 'leased', 'ready', 'ready', 'ready'])
   })
 
-  test('a settlement is repeated, and so is the pull that it carries', async () => {
+  test('a settlement is repeated, and so is the pull in the same request', async () => {
     const service = await startService()
     const direct = new BatonClient(service.url)
     await direct.callBack(descriptors('orders', 5))
@@ -46,7 +46,7 @@ describe('lost answers', () => {
     expect(await statesOf(direct, 'orders')).toEqual(['done', 'leased', 'ready', 'ready', 'ready'])
   })
 
-  test('a retry of what is done is not repeated unless the call asks for it', async () => {
+  test('a retry of done partitions is not repeated unless the call requests it', async () => {
     const service = await startService()
     const direct = new BatonClient(service.url)
     await direct.callBack(descriptors('orders', 1))
@@ -61,7 +61,7 @@ describe('lost answers', () => {
     expect(network.lost).toBe(3)
   })
 
-  test('a service that stays silent counts as away', async () => {
+  test('a service that does not answer counts as unavailable', async () => {
     const service = await startService()
     const network = await FaultyNetwork.to(service.port)
     network.fallSilent()
@@ -69,7 +69,7 @@ describe('lost answers', () => {
     await expect(client.pull()).rejects.toThrow(UnreachableError)
   })
 
-  test('each failure that is made good again is told, to the call if it listens, or else to the client', async () => {
+  test('each retried failure is reported to the listener of the call, or else to that of the client', async () => {
     const told: string[] = []
     const fails = () => Promise.reject(new TypeError('fetch failed'))
     const answers = () => Promise.resolve(Response.json({ tasks: [], next: null }))
@@ -84,7 +84,7 @@ describe('lost answers', () => {
     expect(told).toEqual(['client 1', 'client 2', 'call 1'])
   })
 
-  test('whoever aborts gets their own reason', async () => {
+  test('an abort rejects with its own reason', async () => {
     const { url } = await startService()
     const controller = new AbortController()
     const waiting = new BatonClient(url).pull({ waitSeconds: 60, signal: controller.signal })
@@ -93,20 +93,20 @@ describe('lost answers', () => {
   })
 })
 
-describe('answers of something else', () => {
+describe('answers of another server', () => {
   test('a page where the service should be', async () => {
     const url = await somethingElse(200, '<html>hello</html>')
     await expect(new BatonClient({ url, retryForSeconds: 0 }).pull()).rejects.toThrow(UnexpectedAnswerError)
   })
 
-  test("a proxy's error page is worth another try, a missing page is not", async () => {
+  test("a proxy's error page is retried, a missing page is not", async () => {
     const away = new BatonClient({ url: await somethingElse(502, 'Bad Gateway'), retryForSeconds: 0 })
     await expect(away.pull()).rejects.toMatchObject({ status: 502, retryable: true })
     const missing = new BatonClient({ url: await somethingElse(404, 'Not Found') })
     await expect(missing.pull()).rejects.toMatchObject({ status: 404, retryable: false })
   })
 
-  test('a URL that is none is refused at once', () => {
+  test('an invalid URL is refused at once', () => {
     for (const [given, named] of [
       ['localhost:7070', '"localhost:7070"'],
       ['nonsense', '"nonsense"'],
@@ -120,7 +120,7 @@ describe('answers of something else', () => {
   })
 })
 
-test('an error that nobody catches is printed without all that is wrong', async () => {
+test('an uncaught error is printed without all violations', async () => {
   const wrong = Array.from({ length: 100 }, (_, at) => ({ pointer: `/${at}`, detail: 'is wrong' }))
   const problem = { code: 'contract_violation', status: 422, title: 'T', detail: 'd', errors: wrong }
   const answer = async () => Response.json(problem, { status: 422 })
@@ -131,8 +131,8 @@ test('an error that nobody catches is printed without all that is wrong', async 
   expect(inspect(refused)).not.toContain('pointer')
 })
 
-describe('what cannot be asked is not asked again', () => {
-  test('a name that no instance may have is refused at once', () => {
+describe('invalid requests are not retried', () => {
+  test('an invalid instance name is refused at once', () => {
     const named = (instanceId: string) => () => new BatonClient({ url: 'http://127.0.0.1:2', instanceId })
     expect(named('a\nb')).toThrow('instanceId must not be empty or contain control characters')
     expect(named('')).toThrow('instanceId must not be empty')
@@ -150,13 +150,13 @@ describe('what cannot be asked is not asked again', () => {
     expect(String(refused)).not.toContain('ses')
   })
 
-  test('a port that fetch never asks', async () => {
+  test('a port that fetch blocks', async () => {
     const client = new BatonClient({ url: 'http://127.0.0.1:6000', fetch })
     await expect(client.pull()).rejects.toThrow(UnsendableError)
   })
 })
 
-describe('a service that is set up otherwise', () => {
+describe('a service with another configuration', () => {
   test('under a prefix', async () => {
     const { url } = await startService('--base-path', '/data/baton')
     expect(url).toMatch(/\/data\/baton$/)
@@ -170,7 +170,7 @@ describe('a service that is set up otherwise', () => {
     const file = await tokensFile({ tokens: [{ name: 'all', token: sesame, roles: ['producer', 'worker'] }] })
     const { url } = await startService('--tokens-file', file)
     await expect(new BatonClient(url).pull()).rejects.toMatchObject({ code: 'token_missing', status: 401 })
-    // Refused for good: a worker must not go on trying with it.
+    // Refused permanently: a worker must not retry with it.
     await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({ retryable: false })
     const worker = new BatonClient({ url, token: sesame })
     await expect(worker.cancel('orders')).rejects.toMatchObject({ code: 'token_refused', status: 403 })
@@ -193,7 +193,7 @@ describe('a service that is set up otherwise', () => {
     expect(partitions[0]).toMatchObject({ computeTableName: 'results.orders' })
     expect(partitions[0]).not.toHaveProperty('warehouseTable')
     expect((await rowsOf(client, 'orders'))[1]).toMatchObject({ computeTableName: 'results.orders' })
-    // A worker that was not told the name reads it all the same.
+    // A worker that does not know the name can still read it.
     const untold = await new BatonClient(url).pull()
     expect(untold.partitions[0]).toMatchObject({ computeTableName: 'results.orders' })
     expect(requests.map(({ method, path, status }) => `${method} ${path} ${status}`)).toEqual([
@@ -239,7 +239,7 @@ describe('views and control', () => {
     expect(await client.cancel('controlled')).toMatchObject({ state: 'cancelled', changed: 3 })
   })
 
-  test('how many workers the backlog takes', async () => {
+  test('the number of workers for the backlog', async () => {
     const client = new BatonClient({ url: shared().url, instanceId: 'scaled-worker' })
     await client.callBack(descriptors('scaled', 3))
     await client.pull({ tasks: ['scaled'] })

@@ -13,7 +13,7 @@ const documents = [
   'packages/server/README.md',
 ]
 
-/** What the shorter ones take for granted. */
+/** What the shorter examples presuppose. */
 const assumed = `
 declare function load(table: string, partition: string, signal: AbortSignal): Promise<number>
 declare const body: string
@@ -37,7 +37,7 @@ test('every example is a program that compiles', { timeout: 120_000 }, () => {
     include: ['*.ts'],
   }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings))
-  // Only the examples are under test here: what they import is checked elsewhere.
+  // Only the examples are under test: their imports are checked elsewhere.
   const complaints = compile(folder).filter((line) => /^\d+-\d+\.ts/.test(line))
   expect(complaints).toEqual([])
 })

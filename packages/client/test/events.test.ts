@@ -39,7 +39,7 @@ test('events are followed, also across a restart of the service', async () => {
   await expect(following).rejects.toThrow('enough')
 })
 
-test('a stream that breaks before its first event tells of what was missed', async () => {
+test('a stream that breaks before its first event reports missed events', async () => {
   const service = await startService()
   let streams = 0
   const client = new BatonClient({
@@ -54,14 +54,15 @@ test('a stream that breaks before its first event tells of what was missed', asy
     },
   })
   for await (const event of client.events()) {
-    // Nobody else watched meanwhile, so the service cannot know what was missed, only that something may have been.
+    // No other client was connected meanwhile, so the service only knows that there may have been missed
+    // events.
     expect(event.name === 'task' ? event.data.taskId : event.name).toBe('reset')
     break
   }
   expect(streams).toBe(2)
 })
 
-test('a stream that misses its heartbeats is opened anew', async () => {
+test('a stream that misses its heartbeats is opened again', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const fetch = vi.fn(async () => new Response(new ReadableStream()))
@@ -70,14 +71,17 @@ test('a stream that misses its heartbeats is opened anew', async () => {
   const following = client.events({ signal: controller.signal }).next()
   await vi.advanceTimersByTimeAsync(LONGEST_SILENCE_SECONDS * 1000 - 1)
   expect(fetch).toHaveBeenCalledTimes(1)
-  // The pause before coming back is short.
+  // The pause before reconnecting is short.
   await vi.advanceTimersByTimeAsync(1000)
   expect(fetch).toHaveBeenCalledTimes(2)
   controller.abort(new Error('enough'))
   await expect(following).rejects.toThrow('enough')
 })
 
-/** What a connection carries before the first event; then something happens that nobody watches, and it breaks. */
+/**
+ * What a connection receives before the first event; then something changes while no client is connected, and
+ * it breaks.
+ */
 function cutAfterOpening(response: Response, meanwhile: () => Promise<unknown>): Response {
   const cut = new ReadableStream<Uint8Array>({
     start: async (controller) => {
@@ -91,7 +95,10 @@ function cutAfterOpening(response: Response, meanwhile: () => Promise<unknown>):
   return new Response(cut, response)
 }
 
-/** A node that nobody watches any more forgets with its next tick; whoever comes back to it is told so. */
+/**
+ * A node without event clients drops its events at the next tick; a client that reconnects is notified of
+ * that.
+ */
 async function forgotten(url: string, id: string): Promise<void> {
   await until(async () => {
     const opening = await openingOf(await fetch(url, { headers: { 'last-event-id': id } }))
@@ -99,7 +106,7 @@ async function forgotten(url: string, id: string): Promise<void> {
   })
 }
 
-/** What a stream says to whoever opens it, and then hangs up. */
+/** What a stream sends to a new client before it disconnects. */
 async function openingOf(response: Response): Promise<string> {
   let opening = ''
   for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {

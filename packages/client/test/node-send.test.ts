@@ -17,18 +17,18 @@ async function listening(listener: RequestListener) {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-/** As the client asks by default on Node. */
+/** The client's default requests on Node. */
 const clientOf = (url: string) => new BatonClient({ url, retryForSeconds: 0 })
 
 describe("Node's own HTTP client", () => {
   test('is what the package chooses on Node', async () => {
     const { url } = await listening(({ headers }, response) => response.end(JSON.stringify({ headers })))
-    // Only fetch says what it is for.
+    // Only fetch sends Sec-Fetch headers.
     expect(await clientOf(url).tasks()).not.toHaveProperty(['headers', 'sec-fetch-mode'])
     expect(await new BatonClient({ url, fetch }).tasks()).toHaveProperty(['headers', 'sec-fetch-mode'])
   })
 
-  test("a fetch of one's own is asked past every cache, for documents as for streams", async () => {
+  test("a fetch of one's own bypasses every cache, for documents as for streams", async () => {
     const caches: unknown[] = []
     const own: typeof fetch = async (_url, init) => {
       caches.push(init?.cache)
@@ -50,7 +50,7 @@ describe("Node's own HTTP client", () => {
     expect(connections).toBe(1)
   })
 
-  test.each([301, 302, 307, 308])('is led on by %i as fetch would be', async (status) => {
+  test.each([301, 302, 307, 308])('follows %i as fetch does', async (status) => {
     const service = await startService()
     await new BatonClient(service.url).callBack(descriptors('orders', 1))
     const { url } = await listening((request, response) => {
@@ -60,7 +60,7 @@ describe("Node's own HTTP client", () => {
     expect(partitions).toHaveLength(1)
   })
 
-  test('a body that is led on comes along', async () => {
+  test('a redirected request keeps its body', async () => {
     const service = await startService()
     const { url } = await listening((request, response) => {
       request.resume()
@@ -69,7 +69,7 @@ describe("Node's own HTTP client", () => {
     expect(await clientOf(url).callBack(descriptors('orders', 3))).toMatchObject({ accepted: 3 })
   })
 
-  test('an answer may come in pieces that cut characters', async () => {
+  test('an answer may arrive in chunks that split characters', async () => {
     const bytes = Buffer.from(JSON.stringify({ name: 'Müller 🥖' }))
     const { url } = await listening(async (_request, response) => {
       for (const byte of bytes) {
@@ -81,7 +81,7 @@ describe("Node's own HTTP client", () => {
     expect(await clientOf(url).tasks()).toEqual({ name: 'Müller 🥖' })
   })
 
-  test('an answer that breaks off is no answer', async () => {
+  test('a truncated answer is an error', async () => {
     const { url } = await listening((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"partitions":[')
       setImmediate(() => response.destroy())

@@ -17,7 +17,7 @@ import { sharedService, startService } from './support/service.ts'
 const shared = sharedService()
 
 describe('a call-back', () => {
-  test('is one request when it fits, and a repetition changes nothing', async () => {
+  test('is one request when it fits, and a repeat changes nothing', async () => {
     const { url } = shared()
     const producer = new Producer(url)
     const first = await producer.callBack(descriptors('whole', 100))
@@ -64,14 +64,14 @@ describe('a call-back', () => {
     expect(receipt).toMatchObject({ accepted: levels.length, requests: 2 })
   })
 
-  test('goes in smaller requests to a service that takes less', async () => {
+  test('goes in smaller requests to a service with a lower limit', async () => {
     const { url } = await startService('--body-limit-mb', '0.01')
     const receipt = await new Producer(url).callBack(descriptors('orders', 500))
     expect(receipt).toMatchObject({ accepted: 500, duplicates: 0 })
     expect(receipt.requests).toBeGreaterThan(5)
   })
 
-  test('may come from a generator, and is sent while it comes', async () => {
+  test('may come from a generator, and is sent while it is generated', async () => {
     const { url } = shared()
     const client = new BatonClient(url)
     const producer = new Producer(client, { descriptorsPerRequest: 10 })
@@ -96,7 +96,7 @@ describe('a call-back', () => {
     expect(await rowsOf(new BatonClient(service.url), 'orders')).toHaveLength(20)
   })
 
-  test('waits for a service that is away', async () => {
+  test('waits for an unavailable service', async () => {
     const service = await RestartableService.start()
     await service.kill()
     const failures: string[] = []
@@ -118,8 +118,8 @@ describe('a call-back', () => {
   })
 })
 
-describe('what is wrong with a call-back', () => {
-  test('is found before anything is sent, with a pointer to each place', async () => {
+describe('an error in a call-back', () => {
+  test('is found before anything is sent, with a pointer to each violation', async () => {
     const { url } = shared()
     const broken = descriptors('broken', 100).map((each, at) =>
       at === 77 ? { ...each, record_count: '5' as unknown as number } : each,
@@ -216,7 +216,7 @@ describe('a call-back that seals', () => {
     })
   })
 
-  test('does so from a generator, and in halves for a service that takes less', async () => {
+  test('does so from a generator, and in halves for a service with a lower limit', async () => {
     const { url } = await startService('--body-limit-mb', '0.01')
     async function* coming() {
       yield* descriptors('orders', 500)
@@ -230,7 +230,7 @@ describe('a call-back that seals', () => {
     })
   })
 
-  test('leaves the task open where it is not asked for', async () => {
+  test('leaves the task open without the option', async () => {
     const { url } = shared()
     await new Producer(url).callBack(descriptors('unsealed', 2), { seal: false })
     expect(await new BatonClient(url).task('unsealed')).toMatchObject({ sealed: false })

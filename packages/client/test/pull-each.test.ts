@@ -6,7 +6,7 @@ import { startService } from './support/service.ts'
 
 const once = { waitSeconds: 0, untilIdle: true }
 
-test('a loop over partitions says how each ended', async () => {
+test('a loop over partitions settles each', async () => {
   const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 3))
@@ -25,7 +25,7 @@ test('a loop over partitions says how each ended', async () => {
   ])
 })
 
-test('leaving the loop gives back what is in hand', async () => {
+test('leaving the loop releases the held partitions', async () => {
   const { url } = await startService()
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 3))
@@ -45,7 +45,7 @@ test('leaving the loop gives back what is in hand', async () => {
   expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready', 'ready'])
 })
 
-test('an error that will not pass ends the loop', async () => {
+test('a permanent error ends the loop', async () => {
   const { url } = await startService()
   const loop = async () => {
     for await (const held of pullEach(`${url}/elsewhere`)) held.done()

@@ -8,7 +8,7 @@ import { startService } from './support/service.ts'
 const NOBODY = 'http://127.0.0.1:2'
 
 describe('a client with several URLs', () => {
-  test('asks the next one at once where nothing listens, and then stays there', async () => {
+  test('tries the next one at once if nothing listens, and then stays there', async () => {
     const { url } = await startService()
     const asked: (number | undefined)[] = []
     const client = new BatonClient({
@@ -21,7 +21,7 @@ describe('a client with several URLs', () => {
     expect(asked).toEqual([200, 200])
   })
 
-  test('goes on with the next try where an answer may have been lost, and nothing is done twice', async () => {
+  test('uses the next one for a retry after a lost answer, and nothing is done twice', async () => {
     const service = await startService()
     const network = await FaultyNetwork.to(service.port)
     const client = new BatonClient({ url: [network.url, service.url] })
@@ -38,7 +38,7 @@ describe('a client with several URLs', () => {
     expect(await direct.task('orders')).toMatchObject({ attemptsWasted: 0 })
   })
 
-  test('says so when none answers, and refuses a list without any', async () => {
+  test('reports when none answers, and refuses an empty list', async () => {
     const client = new BatonClient({ url: [NOBODY, 'http://127.0.0.1:3'], retryForSeconds: 0 })
     await expect(client.tasks()).rejects.toThrow(UnreachableError)
     await expect(client.tasks()).rejects.toThrow(/^none of http:..127.0.0.1:\d, http:..127.0.0.1:\d answers/)

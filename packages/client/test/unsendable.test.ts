@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { descriptor } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
 
-describe('what cannot be asked is told as every other failure is', () => {
+describe('an invalid request is reported like every other failure', () => {
   const anonymous = new BatonClient({
     url: 'http://127.0.0.1:2',
     fetch: () => Promise.reject(new Error('nothing is sent')),
@@ -27,7 +27,7 @@ describe('what cannot be asked is told as every other failure is', () => {
     }
   })
 
-  test('values that JSON has no form for', async () => {
+  test('values that JSON cannot represent', async () => {
     const withBigInt = { ...descriptor('orders', 0, 0), record_count: 1n as unknown as number }
     async function* series() {
       yield descriptor('orders', 0, 0)
@@ -41,7 +41,7 @@ describe('what cannot be asked is told as every other failure is', () => {
   })
 
   test.each([[null], [undefined], ['abc'], [42], [descriptor('orders', 0, 0)]])(
-    'a call-back of %j, which is no array',
+    'a call-back of %j, which is not an array',
     async (given) => {
       const error = await new Producer(anonymous).callBack(given as never).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(ContractError)
@@ -52,7 +52,7 @@ describe('what cannot be asked is told as every other failure is', () => {
     },
   )
 
-  test('a single call sends it, and the service says what it is', async () => {
+  test('a single call sends it, and the service returns the error', async () => {
     const { url } = await startService()
     const calling = new BatonClient(url).callBack(descriptor('orders', 0, 0) as never)
     await expect(calling).rejects.toThrow('must be an array of partition descriptors, got an object')

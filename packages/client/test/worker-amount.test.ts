@@ -5,8 +5,8 @@ import { descriptor, descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
-describe('how much is taken', () => {
-  test('as many at once as asked for, never more', async () => {
+describe('how many partitions are pulled', () => {
+  test('as many at once as configured, never more', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 40))
@@ -50,7 +50,7 @@ describe('how much is taken', () => {
       { concurrency: 8, recordBudget: 300, waitSeconds: 0, untilIdle: true },
     )
     await worker.run()
-    // Taking stops once the budget is met: nothing more is begun on top of it.
+    // Pulling stops once the budget is reached: no more work is started beyond it.
     expect(mostBefore).toBeLessThan(300)
     expect(largest).toHaveLength(2)
     expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
@@ -66,7 +66,7 @@ describe('how much is taken', () => {
     expect(paths).toEqual(['/pull', '/settle', '/settle'])
   })
 
-  test('in steady state each partition costs one request', async () => {
+  test('in steady state each partition takes one request', async () => {
     const { url } = await startService()
     const requests: RequestReport[] = []
     const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
@@ -77,7 +77,7 @@ describe('how much is taken', () => {
     expect(paths).toEqual(['/pull', ...Array.from({ length: 20 }, () => '/settle')])
   })
 
-  test('partitions taken ahead begin without a request in between, and are given back unbegun', async () => {
+  test('prefetched partitions start without a request in between, and are released if not started', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 8))

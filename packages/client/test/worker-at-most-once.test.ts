@@ -5,7 +5,7 @@ import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
-/** What became of each partition, in the order in which it was told. */
+/** The outcome of each partition, in the order of the events. */
 function endsIn(events: readonly WorkerEvent[]) {
   return events.flatMap((event) => {
     if (event.kind !== 'unreported') return []
@@ -14,7 +14,7 @@ function endsIn(events: readonly WorkerEvent[]) {
   })
 }
 
-describe('where handing out settles', () => {
+describe('at-most-once delivery', () => {
   async function called(count: number) {
     const { url } = await startService('--delivery', 'at-most-once')
     const requests: string[] = []
@@ -23,7 +23,7 @@ describe('where handing out settles', () => {
     return { client, requests }
   }
 
-  test('there is nothing to settle, and how each ended is told', async () => {
+  test('there is nothing to settle, and each outcome is reported', async () => {
     const { client, requests } = await called(4)
     const events: WorkerEvent[] = []
     const leases: unknown[] = []
@@ -47,7 +47,7 @@ describe('where handing out settles', () => {
     ])
   })
 
-  test('nothing is taken ahead that a worker that stops would keep from all others', async () => {
+  test('nothing is prefetched, since a stopping worker would lose it', async () => {
     const { client } = await called(6)
     const begun: string[] = []
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
@@ -67,7 +67,7 @@ describe('where handing out settles', () => {
     expect(await statesOf(client, 'orders')).toEqual(['done', 'done', 'ready', 'ready', 'ready', 'ready'])
   })
 
-  test('a loop that is left tells of what it did not come to', async () => {
+  test('leaving a loop reports the partitions it did not process', async () => {
     const { client } = await called(3)
     const events: WorkerEvent[] = []
     const options = { concurrency: 3, onEvent: (event: WorkerEvent) => void events.push(event) }
@@ -83,14 +83,14 @@ describe('where handing out settles', () => {
   })
 })
 
-describe('more without a lease than there are hands, as when the service was restarted with another delivery', () => {
+describe('more partitions without a lease than handlers, as after a restart with another delivery mode', () => {
   function threeAtOnce() {
     const pulls = [descriptors('orders', 3).map((partition) => ({ ...partition, lease: null }))]
     const answer = () => Promise.resolve(Response.json({ partitions: pulls.shift() ?? [] }))
     return new BatonClient({ url: 'http://127.0.0.1:2', fetch: answer })
   }
 
-  test('is worked on before the worker has stopped', async () => {
+  test('are processed before the worker has stopped', async () => {
     const begun: string[] = []
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
     const worker = new Worker(threeAtOnce(), async ({ partition_name }) => {
@@ -104,7 +104,7 @@ describe('more without a lease than there are hands, as when the service was res
     expect(begun).toEqual(['orders-0-0', 'orders-0-1', 'orders-0-2'])
   })
 
-  test('is told of where there is no time for it', async () => {
+  test('are reported if there is no time for them', async () => {
     const events: WorkerEvent[] = []
     const worker = new Worker(
       threeAtOnce(),

@@ -6,7 +6,7 @@ import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
 describe('a worker until idle', () => {
-  /** A client that notes what each of its requests preferred. */
+  /** A client that records the preferences of its requests. */
   function noting(url: string) {
     const preferences: string[] = []
     const client = new BatonClient({
@@ -19,7 +19,7 @@ describe('a worker until idle', () => {
     return { client, preferences }
   }
 
-  test('stops at the first look that finds nothing, whatever is delayed or in other hands', async () => {
+  test('stops at the first empty pull, whatever is delayed or leased to others', async () => {
     const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const other = new BatonClient(url)
     await other.callBack(descriptors('orders', 4))
@@ -34,11 +34,11 @@ describe('a worker until idle', () => {
     )
     await worker.run()
     expect(await statesOf(other, 'orders')).toEqual(['leased', 'delayed', 'done', 'done'])
-    // The last settlement was the last look.
+    // The last settlement included the last pull.
     expect(preferences).toEqual(['batch=1', 'batch=1', 'batch=1', 'batch=1'])
   })
 
-  test('looks on while something is in hand', async () => {
+  test('keeps pulling while it holds partitions', async () => {
     const { url } = await startService()
     const { client, preferences } = noting(url)
     await client.callBack(descriptors('orders', 1))
@@ -59,7 +59,7 @@ describe('a worker until idle', () => {
   })
 
   test.each(['/pull', '/settle'])(
-    'looks again when the answer of %s was lost and what it gave is gone',
+    'pulls again when the answer of %s was lost with its leases',
     async (path) => {
       const { url } = await startService()
       const other = new BatonClient(url)
@@ -86,7 +86,7 @@ describe('a worker until idle', () => {
     },
   )
 
-  test('waits for more when told how long', async () => {
+  test('waits for more if a time is configured', async () => {
     const { url } = await startService()
     const { client, preferences } = noting(url)
     await client.callBack(descriptors('orders', 1))

@@ -10,10 +10,10 @@ import { startService } from './support/service.ts'
 /** Short leases that are handed out again as soon as they expire. */
 const shortLeases = ['--lease-seconds', '1', '--backoff-seconds', '0', '--max-attempts', '100']
 
-/** Short leases whose expiry hands nothing out: a machine that stalls must not decide these tests. */
+/** Short leases whose expiry hands nothing out: a slow machine must not affect these tests. */
 const patientLeases = ['--lease-seconds', '4', '--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
 
-describe('leases in hand', () => {
+describe('held leases', () => {
   test('are renewed while handlers take longer than a lease, all in one request', async () => {
     const { url } = await startService(...patientLeases)
     const client = new BatonClient(url)
@@ -30,7 +30,7 @@ describe('leases in hand', () => {
     expect(await client.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
   })
 
-  test('are kept by durations: a wall clock that jumps by hours changes nothing', async () => {
+  test('are tracked by durations: a wall clock that jumps by hours changes nothing', async () => {
     const { url } = await startService(...patientLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 6))
@@ -43,7 +43,7 @@ describe('leases in hand', () => {
 })
 
 describe('a lost lease', () => {
-  test('aborts its handler, and what a deaf one did is not reported', async () => {
+  test('aborts its handler, and the result of one that ignores the abort is not reported', async () => {
     const service = await startService(...shortLeases)
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
@@ -67,7 +67,7 @@ describe('a lost lease', () => {
     expect(reasons[0]).toBeInstanceOf(LeaseLostError)
     expect(reasons[0]).toMatchObject({ code: 'lease_unrenewed' })
 
-    // The network is back, and only now does the handler come to its end.
+    // The network is back, and only now does the handler end.
     network.recover()
     open()
     await until(() => events.some(({ kind }) => kind === 'refused' || kind === 'settled'))
@@ -77,7 +77,7 @@ describe('a lost lease', () => {
     expect(await client.settle([{ leaseId, outcome: 'done' }])).toMatchObject({ settled: [leaseId] })
   })
 
-  test('the service itself says so: the task was cancelled', async () => {
+  test('is reported by the service: the task was cancelled', async () => {
     const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -106,7 +106,7 @@ describe('a lost lease', () => {
     program.send('SIGSTOP')
     const { partitions } = await client.pull({ waitSeconds: 60 })
     const leaseId = partitions[0]?.lease?.id ?? ''
-    // Its handler ends in the very moment in which the process goes on.
+    // Its handler ends just when the process continues.
     program.send('SIGUSR2')
     program.send('SIGCONT')
     await until(() => program.told('refused').length + program.told('lost').length > 0)
@@ -115,7 +115,7 @@ describe('a lost lease', () => {
     await program.stop()
   })
 
-  test('of a partition that was taken ahead keeps it from being begun', async () => {
+  test('of a prefetched partition prevents its start', async () => {
     const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))

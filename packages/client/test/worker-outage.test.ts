@@ -6,7 +6,7 @@ import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { startService } from './support/service.ts'
 
-test('a service that is killed and restarted again and again costs nothing but time', async () => {
+test('no work is lost or repeated when the service is killed and restarted repeatedly', async () => {
   const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   const count = 120
@@ -33,7 +33,7 @@ test('a service that is killed and restarted again and again costs nothing but t
       return finished >= target
     })
     await service.kill()
-    // Handlers go on meanwhile; what they finish waits for the service.
+    // Handlers continue meanwhile; their results wait for the service.
     for (const open of gates.splice(0)) open()
     await until(() => events.filter(({ kind }) => kind === 'away').length >= round)
     await service.startAgain()
@@ -51,7 +51,7 @@ test('a service that is killed and restarted again and again costs nothing but t
   expect(await client.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
 })
 
-test('answers that get lost on the way cost nothing but repetitions', async () => {
+test('lost answers only cause retries', async () => {
   const service = await startService()
   const client = new BatonClient(service.url)
   await client.callBack(descriptors('orders', 30))
@@ -74,7 +74,7 @@ test('answers that get lost on the way cost nothing but repetitions', async () =
   expect(new Set(settled).size).toBe(30)
 })
 
-test('a service that shuts down in order is left alone until it is back', async () => {
+test('a service that shuts down gracefully gets no requests until it is back', async () => {
   const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   const kinds: string[] = []

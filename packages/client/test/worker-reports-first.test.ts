@@ -5,10 +5,10 @@ import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
-/** Leases and back-offs so short that an outage outlasts them. */
+/** Leases and back-offs that are shorter than an outage. */
 const impatient = ['--lease-seconds', '1', '--backoff-seconds', '0', '--backoff-max-seconds', '0']
 
-/** A client whose requests fail while their path is cut off. */
+/** A client whose requests to a blocked path fail. */
 function cuttable(url: string) {
   const cut = new Set<string>()
   const failed: string[] = []
@@ -40,7 +40,7 @@ function gated() {
   return { handled, gates, handler }
 }
 
-test('what was finished during an outage is reported before anything is pulled', async () => {
+test('partitions finished during an outage are settled before anything is pulled', async () => {
   const { url } = await startService(...impatient)
   const operator = new BatonClient(url)
   await operator.callBack(descriptors('orders', 2))
@@ -59,7 +59,7 @@ test('what was finished during an outage is reported before anything is pulled',
   expect(await statesOf(operator, 'orders')).toEqual(['done', 'done'])
 })
 
-test('a pull that failed is not repeated while something finished is not reported', async () => {
+test('a failed pull is not repeated while a finished partition is not settled', async () => {
   const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('orders', 1))
   const { client, cut, failed, answered } = cuttable(url)

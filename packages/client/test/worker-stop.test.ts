@@ -8,7 +8,7 @@ import { rowsOf, statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
 describe('a worker that stops', () => {
-  test('lets its handlers finish and takes nothing more', async () => {
+  test('lets its handlers finish and pulls nothing more', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 4))
@@ -21,7 +21,7 @@ describe('a worker that stops', () => {
     expect(await statesOf(client, 'orders')).toEqual(['done', 'done', 'ready', 'ready'])
   })
 
-  test('tells handlers when the time is over, and gives back what they could not finish', async () => {
+  test('aborts handlers at the timeout, and releases what they could not finish', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 3))
@@ -32,7 +32,7 @@ describe('a worker that stops', () => {
         new Promise<void>((resolve, reject) => {
           signal.addEventListener('abort', () => {
             reasons.push(signal.reason)
-            // The last moment is enough for the first; the others break off.
+            // The last moment is enough for the first; the others stop.
             if (partition_name === 'orders-0-0') resolve()
             else reject(signal.reason)
           })
@@ -49,7 +49,7 @@ describe('a worker that stops', () => {
     ])
   })
 
-  test('lets a handler that was told say why it gives back, and for how long', async () => {
+  test('lets an aborted handler release its partition with a reason and a delay', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -70,7 +70,7 @@ describe('a worker that stops', () => {
     expect(await rowsOf(client, 'orders')).toMatchObject([{ state: 'delayed', attempts: 0 }])
   })
 
-  test('does not give back what a deaf handler still works on', async () => {
+  test('does not release what a handler that ignores the abort still processes', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -84,7 +84,7 @@ describe('a worker that stops', () => {
     expect(await statesOf(client, 'orders')).toEqual(['leased'])
   })
 
-  test('can be hurried by a second call', async () => {
+  test('stops faster at a second call', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -100,14 +100,14 @@ describe('a worker that stops', () => {
     expect(await statesOf(client, 'orders')).toEqual(['ready'])
   })
 
-  test('breaks off a waiting pull, and leaves nothing leased behind', async () => {
+  test('aborts a waiting pull, and leaves no lease', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     const rounds = 20
     for (let round = 0; round < rounds; round += 1) {
       const taskId = `orders-${round}`
       const worker = new Worker(client, () => {}, { waitSeconds: 60 }).start()
-      // Both at once: the pull may be answered, or be broken off just then.
+      // Both at once: the pull may be answered, or be aborted just then.
       await Promise.all([client.callBack(descriptors(taskId, 1)), worker.stop()])
       const [state] = await statesOf(client, taskId)
       expect(state).not.toBe('leased')
@@ -115,7 +115,7 @@ describe('a worker that stops', () => {
     }
   })
 
-  test('gives back what was leased to a pull whose answer it never saw', async () => {
+  test('releases the leases of a pull whose answer it never received', async () => {
     const service = await startService()
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 3))
@@ -132,7 +132,7 @@ describe('a worker that stops', () => {
     ])
   })
 
-  test('stops by a signal, by the end of a block, and only once', async () => {
+  test('stops by an abort signal, at the end of a block, and only once', async () => {
     const { url } = await startService()
     const controller = new AbortController()
     const byItsSignal = new Worker(url, () => {}, { signal: controller.signal })
@@ -149,7 +149,7 @@ describe('a worker that stops', () => {
     await neverStarted.stop()
   })
 
-  test('is not held up by a service that is away', async () => {
+  test('is not delayed by an unavailable service', async () => {
     const service = await RestartableService.start()
     await service.kill()
     const worker = new Worker(service.url, () => {}).start()

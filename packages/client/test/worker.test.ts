@@ -4,7 +4,7 @@ import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
-describe('how the work ended', () => {
+describe('outcomes', () => {
   test('what a handler returns or throws becomes its settlement', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
@@ -47,7 +47,7 @@ describe('how the work ended', () => {
     expect(events.filter((event) => event.kind === 'threw')).toHaveLength(3)
   })
 
-  test('nothing that a handler says can spoil the settlement of others', async () => {
+  test('no result of a handler can break the settlements of others', async () => {
     const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 5))
@@ -67,7 +67,7 @@ describe('how the work ended', () => {
     expect(await statesOf(client, 'orders')).toEqual(['delayed', 'done', 'done', 'delayed', 'done'])
   })
 
-  test('a broken listener does not hurt the worker', async () => {
+  test('a listener that throws does not affect the worker', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -108,7 +108,7 @@ describe('how the work ended', () => {
   })
 })
 
-describe('what cannot get better', () => {
+describe('a permanent error', () => {
   test('ends the worker with the error', async () => {
     const { url } = await startService()
     const events: WorkerEvent[] = []

@@ -4,10 +4,10 @@ import { build } from 'vite'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 const sources = ['src', 'public', 'index.html', 'docs.html', 'vite.config.ts', 'compressed-beside.ts']
-/** What the page is made of besides. */
+/** Further inputs of the page. */
 const others = ['../client/src', '../protocol/src']
 
-/** Tests look at the page as it is served, which must be the page as it is written. Before all tests, once. */
+/** Tests use the built page, which must match its sources. Runs once before all tests. */
 export default async function buildWhenStale(): Promise<void> {
   const built = `${folder}dist/index.html`
   const newest = Math.max(...[...sources, ...others].map((path) => newestBelow(folder + path)))

@@ -3,7 +3,7 @@ import { inlined } from '../src/reference/inlined.ts'
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
-test('a document has each schema where its name stood, and what is said of it there', () => {
+test('references are replaced by their schemas, with the description at the reference', () => {
   const count = { type: 'integer', description: 'so many' }
   const { answer } = inlined({
     answer: { type: 'array', items: reference('Row') },
@@ -22,7 +22,7 @@ test('a document has each schema where its name stood, and what is said of it th
   })
 })
 
-test('references to anything but schemas stay', () => {
+test('references to anything but schemas are kept', () => {
   const document = {
     examples: { task_unknown: { $ref: '#/components/examples/task_unknown' } },
     components: {},

@@ -20,8 +20,8 @@ const ticking = () => {
 const doneOf = (known: KnownTasks) =>
   [...known.all().values()].map(({ taskId, records }) => [taskId, records.done])
 
-describe('what is known of tasks', () => {
-  test('is what an event told while an answer was on its way, and otherwise the answer', () => {
+describe('the known state of tasks', () => {
+  test('is that of an event during a request, and otherwise that of the answer', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5), task('b', 5)], known.ask())
     known.tell(task('b', 6))
@@ -34,7 +34,7 @@ describe('what is known of tasks', () => {
     ])
   })
 
-  test('does not outlive a look at everything that no longer finds it', () => {
+  test('is dropped when a complete list no longer has it', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5), task('b', 5)], known.ask())
     const begun = known.ask()
@@ -51,7 +51,7 @@ describe('records that were finished', () => {
     expect([known.tell(task('a', 8)), known.tell(task('a', 8)), known.tell(task('a', 9))]).toEqual([3, 0, 1])
   })
 
-  test('are all of a task that came into being since, and none of an old one that was never read', () => {
+  test('are all of a new task, and none of an old one that was never read', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5)], known.ask())
     expect(known.tell(task('quick', 40, { firstCallBackAt: '2026-03-01T12:00:01Z' }))).toBe(40)

@@ -4,7 +4,7 @@ import { PartitionPages } from '../src/task/partition-pages.ts'
 
 const ROWS_PER_PAGE = 10
 
-/** A list of so many rows, given out by cursor; `matches` leaves gaps, as a filter does. */
+/** A list of this many rows, paged by cursor; `matches` leaves gaps, as a filter does. */
 function listOf(count: number, matches: (index: number) => boolean = () => true) {
   const asked: (string | null)[] = []
   const pages = new PartitionPages(async (cursor) => {
@@ -22,7 +22,7 @@ async function growTo(pages: PartitionPages, length: number): Promise<void> {
   while (pages.length < length && pages.hasMore) await pages.grow()
 }
 
-describe('a list that is longer than what is looked at', () => {
+describe('a list that is longer than the visible part', () => {
   test('grows page by page, to its end', async () => {
     const { pages } = listOf(25)
     expect([pages.length, pages.hasMore]).toEqual([0, true])
@@ -32,19 +32,19 @@ describe('a list that is longer than what is looked at', () => {
     expect(pages.row(25)).toBeUndefined()
   })
 
-  test('asks once for a page that several want', async () => {
+  test('requests a page once for several readers', async () => {
     const { pages, asked } = listOf(25)
     await Promise.all([pages.grow(), pages.grow(), pages.grow()])
     expect(asked).toEqual([null])
   })
 
-  test('passes over stretches in which nothing matches', async () => {
+  test('skips pages without matches', async () => {
     const { pages } = listOf(300, (index) => index === 3 || index === 255)
     await growTo(pages, 2)
     expect([pages.row(0)?.partition_name, pages.row(1)?.partition_name]).toEqual(['row-3', 'row-255'])
   })
 
-  test('keeps few rows however far one scrolls, and fetches what was passed again', async () => {
+  test('keeps few rows however far one scrolls, and fetches earlier rows again', async () => {
     const { pages, asked } = listOf(10_000)
     await growTo(pages, 10_000)
     await pages.refresh(9980, 9999)
@@ -59,7 +59,7 @@ describe('a list that is longer than what is looked at', () => {
     expect(pages.row(20)?.partition_name).toBe('row-20')
   })
 
-  test('closes ranks when rows leave a filter', async () => {
+  test('closes gaps when rows leave a filter', async () => {
     let isGone = false
     const { pages } = listOf(20, (index) => !(isGone && index < 5))
     await growTo(pages, 20)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import config from '../vite.config.ts'
 
-test('while developing, all that the page asks of its service gets there', () => {
+test('in development, all requests of the page reach its service', () => {
   const folder = fileURLToPath(new URL('../src', import.meta.url))
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.tsx?$/.test(name))

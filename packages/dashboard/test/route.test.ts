@@ -23,8 +23,8 @@ const routes: fc.Arbitrary<Route> = fc.oneof(
   fc.record({ page: fc.constant('subscription' as const), subscriptionId: text }),
 )
 
-describe('a place on the page', () => {
-  test('comes back from its link as it was, whatever the names', () => {
+describe('a route of the page', () => {
+  test('is parsed from its link unchanged, whatever the names', () => {
     fc.assert(
       fc.property(routes, (route) => {
         expect(parseRoute(hrefOf(route))).toEqual(route)
@@ -43,7 +43,7 @@ describe('a place on the page', () => {
     },
   )
 
-  test('leaves out what it does not understand', () => {
+  test('ignores unknown parts', () => {
     expect(parseRoute('#/tasks/a?state=wrong&level=-1')).toEqual({
       page: 'task',
       taskId: 'a',

@@ -7,7 +7,7 @@ import {
   watchThroughput,
 } from '../src/service/throughput.ts'
 
-/** Each test has an hour of its own: what others saw is long forgotten. */
+/** Each test has its own hour, so that earlier samples have expired. */
 let begin = Date.parse('2026-03-01T12:00:00.300Z')
 
 const at = (seconds: number) => {
@@ -26,14 +26,14 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('the pace', () => {
-  test('is not known while nobody watches', () => {
+describe('the throughput', () => {
+  test('is unknown without a connection', () => {
     noteDone(100)
     expect(recentPace(at(60))).toBeNull()
     expect(smoothSeries(at(60)).every((value) => value === null)).toBe(true)
   })
 
-  test('is not known before two seconds were watched from beginning to end', () => {
+  test('is unknown before two complete seconds', () => {
     watchThroughput()
     at(2.5)
     noteDone(30)
@@ -43,14 +43,14 @@ describe('the pace', () => {
     expect(recentPace(at(4))).toBe(40)
   })
 
-  test('leaves out what is told late of the time before', () => {
+  test('leaves out late reports of an earlier time', () => {
     watchThroughput()
     noteDone(1_000_000)
     expect(recentPace(at(4))).toBe(0)
     expect(Math.max(...smoothSeries(at(4)).filter((value) => value !== null))).toBe(0)
   })
 
-  test('is not known without the connection, and begins anew with it', () => {
+  test('is unknown while disconnected, and starts again with the connection', () => {
     watchThroughput()
     at(5)
     noteDone(100)
@@ -63,7 +63,7 @@ describe('the pace', () => {
     expect(recentPace(at(10))).toBe(0)
   })
 
-  test('that was seen stays on the chart, with a gap where nobody could see', () => {
+  test('of the past stays on the chart, with a gap while disconnected', () => {
     watchThroughput()
     for (const second of [2, 3, 4, 5]) {
       at(second)

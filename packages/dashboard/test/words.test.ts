@@ -23,7 +23,7 @@ describe('numbers', () => {
 })
 
 describe('a reason', () => {
-  test('is told by its last line that says anything', () => {
+  test('is shown by its last line with text', () => {
     expect(lastLine("Traceback:\n  in load\nKeyError: 'price'\n\n  \n")).toBe("KeyError: 'price'")
     expect([lastLine('locked'), lastLine('\n')]).toEqual(['locked', '\n'])
   })
@@ -42,7 +42,7 @@ describe('times', () => {
     expect(duration(seconds)).toBe(words)
   })
 
-  test('a clock that is behind does not speak of the future', () => {
+  test('a slow clock shows no time in the future', () => {
     const now = Date.parse('2026-03-01T12:00:00Z')
     expect(ago('2026-03-01T12:00:05Z', now)).toBe('just now')
     expect(ago('2026-03-01T11:59:20Z', now)).toBe('40 s ago')
@@ -56,7 +56,7 @@ describe('a chart', () => {
     expect([niceCeiling(0), niceCeiling(11), niceCeiling(420_000)]).toEqual([10, 15, 500_000])
   })
 
-  test('shows what is known alone', () => {
+  test('shows only known values', () => {
     const { line } = plotOf([null, null, 5, 10], { width: 300, height: 104, ceiling: 10 })
     expect(line).toBe('M200.0 54.0L300.0 4.0')
     const broken = plotOf([5, 10, null, 10], { width: 300, height: 104, ceiling: 10 })

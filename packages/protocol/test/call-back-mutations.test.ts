@@ -7,7 +7,7 @@ type Loose = Record<string, unknown>
 
 const fields = ['taskId', 'computeTableName', 'partition_name', 'record_count', 'priorityLevel'] as const
 
-/** A change that breaks the contract in one place, and the field that it must be reported at. */
+/** A change that breaks the contract in one place, and the field that must be reported. */
 const mutations: { name: string; field: string; apply: (descriptor: Loose) => void }[] = [
   ...fields.map((field) => ({
     name: `${field} left out`,
@@ -65,7 +65,7 @@ const mutations: { name: string; field: string; apply: (descriptor: Loose) => vo
   },
 ]
 
-describe('any valid call-back with one thing wrong', () => {
+describe('any valid call-back with one error', () => {
   test.each(mutations)('is refused, pointing to it: $name', ({ field, apply }) => {
     fc.assert(
       fc.property(anyCallBackBody, fc.nat(), (body, choice) => {
@@ -92,7 +92,7 @@ describe('any valid call-back with one thing wrong', () => {
   })
 })
 
-test('whatever the body is, it is answered and never thrown at', () => {
+test('any body gets a result and never an exception', () => {
   const anything = fc.oneof(
     fc.jsonValue(),
     fc.array(fc.dictionary(fc.constantFrom(...fields, 'x', '__proto__', ''), fc.jsonValue())),

@@ -91,7 +91,7 @@ describe('a call-back that keeps the contract', () => {
   })
 })
 
-describe('a body that is no array of descriptors', () => {
+describe('a body that is not an array of descriptors', () => {
   test.each([
     [null, 'null'],
     ['[]', 'the string "[]"'],
@@ -112,7 +112,7 @@ describe('a body that is no array of descriptors', () => {
     })
   })
 
-  test('each element that is no object is pointed to', () => {
+  test('each element that is not an object is reported', () => {
     const { violations } = refused([descriptor(), null, [], 'x'])
     expect(violations).toEqual([
       { pointer: '/1', detail: 'each element must be a partition descriptor, got null' },
@@ -183,7 +183,7 @@ describe('a field', () => {
     ])
   })
 
-  test('with an odd name is pointed to as RFC 6901 asks, and an endless one is not echoed', () => {
+  test('with an odd name has a pointer as in RFC 6901, and a very long one is not echoed', () => {
     expect(complaint([{ ...descriptor(), 'a/b~c': 1 }])?.pointer).toBe('/0/a~1b~0c')
     expect(complaint([{ ...descriptor(), ['y'.repeat(100_000)]: 1 }])?.pointer).toBe('/0')
     expect(
@@ -237,7 +237,7 @@ describe('across fields and elements', () => {
     })
   })
 
-  test('an array has at most 10,000 levels, and what is beyond them is one violation', () => {
+  test('an array has at most 10,000 levels, and more are one violation', () => {
     const levels = (count: number) => Array.from({ length: count }, (_, level) => descriptors(1, level)[0])
     expect(checkCallBack(levels(10_000)).ok).toBe(true)
     expect(complaint(levels(10_002))).toEqual({
@@ -258,7 +258,7 @@ describe('across fields and elements', () => {
 })
 
 describe('the list of violations', () => {
-  test('holds everything that is wrong, in the order of the document', () => {
+  test('has all violations in the order of the document', () => {
     const body = [
       {
         priorityLevel: 1,
@@ -281,7 +281,7 @@ describe('the list of violations', () => {
     ])
   })
 
-  test('is cut at a hundred, and all are counted', () => {
+  test('is truncated at a hundred, and all are counted', () => {
     const { violations, total } = refused(descriptors(250).map((d) => ({ ...d, record_count: null })))
     expect(violations).toHaveLength(100)
     expect(total).toBe(250)
@@ -289,7 +289,7 @@ describe('the list of violations', () => {
   })
 })
 
-test('how many levels an array may name can be set', () => {
+test('the maximum number of levels can be set', () => {
   const named = (levels: number) =>
     Array.from({ length: levels }, (_, level) => ({
       taskId: 't',

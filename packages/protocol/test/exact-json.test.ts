@@ -9,7 +9,7 @@ describe('numbers whose fraction would be rounded away', () => {
     '1e-400',
     '12345678901234567891e-1',
     '-0.5e-400',
-  ])('%s is not taken for an integer', (text) => {
+  ])('%s is not treated as an integer', (text) => {
     expect(parseExactJson(`[${text}]`)).toEqual([new InexactNumber(text)])
     expect(parseExactJson(`{"a": ${text}}`)).toEqual({ a: new InexactNumber(text) })
     expect(parseExactJson(text)).toEqual(new InexactNumber(text))
@@ -25,7 +25,7 @@ describe('numbers whose fraction would be rounded away', () => {
     '-0',
     '90071992547409931234',
     '1e-2',
-  ])('%s is read as JSON reads it', (text) =>
+  ])('%s is parsed as by JSON.parse', (text) =>
     expect(parseExactJson(`[${text}]`)).toEqual(JSON.parse(`[${text}]`)),
   )
 
@@ -34,7 +34,7 @@ describe('numbers whose fraction would be rounded away', () => {
     expect(parseExactJson(text)).toEqual(JSON.parse(text))
   })
 
-  test('a call-back with one is refused by its place, with what was sent', () => {
+  test('a call-back with one is refused with its position and the original text', () => {
     const text = JSON.stringify([descriptor()]).replace(
       /"record_count":\d+/,
       '"record_count":1.00000000000000000001',

@@ -10,7 +10,7 @@ const plain = {
   priorityLevel: 0,
 }
 
-/** As a service reads it, by the wire. */
+/** As a service reads it from the wire. */
 const check = (json: string, options = {}) =>
   checkCallBack(parseExactJson(json), { unknownFields: 'keep', ...options })
 
@@ -35,7 +35,7 @@ describe('fields beyond the contract', () => {
       expect(kept(text.slice(1, -1))).toBe(text)
   })
 
-  test('are absent where there are none, or where they are not to be kept', () => {
+  test('are absent if there are none, or if they are not kept', () => {
     const keep = check(JSON.stringify([plain]))
     expect(keep.ok && 'extraFields' in (keep.callBack.partitions[0] ?? {})).toBe(false)
     const ignore = checkCallBack([{ ...plain, a: 1 }], { unknownFields: 'ignore' })
@@ -43,7 +43,7 @@ describe('fields beyond the contract', () => {
     expect(checkCallBack([{ ...plain, a: 1 }]).ok).toBe(false)
   })
 
-  test('whatever JSON holds is kept, or refused by name', () => {
+  test('any JSON value is kept, or refused by name', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (extra) => {
         const descriptor = { ...extra, ...plain }
@@ -57,7 +57,7 @@ describe('fields beyond the contract', () => {
     )
   })
 
-  test('are bounded, and the field that passes the bound is named', () => {
+  test('are bounded, and the field that exceeds the limit is named', () => {
     const room = MAX_EXTRA_FIELDS_BYTES - '{"a":""}'.length
     expect(kept(`"a":"${'x'.repeat(room)}"`)).toHaveLength(MAX_EXTRA_FIELDS_BYTES)
     const detail =
@@ -69,7 +69,7 @@ describe('fields beyond the contract', () => {
     expect(faults({ ...plain, a: 'é'.repeat(room / 2 + 1) })).toMatchObject([{ pointer: '/0/a' }])
   })
 
-  test('must not have a name that a pulled partition has already', () => {
+  test('must not have the name of a field of a pulled partition', () => {
     expect(faults({ ...plain, lease: 1, traceparent: 'x' })).toEqual([
       {
         pointer: '/0/lease',
@@ -87,7 +87,7 @@ describe('fields beyond the contract', () => {
     expect(!renamed.ok && renamed.violations).toMatchObject([{ pointer: '/0/computeTableName' }])
   })
 
-  test('hold no number that JavaScript would change, and are not nested without end', () => {
+  test('hold no number that JavaScript would change, and have a maximum depth', () => {
     for (const number of ['9007199254740993', '-1e17', '1e400', '9007199254740993.5'])
       expect(() => kept(`"a":[{"b":${number}}]`)).toThrow('beyond 2^53 - 1')
     expect(kept('"a":[9007199254740991,0.1,1.0,1.00000000000000000001]')).toBe(
@@ -98,14 +98,14 @@ describe('fields beyond the contract', () => {
       expect(() => kept(`"a":${'['.repeat(depth)}${']'.repeat(depth)}`)).toThrow('nested more than 14')
   })
 
-  test('are named beside what else is wrong with an element', () => {
+  test('are reported with other violations of an element', () => {
     expect(
       faults({ ...plain, lease: 1, record_count: -1, a: 2n ** 0n === 1n }).map((one) => one.pointer),
     ).toEqual(['/0/record_count', '/0/lease'])
   })
 })
 
-/** As JSON.parse orders it. */
+/** In the key order of JSON.parse. */
 const normal = (extra: object): object => {
   const known = new Set(Object.keys(plain))
   const text = JSON.stringify(Object.fromEntries(Object.entries(extra).filter(([name]) => !known.has(name))))

@@ -15,7 +15,7 @@ describe('an idempotency key', () => {
     })
   })
 
-  test('is what the keywords allow', () => {
+  test('matches the schema keywords', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.string({ unit: 'binary' })), (text) => {
         expect(checkIdempotencyKey(text).ok).toBe(Value.Check(idempotencyKeyKeywords, text))

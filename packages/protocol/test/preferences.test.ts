@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parsePrefer } from '../src/index.ts'
 
 describe('the Prefer header', () => {
-  test('asks to wait, for a batch and for a record budget', () => {
+  test('sets the wait, the batch and the record budget', () => {
     expect(parsePrefer('wait=20, batch=50, records=200000')).toEqual({
       waitSeconds: 20,
       batch: 50,
@@ -12,13 +12,13 @@ describe('the Prefer header', () => {
     })
   })
 
-  test('may be absent, or mean nothing to us', () => {
+  test('may be absent, or contain only unknown preferences', () => {
     expect(parsePrefer(undefined)).toEqual({ applied: '' })
     expect(parsePrefer('')).toEqual({ applied: '' })
     expect(parsePrefer('respond-async, return=minimal')).toEqual({ applied: '' })
   })
 
-  test('is capped where it asks for too much, and says what was applied', () => {
+  test('is capped at the maximum, and reports what was applied', () => {
     expect(parsePrefer('wait=3600, batch=99999999999999999999')).toEqual({
       waitSeconds: 60,
       batch: 1000,
@@ -27,7 +27,7 @@ describe('the Prefer header', () => {
   })
 
   test.each(['wait', 'wait=', 'wait=""', 'wait=-1', 'wait=1.5', 'wait=ten', 'wait="5', 'wait 5', 'batch=0'])(
-    'says what was meant where one of ours cannot be read: %s',
+    'reports the expected form of an invalid preference: %s',
     (header) => {
       const { fault, applied, ...others } = parsePrefer(header)
       expect(fault).toMatch(/^(wait|batch) must be a whole number of (seconds|partitions)/)
@@ -38,12 +38,12 @@ describe('the Prefer header', () => {
     },
   )
 
-  test('leaves what is not ours to others, whatever it looks like', () => {
+  test('ignores unknown preferences, whatever they look like', () => {
     for (const header of ['=5', 'waiting=soon', 'handling=lenient', 'batches 5', '"wait=x"'])
       expect(parsePrefer(`${header}, records=7`)).toEqual({ records: 7, applied: 'records=7' })
   })
 
-  test('cuts a record budget down to what can be counted', () => {
+  test('caps a record budget at the largest safe integer', () => {
     for (const records of ['9007199254740992', '9'.repeat(400)])
       expect(parsePrefer(`records=${records}`)).toEqual({
         records: Number.MAX_SAFE_INTEGER,
@@ -86,7 +86,8 @@ describe('the Prefer header', () => {
   })
 
   test('takes no longer for a hostile header', () => {
-    // What this process has worked, whoever else is busy: some 100 ms, and minutes if it grew with the square of the length.
+    // Processor time of this process only, so other load does not matter. It would be minutes if it grew with
+    // the square of the length.
     const worked = () => {
       const { user, system } = process.cpuUsage()
       return (user + system) / 1000

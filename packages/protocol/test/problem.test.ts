@@ -20,7 +20,7 @@ describe('the registry of error codes', () => {
     expect(entry.remedy).toMatch(/\.$/)
   })
 
-  test('holds a server fault for worth repeating, and a client fault not, save for what came too slowly or too often', () => {
+  test('marks server errors as retryable, and client errors not, except for timeouts and rate limits', () => {
     for (const [code, { status, retryable }] of entries) {
       const passes = status !== null && (status >= 500 || status === 408 || status === 429)
       expect([code, retryable]).toEqual([code, passes])

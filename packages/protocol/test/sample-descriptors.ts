@@ -30,7 +30,7 @@ const tablePart = fc
   .string({ minLength: 1, maxLength: 20, unit: 'binary' })
   .filter((value) => !/[.\p{Cc}]/u.test(value) && value.trim() !== '')
 
-/** Any array that keeps the contract, tasks with hyphens and digits in their id among them. */
+/** Any valid array, including tasks with hyphens and digits in their id. */
 export const anyCallBackBody: fc.Arbitrary<PartitionDescriptor[]> = fc
   .record({
     taskId: fc.oneof(text({ minLength: 1, maxLength: 30 }), fc.stringMatching(/^[a-z0-9-]{1,20}$/)),

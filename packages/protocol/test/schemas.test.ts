@@ -25,7 +25,7 @@ describe('a schema', () => {
     }
   })
 
-  test.each(schemas)('%s survives being written as JSON', (_, schema) => {
+  test.each(schemas)('%s can be serialized as JSON', (_, schema) => {
     expect(JSON.parse(JSON.stringify(schema))).toEqual({ ...schema })
   })
 
@@ -40,7 +40,7 @@ describe('a schema', () => {
     expect(unnamed.map(([exported]) => exported)).toEqual([])
   })
 
-  test('knows the table under the name of the deployment', () => {
+  test('has the table under its configured name', () => {
     const { properties } = protocol.pulledPartitionSchema('cubeTableName')
     expect(Object.keys(properties)).toEqual([
       'taskId',
@@ -57,7 +57,7 @@ describe('a schema', () => {
     expect(() => protocol.descriptorSchema(name)).toThrow(RangeError)
   })
 
-  test('takes a handed-out partition with or without a lease', () => {
+  test('accepts a handed-out partition with or without a lease', () => {
     const partition = {
       taskId: 'orders',
       computeTableName: 'results.orders',

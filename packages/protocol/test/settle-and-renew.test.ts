@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { checkRenewal, checkSettlements, settleAnswerSchema } from '../src/index.ts'
 
 describe('an array of settlements', () => {
-  test('is taken as it is, with all that a worker may say', () => {
+  test('is accepted unchanged, with all optional fields', () => {
     const settlements = [
       { leaseId: 'a', outcome: 'done', records: 0 },
       { leaseId: 'b', outcome: 'failed', reason: 'locked', retryAfterSeconds: 0.5, final: false },
@@ -18,7 +18,7 @@ describe('an array of settlements', () => {
     expect(checkSettlements(settlements).ok).toBe(true)
   })
 
-  test('is refused with every violation pointed to', () => {
+  test('is refused with a pointer to every violation', () => {
     const body = [
       { leaseId: 'a', outcome: 'done' },
       { outcome: 'finished', reason: 'a\0', retryAfterSeconds: 86_401, final: 'yes', records: -1 },
@@ -84,7 +84,7 @@ describe('an array of leases to renew', () => {
     expect(checkRenewal(['a', 'b'])).toEqual({ ok: true, leaseIds: ['a', 'b'] })
   })
 
-  test('is refused with every violation pointed to', () => {
+  test('is refused with a pointer to every violation', () => {
     expect(checkRenewal(['a', 5, '', { leaseId: 'a' }, 'b\0'])).toEqual({
       ok: false,
       total: 4,
@@ -109,7 +109,7 @@ describe('an array of leases to renew', () => {
   )
 })
 
-test('whatever is sent to settle or renew is answered and never thrown at', () => {
+test('any body of settle or renew gets a result and never an exception', () => {
   const anything = fc.oneof(
     fc.jsonValue(),
     fc.array(
@@ -130,7 +130,7 @@ test('whatever is sent to settle or renew is answered and never thrown at', () =
 })
 
 describe('the answer to settlements', () => {
-  test('always has partitions, also where none were asked for', () => {
+  test('always has partitions, also if none were requested', () => {
     const answer = { settled: ['a'], refused: [] }
     expect(Value.Check(settleAnswerSchema(), { ...answer, partitions: [] })).toBe(true)
     expect(Value.Check(settleAnswerSchema(), answer)).toBe(false)

@@ -11,7 +11,7 @@ import {
 const forms = { wellFormedText, taskIdText, printableText, qualifiedTableName }
 const accepts = (pattern: string, text: string) => new RegExp(pattern, 'u').test(text)
 
-/** Rich in what the forms tell apart. */
+/** Texts with many characters that the forms distinguish. */
 const texts = fc.string({
   unit: fc.oneof(
     fc.constantFrom(
@@ -34,14 +34,14 @@ const texts = fc.string({
 })
 
 describe.each(Object.entries(forms))('%s', (_, { pattern }) => {
-  test('is the same to other languages, in every text that they can have', () => {
+  test('matches the same texts in other languages', () => {
     fc.assert(
       fc.property(texts, (text) => accepts(portablePattern(pattern), text) === accepts(pattern, text)),
       { numRuns: 2000 },
     )
   })
 
-  test('refuses lone surrogates, wherever they stand', () => {
+  test('refuses lone surrogates, in any position', () => {
     expect(accepts(pattern, 'results.orders')).toBe(true)
     for (const text of ['\udfffesults.orders', 'res\ud800lts.orders', 'results.order\udc00'])
       expect([text, accepts(pattern, text)]).toEqual([text, false])

@@ -3,14 +3,14 @@ import { readTraceparent } from '../src/index.ts'
 
 const [TRACE, PARENT] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
 
-test('a traceparent is passed on as it came', () => {
+test('a traceparent is passed on unchanged', () => {
   for (const flags of ['00', '01', '03']) {
     const text = `00-${TRACE}-${PARENT}-${flags}`
     expect(readTraceparent(text)).toBe(text)
   }
 })
 
-test('one of a later version is passed on as version 00, with the flag that is known', () => {
+test('a later version is passed on as version 00, with the known flag', () => {
   expect(readTraceparent(`01-${TRACE}-${PARENT}-03`)).toBe(`00-${TRACE}-${PARENT}-01`)
   expect(readTraceparent(`cc-${TRACE}-${PARENT}-fe-more`)).toBe(`00-${TRACE}-${PARENT}-00`)
 })

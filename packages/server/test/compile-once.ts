@@ -14,9 +14,10 @@ const entries = {
 }
 
 /**
- * Tests start the service and the command hundreds of times, and finding and loading their source files is most of what a
- * start costs. So before all tests they are put together in a few files, from the same sources and dependencies. Node keeps
- * what it has compiled of them when a process ends by itself; tests kill most of their services, so that is done here too.
+ * Tests start the service and the command hundreds of times, and most of the cost of a start is finding and
+ * loading source files. So before all tests they are bundled into a few files, from the same sources and
+ * dependencies. Node writes its compile cache when a process ends by itself; tests kill most of their
+ * services, so the cache is also written here.
  */
 export default async function compileOnce(project: TestProject): Promise<void> {
   await prepare(project)
@@ -27,7 +28,7 @@ async function prepare({ config }: TestProject): Promise<void> {
   const files = await bundle()
   const folder = fileURLToPath(PROGRAMS)
   mkdirSync(folder, { recursive: true })
-  // Another run in this checkout may be using those that stay the same.
+  // Another run in this checkout may be using the unchanged ones.
   for (const [name, code] of files) {
     const file = join(folder, name)
     if (!existsSync(file) || readFileSync(file, 'utf8') !== code) writeFileSync(file, code)
@@ -57,7 +58,7 @@ async function bundle(): Promise<Map<string, string>> {
     },
     plugins: [
       {
-        // Files that lie beside a source are found from where the source is.
+        // Files beside a source are resolved relative to the source.
         name: 'own-url',
         enforce: 'pre',
         transform: (code, id) =>

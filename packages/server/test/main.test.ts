@@ -18,7 +18,7 @@ describe('starting', () => {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
   })
 
-  test('logs what it works on: where the data is, how it delivers, whether it asks for tokens', async () => {
+  test('logs its configuration: the data, the delivery mode, whether tokens are required', async () => {
     const data = await testFolder()
     const service = await ServiceProcess.started(['--delivery', 'at-most-once'], relative('.', data))
     await service.logged('accepting requests')
@@ -39,13 +39,13 @@ describe('starting', () => {
     expect((await fetch(`${service.url}/livez`)).status).toBe(200)
   })
 
-  test('listens on the IPv6 loopback where it is told to', async () => {
+  test('listens on the IPv6 loopback if configured', async () => {
     const service = await ServiceProcess.started(['--host', '::1'])
     expect(service.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
     expect((await fetch(`${service.url}/pull`)).status).toBe(200)
   })
 
-  test('finds again what was called back before', async () => {
+  test('keeps what was called back before', async () => {
     const data = await testFolder()
     const before = await ServiceProcess.started([], data)
     await fetch(`${before.url}/call-back`, { method: 'POST', headers: json, body: orders })
@@ -68,7 +68,7 @@ describe('starting', () => {
   })
 })
 
-describe('what is only asked', () => {
+describe('informational flags', () => {
   test('--help prints the settings', async () => {
     const service = ServiceProcess.run(['--help'])
     expect(await service.exited).toMatchObject({ code: 0 })
@@ -82,7 +82,7 @@ describe('what is only asked', () => {
   })
 })
 
-describe('a start that cannot be', () => {
+describe('a failed start', () => {
   async function refusal(args: string[], environment: Record<string, string> = {}) {
     const service = ServiceProcess.run(args, environment)
     const { code } = await service.exited
@@ -112,7 +112,7 @@ describe('a start that cannot be', () => {
       1,
       'cannot listen on nowhere.invalid: no such host is known',
     ],
-  ])('because of %s says so in one line', async (_, args, code, said) => {
+  ])('because of %s is explained in one line', async (_, args, code, said) => {
     const folder = await testFolder()
     const refused = await refusal(['--data', folder, ...args])
     expect(refused.code).toBe(code)
@@ -138,7 +138,7 @@ describe('a start that cannot be', () => {
     expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ is in use by another Baton[^\n]*\n$/)
   })
 
-  test.runIf(process.platform === 'linux')('because no folder can be made there ends', async () => {
+  test.runIf(process.platform === 'linux')('because no folder can be created ends', async () => {
     const refused = await refusal(['--port', '0', '--data', '/proc/baton/data'])
     expect(refused.code).toBe(1)
     expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ cannot be used[^\n]*\n$/)
@@ -153,7 +153,7 @@ describe('a start that cannot be', () => {
   })
 })
 
-/** Both are read in one go: once the first is answered, the second is under way. */
+/** Both are read at once: when the first is answered, the second is in progress. */
 async function begun(service: ServiceProcess, request: string): Promise<RawConnection> {
   const client = await RawConnection.open(service.port)
   client.send(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${request}`)
@@ -172,7 +172,7 @@ describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('on %s', (signal) => {
     expect(await service.exited).toEqual({ code: 0, signal: null })
   })
 
-  test('a request under way finishes, and idle connections are closed', async () => {
+  test('a request in progress finishes, and idle connections are closed', async () => {
     const data = await testFolder()
     const service = await ServiceProcess.started([], data)
     const idle = await RawConnection.open(service.port)
@@ -211,7 +211,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
   })
 })
 
-test('a terminal that closes hangs up more than once, and requests under way finish all the same', async () => {
+test('a closing terminal sends SIGHUP more than once, and requests in progress still finish', async () => {
   const service = await ServiceProcess.started()
   const busy = await begun(service, callBackHead + orders.slice(0, 10))
   service.signal('SIGHUP')
@@ -225,7 +225,7 @@ test('a terminal that closes hangs up more than once, and requests under way fin
 })
 
 describe('the log', () => {
-  test.runIf(process.platform === 'linux')('ends nothing where it cannot be written', async () => {
+  test.runIf(process.platform === 'linux')('does not end the service if it cannot be written', async () => {
     const full = await open('/dev/full', 'w')
     onTestFinished(() => full.close())
     const service = ServiceProcess.loggingTo(full.fd, ['--port', '0', '--data', await testFolder()])
@@ -235,7 +235,7 @@ describe('the log', () => {
     expect(await service.exited).toEqual({ code: 0, signal: null })
   })
 
-  test('tells of each request where that is asked for, and never a token', async () => {
+  test('has each request if configured, and never a token', async () => {
     const folder = await testFolder()
     const tokensFile = join(folder, 'tokens.json')
     await writeFile(

@@ -91,7 +91,7 @@ describe('settings', () => {
     })
   })
 
-  test('on the command line beat the environment', () => {
+  test('on the command line override the environment', () => {
     expect(configFor(['--port', '0'], { BATON_PORT: '8080' }).port).toBe(0)
     expect(configFor(['--no-level-barrier'], { BATON_LEVEL_BARRIER: 'true' }).levelBarrier).toBe(false)
   })
@@ -125,7 +125,7 @@ describe('settings', () => {
   })
 })
 
-describe('a command line that cannot be read', () => {
+describe('a command line that cannot be parsed', () => {
   test.each([
     [['--prot', '1'], '--prot is not a flag; did you mean --port? --help lists all flags'],
     [
@@ -138,12 +138,12 @@ describe('a command line that cannot be read', () => {
     [['-p', '1'], '-p is not a flag; --help lists all flags'],
     [['--port'], '--port needs a value; --help lists all flags'],
     [['--data', '--port', '1'], '--data needs a value; --help lists all flags'],
-  ])('%j is a matter of usage', (args, line) => {
+  ])('%j is a usage error', (args, line) => {
     expect(faultsOf(args)).toEqual({ lines: [line], exitCode: 2 })
   })
 })
 
-test('all that cannot be read of a command line is told at once', () => {
+test('all errors of a command line are reported at once', () => {
   expect(faultsOf(['--prot', '1', '--nonsense', 'serve', 'twice', '--data', '--level-bariers'])).toEqual({
     lines: [
       '--prot is not a flag; did you mean --port?',
@@ -156,7 +156,7 @@ test('all that cannot be read of a command line is told at once', () => {
   })
 })
 
-describe('a value that cannot be used', () => {
+describe('an invalid value', () => {
   test.each([
     [['--port', '70000'], '--port must be an integer from 0 to 65535, got "70000"'],
     [['--port', '1.5'], '--port must be an integer from 0 to 65535, got "1.5"'],
@@ -173,7 +173,7 @@ describe('a value that cannot be used', () => {
     [['--allowed-hosts', 'http://a.example'], '--allowed-hosts must be names or addresses of hosts'],
     [['--allowed-hosts', 'fd00::7'], '--allowed-hosts must be names or addresses of hosts'],
     [['--instance-id', 'a\nb'], '--instance-id must be a name of 1 to 256 printable characters'],
-  ])('%j is named with what it must be', (args, beginning) => {
+  ])('%j is reported with the allowed values', (args, beginning) => {
     const { lines, exitCode } = faultsOf(args)
     expect(exitCode).toBe(1)
     expect(lines).toEqual([expect.stringContaining(beginning)])
@@ -207,14 +207,14 @@ describe('settings that contradict each other', () => {
     [['--table-field', 'lease'], '--table-field cannot be lease'],
     [['--table-field', '__proto__'], '--table-field cannot be __proto__'],
     [['--table-field', 'state'], '--table-field cannot be state'],
-  ])('%j are refused with a way out', (args, said) => {
+  ])('%j are refused with a remedy', (args, said) => {
     const { lines, exitCode } = faultsOf(args)
     expect(exitCode).toBe(1)
     expect(lines).toEqual([expect.stringContaining(said)])
   })
 })
 
-test('contradictions are told beside values that cannot be used, except for what hangs on those', () => {
+test('contradictions are reported with invalid values, except for those that depend on them', () => {
   const args = ['--base-path', 'x', '--delivery', 'at-most-once', '--level-barrier', '--backoff-seconds', 'y']
   expect(faultsOf([...args, '--host', '0.0.0.0', '--table-field', 'lease']).lines).toEqual([
     expect.stringContaining('--base-path must be'),
@@ -226,7 +226,7 @@ test('contradictions are told beside values that cannot be used, except for what
 })
 
 describe('a misspelt variable', () => {
-  test('is mentioned, while those of other programs are left alone', () => {
+  test('is reported, while those of other programs are ignored', () => {
     const { warnings } = readSettings(new Map(), { BATON_LEASE_SECOND: '5', BATON_URL: 'http://localhost' })
     expect(warnings).toEqual([
       'BATON_LEASE_SECOND is not a setting and is ignored; did you mean BATON_LEASE_SECONDS?',
@@ -235,7 +235,7 @@ describe('a misspelt variable', () => {
 })
 
 describe('an open network whose hosts are not named', () => {
-  test('is warned about, since every request from there will be refused', () => {
+  test('causes a warning, since every request from there will be refused', () => {
     const given = readCommandLine(['--host', '0.0.0.0', '--allow-anonymous']).given
     expect(readSettings(given, {}).warnings).toEqual([expect.stringContaining('--allowed-hosts')])
     expect(readSettings(given, { BATON_ALLOWED_HOSTS: 'baton.internal' }).warnings).toEqual([])
@@ -253,7 +253,7 @@ describe('--help', () => {
     expect(text).toMatch(/--lease-seconds <number> +BATON_LEASE_SECONDS +300\n +how long a lease runs\n/)
   })
 
-  test('wins over --version, and both over everything else', () => {
+  test('has precedence over --version, and both over everything else', () => {
     expect(readCommandLine(['--version', '--help']).asksFor).toBe('help')
     expect(readCommandLine(['--port', '1', '--version']).asksFor).toBe('version')
   })

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/** Without windows and what goes with them: a visit takes 0.4 s of processor, in a whole browser 1.9. */
+/** The headless shell needs much less processor time per visit than a whole browser. */
 const SHELL = 'chromium-headless-shell'
 const NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const APPLICATIONS = ['Chromium', 'Google Chrome'].map(
@@ -14,8 +14,8 @@ const APPLICATIONS = ['Chromium', 'Google Chrome'].map(
 )
 
 /**
- * A browser of this machine, where the registry has none for it. Debian's is installed where tests may do that; the
- * lock is for the test files that run side by side.
+ * A browser of this machine, where the registry has no package for its platform. Debian's is installed if the
+ * tests have the permission. The lock is for test files that run in parallel.
  */
 export async function installedChromium(): Promise<string> {
   const named = process.env['BATON_TEST_BROWSER']

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import packed from '@sparticuz/chromium'
 
-/** Of all machines that tests run on, the package has a browser for this one. */
+/** The package has a browser for this platform only. */
 export const isPackedForThisMachine = process.platform === 'linux' && process.arch === 'x64'
 
 /**
- * The package unpacks itself into the temporary folder and takes whatever lies there already: each version gets a
- * folder of its own, which appears under its name only when it is complete, since test files run side by side.
+ * The package unpacks itself into the temporary folder and reuses any files there. Each version therefore
+ * gets its own folder, which is renamed to its final name only when it is complete, since test files run in
+ * parallel.
  */
 export async function unpackedChromium(): Promise<string> {
   const folder = join(tmpdir(), `baton-chromium-${packedVersion()}`)

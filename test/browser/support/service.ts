@@ -7,16 +7,16 @@ export interface RunningService {
   readonly client: BatonClient
 }
 
-/** For the length of a test. */
+/** Runs for the duration of a test. */
 export async function startService(...flags: string[]): Promise<RunningService> {
   const { url } = await start(...flags)
   return { url, client: clientOf(url) }
 }
 
 export interface ServiceToTakeAway extends RunningService {
-  /** Takes the service away, as a crash would. */
+  /** Kills the service, as a crash would. */
   readonly stop: () => Promise<void>
-  /** Brings it back: the same address and data, and other flags if some are given. */
+  /** Starts it again with the same address and data, optionally with other flags. */
   readonly restart: (...flags: string[]) => Promise<void>
 }
 
@@ -36,7 +36,7 @@ export async function startServiceToTakeAway(...flags: string[]): Promise<Servic
 
 const clientOf = (url: string) => new BatonClient({ url, instanceId: 'browser-test' })
 
-/** Partitions of a task: so many on each level, lowest first. */
+/** Partitions of a task: the number on each level, lowest first. */
 export function partitionsOf(
   taskId: string,
   levels: readonly number[],
@@ -53,7 +53,7 @@ export function partitionsOf(
   )
 }
 
-/** Pulls so many partitions and settles each. */
+/** Pulls this many partitions and settles each. */
 export async function workThrough(
   client: BatonClient,
   count: number,

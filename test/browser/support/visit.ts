@@ -6,24 +6,24 @@ import { launchChromium } from './chromium.ts'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** A browser beside a service beside other tests: what must come may take its time. */
+/** A long timeout: the browser shares the machine with a service and other tests. */
 const PATIENCE_MILLIS = 180_000
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** What the console may say, because the test takes the service away. */
+  /** Console messages that are allowed, because the test stops the service. */
   readonly expected?: RegExp
-  /** Before the page is opened. */
+  /** Runs before the page is opened. */
   readonly prepare?: (page: Page) => Promise<void>
 }
 
 export type Visit = (url: string, options?: VisitOptions) => Promise<Page>
 
-/** What browsers write when nobody answers. */
+/** What browsers log when the server does not answer. */
 export const unreachable = /net::ERR_/
 
 /**
- * One browser for a file of tests. Each visit is a stranger's, in a context of its own; when its test ends, nothing
- * may have been written to the console, and nothing asked of any other host.
+ * One browser for a test file. Each visit has a new browser context. When its test ends, nothing may have
+ * been written to the console and no other host may have received a request.
  */
 export function visiting(): Visit {
   let browser: Browser | undefined
@@ -37,7 +37,7 @@ export function visiting(): Visit {
   return async (url, { expected, prepare, ...options } = {}) => {
     const context = await (browser as Browser).newContext({
       viewport: { width: 1280, height: 900 },
-      // What moves is drawn again and again, and here without a graphics card.
+      // Animations are redrawn constantly, and here without a graphics card.
       reducedMotion: 'reduce',
       ...options,
     })
@@ -80,9 +80,9 @@ interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
 
-/** What axe-core finds against the page as it stands, in words. */
+/** The violations that axe-core finds in the current page, as text. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
-  // Through the debugger and not as a script of the page, whose own policy forbids such guests.
+  // Injected through the debugger, because the page's content security policy forbids foreign scripts.
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axeSource)
   const violations = (await page.evaluate(
     'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
@@ -92,12 +92,12 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
   )
 }
 
-/** How far the page is wider than the window. */
+/** By how many pixels the page is wider than the window. */
 export async function overflow(page: Page): Promise<number> {
   return (await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')) as number
 }
 
-/** From now on, whatever an element says is noted, however short it says it. */
+/** Records every text that the element shows from now on, however briefly. */
 export async function listenTo(page: Page, selector: string): Promise<() => readonly string[]> {
   const heard: string[] = []
   await page.exposeFunction('heard', (text: string) => {

@@ -3,10 +3,16 @@ import type { Disturbance } from '../support/fleet.ts'
 import type { Scene } from '../support/scene.ts'
 import { settled } from '../support/storm.ts'
 
-/** The most that is done between two kills: the next one may come before everything is in order again. */
+/**
+ * The most partitions that are done between two kills: the next kill may come before the cluster has
+ * recovered.
+ */
 const PEACE = 600
 
-/** So many kills, one after the other, of each kind about as often; tells how long each kept everyone from settling. */
+/**
+ * Kills this many times, one after the other, each kind about equally often. Reports how long each kill
+ * blocked settles.
+ */
 export async function failOverStorm(
   scene: Scene,
   kinds: readonly Disturbance[],
@@ -36,7 +42,7 @@ export async function failOverStorm(
   )
 }
 
-/** The longest time without anything settled as done, until it is over and something is settled again. */
+/** The longest time without a partition settled as done, up to the first settle after the outage. */
 async function longestPause(scene: Scene, happening: Promise<void>): Promise<number> {
   const { history } = scene
   let [longest, done, lastAt] = [0, history.done, Date.now()]

@@ -10,19 +10,21 @@ import { ownerOfServers } from '../../postgres/support/postgres-server.ts'
 import { PatroniMember } from './patroni-member.ts'
 import { findPatroniPrograms } from './patroni-programs.ts'
 
-/** `first` and `any` are words of synchronous_standby_names, where Patroni 3 does not quote these names. */
+/**
+ * `first` and `any` are keywords of synchronous_standby_names, where Patroni 3 does not quote these names.
+ */
 const MEMBERS = ['db_1', 'db_2', 'db_3']
-/** The slowest machine makes a cluster, or copies a member, in less. */
+/** Enough for the slowest machine to create a cluster or copy a member. */
 const PATIENCE_MILLIS = 180_000
 
-/** What Patroni's REST API says about a member, read from etcd. */
+/** What Patroni's REST API reports about a member, read from etcd. */
 interface MemberState {
   readonly name: string
   readonly role: 'leader' | 'sync_standby' | 'replica' | string
   readonly state: string
 }
 
-/** Three members that Patroni keeps together with the help of etcd: a primary, a standby that commits wait for, and another. */
+/** Three members that Patroni manages with etcd: a primary, a synchronous standby, and another standby. */
 export class PatroniCluster {
   readonly members: readonly PatroniMember[]
   readonly #folder: string
@@ -55,7 +57,7 @@ export class PatroniCluster {
     }
   }
 
-  /** All members, of which a node finds the one that takes writes. */
+  /** The addresses of all members; a node finds the one that accepts writes. */
   get url(): string {
     const hosts = this.members.map(({ port }) => `127.0.0.1:${port}`).join(',')
     return `postgres://postgres@${hosts}/baton?target_session_attrs=read-write`
@@ -74,7 +76,7 @@ export class PatroniCluster {
     throw new Error(`Patroni has no primary with a synchronous standby: ${await this.#report()}`)
   }
 
-  /** Undefined where no other member has taken over in that time. */
+  /** Undefined if no other member has taken over in that time. */
   async successorOf(old: PatroniMember, withinMillis: number): Promise<PatroniMember | undefined> {
     const until = Date.now() + withinMillis
     while (Date.now() < until) {
@@ -101,7 +103,7 @@ export class PatroniCluster {
         const response = await fetch(`http://127.0.0.1:${apiPort}/cluster`, { signal })
         if (response.ok) return ((await response.json()) as { members: MemberState[] }).members
       } catch {
-        // It is just starting, or busy; another one knows as much.
+        // It is starting or busy; another one has the same information.
       }
     }
     return []
@@ -125,7 +127,7 @@ export class PatroniCluster {
   }
 }
 
-/** Newer versions call a standby that receives `streaming`. */
+/** Newer versions report a receiving standby as `streaming`. */
 const isUp = (state: string): boolean => state === 'running' || state === 'streaming'
 
 async function takesWrites(member: PatroniMember): Promise<boolean> {
@@ -137,7 +139,7 @@ async function takesWrites(member: PatroniMember): Promise<boolean> {
   }
 }
 
-/** A single one: it keeps the lock of the primary, and its own fail-over is not what is tried here. */
+/** A single etcd: it holds the lock of the primary, and its own fail-over is not under test. */
 async function startEtcd(
   etcd: string,
   { folder, port, owner }: { readonly folder: string; readonly port: number; readonly owner: Owner },

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import type { MemberOptions, PatroniMember } from './patroni-member.ts'
 
 /**
- * What a team would configure that must not lose a commit, with times that make a fail-over take seconds: a primary
- * that crashes is replaced at once, one whose Patroni is silent after `ttl`. Newer versions of Patroni raise `ttl`
- * to 20 s.
+ * A configuration for a cluster that must not lose a commit, with timeouts that make a fail-over take
+ * seconds: a primary that crashes is replaced at once, one whose Patroni is silent after `ttl`. Newer
+ * versions of Patroni raise `ttl` to 20 s.
  */
 const CLUSTER = {
   ...{ ttl: 8, loop_wait: 1, retry_timeout: 3 },
@@ -13,14 +13,15 @@ const CLUSTER = {
   postgresql: {
     use_pg_rewind: true,
     use_slots: true,
-    // Processes are killed here, not machines, so nothing needs to reach the disk. Rewinding needs whole pages.
+    // Tests kill processes and not machines, so nothing needs to be synced to disk. Rewinding needs full-page
+    // writes.
     parameters: { fsync: 'off', full_page_writes: 'on', wal_keep_size: '256MB', shared_buffers: '64MB' },
   },
 }
 
 const TRUSTED = ['host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust']
 
-/** The file that a member's Patroni reads. It is YAML, of which JSON is a part. */
+/** The configuration file of a member's Patroni. It is YAML, of which JSON is a subset. */
 export function patroniConfiguration(
   { name, port, apiPort }: Pick<PatroniMember, 'name' | 'port' | 'apiPort'>,
   { folder, etcdPort, programs, data }: MemberOptions & { readonly data: string },
@@ -43,7 +44,7 @@ export function patroniConfiguration(
       pg_hba: TRUSTED,
       authentication: { superuser: { username: 'postgres' }, replication: { username: 'replicator' } },
       parameters: { unix_socket_directories: '' },
-      // A copy of the new primary, where the old one cannot be rewound.
+      // Copies the new primary if the old one cannot be rewound.
       remove_data_directory_on_rewind_failure: true,
       remove_data_directory_on_diverged_timelines: true,
     },

@@ -6,10 +6,10 @@ import { type Disturbance, type Fleet, settings } from '../support/fleet.ts'
 import { PatroniCluster } from './patroni-cluster.ts'
 import type { PatroniMember } from './patroni-member.ts'
 
-/** Many times what a fail-over takes. */
+/** Many times the duration of a fail-over. */
 const FAIL_OVER_MILLIS = 60_000
 
-/** Three nodes on three PostgreSQL servers, of which Patroni always makes one the primary. */
+/** Three nodes on three PostgreSQL servers, one of which is always the primary, chosen by Patroni. */
 export async function startPatroniFleet(leaseMillis: number, tell: (line: string) => void): Promise<Fleet> {
   const cluster = await PatroniCluster.start()
   const nodes: NodeProcess[] = []
@@ -48,7 +48,10 @@ interface Kill {
   readonly tell: (line: string) => void
 }
 
-/** The synchronous standby takes over. The old primary comes back as a standby, without what only it had committed. */
+/**
+ * The synchronous standby takes over. The old primary returns as a standby, without the commits that only it
+ * had.
+ */
 function killPrimary(cluster: PatroniCluster, { name, how, tell }: Kill): Disturbance {
   return {
     name,
@@ -66,7 +69,8 @@ function killPrimary(cluster: PatroniCluster, { name, how, tell }: Kill): Distur
         tell(`${successor.name} replaced ${primary.name} after ${after}, and commits after ${elapsed()}`)
       }
       const broughtBack = async () => {
-        // Where only Patroni died, two servers take writes for this long. One of them has no standby that confirms.
+        // If only Patroni died, two servers accept writes for this long. One of them has no standby that
+        // confirms commits.
         await sleep(chance.below(3000))
         if (!primary.isSupervised) primary.start()
       }

@@ -11,18 +11,21 @@ import type { PatroniPrograms } from './patroni-programs.ts'
 
 export interface MemberOptions {
   readonly name: string
-  /** Of the cluster. */
+  /** The name of the cluster. */
   readonly folder: string
   readonly etcdPort: number
   readonly programs: PatroniPrograms
   readonly owner: Owner
 }
 
-/** One Patroni and the PostgreSQL that it runs. The latter is not its child: either can die without the other. */
+/**
+ * A Patroni and the PostgreSQL that it runs. PostgreSQL is not its child process: either can die without the
+ * other.
+ */
 export class PatroniMember {
   readonly name: string
   readonly port: number
-  /** Of Patroni's REST API. */
+  /** The port of Patroni's REST API. */
   readonly apiPort: number
   readonly #options: MemberOptions
   readonly #data: string
@@ -48,7 +51,7 @@ export class PatroniMember {
     return this.#patroni !== undefined
   }
 
-  /** Patroni starts PostgreSQL, or takes charge of one that runs already. */
+  /** Patroni starts PostgreSQL, or takes control of a running one. */
   start(): void {
     if (this.#hasEnded) return
     const { programs, owner, folder } = this.#options
@@ -64,7 +67,7 @@ export class PatroniMember {
     this.#patroni = child
   }
 
-  /** PostgreSQL goes on, and follows orders from the cluster no longer. */
+  /** Kills Patroni only. PostgreSQL continues and no longer follows the cluster. */
   async killPatroni(): Promise<void> {
     const child = this.#patroni
     this.#patroni = undefined
@@ -74,23 +77,25 @@ export class PatroniMember {
     await ended
   }
 
-  /** The postmaster only: its children find out by themselves, perhaps after one more commit. */
+  /** Kills the postmaster only. Its children notice by themselves, perhaps after one more commit. */
   async killPostmaster(): Promise<void> {
     const pid = await this.#postmaster()
     if (pid !== undefined) signal(pid, 'SIGKILL')
   }
 
-  /** As a machine goes down: all at once, with what Patroni has just begun. */
+  /**
+   * Kills everything at once, as when a machine goes down, including processes that Patroni has just started.
+   */
   async killEverything(): Promise<void> {
     const roots = [this.#patroni?.pid, await this.#postmaster()].filter((pid) => pid !== undefined)
-    // What is stopped starts nothing while its children are listed.
+    // A stopped process starts no others while its children are listed.
     for (const pid of roots) signal(pid, 'SIGSTOP')
     const descendants = await Promise.all(roots.map(descendantsOf))
     for (const pid of [...roots, ...descendants.flat()]) signal(pid, 'SIGKILL')
     await this.killPatroni()
   }
 
-  /** For good. A server that was being started when Patroni was killed appears a little later. */
+  /** Stops it permanently. A server that was being started when Patroni was killed appears a little later. */
   async end(): Promise<void> {
     this.#hasEnded = true
     for (let quiet = 0; quiet < 3; quiet += 1) {
@@ -115,7 +120,7 @@ export class PatroniMember {
     }
   }
 
-  /** A new primary takes writes at once, but a commit waits until it has a standby of its own. */
+  /** A new primary accepts writes at once, but a commit waits until it has its own standby. */
   async untilItCommits(withinMillis: number): Promise<void> {
     const until = Date.now() + withinMillis
     while (Date.now() < until) {
@@ -138,7 +143,7 @@ export class PatroniMember {
     const file = await readFile(join(this.#data, 'postmaster.pid'), 'utf8').catch(() => '')
     const pid = Number(file.split('\n')[0])
     if (!(pid > 0)) return undefined
-    // A number that was given to another process must not be killed.
+    // The process id may have been reused by another process, which must not be killed.
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
     return command.includes(this.#data) ? pid : undefined
   }
@@ -157,6 +162,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }

@@ -7,9 +7,9 @@ import { FOLDERS, findProgram, ProgramsMissing } from '../support/programs.ts'
 
 const execute = promisify(execFile)
 
-/** Where Debian's packages put the programs of each PostgreSQL version; they are not on the path. */
+/** Where Debian's packages put the programs of each PostgreSQL version; these folders are not on the PATH. */
 const DEBIAN = '/usr/lib/postgresql'
-/** What Patroni calls. The npm package of PostgreSQL lacks the last two. */
+/** The programs that Patroni calls. The npm package of PostgreSQL lacks the last two. */
 const OF_POSTGRES = ['postgres', 'initdb', 'pg_ctl', 'pg_controldata', 'pg_basebackup', 'pg_rewind']
 
 const PACKAGES = 'patroni etcd-server python3-etcd postgresql'
@@ -18,7 +18,7 @@ const HINTS = [
   'The services of these packages need not run: the command starts its own, on free ports.',
 ]
 
-/** What a Patroni cluster is made of, as it is installed on this machine. */
+/** The programs of a Patroni cluster, as installed on this machine. */
 export interface PatroniPrograms {
   readonly patroni: string
   readonly etcd: string
@@ -26,7 +26,7 @@ export interface PatroniPrograms {
   readonly postgres: string
 }
 
-/** Installs nothing: what is missing is a message with the command that installs it. */
+/** Installs nothing. If a program is missing, the error has the command that installs it. */
 export async function findPatroniPrograms(): Promise<PatroniPrograms> {
   const patroni = findProgram('patroni')
   const etcd = findProgram('etcd')
@@ -45,14 +45,14 @@ export async function findPatroniPrograms(): Promise<PatroniPrograms> {
   return { patroni, etcd, postgres }
 }
 
-/** The newest first. */
+/** Newest first. */
 function debianVersions(): string[] {
   if (!existsSync(DEBIAN)) return []
   const versions = readdirSync(DEBIAN).toSorted((a, b) => Number(b) - Number(a))
   return versions.map((version) => join(DEBIAN, version, 'bin'))
 }
 
-/** Asks the Python that Patroni names in its first line, which need not be the first one on the path. */
+/** Uses the Python in the first line of Patroni's script, which need not be the first one on the PATH. */
 async function canImport(script: string, module: string): Promise<boolean> {
   const [firstLine = ''] = (await readFile(script, 'utf8')).split('\n')
   const [python = 'python3', ...args] = firstLine.replace(/^#!\s*/, '').split(/\s+/)

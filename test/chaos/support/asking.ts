@@ -5,7 +5,7 @@ import type { FleetNode } from './fleet.ts'
 import { askAgain, type Question } from './questions.ts'
 import type { Findings } from './scene.ts'
 
-/** Far longer than any node is kept from answering. */
+/** Much longer than any disturbance keeps a node from answering. */
 const ANSWER_MILLIS = 60_000
 const PATIENCE_MILLIS = 180_000
 
@@ -13,18 +13,21 @@ export interface Request {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** After so many milliseconds the client hangs up. */
+  /** The client disconnects after this many milliseconds. */
   readonly hangUpAfter?: number | undefined
 }
 
 export interface Exchange {
   readonly node: string
-  /** When it was first sent, by the clock of this machine, which is the database's too: it may have happened from then on. */
+  /**
+   * When it was first sent, by the clock of this machine, which is also the database's. It may have taken
+   * effect from then on.
+   */
   readonly sentAt: number
-  /** When the sending that was answered was sent: the answer is not older. */
+  /** When the attempt that was answered was sent: the answer is not older. */
   readonly lastSentAt: number
   readonly receivedAt: number
-  /** An earlier sending was not answered, and may have had its effect nevertheless. */
+  /** An earlier attempt was not answered, and may still have taken effect. */
   readonly wasRepeated?: boolean
 }
 
@@ -32,11 +35,11 @@ export type Answer<Body> =
   | (Exchange & { readonly body: Body; readonly problem?: undefined })
   | (Exchange & { readonly body?: undefined; readonly problem: ErrorCode })
 
-/** Asks nodes, and holds every answer against the protocol. */
+/** Sends requests to nodes and checks every answer against the protocol. */
 export class Asking {
   answers = 0
   unanswered = 0
-  /** When the run is over, requests are no longer sent again. */
+  /** After the run, requests are no longer retried. */
   isClosed = false
   readonly #nodes: readonly FleetNode[]
   readonly #findings: Findings
@@ -50,7 +53,10 @@ export class Asking {
     return chance.pick(this.#nodes.filter(({ isAway }) => !isAway))
   }
 
-  /** Undefined where there was no answer, or one that says no more than "later": it may have happened or not. */
+  /**
+   * Returns undefined without an answer, or with one that only says to retry later: the request may have
+   * taken effect.
+   */
   async ask<Body>(
     node: FleetNode,
     question: Question<Body>,
@@ -77,7 +83,7 @@ export class Asking {
     return this.#read(question, `${question.method} ${path} on ${node.name}`, response, text, exchange)
   }
 
-  /** Asks one node after the other until one has answered. */
+  /** Sends the request to one node after the other until one has answered. */
   async insist<Body>(
     question: Question<Body>,
     request: Request,
@@ -97,7 +103,7 @@ export class Asking {
     }
   }
 
-  /** For what can have no problem. */
+  /** For requests that are never answered with a problem. */
   async demand<Body>(question: Question<Body>, request: Request, chance: Chance, node?: FleetNode) {
     const answer = await this.insist(question, request, chance, node)
     if (answer.problem !== undefined) throw new Error(`${request.path} was answered ${answer.problem}`)

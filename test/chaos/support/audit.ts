@@ -4,7 +4,9 @@ import { openEngine } from '../../../packages/server/src/handoff/engine/engine-s
 import { openEmbeddedStore } from '../../../packages/server/src/open-store.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
 
-/** Recounts everything in a store that no node has open. The only look that chaos takes at the inside. */
+/**
+ * Recounts everything in a store that no node has open. The only place where chaos reads a store's internals.
+ */
 export async function auditEmbedded(folder: string): Promise<string[]> {
   return audited(await openEmbeddedStore({ folder, policy: testPolicy }))
 }

@@ -1,8 +1,8 @@
 import { Dice } from '../../../packages/server/test/support/mutation.ts'
 
 /**
- * What is left to chance in a run. Everyone who takes part draws from a sequence of its own, so that the seed decides
- * what each of them does, although not which of them is faster.
+ * The random choices of a run. Each participant draws from its own sequence, so that the seed determines what
+ * each of them does, although not their timing.
  */
 export class Chance extends Dice {
   readonly #seed: number
@@ -12,7 +12,7 @@ export class Chance extends Dice {
     this.#seed = seed
   }
 
-  /** A sequence for somebody else. */
+  /** A separate sequence for another participant. */
   for(name: string): Chance {
     let seed = this.#seed
     for (const letter of name) seed = (Math.imul(seed, 31) + letter.charCodeAt(0)) >>> 0
@@ -23,7 +23,7 @@ export class Chance extends Dice {
     return this.below(1_000_000) < share * 1_000_000
   }
 
-  /** Both included. */
+  /** Both bounds are inclusive. */
   between(least: number, most: number): number {
     return least + this.below(most - least + 1)
   }
@@ -36,5 +36,8 @@ export class Chance extends Dice {
   }
 }
 
-/** The same for everyone, so that a change is not blamed for a storm that others were spared; `npm run chaos` looks further. */
+/**
+ * The same seed for all runs of the suite, so that a change is not blamed for a random failure; `npm run
+ * chaos` uses other seeds.
+ */
 export const seed = Number(process.env['CHAOS_SEED'] ?? 1)

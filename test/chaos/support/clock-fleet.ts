@@ -7,7 +7,10 @@ import { FalseClock } from './false-clock.ts'
 import { type Disturbance, type Fleet, settings } from './fleet.ts'
 import { freezeNode, killNode } from './node-disturbances.ts'
 
-/** Three nodes on one PostgreSQL. Each has a clock of its own, which is set ahead and back while leadership changes. */
+/**
+ * Three nodes on one PostgreSQL. Each has its own clock, which is set ahead and back while leadership
+ * changes.
+ */
 export async function startClockFleet(leaseMillis: number): Promise<Fleet> {
   const server = await PostgresServer.start()
   const { name: database, url } = await server.createDatabase()
@@ -47,7 +50,7 @@ export async function startClockFleet(leaseMillis: number): Promise<Fleet> {
   }
 }
 
-/** By less than a lease, or by hours; some seconds later it may be set right again. */
+/** By less than a lease, or by hours. Some seconds later it may be corrected. */
 function jump(clocks: readonly FalseClock[]): Disturbance {
   return {
     name: 'jump',

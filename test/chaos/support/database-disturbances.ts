@@ -3,10 +3,10 @@ import type { Cut, FaultyLink } from '../../postgres/support/faulty-link.ts'
 import type { PostgresServer } from '../../postgres/support/postgres-server.ts'
 import type { Disturbance } from './fleet.ts'
 
-/** A node says once when it finds that its database does not answer, and then answers 503. */
+/** A node logs once that its database does not answer, and then answers 503. */
 export const OUTAGE = [/"msg":"the store cannot commit"/]
 
-/** As an administrator or a fail-over ends sessions: some of those that are at work. */
+/** Ends some of the active sessions, as an administrator or a fail-over does. */
 export function terminateBackends(server: PostgresServer, database: string): Disturbance {
   return {
     name: 'terminate',
@@ -19,7 +19,7 @@ export function terminateBackends(server: PostgresServer, database: string): Dis
              WHERE application_name = 'baton' AND datname = '${database}'
              ORDER BY state = 'active' DESC, random() LIMIT ${chance.between(1, 3)}`,
           )
-          // It may just be starting again.
+          // The server may just be restarting.
           .catch(() => {})
         await sleep(chance.between(50, 300))
       }
@@ -29,10 +29,12 @@ export function terminateBackends(server: PostgresServer, database: string): Dis
 
 const CUTS = 40
 const CUT_SHARE = 0.1
-/** When nothing is asked for so long there is nothing to cut. */
+/** If no request is sent for this long, there is no connection to cut. */
 const CUT_MILLIS = 10_000
 
-/** Connections break around a request: before the server has heard of it, or before the node has heard the answer. */
+/**
+ * Connections break around a request: before the server receives it, or before the node receives the answer.
+ */
 export function cutRequests(links: readonly FaultyLink[]): Disturbance {
   const count = () => links.reduce((sum, { cuts }) => sum + cuts, 0)
   return {
@@ -55,7 +57,7 @@ export function cutRequests(links: readonly FaultyLink[]): Disturbance {
   }
 }
 
-/** Everything that is sent arrives late, in both directions: mostly a blink, at times longer than a lease. */
+/** Everything arrives late, in both directions: mostly by little, at times by more than a lease. */
 export function stall(links: readonly FaultyLink[], leaseMillis: number): Disturbance {
   return {
     name: 'stall',
@@ -72,7 +74,10 @@ export function stall(links: readonly FaultyLink[], leaseMillis: number): Distur
   }
 }
 
-/** The connections of a node carry nothing any more and do not end, as when a firewall forgets them; in the end they are reset. */
+/**
+ * The connections of a node carry no data and do not close, as when a firewall drops their state; in the end
+ * they are reset.
+ */
 export function blackHole(links: readonly FaultyLink[], leaseMillis: number): Disturbance {
   return {
     name: 'hole',
@@ -85,7 +90,10 @@ export function blackHole(links: readonly FaultyLink[], leaseMillis: number): Di
   }
 }
 
-/** Answers, or the first of them, come in one piece with the end of their connection, after they were held for a moment. */
+/**
+ * Holds answers for a moment, then delivers all or the first of them in one packet with the end of their
+ * connection.
+ */
 export function partWithAnswers(links: readonly FaultyLink[]): Disturbance {
   return {
     name: 'part',
@@ -101,7 +109,7 @@ export function partWithAnswers(links: readonly FaultyLink[]): Disturbance {
   }
 }
 
-/** As a power cut ends it, and then it recovers. */
+/** Ends the server as a power cut does, and lets it recover. */
 export function crashDatabase(server: PostgresServer): Disturbance {
   return {
     name: 'crash',

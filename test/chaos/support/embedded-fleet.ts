@@ -6,7 +6,7 @@ import { auditEmbedded } from './audit.ts'
 import { type Fleet, settings } from './fleet.ts'
 import { freezeNode, killNode } from './node-disturbances.ts'
 
-/** A fleet of one: a node with its embedded store, which finds its data again when it is started again. */
+/** A fleet of one node with its embedded store, which it opens again after a restart. */
 export async function startEmbeddedFleet(leaseMillis: number): Promise<Fleet> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-chaos-'))
   const node = await NodeProcess.start('alone', [...settings(leaseMillis), '--data', folder])

@@ -8,7 +8,10 @@ import type { DoneTimes } from './task-checks.ts'
 
 export type Rows = ReadonlyMap<string, readonly PartitionRow[]>
 
-/** What became of everything, by task, as the nodes show it. Every counter must be what the rows add up to, on every node. */
+/**
+ * The final state of all partitions, by task, as the nodes show it. On every node, every counter must match
+ * the rows.
+ */
 export async function readEndState(scene: Scene, nodes: readonly FleetNode[]): Promise<Rows> {
   const rows = new Map<string, readonly PartitionRow[]>()
   for (const { taskId, accepted } of scene.history.tasks.values()) {
@@ -21,7 +24,10 @@ export async function readEndState(scene: Scene, nodes: readonly FleetNode[]): P
   return rows
 }
 
-/** Nothing that was answered is lost, and nothing is there that was not asked for. `certain` is what cannot be lost. */
+/**
+ * Checks that nothing acknowledged is lost, and that nothing exists that was not requested. `certain` is the
+ * part of the history that cannot be lost.
+ */
 export function checkEndState(rows: Rows, history: History, certain: History, findings: Findings): void {
   const asked = leasesByPartition(history)
   const answered = leasesByPartition(certain)

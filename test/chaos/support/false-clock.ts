@@ -15,7 +15,7 @@ export function findFaketime(): string {
   return found
 }
 
-/** The wall clock of a process, which can be set while it runs. Steady time goes on as ever. */
+/** The wall clock of a process, which can be set while it runs. The monotonic clock is unaffected. */
 export class FalseClock {
   readonly #folder: string
 
@@ -29,7 +29,7 @@ export class FalseClock {
     return clock
   }
 
-  /** Of the process that is to have this clock. */
+  /** The environment of the process that uses this clock. */
   get environment(): Readonly<Record<string, string>> {
     return {
       LD_PRELOAD: findFaketime(),
@@ -39,7 +39,7 @@ export class FalseClock {
     }
   }
 
-  /** Seconds ahead of the true time, or behind it. */
+  /** Seconds ahead of the true time, or, if negative, behind it. */
   set(seconds: number): Promise<void> {
     return writeFile(this.#file, `${seconds < 0 ? '' : '+'}${seconds}\n`)
   }

@@ -2,40 +2,40 @@ import type { Chance } from './chance.ts'
 import type { LoggedError } from './log-checks.ts'
 import type { Span } from './order-checks.ts'
 
-/** A node as the run sees it: where to send requests, and how it fares. */
+/** A node as the run sees it: where to send requests, and its state. */
 export interface FleetNode {
   readonly name: string
   readonly url: string
-  /** No requests are sent to it now. */
+  /** No requests are sent to it at present. */
   readonly isAway: boolean
-  /** How often it has ended although it was not killed. */
+  /** How often it has ended without being killed. */
   readonly ends: number
-  /** The end of what it wrote. */
+  /** The last part of its output. */
   readonly log: string
   readonly errors: readonly LoggedError[]
 }
 
-/** Something bad that happens to a fleet, and is over when the promise is kept. */
+/** A fault that is injected into a fleet. It is over when the promise resolves. */
 export interface Disturbance {
   readonly name: string
-  /** Errors that nodes may log because of it, from its beginning on. Any other error in a log is a finding. */
+  /** Errors that nodes may log because of it, from its start on. Any other error in a log is a finding. */
   readonly explains?: readonly RegExp[]
   happen(chance: Chance): Promise<void>
 }
 
-/** Nodes on one store, what can be done to them, and a look into the store when they have ended. */
+/** Nodes on one store, the disturbances for them, and an audit of the store after they have ended. */
 export interface Fleet {
   readonly nodes: readonly FleetNode[]
   readonly disturbances: readonly Disturbance[]
-  /** Times of which the store may have lost what was committed. Only a database that is told to may do so. */
+  /** Periods whose commits the store may have lost. Only a database that is configured so may lose any. */
   readonly lostTails?: readonly Span[]
   /** Ends the nodes and recounts everything in their store. */
   audit(): Promise<string[]>
-  /** Ends whatever still runs, and leaves nothing behind. */
+  /** Ends all remaining processes and removes all files. */
   dispose(): Promise<void>
 }
 
-/** Few attempts and short back-offs, so that partitions are parked and come back all the time. */
+/** Few attempts and short back-offs, so that partitions are often parked and retried. */
 export function settings(leaseMillis: number): string[] {
   return [
     ...['--lease-seconds', String(leaseMillis / 1000), '--max-attempts', '4'],

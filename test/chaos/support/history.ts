@@ -3,17 +3,17 @@ import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-i
 import type { Exchange } from './asking.ts'
 import type { ProducedTask } from './produced-task.ts'
 
-/** A pull, or the pulling part of a settle, as it was asked: once, or several times with one key. */
+/** A pull, or the pull part of a settle, as requested: once, or several times with one key. */
 export interface AskedPull {
   readonly batch: number
   /** The record budget. */
   readonly records: number | null
   readonly key: string | null
-  /** When it was first sent: nothing that it gives was taken before. */
+  /** When it was first sent: none of its leases was taken before. */
   readonly sentAt: number
 }
 
-/** A time during which a lease runs, unless it is settled, and the answer that said so. */
+/** A period in which a lease is valid, unless it is settled, and the answer that stated it. */
 export interface Run {
   readonly from: number
   readonly until: number
@@ -29,13 +29,16 @@ export interface SeenRenewal extends Exchange {
   readonly refusal: RefusalCode | null
 }
 
-/** A lease that reached a worker, and all that was answered about it. */
+/** A lease that reached a worker, and all answers about it. */
 export interface SeenLease {
   readonly id: string
   readonly partition: PulledPartition
-  /** Counts the leases of a partition. One that is undone keeps its number, so no two seen ones of a store have the same. */
+  /**
+   * Counts the leases of a partition. An undone lease keeps its number, so no two leases seen from one store
+   * have the same.
+   */
   readonly term: number
-  /** The pull that it came by. */
+  /** The pull that returned it. */
   readonly asked: AskedPull
   /** When the claim began. It may have taken the partition later, but not after `receivedAt`. */
   readonly claimedAt: number
@@ -43,18 +46,18 @@ export interface SeenLease {
   readonly runs: Run[]
   readonly settlements: SeenSettlement[]
   readonly renewals: SeenRenewal[]
-  /** When each outcome was first sent: from then on it may be so. */
+  /** When each outcome was first sent: from then on it may have taken effect. */
   readonly sentAt: Partial<Record<Outcome, number>>
 }
 
-/** An answer to a pull, or to the pulling part of a settle. */
+/** An answer to a pull, or to the pull part of a settle. */
 export interface SeenPull extends Exchange {
   readonly asked: AskedPull
   readonly leases: readonly SeenLease[]
   readonly partitions: readonly PulledPartition[]
 }
 
-/** Everything that was answered, as those who asked saw it. Judged when the run is over. */
+/** All answers, as the clients saw them. Checked when the run is over. */
 export class History {
   readonly leaseMillis: number
   readonly tasks = new Map<string, ProducedTask>()
@@ -67,13 +70,13 @@ export class History {
     this.leaseMillis = leaseMillis
   }
 
-  /** Partitions that were accepted and are not finished yet, as far as clients were told. */
+  /** Partitions that were accepted and are not finished yet, as far as clients know. */
   get waiting(): number {
     const open = [...this.tasks.values()].filter(({ cancelSentAt }) => cancelSentAt === undefined)
     return open.reduce((sum, { accepted, done }) => sum + accepted.size - done, 0)
   }
 
-  /** Returns the leases of the answer, and of these the ones that no answer had before. */
+  /** Returns the leases of the answer, and those of them that no earlier answer had. */
   pulled(partitions: readonly PulledPartition[], exchange: Exchange, asked: AskedPull) {
     const known = new Set(partitions.map(({ lease }) => this.leases.get(lease?.id ?? '')))
     const leases = partitions.map((partition) => this.#received(partition, exchange, asked))
@@ -142,7 +145,7 @@ export function isAccepted({ refusal }: { readonly refusal: RefusalCode | null }
   return refusal === null
 }
 
-/** When the holder was told that the partition is done under this lease. */
+/** When the holder received the confirmation that the partition is done under this lease. */
 export function doneAt(lease: SeenLease): number | undefined {
   const accepted = lease.settlements.filter(
     (settlement) => settlement.outcome === 'done' && isAccepted(settlement),
@@ -150,19 +153,19 @@ export function doneAt(lease: SeenLease): number | undefined {
   return accepted.length === 0 ? undefined : Math.min(...accepted.map(({ receivedAt }) => receivedAt))
 }
 
-/** From when on its holder no longer counts on it. */
+/** From when on its holder no longer relies on it. */
 export function givenUpAt(lease: SeenLease): number {
   return Math.min(...Object.values(lease.sentAt), Number.POSITIVE_INFINITY)
 }
 
-/** The leases that were seen of each partition, in the order of their terms. */
+/** The leases that were seen for each partition, ordered by term. */
 export function leasesByPartition({ leases }: History): Map<string, SeenLease[]> {
   const byPartition = Map.groupBy(leases.values(), ({ partition }) => partition.partition_name)
   for (const ofOne of byPartition.values()) ofOne.sort((a, b) => a.term - b.term)
   return byPartition
 }
 
-/** What happened to a lease, for those who have to find out why. */
+/** What happened to a lease, as text for debugging. */
 export function story(lease: SeenLease): string {
   const lines = [
     { at: lease.asked.sentAt, text: `asked for ${lease.asked.sentAt}` },

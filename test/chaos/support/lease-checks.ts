@@ -9,10 +9,12 @@ import {
 } from './history.ts'
 import type { Findings } from './scene.ts'
 
-/** Times are rounded on their way. */
+/** Times are rounded on the wire. */
 export const ROUNDING_MILLIS = 5
 
-/** A partition has one live lease at most, is done once at most, and no lease is lost while it runs. */
+/**
+ * A partition has at most one valid lease and is done at most once, and no lease is lost before it expires.
+ */
 export function checkLeases(history: History, findings: Findings): void {
   for (const leases of leasesByPartition(history).values()) {
     for (const [position, earlier] of leases.entries())
@@ -27,7 +29,7 @@ function checkPair(earlier: SeenLease, later: SeenLease, findings: Findings): vo
   const add = (what: string) => findings.add(`${what}: ${story(earlier)} | ${story(later)}`)
   if (earlier.term === later.term) add('two leases of one term')
   if (later.receivedAt < earlier.claimedAt) add('a later term was given earlier')
-  // The later one was taken at the latest when it was received, so the earlier one still ran.
+  // The later lease was taken at the latest when it was received, so the earlier one was still valid.
   const isLive = earlier.runs.some(({ until }) => later.receivedAt < until - ROUNDING_MILLIS)
   if (isLive && later.receivedAt < givenUpAt(earlier)) add('two live leases')
   if (earlier.runs.some(({ from }) => from > later.receivedAt + ROUNDING_MILLIS))
@@ -53,7 +55,7 @@ function checkRefusals(lease: SeenLease, history: History, findings: Findings): 
   if (isDone && wasRefused) findings.add(`done was both accepted and refused: ${story(lease)}`)
 }
 
-/** By another outcome, or, for a renewal that comes later, by any. */
+/** Settled by another outcome, or, for a later renewal, by any outcome. */
 function mayBeSettled({ sentAt, renewals }: SeenLease): boolean {
   const outcomes = Object.keys(sentAt).length
   return outcomes > 1 || (outcomes > 0 && renewals.some(({ refusal }) => refusal === 'lease_settled'))

@@ -1,7 +1,7 @@
 import type { Disturbance, FleetNode } from './fleet.ts'
 import type { Findings } from './scene.ts'
 
-/** A line of a node's log that says that something went wrong. */
+/** An error line in a node's log. */
 export interface LoggedError {
   /** Milliseconds since 1970. */
   readonly time: number
@@ -11,7 +11,7 @@ export interface LoggedError {
 /** pino's `error`; `fatal` is 60. */
 const ERROR = 50
 
-/** Lines that are no JSON are no log lines: Node's own warnings, for example. */
+/** Lines that are not JSON are not log lines: Node's own warnings, for example. */
 export function errorIn(line: string): LoggedError | undefined {
   if (!line.startsWith('{')) return undefined
   try {
@@ -27,7 +27,10 @@ export interface Happened {
   readonly at: number
 }
 
-/** An error in a log is a finding, unless it follows a disturbance that explains it. How late a node notices is up to it. */
+/**
+ * An error in a log is a finding, unless it follows a disturbance that explains it. A node may notice a fault
+ * late.
+ */
 export function checkLogs(
   nodes: readonly FleetNode[],
   happened: readonly Happened[],

@@ -4,12 +4,12 @@ import type { Span } from './order-checks.ts'
 import { ProducedTask } from './produced-task.ts'
 
 /**
- * What is left of a history when a database came back without its last commits. What was answered in such a time may be lost
- * or not, so it counts as if it had not been answered. What was sent still counts as sent.
+ * The history without the answers of periods whose commits a database may have lost. Such an answer counts as
+ * if it had not been received, since its effect may be lost or not. Requests still count as sent.
  *
- * What holds nevertheless is found in what is left: leases that the new primary knows exclude each other, what was done
- * before stays done, keys that were answered before are kept. That names and descriptors are right holds for every answer,
- * and is checked in the whole history.
+ * The remaining history still has to satisfy the checks: leases that the new primary knows exclude each
+ * other, what was done before stays done, and keys that were answered before are kept. Names and descriptors
+ * must be right in every answer and are checked in the whole history.
  */
 export function withoutLostTails(history: History, tails: readonly Span[]): History {
   if (tails.length === 0) return history

@@ -11,12 +11,12 @@ interface Heard {
   readonly body: string
 }
 
-/** A service with a defect: a sound one, and something in front of it that changes what it hears and says. */
+/** A service with a defect: a correct service behind a proxy that changes requests and answers. */
 export interface Mutant {
   readonly name: string
-  /** What the checker has to say about it. */
+  /** The finding that the checker has to report. */
   readonly finding: RegExp
-  /** A fresh one, since it may remember. */
+  /** A new one for each run, since it may have state. */
   make(): { hear?: (heard: Heard) => Heard; say?: (said: string, heard: Heard) => string }
 }
 

@@ -3,10 +3,13 @@ import type { NodeProcess } from '../../postgres/support/node-process.ts'
 import { OUTAGE } from './database-disturbances.ts'
 import type { Disturbance } from './fleet.ts'
 
-/** The others have no leader for a moment, if it was this one. A node that has none has nothing to tell of. */
+/**
+ * The other nodes have no leader for a moment if this node was the leader. A single node has no others that
+ * could log an error.
+ */
 const explainsOf = (nodes: readonly NodeProcess[]) => (nodes.length > 1 ? { explains: OUTAGE } : {})
 
-/** In the middle of whatever it does. Others have to finish it, until it is back. */
+/** Kills a node at any moment. Other nodes have to finish its work until it is back. */
 export function killNode(nodes: readonly NodeProcess[]): Disturbance {
   return {
     name: 'kill',
@@ -20,7 +23,7 @@ export function killNode(nodes: readonly NodeProcess[]): Disturbance {
   }
 }
 
-/** For up to three lease lengths; then it goes on as if nothing had happened, and believes what it knew before. */
+/** Freezes a node for up to three lease lengths. Then it continues with its outdated state. */
 export function freezeNode(nodes: readonly NodeProcess[], leaseMillis: number): Disturbance {
   return {
     name: 'freeze',
@@ -34,7 +37,10 @@ export function freezeNode(nodes: readonly NodeProcess[], leaseMillis: number): 
   }
 }
 
-/** Another node comes, is asked like the others, and leaves. Perhaps it comes because one of them is frozen, and takes over from it. */
+/**
+ * Another node joins, receives requests like the others, and leaves. It may join while another node is
+ * frozen, and take over from it.
+ */
 export function visit(nodes: readonly NodeProcess[], visitor: NodeProcess): Disturbance {
   return {
     name: 'visit',

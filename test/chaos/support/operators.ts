@@ -4,7 +4,7 @@ import type { Pause, ProducedTask } from './produced-task.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
-/** Gives orders about tasks while there is a storm. */
+/** Sends control requests for tasks during a storm. */
 export async function operate(scene: Scene, name: string): Promise<void> {
   const operator = new Operator(scene, name)
   while (scene.isStormy) await operator.turn()
@@ -25,7 +25,7 @@ class Operator {
     const open = [...this.#scene.history.tasks.values()].filter(
       ({ accepted, cancelSentAt, isInHand }) => accepted.size > 0 && cancelSentAt === undefined && !isInHand,
     )
-    // Old ones are finished; orders about them would not be much of a test.
+    // Older tasks are finished; control requests for them would test little.
     if (open.length < 2) return
     const task = this.#chance.pick(open.slice(-4))
     task.isInHand = true

@@ -15,20 +15,21 @@ export interface Span {
   readonly until: number
 }
 
-/** A time in which a partition was ready for certain: nothing but a pull could have changed that, and none did. */
+/** A period in which a partition was certainly ready: only a pull could have changed that, and none did. */
 interface Ready extends Span {
   readonly name: string
   readonly level: number
 }
 
-/** From the third release in a row on, a partition waits before it is ready again. */
+/** From the third release in a row on, a partition is delayed before it is ready again. */
 const PATIENT_RELEASES = 2
 
 /**
- * Lower levels go first, and what a task calls back for a level is first handed out in that order. Only what the times of
- * requests and answers prove is found: a pull happens at some time between its first sending and its first answer.
+ * Checks that lower levels are handed out first, and that the partitions of a task's level are first handed
+ * out in the order of their call-back. Reports only what the times of requests and answers prove: a pull
+ * takes effect between its first sending and its first answer.
  *
- * `unsure` are times of which nothing is known.
+ * `unsure` are periods about which nothing is known.
  */
 export function checkOrder(history: History, findings: Findings, unsure: readonly Span[] = []): void {
   const byPartition = leasesByPartition(history)
@@ -37,12 +38,15 @@ export function checkOrder(history: History, findings: Findings, unsure: readonl
   for (const task of history.tasks.values()) checkLanes(task, byPartition, findings)
 }
 
-/** A lease was given although a partition of a lower level was ready before it was asked for and after it was received. */
+/**
+ * Reports a lease of a pull during which, from its sending to its answer, a partition of a lower level was
+ * ready.
+ */
 function checkLevels(ready: readonly Ready[], { leases }: History, findings: Findings): void {
   const byStart = ready.toSorted((a, b) => a.from - b.from)
-  /** Of those that were ready when the lease was asked for, the one of each level that stayed so the longest. */
+  /** For each level, the partition that was ready when the pull was sent and stayed ready the longest. */
   const longest = new Map<number, Ready>()
-  /** One finding for each pull, whatever it gave. */
+  /** At most one finding for each pull. */
   const told = new Set<AskedPull>()
   let next = 0
   for (const lease of [...leases.values()].toSorted((a, b) => a.asked.sentAt - b.asked.sentAt)) {
@@ -80,7 +84,7 @@ function readyTimes(
       acceptedAt.set(name, Math.min(acceptedAt.get(name) ?? Number.POSITIVE_INFINITY, at))
   }
   return [...task.partitions.values()].flatMap(({ partition_name: name, priorityLevel: level }) => {
-    // When higher levels are opened is known to the service only.
+    // Only the service knows when higher levels are opened.
     if (task.hasBarrier && level > 0) return []
     const leases = byPartition.get(name) ?? []
     const waits = [
@@ -91,7 +95,7 @@ function readyTimes(
   })
 }
 
-/** Between a release that came in time and the next lease, where there was none in between that was not seen. */
+/** From a release before expiry to the next lease, if no unseen lease was in between. */
 function timesReleased(leases: readonly SeenLease[]): Span[] {
   if (leases.filter(({ sentAt }) => sentAt.released !== undefined).length > PATIENT_RELEASES) return []
   return leases.flatMap((lease, position) => {
@@ -119,7 +123,7 @@ function without(spans: readonly Span[], closed: readonly Span[]): Span[] {
   return left.filter(({ from, until }) => from < until)
 }
 
-/** The first lease that a partition ever had. */
+/** The first lease of a partition. */
 interface First {
   readonly lease: SeenLease
   readonly from: number
@@ -144,7 +148,10 @@ function checkLanes(
 
 type Tell = (ahead: First, behind: First) => void
 
-/** Within an array. One that stands in several may have come by any of them, so it is only looked at as one that is ahead. */
+/**
+ * Checks the order within an array. A partition in several arrays may come from any of them, so it is only
+ * compared as the earlier one of two.
+ */
 function checkArrays({ arrays }: ProducedTask, firsts: ReadonlyMap<string, First>, tell: Tell): void {
   const arraysOf = new Map<string, number>()
   for (const { descriptors } of arrays)
@@ -161,7 +168,7 @@ function checkArrays({ arrays }: ProducedTask, firsts: ReadonlyMap<string, First
   }
 }
 
-/** What was answered before an array was sent is ahead of all of that array. */
+/** Partitions that were acknowledged before an array was sent come before all of that array. */
 function checkBetweenArrays({ arrays }: ProducedTask, firsts: ReadonlyMap<string, First>, tell: Tell): void {
   const sentAt = new Map<string, number>()
   for (const { descriptors, sentAt: at } of arrays)

@@ -15,10 +15,10 @@ export function findPgBouncer(): string {
   return found
 }
 
-/** Fewer than its clients have connections: sessions change hands between transactions. */
+/** Fewer server connections than clients have, so that sessions are shared between transactions. */
 const POOL_SIZE = 5
 
-/** A PgBouncer that lends by transaction, in front of a PostgreSQL. */
+/** A PgBouncer in transaction mode, in front of a PostgreSQL. */
 export class PgBouncer {
   readonly port: number
   readonly #folder: string
@@ -32,7 +32,7 @@ export class PgBouncer {
 
   static async start(upstream: number): Promise<PgBouncer> {
     const folder = await mkdtemp(join(tmpdir(), 'baton-pgbouncer-'))
-    // It runs as a user of its own where this runs as root.
+    // It runs as its own user if the tests run as root.
     await chmod(folder, 0o755)
     const bouncer = new PgBouncer(await freePort(), folder)
     const users = join(folder, 'users.txt')

@@ -7,7 +7,7 @@ import { type Disturbance, type Fleet, settings } from './fleet.ts'
 import { freezeNode, killNode } from './node-disturbances.ts'
 import { PgBouncer } from './pgbouncer.ts'
 
-/** Three nodes that reach PostgreSQL through a PgBouncer that lends by transaction. */
+/** Three nodes that reach PostgreSQL through a PgBouncer in transaction mode. */
 export async function startPooledFleet(leaseMillis: number): Promise<Fleet> {
   const server = await PostgresServer.start()
   const { name: database, url } = await server.createDatabase()
@@ -46,7 +46,7 @@ export async function startPooledFleet(leaseMillis: number): Promise<Fleet> {
   }
 }
 
-/** All connections of all nodes end at once. What was under way goes on in PostgreSQL or ends with them. */
+/** All connections of all nodes close at once. Running statements continue in PostgreSQL or end with them. */
 function killPooler(bouncer: PgBouncer): Disturbance {
   return {
     name: 'pooler',

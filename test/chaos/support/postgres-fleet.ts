@@ -22,7 +22,7 @@ export function startPostgresFleet(leaseMillis: number): Promise<Fleet> {
   return startOnOne(leaseMillis, ['north', 'east', 'west'])
 }
 
-/** One node, which others join now and then. */
+/** One node, which others join from time to time. */
 export function startLoneFleet(leaseMillis: number): Promise<Fleet> {
   return startOnOne(leaseMillis, ['alone'])
 }
@@ -88,7 +88,7 @@ export async function startLossyFleet(leaseMillis: number): Promise<Fleet> {
   }
 }
 
-/** The primary dies with commits that the standby does not have, as in any fail-over that is not synchronous. */
+/** The primary dies with commits that the standby does not have, as in any asynchronous fail-over. */
 function loseTail(pair: LaggingPair, links: readonly FaultyLink[], lostTails: Span[]): Disturbance {
   let isFollowed = true
   return {
@@ -106,7 +106,7 @@ function loseTail(pair: LaggingPair, links: readonly FaultyLink[], lostTails: Sp
   }
 }
 
-/** Nodes, each of which reaches PostgreSQL by a link that can fail. */
+/** Nodes, each with its own faulty link to PostgreSQL. */
 class LinkedNodes {
   readonly links: FaultyLink[] = []
   readonly all: NodeProcess[] = []

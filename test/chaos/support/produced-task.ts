@@ -1,44 +1,44 @@
 import type { PartitionDescriptor } from '@baton/protocol'
 import type { Exchange } from './asking.ts'
 
-/** An array of descriptors and what was answered to it. */
+/** An array of descriptors and the answers to it. */
 export interface CalledBack {
   readonly descriptors: readonly PartitionDescriptor[]
   /** When it was first sent: it may be stored from then on. */
   readonly sentAt: number
-  /** Those of its sendings that were answered with 200. */
+  /** The attempts that were answered with 200. */
   readonly accepted: Exchange[]
 }
 
-/** A pause, from the order to the answer to its end. */
+/** A pause, from the request to pause until the answer to the resume. */
 export interface Pause {
   readonly sentAt: number
-  /** From the answer to the pause until the order to resume is sent: it is paused for certain. */
+  /** From the answer to the pause until the resume is sent: the task is certainly paused. */
   from: number
   until: number
-  /** The answer to the order to resume: from then on it is not paused for certain. */
+  /** The answer to the resume: from then on the task is certainly not paused. */
   resumedAt: number
 }
 
-/** What is known of a task by those who called it back and gave orders about it. */
+/** What its producers and operators know about a task. */
 export class ProducedTask {
   readonly taskId: string
-  /** Whether its levels wait for each other; said before the second of them is called back. */
+  /** Whether its levels have a barrier; set before the second of them is called back. */
   readonly hasBarrier: boolean
-  /** By name, from the moment on when they are first sent. */
+  /** By name, added when they are first sent. */
   readonly partitions = new Map<string, PartitionDescriptor>()
   readonly arrays: CalledBack[] = []
-  /** Names of those whose call-back was answered. */
+  /** Names of the partitions whose call-back was answered. */
   readonly accepted = new Set<string>()
-  /** How many partitions answers said were new, and whether some of these answers were lost. */
+  /** The number of partitions that answers reported as new, and whether some of these answers were lost. */
   saidToBeNew = 0
   lacksAnswers = false
-  /** How many were answered as done. */
+  /** The number of partitions confirmed as done. */
   done = 0
   readonly pauses: Pause[] = []
   cancelSentAt: number | undefined
   cancelledAt: number | undefined
-  /** One operator at a time: what they know of it would otherwise not be true. */
+  /** Only one operator at a time, so that its knowledge about the task is correct. */
   isInHand = false
 
   constructor(taskId: string, hasBarrier: boolean) {

@@ -5,14 +5,14 @@ import { type CalledBack, ProducedTask } from './produced-task.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
-/** Lengths of arrays, in hundredths, and both included. */
+/** Weights in percent, and lengths of arrays with inclusive bounds. */
 const LENGTHS = [
   { below: 20, least: 1, most: 3 },
   { below: 80, least: 10, most: 250 },
   { below: 100, least: 500, most: 4000 },
 ]
 
-/** Calls back one task after the other, each array until it is answered. */
+/** Calls back one task after the other and sends each array until it is answered. */
 export async function produce(scene: Scene, name: string): Promise<void> {
   const producer = new Producer(scene, name)
   const { history, size } = scene
@@ -23,7 +23,7 @@ export async function produce(scene: Scene, name: string): Promise<void> {
   }
 }
 
-/** Everything once more, for a store that may have lost some of it. The rest are duplicates. */
+/** Sends everything again, for a store that may have lost a part of it. The rest are duplicates. */
 export async function callBackAgain(scene: Scene): Promise<void> {
   const producer = new Producer(scene, 'again')
   for (const task of scene.history.tasks.values())
@@ -48,8 +48,8 @@ class Producer {
     this.#scene.history.tasks.set(taskId, task)
     const levels = Array.from({ length: chance.between(task.hasBarrier ? 2 : 1, 4) }, (_, level) => level)
     const largest = Math.max(40, backlog / 4)
-    // Levels of a task with a barrier come one after the other: only then is it known when one was complete. Those of others
-    // come in any order, so that lower ones arrive while higher ones wait.
+    // Levels of a task with a barrier are called back one after the other: only then is it known when one was
+    // complete. Levels of other tasks come in any order, so that lower ones arrive while higher ones wait.
     const groups = task.hasBarrier
       ? levels.map((level) => [level])
       : chance.happens(0.3)
@@ -67,7 +67,7 @@ class Producer {
     }
   }
 
-  /** Until it is answered, at times twice at the same time. */
+  /** Sends it until it is answered, at times twice at the same time. */
   async send(task: ProducedTask, array: CalledBack): Promise<void> {
     const { asking, findings } = this.#scene
     const { length } = array.descriptors
@@ -104,7 +104,7 @@ class Producer {
     }))
   }
 
-  /** Arrays of all sizes, some of which repeat the end of the one before. */
+  /** Arrays of all sizes, some of which repeat the end of the previous one. */
   #arrays(all: readonly PartitionDescriptor[]): PartitionDescriptor[][] {
     const chance = this.#chance
     const arrays: PartitionDescriptor[][] = []

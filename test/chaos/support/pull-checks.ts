@@ -10,14 +10,14 @@ import {
 import { ROUNDING_MILLIS } from './lease-checks.ts'
 import type { Findings } from './scene.ts'
 
-/** A pull gives what was called back, and no more than was asked for. */
+/** A pull returns partitions that were called back, and no more than requested. */
 export function checkPulls({ pulls, tasks }: History, findings: Findings): void {
   for (const { asked, leases, partitions, node } of pulls) {
     if (partitions.length > asked.batch)
       findings.add(`${node} was asked for ${asked.batch} and gave ${partitions.length}`)
     if (new Set(leases.map(({ id }) => id)).size < partitions.length)
       findings.add(`${node} gave a partition twice in one answer`)
-    // A repeat need not list them in the order in which they were taken, so the last one is the largest at most.
+    // A repeat may list them in another order, so the last one is at most the largest.
     const counts = partitions.map(({ record_count }) => record_count)
     const withoutLast = counts.reduce((sum, count) => sum + count, 0) - Math.max(0, ...counts)
     if (asked.records !== null && withoutLast >= Math.max(asked.records, 1))
@@ -34,7 +34,10 @@ export function checkPulls({ pulls, tasks }: History, findings: Findings): void 
   }
 }
 
-/** A key takes once. A repeat gets those of its leases that live, never one that has ended, and never new ones. */
+/**
+ * A key takes partitions once. A repeat returns those of its leases that are still valid, never ended and
+ * never new ones.
+ */
 export function checkKeys(history: History, findings: Findings): void {
   const byKey = Map.groupBy(history.pulls, ({ asked }) => asked.key)
   const byPartition = leasesByPartition(history)
@@ -44,7 +47,7 @@ export function checkKeys(history: History, findings: Findings): void {
     const all = [...new Set(pulls.flatMap(({ leases }) => leases))]
     for (const lease of all)
       if (lease.asked.key !== key) findings.add(`key ${key} gave a lease of another pull: ${story(lease)}`)
-    // What a key takes it takes in one transaction, and so at one time.
+    // A key takes its partitions in one transaction, so at one time.
     if (new Set(all.map(({ claimedAt }) => claimedAt)).size > 1)
       findings.add(`key ${key} has taken more than once: ${all.map(story).join(' | ')}`)
     for (const second of pulls) {
@@ -62,7 +65,7 @@ export function checkKeys(history: History, findings: Findings): void {
           `${leases.slice(0, 3).map(story).join(' | ')}; it was answered before by ${first.node}, ` +
           `${first.lastSentAt} to ${first.receivedAt}`,
       )
-    // An empty answer is not remembered, so one that was under way at the same time may differ.
+    // An empty answer is not remembered, so a concurrent answer may differ.
     const mustHave = isLater || given.size > 0
     const missing = first.leases.filter((lease) => !given.has(lease) && livesDuring(lease, second))
     if (mustHave && missing.length > 0) tell(`lacks ${missing.length} leases that live`, missing)

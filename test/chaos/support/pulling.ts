@@ -8,14 +8,17 @@ import type { AskedPull, SeenLease } from './history.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
-/** A pull, and how it is put on the wire. */
+/** A pull and the form of its request. */
 export interface PullTerms {
   readonly asked: AskedPull
   readonly headers: Readonly<Record<string, string>>
 }
 
 const CALM_BATCH = 200
-/** In hundredths, and both included. Large ones are rarer, and still most of what is handed out. */
+/**
+ * Weights in percent, and batch sizes with inclusive bounds. Large ones are rarer, but make up most of the
+ * partitions.
+ */
 const BATCHES = [
   { below: 40, least: 1, most: 5 },
   { below: 80, least: 1, most: 50 },
@@ -25,14 +28,16 @@ const BATCHES = [
 const BUDGETS = [300, 6000, 200_000]
 
 const KEYED = 0.85
-/** Of pulls with a key: sent twice at the same time, and again when they were answered. */
+/** Shares of pulls with a key that are sent twice at the same time, and again after the answer. */
 const TWIN = 0.15
 const AGAIN = 0.15
-/** How often one of the last pulls is sent once more, whatever became of its leases. */
+/** How often one of the last pulls is sent again, whatever happened to its leases. */
 const LATER = 0.3
 const REMEMBERED = 12
 
-/** How one worker pulls: with and without a key, and with a key more than once, not always on the same node. */
+/**
+ * How a worker pulls: with and without a key, repeatedly with the same key, and not always on the same node.
+ */
 export class Pulling {
   readonly #scene: Scene
   readonly #name: string
@@ -54,7 +59,7 @@ export class Pulling {
     const preferences = [`batch=${batch}`]
     if (records !== null) preferences.push(`records=${records}`)
     if (chance.happens(0.3)) preferences.push('wait=1')
-    // No pull may have used it before, not even one of an earlier run with the same seed.
+    // A unique key, also across runs with the same seed.
     const key = chance.happens(KEYED) ? randomUUID() : null
     return {
       asked: { batch, records, key, sentAt: Date.now() },
@@ -65,7 +70,7 @@ export class Pulling {
     }
   }
 
-  /** Returns the leases that were not known before. */
+  /** Returns the leases that were not seen before. */
   async pull(node: FleetNode): Promise<SeenLease[]> {
     const { asking, isStormy, size } = this.#scene
     const chance = this.#chance
@@ -79,13 +84,13 @@ export class Pulling {
       hasTwin ? asking.ask(asking.anyNode(chance), questions.pull, request) : undefined,
     ])
     if (isKeyed) this.#remember(terms)
-    // Without a key the leases of an answer that did not come are lost.
+    // Without a key, the leases of a lost answer are lost.
     const isRepeated = isKeyed && (first === undefined || (isStormy && chance.happens(AGAIN)))
     const repeat = isRepeated ? await this.#repeated(terms) : undefined
     return [first, twin, repeat].flatMap((answer) => this.#noted(answer, terms))
   }
 
-  /** One of the last pulls once more: leases of it may live, have been settled, have ended, or be with others by now. */
+  /** Repeats one of the last pulls: its leases may be valid, settled, ended, or held by other workers. */
   async pullLater(): Promise<SeenLease[]> {
     if (!this.#scene.isStormy || this.#remembered.length === 0 || !this.#chance.happens(LATER)) return []
     const terms = this.#chance.pick(this.#remembered)

@@ -12,14 +12,14 @@ import {
 import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 
-/** One kind of request, and the answers that the protocol allows to it here. */
+/** A kind of request, and the answers that the protocol allows for it here. */
 export interface Question<Body> {
   readonly method: 'GET' | 'POST'
-  /** Besides those that say no more than "later". */
+  /** The allowed statuses, besides those that only say to retry later. */
   readonly problems: readonly ErrorCode[]
   /** What is wrong with a body of status 200. */
   fault(body: unknown): string | undefined
-  /** Has no value: it only says what an answer looks like. */
+  /** Has no value; it only carries the type of the answer. */
   readonly answer?: Body
 }
 
@@ -45,5 +45,5 @@ export const questions = {
   instances: question('GET', instanceListSchema),
 }
 
-/** A node that has lost its store, or has too much to do, says so; asking again is right then. */
+/** A node that has lost its store, or is overloaded, answers so; the client has to retry. */
 export const askAgain: readonly ErrorCode[] = ['store_unavailable', 'overloaded']

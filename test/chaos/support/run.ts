@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly leaseMillis: number
   readonly size: Size
   readonly startFleet: (leaseMillis: number) => Promise<Fleet>
-  /** What happens meanwhile; when it is over, the rest is worked off in peace. */
+  /** The disturbances during the run. Afterwards the remaining work is finished without any. */
   readonly storm: (scene: Scene, disturbances: readonly Disturbance[]) => Promise<void>
   readonly tell: (line: string) => void
 }
@@ -32,7 +32,7 @@ export interface Outcome {
   readonly unanswered: number
 }
 
-/** One run: a fleet, those who use it, what happens to it, and a verdict. */
+/** One run: a fleet, its clients, the disturbances, and the findings. */
 export async function run(options: RunOptions): Promise<Outcome> {
   const { seed, leaseMillis, size, tell } = options
   const fleet = await options.startFleet(leaseMillis)
@@ -63,7 +63,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   return { findings: findings.all, leases: history.leases.size, done: history.done, unanswered }
 }
 
-/** What was answered, against what must never be. */
+/** Checks the answers against the guarantees. */
 function judge(history: History, { lostTails = [] }: Fleet, rows: Rows, findings: Findings): void {
   checkPulls(history, findings)
   const certain = withoutLostTails(history, lostTails)
@@ -91,7 +91,7 @@ async function perform(scene: Scene, { lostTails = [] }: Fleet, storm: () => Pro
   const working = everyone(workers, 'worker', work)
   const producing = everyone(producers, 'producer', produce)
   const operating = everyone(operators, 'operator', operate)
-  // A client that cannot go on ends the run, whatever the others still do.
+  // A client that throws ends the run, whatever the others are doing.
   const failed = Promise.all([working, producing, operating]).then(() => new Promise<never>(() => {}))
   failed.catch(() => {
     scene.isStormy = false

@@ -2,27 +2,32 @@ import type { Asking } from './asking.ts'
 import type { Chance } from './chance.ts'
 import type { History } from './history.ts'
 
-/** How much goes on at a time. */
+/** The size of the load. */
 export interface Size {
   readonly producers: number
   readonly workers: number
-  /** With none of them no task has a level barrier either: that is an order, too. */
+  /** Without operators, no task has a level barrier either, since setting one is a control request. */
   readonly operators: number
-  /** Producers wait when so many partitions are not finished, until only `ebb` are left. */
+  /** Producers wait at this many unfinished partitions, until only `ebb` are left. */
   readonly backlog: number
   readonly ebb: number
-  /** How often clients do anything but pull and settle as done, as a share of how often they do otherwise. */
+  /**
+   * How often clients do something other than pull and settle as done, as a factor of the usual frequency.
+   */
   readonly contrary: number
 }
 
-/** What everyone who takes part in a run shares. */
+/** What all participants of a run share. */
 export interface Scene {
   readonly asking: Asking
   readonly history: History
   readonly findings: Findings
   readonly chance: Chance
   readonly size: Size
-  /** While set, tasks are called back, orders are given, and workers are slow, forgetful and contrary. */
+  /**
+   * While set, tasks are called back, control requests are sent, and workers are slow, forget leases and
+   * fail.
+   */
   isStormy: boolean
   /** Nothing is left to do. */
   isOver: boolean
@@ -30,7 +35,7 @@ export interface Scene {
 
 const ENOUGH = 40
 
-/** What a run has found that must not be. */
+/** The violations that a run has found. */
 export class Findings {
   readonly all: string[] = []
   readonly #tell: (finding: string) => void
@@ -39,7 +44,7 @@ export class Findings {
     this.#tell = tell
   }
 
-  /** More than these would only repeat them. */
+  /** Further findings would only repeat these. */
   get areEnough(): boolean {
     return this.all.length >= ENOUGH
   }

@@ -6,11 +6,17 @@ import type { PullTerms } from './pulling.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
-/** A settle is sent twice at the same time, and again when it was answered; more often with a key, which must not take twice. */
+/**
+ * How often a settle is sent twice at the same time, and again after the answer; more often with a key, which
+ * must not take twice.
+ */
 const TWIN = 0.05
 const AGAIN = { withKey: 0.15, without: 0.03 }
 
-/** How one worker settles: until it is answered, sometimes more than once, not always where it pulled. */
+/**
+ * How a worker settles: until it is answered, sometimes more than once, and not always on the node where it
+ * pulled.
+ */
 export class Settling {
   readonly #scene: Scene
   readonly #name: string

@@ -3,11 +3,14 @@ import type { Disturbance } from './fleet.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
-/** What is done in a storm that has each disturbance once: what is disturbed must be at work. */
+/**
+ * Partitions to settle before each disturbance of a storm that has each one once, so that the fleet is under
+ * load.
+ */
 const WORK = 1000
-/** The most that is done between two disturbances of a long one. */
+/** The most partitions to settle between two disturbances of a long storm. */
 const PEACE = 2000
-/** How long nothing may be settled as done, or finished, on the slowest machine. */
+/** The longest time without a partition settled or finished, on the slowest machine. */
 const STANDSTILL_MILLIS = 120_000
 
 /** Each disturbance once, one after the other. */
@@ -26,7 +29,7 @@ export async function everyDisturbance(
   await settled(scene, inBetween)
 }
 
-/** One after the other until the time is over, and two at a time where there are enough of them. */
+/** One disturbance after the other until the time is over, and two at a time if there are enough of them. */
 export async function longStorm(
   scene: Scene,
   disturbances: readonly Disturbance[],
@@ -39,7 +42,7 @@ export async function longStorm(
     const chance = scene.chance.for(name)
     while (Date.now() < until) {
       await settled(scene, chance.between(1, PEACE))
-      // The same one twice at a time would undo itself: a database that is down cannot be ended.
+      // The same disturbance twice at a time would conflict: a database that is down cannot be stopped.
       const disturbance = chance.pick(disturbances.filter((one) => !underWay.has(one)))
       underWay.add(disturbance)
       tell(disturbance.name)
@@ -51,7 +54,7 @@ export async function longStorm(
   await Promise.all(fronts.map(front))
 }
 
-/** Waits until so many more leases have been settled as done. */
+/** Waits until this many more leases have been settled as done. */
 export async function settled({ history }: Scene, count: number): Promise<void> {
   const enough = history.done + count
   let [last, lastAt] = [history.done, Date.now()]
@@ -62,7 +65,7 @@ export async function settled({ history }: Scene, count: number): Promise<void> 
   }
 }
 
-/** Until everything is done or cancelled. What was parked in the storm gets fresh attempts. */
+/** Waits until everything is done or cancelled. Partitions that were parked in the storm are retried. */
 export async function drain(scene: Scene): Promise<void> {
   const { asking, history, findings } = scene
   const chance = scene.chance.for('drain')

@@ -6,7 +6,10 @@ import type { Findings } from './scene.ts'
 /** When each partition was done, by name. */
 export type DoneTimes = ReadonlyMap<string, number>
 
-/** Orders of operators hold for every pull after their answer, and levels wait for each other where they have to. */
+/**
+ * Control requests hold for every pull after their answer, and levels wait for each other where there is a
+ * barrier.
+ */
 export function checkTasks(history: History, doneTimes: DoneTimes, findings: Findings): void {
   const ofTask = Map.groupBy(history.leases.values(), ({ partition }) => partition.taskId)
   for (const task of history.tasks.values()) {

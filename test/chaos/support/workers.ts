@@ -7,7 +7,7 @@ import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 import { Settling } from './settling.ts'
 
-/** What a contrary worker does with its leases, in hundredths. */
+/** What a worker does with its leases besides settling them as done, in percent. */
 const FATES = [
   { fate: 'failed', below: 6 },
   { fate: 'released', below: 14 },
@@ -79,7 +79,7 @@ class Worker {
     else await this.#settling.settle(rest, 'done', this.#node)
   }
 
-  /** Some fail, some are given back, some are forgotten, some take too long. The rest is returned. */
+  /** Some leases fail, some are released, some are forgotten, some take too long. Returns the rest. */
   async #handleContrarily(held: readonly SeenLease[]): Promise<SeenLease[]> {
     const fates = Map.groupBy(held, () => {
       const draw = this.#chance.below(100)
@@ -94,7 +94,7 @@ class Worker {
   #settleLate(leases: readonly SeenLease[], node: FleetNode): void {
     if (leases.length === 0) return
     const settled = sleep(this.#leaseTimes(0.8, 1.8)).then(() => this.#settling.settle(leases, 'done', node))
-    // Whether it failed is asked when everything is over.
+    // Errors are rethrown when everything is over.
     settled.catch(() => {})
     this.#late.push(settled)
   }

@@ -22,7 +22,7 @@ export interface Stage {
   readonly service: MortalService
   readonly ledger: ClientLedger
   readonly chance: Chance
-  /** While set, tasks still grow and workers fail or give back some of what they get. */
+  /** While set, tasks still grow, and workers fail or release some of their partitions. */
   isUnderFire: boolean
 }
 
@@ -34,13 +34,13 @@ const heldOf = ({ partition_name, lease }: PulledPartition): Held => ({
   leaseId: lease.id,
 })
 
-/** Calls one task back, array by array, each until it is acknowledged. */
+/** Calls one task back, array by array, and sends each until it is acknowledged. */
 export async function produce(stage: Stage, taskId: string): Promise<void> {
   const { service, ledger } = stage
   const chance = stage.chance.for(taskId)
   let next = 0
   while (stage.isUnderFire) {
-    // More than workers get to says nothing new, and has to be worked off in the end.
+    // A larger backlog would test nothing more and would have to be finished in the end.
     if (ledger.unfinished > BACKLOG) {
       await sleep(5)
       continue
@@ -67,7 +67,7 @@ export async function produce(stage: Stage, taskId: string): Promise<void> {
         unanswered += 1
       },
     )
-    // All or nothing: the array is new as a whole, or as a whole known from a sending without an answer.
+    // All or nothing: the whole array is new, or all of it is known from an attempt without an answer.
     const isWhole = unanswered === 0 ? duplicates === 0 : accepted === 0 || duplicates === 0
     if (accepted + duplicates !== names.length || !isWhole)
       ledger.violations.push(
@@ -78,7 +78,7 @@ export async function produce(stage: Stage, taskId: string): Promise<void> {
   }
 }
 
-/** Pulls and settles until it is told to stop. */
+/** Pulls and settles until it is stopped. */
 export async function work(stage: Stage, name: string, isOver: () => boolean): Promise<void> {
   const chance = stage.chance.for(name)
   let held: Held[] = []
@@ -92,7 +92,7 @@ export async function work(stage: Stage, name: string, isOver: () => boolean): P
 async function pull(stage: Stage, chance: Chance): Promise<Held[]> {
   const { service, ledger } = stage
   const batch = chance.between(1, 5)
-  // Without a key an answer that is lost is lost for good: the partitions stay leased to nobody.
+  // Without a key, a lost answer cannot be repeated: its partitions stay leased without a holder.
   const key = chance.happens(0.7) || !stage.isUnderFire ? { 'idempotency-key': randomUUID() } : undefined
   const headers = { prefer: `batch=${batch}`, 'x-instance-id': 'worker', ...key }
   const { partitions } = await service.insist<Pulled>('/pull', { headers }, () => {
@@ -107,7 +107,7 @@ async function pull(stage: Stage, chance: Chance): Promise<Held[]> {
   return held
 }
 
-/** Settles everything in one request, half of the time pulling the next in the same. */
+/** Settles everything in one request, half of the time with the next pull in the same request. */
 async function settle(stage: Stage, chance: Chance, held: readonly Held[], isLast: boolean): Promise<Held[]> {
   const { service, ledger } = stage
   const outcomes = held.map((): Outcome => {

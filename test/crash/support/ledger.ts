@@ -9,18 +9,18 @@ interface Known {
   /** Whether the call-back that named it was answered. */
   accepted: boolean
   done: boolean
-  /** The newest lease that reached a client, and what it was settled with, if a settle was sent. */
+  /** The newest lease that reached a client, and the outcome of its settle, if one was sent. */
   lease: { readonly id: string; sent: Outcome | null } | null
 }
 
 /**
- * What the clients know together, from the answers that reached them: the only witness of what the
- * service promised. Leases are longer than the test, so that none of them can have expired.
+ * What the clients know together from the answers that reached them: the only record of what the service has
+ * acknowledged. Leases are longer than the test, so none of them can have expired.
  */
 export class ClientLedger {
   readonly violations: string[] = []
   readonly #partitions = new Map<string, Known>()
-  /** Pulls without a key that were never answered, by how many partitions they may have leased. */
+  /** Pulls without a key that were never answered, by the number of partitions that they may have leased. */
   lostLeases = 0
   answers = 0
   /** Accepted, and not acknowledged as done. */
@@ -43,7 +43,7 @@ export class ClientLedger {
     }
   }
 
-  /** A partition reached a client under a lease that is new to it. */
+  /** A partition reached a client under a new lease. */
   received({ name, leaseId }: Held): void {
     const known = this.#partitions.get(name)
     if (known === undefined) {
@@ -65,14 +65,15 @@ export class ClientLedger {
     if (lease?.id === leaseId) lease.sent = outcome
   }
 
-  /** `wasRepeated`: an earlier sending of the same settlement was not answered. */
+  /** `wasRepeated`: an earlier attempt of the same settlement was not answered. */
   settled(
     { name, leaseId }: Held,
     outcome: Outcome,
     refusal: string | undefined,
     wasRepeated: boolean,
   ): void {
-    // Sent again after the service had heard it the first time, someone else may hold the partition by now.
+    // If the service had received the first attempt, another worker may hold the partition when it is sent
+    // again.
     const isExcused = wasRepeated && outcome !== 'done' && refusal === 'lease_lost'
     if (refusal !== undefined && !isExcused)
       this.violations.push(`${outcome} for ${name} under ${leaseId} was refused: ${refusal}`)
@@ -94,7 +95,7 @@ export class ClientLedger {
       )
   }
 
-  /** What became of everything in the end, as the service shows it. */
+  /** Checks the final state, as the service shows it. */
   compare(shown: ReadonlyMap<string, string>): void {
     for (const [name, { accepted, done }] of this.#partitions) {
       const state = shown.get(name)

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { ServiceProcess } from '../../support/service-process.ts'
 
-/** No answer came: what was asked may have happened or not, and the same may be asked again. */
+/** No answer was received: the request may have taken effect or not, and can be sent again. */
 export class Unanswered extends Error {
   override name = 'Unanswered'
 }
 
-/** The service under fire: killed and started again on the same data, each time on another port. */
+/** The service under test: killed and restarted on the same data, each time on another port. */
 export class MortalService {
   readonly #data: string
   readonly #args: readonly string[]
@@ -19,7 +19,7 @@ export class MortalService {
     this.#running = this.#start()
   }
 
-  /** Ends it in the middle of whatever it does, and has it back before anything else is asked. */
+  /** Kills it at any moment and restarts it before the next request. */
   async killAndRestart(): Promise<void> {
     const doomed = await this.#running
     doomed.signal('SIGKILL')
@@ -49,7 +49,7 @@ export class MortalService {
     return JSON.parse(text) as Answer
   }
 
-  /** Asks until there is an answer. `lost` hears of each time there was none. */
+  /** Sends a request until there is an answer. Calls `lost` for each attempt without one. */
   async insist<Answer>(path: string, options: RequestInit, lost: () => void = () => {}): Promise<Answer> {
     while (true) {
       try {
@@ -57,7 +57,7 @@ export class MortalService {
       } catch (error) {
         if (!(error instanceof Unanswered)) throw error
         lost()
-        // A process that was killed may take connections until it is gone.
+        // A killed process may accept connections until it is gone.
         await once(AbortSignal.timeout(5), 'abort')
       }
     }

@@ -1,7 +1,7 @@
 import { errorCodes } from '@baton/protocol'
 import { inCode, sectionNamed, tableRows } from './markdown.ts'
 
-/** What endpoints have in common: which are meant, and the codes. */
+/** Groups of endpoints with common errors: the phrase that names the group, and the codes. */
 export const sharedErrors = (protocol: string): string[][] =>
   tableRows(/^\*\*Errors\*\* that are not repeated below:\n\n((?:\|.*\n)+)/m.exec(protocol)?.[1] ?? '')
 
@@ -18,13 +18,13 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
     /^(?:POST|PUT|DELETE) /.test(route) || route === 'GET /pull',
 }
 
-/** The codes that a line names, if it is one that lists errors; also what looks like one and is none. */
+/** The codes in a line that lists errors, including unknown words in the form of a code. */
 export function errorsIn(line: string): string[] {
   if (!/^Errors\b/.test(line)) return []
   return inCode(line).filter((name) => name.includes('_') || Object.hasOwn(errorCodes, name))
 }
 
-/** The codes of whole answers that the protocol names for a route. */
+/** The codes that the protocol names for answers of a route as a whole. */
 export function problemsNamedFor(protocol: string, route: string): string[] {
   const { text } = sectionNamed(protocol, route)
   const shared = sharedErrors(protocol).flatMap(([which = '', codes = '']) => {

@@ -8,7 +8,7 @@ interface Manifest {
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>
 }
 
-/** The source behind each name under which our packages can be imported. */
+/** The source file behind each import name of our packages. */
 const ownSources = new Map(
   globSync('packages/*/package.json', { cwd: root }).flatMap((manifest) => {
     const { name, exports = {} } = JSON.parse(readFileSync(root + manifest, 'utf8')) as Manifest
@@ -19,12 +19,15 @@ const ownSources = new Map(
   }),
 )
 
-/** As a path in the repository where it is ours. */
+/** For our own sources, a path in the repository. */
 function pathOf(name: string, importer: string): string {
   return name.startsWith('.') ? join(dirname(importer), name) : (ownSources.get(name) ?? name)
 }
 
-/** What a source imports, be it a type or on demand: as a path in the repository, a name of a package, or `node:…`. */
+/**
+ * What a source imports, including types and dynamic imports: a path in the repository, a package name, or
+ * `node:…`.
+ */
 export function importsOf(path: string): string[] {
   const statements = readFileSync(root + path, 'utf8').matchAll(
     /^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms,
@@ -32,7 +35,7 @@ export function importsOf(path: string): string[] {
   return [...statements].map((match) => pathOf(match[1] ?? match[2] ?? match[3] ?? '', path))
 }
 
-/** What a source loads as soon as it is loaded itself: without its types, as Node leaves them out, and on demand nothing. */
+/** What a source loads when it is loaded: without types, which Node erases, and without dynamic imports. */
 export function loadedWith(path: string): string[] {
   const statements = stripTypeScriptTypes(readFileSync(root + path, 'utf8')).matchAll(
     /^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'/gms,
@@ -40,10 +43,12 @@ export function loadedWith(path: string): string[] {
   return [...statements].map((match) => pathOf(match[1] ?? match[2] ?? '', path))
 }
 
-/** The shortest way on which a source loads a package, or one of its subpaths; undefined where it does not. */
+/**
+ * The shortest import chain from a source to a package or one of its subpaths; undefined if there is none.
+ */
 export function wayTo(sought: string, from: string): string | undefined {
   const ways = new Map([[from, from]])
-  // Those that are added meanwhile are visited, too.
+  // A Set also visits elements that are added during the iteration.
   for (const [path, way] of ways) {
     for (const used of loadedWith(path)) {
       if (used === sought || used.startsWith(`${sought}/`)) return `${way} -> ${used}`

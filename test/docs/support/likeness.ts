@@ -1,12 +1,12 @@
 /**
- * Whether an answer is like the one that a document shows. Values have to be equal; what differs from run to run is
- * compared by its form: moments, the version, secrets, and ids of leases, subscriptions and events, which also have to
- * stay the same throughout.
+ * Compares an answer with the one in a document. Values have to be equal. What differs from run to run is
+ * compared by its format: times, the version, secrets, and the ids of leases, subscriptions and events. Ids
+ * also have to be consistent throughout the document.
  */
 export class Likeness {
   readonly #ids = new Map<string, string>()
 
-  /** Puts the real ids in the place of the document's. An id that was never given out is sent as it stands. */
+  /** Replaces the document's ids by the real ones. An id that was never given out is sent unchanged. */
   translate(text: string): string {
     return text.replaceAll(IDS, (shown) => {
       const real = this.#ids.get(shown) ?? shown
@@ -15,7 +15,7 @@ export class Likeness {
     })
   }
 
-  /** Where the two differ; nothing when they are alike. */
+  /** Where the two differ; nothing when they match. */
   differences(shown: unknown, real: unknown, at = ''): string[] {
     if (typeof shown === 'string' && typeof real === 'string') return this.#texts(shown, real, at)
     if (Array.isArray(shown) && Array.isArray(real)) {

@@ -12,7 +12,7 @@ export interface Section {
   readonly text: string
 }
 
-/** A document cut at its headings. A hash inside a code block is no heading. */
+/** A document split at its headings. A hash inside a code block is no heading. */
 export function sectionsOf(document: string): Section[] {
   const sections: { title: string; depth: number; lines: string[] }[] = []
   let inCode = false
@@ -32,7 +32,7 @@ export function sectionNamed(document: string, title: string): Section {
   return found
 }
 
-/** The cells of every table row in a text, heads and rulers left out. */
+/** The cells of every table row in a text, without header rows and rulers. */
 export function tableRows(text: string): string[][] {
   const rows: string[][] = []
   const lines = text.split('\n')

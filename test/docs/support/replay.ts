@@ -16,7 +16,7 @@ export interface RealReply {
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A real service behind a real port. Its clock stands still until it is told that time passes. */
+/** A real service on a real port. Its clock is stopped and advances only on request. */
 export class ReplayedService {
   readonly #app: App
   readonly #folder: string
@@ -43,7 +43,7 @@ export class ReplayedService {
     await rm(this.#folder, { recursive: true, force: true })
   }
 
-  /** Does what the service does by itself every few seconds, so that no reply depends on when that was. */
+  /** Runs the service's periodic work now, so that no reply depends on when it last ran. */
   async pass(seconds: number): Promise<void> {
     await this.#noteInstances()
     this.#clock.now += seconds * 1000
@@ -51,7 +51,7 @@ export class ReplayedService {
     await this.#noteInstances()
   }
 
-  /** Asking for all instances writes down who was seen, and that the node lives. */
+  /** Requesting all instances stores their heartbeats and that of the node. */
   async #noteInstances(): Promise<void> {
     await this.#app.handOff.instances({ after: null, limit: 1 })
   }

@@ -14,13 +14,13 @@ interface Answered {
 }
 
 interface Served {
-  /** Every route as `GET /tasks/{taskId}`. Left out: HEAD, and the files that the page loads. */
+  /** Every route as `GET /tasks/{taskId}`, without HEAD and the page's assets. */
   readonly routes: readonly string[]
   /** The codes of the problems that the API document lists, by route. */
   readonly problems: ReadonlyMap<string, readonly string[]>
 }
 
-/** What a running service says of its routes. */
+/** Reads the routes of a running service. */
 export async function servedRoutes(): Promise<Served> {
   const { config } = readSettings(new Map(), {})
   const app = await openApp({ ...config, data: await testFolder() }, { log: quiet })
@@ -44,7 +44,7 @@ function problemsOf({ paths }: ApiDocument): Map<string, readonly string[]> {
   return found
 }
 
-/** The router draws its routes as a tree: each line has a piece of a path, further in than the piece before it. */
+/** The router prints its routes as a tree: each line has a segment of a path, indented below its parent. */
 function routesOf(tree: string): string[] {
   const routes: string[] = []
   const pieces: string[] = []

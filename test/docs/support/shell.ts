@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { fencesOf, root, sectionNamed } from './markdown.ts'
 
-/** The commands of a section: its blocks marked `sh`, with the lines in `instead` put in the place of the document's. */
+/** The commands of a section: its `sh` code blocks, with the lines of `instead` replacing the document's. */
 export function commandsOf(document: string, title: string, instead: Record<string, string>): string[] {
   const blocks = fencesOf(sectionNamed(document, title).text).filter(({ language }) => language === 'sh')
   const unused = new Set(Object.keys(instead))
@@ -20,7 +20,7 @@ export function commandsOf(document: string, title: string, instead: Record<stri
   return replaced
 }
 
-/** Runs commands the way a person in a checkout would, with the Node that the checkout brings. */
+/** Runs commands as a person in a checkout would, with the Node version of the checkout. */
 export async function runInBash(commands: string, folder: string = root): Promise<string> {
   const { PATH = '', ...others } = process.env
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], {

@@ -1,8 +1,9 @@
 import { fencesOf } from './markdown.ts'
 
 /**
- * A document's code blocks marked `http`, read as a conversation. Comments between them, which readers of the page do
- * not see, say what happens besides: `<!-- 300 seconds pass -->`, `<!-- a service with --some flags -->`.
+ * Reads the `http` code blocks of a document as a conversation. HTML comments between them, which the
+ * rendered page does not show, describe other events: `<!-- 300 seconds pass -->`, `<!-- a service with
+ * --some flags -->`.
  */
 export type Step =
   | { readonly kind: 'service'; readonly flags: readonly string[] }

@@ -1,4 +1,4 @@
-/** What a query asks for: a series, and the labels by which it chooses. */
+/** What a query selects: a metric, and the labels in its selector. */
 export interface Requested {
   readonly query: string
   readonly series: string
@@ -8,7 +8,7 @@ export interface Requested {
 const SELECTOR = /\b(baton_[a-z_]+)(?:\{([^}]*)\})?/g
 const MATCHER = /\b(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g
 
-/** Every series of Baton's that a query names. Labels that Prometheus adds itself are left out. */
+/** Every Baton metric that a query names. Labels that Prometheus adds itself are omitted. */
 export function askedIn(query: string): Requested[] {
   return [...query.matchAll(SELECTOR)].map(([, series = '', matchers = '']) => ({
     query,
@@ -22,7 +22,7 @@ export function askedIn(query: string): Requested[] {
   }))
 }
 
-/** Labels by which a query groups, or that the text beside it names. */
+/** Labels that a query groups by, or that the text beside it names. */
 export const groupedBy = (query: string): string[] =>
   [...query.matchAll(/\b(?:by|without)\s*\(([^)]*)\)/g)]
     .flatMap(([, names = '']) => names.split(','))
@@ -34,5 +34,5 @@ export const namedInLegend = (legend: string): string[] =>
     .map(([, name = '']) => name)
     .filter((name) => !ADDED.has(name) && name !== 'value')
 
-/** By the scrape; `le` by histograms. */
+/** Labels added by the scrape, and `le` of histograms. */
 const ADDED = new Set(['job', 'instance', 'le'])

@@ -4,31 +4,37 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0', 'latin1')
 const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0', 'latin1')
 
-/** Statements that are transactions of their own: bound to their parameters, and ready for the next one. */
+/** Autocommit statements: their Bind message, and ReadyForQuery for the next one. */
 const NOTE = '\0baton-write-note'
 const COMMIT_THEMSELVES = ['\0baton-hand-off-plain', NOTE]
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1')
 
-/** What PgBouncer says to a client whose session with the server broke, before it hangs up. */
+/** What PgBouncer sends to a client whose server connection broke, before it disconnects. */
 const FAREWELL = Buffer.from('E\0\0\0\x30SFATAL\0VFATAL\0C08P01\0Mserver conn crashed?\0\0', 'latin1')
 
-/** `before`: the server never hears of the commit. `after`: it commits, and nobody hears of that. */
+/**
+ * `before`: the server never receives the commit. `after`: it commits, and the client does not receive the
+ * answer.
+ */
 export type Cut = 'before' | 'after'
 
 /**
- * Stands between a node and PostgreSQL and cuts the connection at the worst moment: around a commit.
- * `decide` is asked at each of them.
+ * A proxy between a node and PostgreSQL that cuts the connection at the worst moment: around a commit.
+ * `decide` is called for each of them.
  */
 export class CuttingProxy {
   readonly #server: Server
   readonly #upstream: number
   readonly #sockets = new Set<Socket>()
-  /** Who hangs up one side of each connection, and leaves the other to finish. */
+  /** Functions that disconnect the client side of each connection and leave the server side to finish. */
   readonly #hangUps = new Set<(isHeard: boolean) => void>()
   decide: () => Cut | null = () => null
-  /** Whether it says good-bye as PgBouncer does, or nothing at all. */
+  /** Whether it sends PgBouncer's error before it disconnects, or nothing at all. */
   isPolite = false
-  /** Whoever sends a statement of this name finds the server gone, and so does everyone until it comes back. */
+  /**
+   * When a client sends a statement of this name, the server is unavailable to all clients until it comes
+   * back.
+   */
   goneAt: string | undefined
   #isGone = false
   /** Set until a note is answered whose session is to end before the next one. */
@@ -59,23 +65,24 @@ export class CuttingProxy {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  /** The server is gone for everyone, until it comes back. */
+  /** The server is unavailable to all clients until it comes back. */
   leave(): void {
     this.#isGone = true
     for (const socket of this.#sockets) socket.destroy()
   }
 
   /**
-   * Clients lose their connections, and the server is still given all that they sent. It hears that they left after that,
-   * as from a proxy that stops, or it hears nothing at all: then its side is half-open.
+   * Clients lose their connections, and the server still receives all that they sent. Afterwards it is
+   * notified of the disconnect, as by a proxy that stops, or it is not: then its side is half-open.
    */
   hangUp({ isHeard }: { readonly isHeard: boolean }): void {
     for (const hangUp of this.#hangUps) hangUp(isHeard)
   }
 
   /**
-   * The session of the next note ends before the note after it. The sender gets the answer to the first note and the end of
-   * the session in one packet, when it has sent the second. Resolves when the server has answered the first.
+   * Ends the session of the next note before the note after it. When the sender has sent the second note, it
+   * gets the answer to the first and the end of the session in one packet. Resolves when the server has
+   * answered the first.
    */
   endBetweenNotes(): Promise<void> {
     return new Promise((resolve) => {

@@ -1,26 +1,28 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** The server is ready for the next request: whatever it was asked before has been answered, and committed where it commits. */
+/** ReadyForQuery: all earlier requests have been answered, and committed where they commit. */
 const READY = Buffer.from('Z\0\0\0\x05', 'latin1')
 
-/** What PgBouncer says to a client whose session with the server broke, before it hangs up. */
+/** What PgBouncer sends to a client whose server connection broke, before it disconnects. */
 const FAREWELL = Buffer.from('E\0\0\0\x30SFATAL\0VFATAL\0C08P01\0Mserver conn crashed?\0\0', 'latin1')
 
-/** `before`: the server never hears of a request. `after`: it does what it is asked, and its answer is not heard. */
+/**
+ * `before`: the server never receives a request. `after`: it executes the request, and its answer is lost.
+ */
 export type Cut = 'before' | 'after'
 
 /**
- * Stands between a client of PostgreSQL and the server, and fails as networks do. It knows nothing of what is said but where
- * an answer ends, so any version of the service can be behind it.
+ * A link between a PostgreSQL client and the server that fails as networks do. Of the protocol it knows only
+ * where an answer ends, so any version of the service can be behind it.
  */
 export class FaultyLink {
   readonly #listener: Server
   readonly #connections = new Set<Connection>()
-  /** The port of the server. Another one may take over. */
+  /** The port of the server. It changes when another server takes over. */
   upstream: number
-  /** Asked for each request. */
+  /** Called for each request. */
   decide: () => Cut | null = () => null
-  /** Whether it says good-bye as PgBouncer does when it cuts, or nothing at all. */
+  /** Whether it sends PgBouncer's error when it cuts, or nothing at all. */
   isPolite = false
   cuts = 0
   #isHeld = false
@@ -49,7 +51,10 @@ export class FaultyLink {
     await new Promise((resolve) => this.#listener.close(resolve))
   }
 
-  /** Nothing arrives on either side, of old connections and of new ones, until it is let go. Nothing is lost. */
+  /**
+   * Holds all data in both directions, of existing and new connections, until it is released. Nothing is
+   * lost.
+   */
   hold(): void {
     this.#isHeld = true
     for (const connection of this.#connections) connection.hold()
@@ -60,7 +65,10 @@ export class FaultyLink {
     for (const connection of this.#connections) connection.letGo()
   }
 
-  /** The connections of this moment carry nothing any more and do not end. New ones work. Returns what resets them. */
+  /**
+   * The existing connections carry no data and do not close. New ones work. Returns a function that resets
+   * them.
+   */
   swallow(): () => void {
     const swallowed = [...this.#connections]
     for (const connection of swallowed) connection.swallow()
@@ -70,8 +78,9 @@ export class FaultyLink {
   }
 
   /**
-   * Requests arrive and answers are held; returns what delivers them, and the end of the connection with them. `keep` says how
-   * many of the answers of a connection are delivered: the server has done all that it was asked, and not all of it is heard.
+   * Requests arrive and answers are held. Returns a function that delivers them together with the end of the
+   * connection. `keep` returns how many answers of a connection are delivered: the server has executed all
+   * requests, and the client does not receive all answers.
    */
   holdAnswers(): (keep: (answers: number) => number) => void {
     const parting = [...this.#connections]
@@ -105,7 +114,7 @@ export class FaultyLink {
 
 interface Owner {
   cut(): Cut | null
-  /** Says what to tell the client before it ends. */
+  /** Returns what to send to the client before its connection ends. */
   ended(): Buffer | null
 }
 
@@ -119,10 +128,10 @@ class Connection {
   #answers: Passage = 'open'
   readonly #heldRequests: Buffer[] = []
   readonly #heldAnswers: Buffer[] = []
-  /** What the server has said since a request after whose answer the connection is cut. */
+  /** What the server has sent since a request after whose answer the connection is cut. */
   #cutAfter: Buffer | undefined
   #isEnded = false
-  /** One side has ended while the passage was held: the other hears of it after all that was held. */
+  /** One side has ended while the link was held: the other side is notified after all held data. */
   #isEnding = false
 
   constructor(client: Socket, server: Socket, owner: Owner) {
@@ -162,7 +171,7 @@ class Connection {
     this.#answers = 'shut'
   }
 
-  /** The end comes right behind the answers. */
+  /** Closes the connection right after the answers. */
   part(keep: (answers: number) => number): void {
     if (this.#answers !== 'held' || this.#isEnded) return
     const held = Buffer.concat(this.#heldAnswers.splice(0))

@@ -6,7 +6,7 @@ const QUERY = 'Q'.charCodeAt(0)
 const SYNC = 'S'.charCodeAt(0)
 const IDLE = 'I'.charCodeAt(0)
 
-/** Cuts a stream of PostgreSQL messages into single ones. */
+/** Splits a stream of PostgreSQL messages into single ones. */
 class Messages {
   #rest = Buffer.alloc(0)
 
@@ -24,8 +24,8 @@ class Messages {
 }
 
 /**
- * What a pooler in transaction mode comes to for its clients: whenever no transaction is open, the
- * session behind the connection forgets everything (settings, prepared statements, advisory locks).
+ * What a pooler in transaction mode looks like to its clients: whenever no transaction is open, the session
+ * behind the connection loses all its state (settings, prepared statements, advisory locks).
  */
 export class ForgetfulPooler {
   readonly #server: Server

@@ -4,12 +4,12 @@ import { PostgresServer } from './postgres-server.ts'
 
 const settings = { wal_level: 'replica', wal_keep_size: '512MB' }
 
-/** A primary and a standby that commits do not wait for, so a fail-over may lack the last of them. */
+/** A primary and an asynchronous standby, which may lack the last commits after a fail-over. */
 export class LaggingPair {
   readonly database: string
   #primary: PostgresServer
   #standby: PostgresServer
-  /** What the standby follows the primary by. */
+  /** The link by which the standby follows the primary. */
   readonly #replication: FaultyLink
 
   private constructor(
@@ -39,8 +39,9 @@ export class LaggingPair {
   }
 
   /**
-   * The standby stops to follow, the primary goes on for as long as `tail` takes and is then gone for good, and the standby
-   * takes over. Returns the time of which commits may be lost: what was answered before it, the standby has.
+   * The standby stops following, the primary continues until `tail` resolves and is then stopped permanently,
+   * and the standby takes over. Returns the period whose commits may be lost: the standby has everything that
+   * was answered before it.
    */
   async failOver(tail: () => Promise<void>): Promise<{ from: number; until: number }> {
     const from = Date.now()
@@ -56,7 +57,7 @@ export class LaggingPair {
     return { from, until }
   }
 
-  /** A new standby, for the next fail-over. */
+  /** Creates a new standby for the next fail-over. */
   async renewStandby(): Promise<void> {
     this.#replication.upstream = this.#primary.port
     this.#standby = await PostgresServer.start({

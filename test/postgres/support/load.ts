@@ -15,22 +15,22 @@ interface Granted {
 }
 
 export interface LoadOptions {
-  /** Of the nodes; more may be added on the way. */
+  /** The addresses of the nodes; more may be added later. */
   readonly urls: readonly string[]
   readonly taskId: string
   readonly arrays: number
   readonly arrayLength: number
   readonly workers: number
   readonly leaseMillis: number
-  /** How long a worker is busy with what it pulled. */
+  /** How long a worker takes for what it pulled. */
   readonly workMillis: number
-  /** After so long without an answer a request is sent again. */
+  /** A request without an answer is sent again after this time. */
   readonly answerMillis?: number
 }
 
 /**
- * Producers and workers that do not give up: every request is sent again, to any node, until it is
- * answered. Remembers every answer, so that afterwards it can be held against what must never happen.
+ * Producers and workers that retry every request, on any node, until it is answered. Records every answer, so
+ * that afterwards it can be checked against the guarantees.
  */
 export class Load {
   readonly #options: LoadOptions
@@ -70,12 +70,12 @@ export class Load {
     this.#stopped = true
   }
 
-  /** Until it has got so far; what happens in between is up to chance. */
+  /** Waits until this share is done; what happens in between is random. */
   async reached(share: number): Promise<void> {
     while (this.doneCount < this.size * share) await sleep(20)
   }
 
-  /** Everything that was acknowledged, and in how many ways it was broken. */
+  /** The violations of what was acknowledged. */
   findings(): string[] {
     const findings: string[] = []
     if (this.#acknowledged !== this.size)
@@ -128,7 +128,7 @@ export class Load {
       }))
       for (const [at, { outcome }] of settlements.entries()) {
         const term = parseLeaseId(partitions[at]?.lease.id ?? '')?.term
-        // Noted before it is sent: whether or not the answer arrives, it may have been given back.
+        // Recorded before it is sent: even without an answer, the lease may have been released.
         if (outcome === 'released') this.#released.add(`${partitions[at]?.partition_name} ${term}`)
       }
       const { settled } = (await this.#ask(chance, 'POST', '/settle', settlements)) as unknown as {

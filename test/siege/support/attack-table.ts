@@ -11,7 +11,7 @@ const columns = [
   'RSS before, at most (MB)',
 ]
 
-/** As Markdown. */
+/** Formats the table as Markdown. */
 export function attackTable(reports: readonly AttackReport[]): string {
   const rows = reports.map((report) => {
     const { name, rateBefore, rateDuring, probesBefore, probesDuring, probesAfter } = report

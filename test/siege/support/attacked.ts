@@ -9,13 +9,13 @@ import type { Attack } from './attacks.ts'
 import { Prober } from './prober.ts'
 import { residentMb } from './resident.ts'
 
-/** What honest clients and probes saw of one attack. */
+/** What honest clients and probes observed during one attack. */
 export interface AttackReport {
   readonly name: string
-  /** Partitions done a second. */
+  /** Partitions done per second. */
   readonly rateBefore: number
   readonly rateDuring: number
-  /** Milliseconds of `/livez` on new connections. */
+  /** Response times of `/livez` on new connections, in milliseconds. */
   readonly probesBefore: ReturnType<Prober['summary']>
   readonly probesDuring: ReturnType<Prober['summary']>
   readonly probesAfter: ReturnType<Prober['summary']>
@@ -27,7 +27,7 @@ const HONEST = '127.0.0.9'
 const SETTLING_MILLIS = 2000
 const AFTER_MILLIS = 3000
 
-/** Runs one attack beside honest clients, against a service with the settings that it has by default. */
+/** Runs one attack beside honest clients, against a service with default settings. */
 export async function attacked({ name, openFiles, run }: Attack, seconds: number): Promise<AttackReport> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-attack-'))
   const port = await freePort()

@@ -6,10 +6,10 @@ const MIB = 2 ** 20
 const ADDRESS = '127.0.0.2'
 const CONNECT_MILLIS = 2000
 
-/** One way to take the service down, kept up until `over`. */
+/** One way to take the service down, continued until `over` is aborted. */
 export interface Attack {
   readonly name: string
-  /** How many files the service may open. */
+  /** The service's limit of open files. */
   readonly openFiles?: number
   run(port: number, over: AbortSignal): Promise<void>
 }
@@ -100,7 +100,7 @@ export const attacks: readonly Attack[] = [
         return socket
       }
       const sockets = await Promise.all(Array.from({ length: 150 }, begin))
-      // Whoever is refused begins again.
+      // A refused client starts again.
       for (let at = 0; !over.aborted; at = (at + 1) % sockets.length) {
         if (sockets[at]?.writable === true) sockets[at]?.write(piece)
         else sockets[at] = await begin()

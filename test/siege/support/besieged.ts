@@ -6,7 +6,10 @@ import { PostgresServer } from '../../postgres/support/postgres-server.ts'
 
 export type StoreName = 'sqlite' | 'postgres'
 
-/** Low enough that floods of a moderate size meet them. Attackers take leases and leave: these run out soon, at no cost. */
+/**
+ * Low enough that moderate floods reach them. Attackers take leases and disconnect: these leases expire soon,
+ * and attempts are not limited.
+ */
 const LOW: readonly string[] = [
   ...['--max-connections', '600', '--max-connections-per-address', '300'],
   ...['--max-waiting-pulls-per-caller', '100', '--max-received-mb', '48', '--max-unsent-mb', '16'],
@@ -15,11 +18,11 @@ const LOW: readonly string[] = [
   ...['--backoff-max-seconds', '0', '--log-level', 'warn'],
 ]
 
-/** How the process is, seen from outside. */
+/** The state of the process, seen from outside. */
 export interface Footprint {
   readonly residentMb: number
   readonly heapMb: number
-  /** Open files and connections; null where the system does not tell. */
+  /** Open files and connections; null if the system does not report them. */
   readonly handles: number | null
   readonly timers: number
   readonly connections: number
@@ -78,7 +81,7 @@ export class Besieged {
     }
   }
 
-  /** How often each bound was met. */
+  /** How often each bound was reached. */
   async boundsMet(): Promise<Record<string, number>> {
     const found = (await this.metrics()).matchAll(/^baton_bounds_met_total\{bound="([\w-]+)"\} (\d+)$/gm)
     return Object.fromEntries([...found].map(([, bound, times]) => [bound, Number(times)]))

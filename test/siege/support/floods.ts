@@ -6,13 +6,13 @@ import { dial, postHead } from '../../support/hostile-client.ts'
 
 const KIB = 1024
 const MIB = KIB * KIB
-/** An attacker who is not let in tries something else. */
+/** An attacker who is refused tries something else. */
 const CONNECT_MILLIS = 2000
 
-/** Where a flood goes, and by chance how. It ends by itself, at the latest when `over` says so. */
+/** The target of a flood and its random choices. It ends by itself, at the latest when `over` is aborted. */
 export interface Target {
   readonly port: number
-  /** The address that it comes from. */
+  /** The source address. */
   readonly address: string
   readonly chance: Chance
   readonly over: AbortSignal
@@ -184,7 +184,9 @@ export const floods: Readonly<Record<string, Flood>> = {
 
 let bomb = Buffer.alloc(0)
 
-/** What takes long to make is made before the siege: it would hold up the honest clients, which share this process. */
+/**
+ * Slow preparations are made before the siege: they would block the honest clients, which share this process.
+ */
 export function prepareFloods(): void {
   if (bomb.length === 0) bomb = gzipSync(Buffer.alloc(64 * MIB, ' '))
 }

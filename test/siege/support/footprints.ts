@@ -1,6 +1,6 @@
 import type { Footprint } from './besieged.ts'
 
-/** How the process was at a time since the beginning. */
+/** The state of the process at a time since the start. */
 export interface Sample extends Footprint {
   readonly second: number
 }
@@ -9,7 +9,10 @@ const ROWS = 12
 const shown = ['residentMb', 'heapMb', 'handles', 'timers', 'connections'] as const
 type Shown = (typeof shown)[number]
 
-/** What may lie between the second and the last third of a run that is flat: a share, and a bit for rounding. */
+/**
+ * The allowed growth from the second to the last third of a flat run: a share, and an absolute amount for
+ * rounding.
+ */
 const allowed: Readonly<Partial<Record<Shown, { readonly share: number; readonly more: number }>>> = {
   residentMb: { share: 0.1, more: 16 },
   heapMb: { share: 0.1, more: 16 },
@@ -20,7 +23,7 @@ const allowed: Readonly<Partial<Record<Shown, { readonly share: number; readonly
 export const FLAT_RULE =
   'flat: the median of the last third is at most 10 % and 16 MB above that of the second third; of handles and timers at most 8'
 
-/** As Markdown: some of the samples, evenly spaced, the first and the last among them. */
+/** Formats some of the samples as Markdown, evenly spaced, including the first and the last. */
 export function footprintTable(samples: readonly Sample[]): string {
   const line = (cells: readonly unknown[]) => `| ${cells.join(' | ')} |`
   const columns = ['second', 'RSS (MB)', 'heap (MB)', 'handles', 'timers', 'connections']
@@ -37,7 +40,7 @@ export function footprintTable(samples: readonly Sample[]): string {
   return [line(columns), line(columns.map(() => '---:')), ...rows].join('\n')
 }
 
-/** What grew although the load did not; empty for a run that is flat. The first third is for warming up. */
+/** What grew although the load did not; empty for a flat run. The first third is for warming up. */
 export function growth(samples: readonly Sample[]): string[] {
   const third = Math.floor(samples.length / 3)
   const [second, last] = [samples.slice(third, 2 * third), samples.slice(-third)]

@@ -6,12 +6,12 @@ interface Pulled {
   readonly partitions: readonly { readonly partition_name: string; readonly lease: { readonly id: string } }[]
 }
 
-/** What honest clients were answered, and what was wrong with it. */
+/** The answers to honest clients, and the errors in them. */
 export class Ledger {
   readonly calledBack = new Set<string>()
   readonly done = new Set<string>()
   readonly findings: string[] = []
-  /** Answers that asked to come again, by status, and requests without an answer. */
+  /** Answers that request a retry, by status, and requests without an answer. */
   readonly refused: Record<string, number> = {}
   requests = 0
 
@@ -27,7 +27,7 @@ export class Ledger {
 
 const MOST_OPEN = 5000
 
-/** Producers and workers that keep to the protocol: what is refused for a while they send again. */
+/** Producers and workers that follow the protocol: they retry temporarily refused requests. */
 export class Honest {
   readonly #url: string
   readonly #ledger: Ledger
@@ -66,7 +66,7 @@ export class Honest {
         this.#ledger.findings.push(`${taskId}: ${JSON.stringify(answer)} for ${count} partitions`)
       for (const each of names) this.#ledger.calledBack.add(each)
       await pause(chance.between(1, 100))
-      // Whatever the floods leave to the workers, the siege has to end.
+      // The siege has to end, however little the floods leave to the workers.
       while (this.#producing && this.#ledger.open > MOST_OPEN) await pause(50)
     }
   }
@@ -93,12 +93,12 @@ export class Honest {
       else if (this.#ledger.done.has(partition)) this.#ledger.findings.push(`${partition} was done twice`)
       else this.#ledger.done.add(partition)
     }
-    // Where leases are short a lease may end before it is settled; nothing else is a reason.
+    // With short leases, a lease may end before it is settled; no other refusal is allowed.
     for (const { code } of answer.refused)
       if (code !== 'lease_lost') this.#ledger.findings.push(`${name} was refused a settlement: ${code}`)
   }
 
-  /** Until it is answered with 200. Only what says that it can be sent again is. */
+  /** Sends it until it is answered with 200. Only answers that allow a retry are retried. */
   async #insist<Answer>(path: string, options: RequestInit): Promise<Answer> {
     for (;;) {
       this.#ledger.requests += 1

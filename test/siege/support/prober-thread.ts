@@ -8,14 +8,14 @@ const PATIENCE_MILLIS = 30_000
 export interface ProbeTarget {
   readonly port: number
   readonly everyMillis: number
-  /** Where probes come from. */
+  /** The source address of probes. */
   readonly address: string | undefined
 }
 
-/** One probe, as it is told to whoever started the thread. */
+/** One probe, as reported to the thread's parent. */
 export interface Probe {
   readonly millis: number
-  /** What was answered instead of 200. */
+  /** The answer, if it was not 200. */
   readonly fault?: string
 }
 
@@ -30,7 +30,7 @@ while (!isStopped) {
   await pause(everyMillis)
 }
 
-/** Over a new connection. */
+/** Sends a probe over a new connection. */
 async function probe(): Promise<Probe> {
   const began = performance.now()
   const socket = await dial(port, address)

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { Probe, ProbeTarget } from './prober-thread.ts'
 
 /**
- * Asks whether the service lives, over a new connection each time, as whoever runs it does. On a thread of its own: this
+ * Requests `/livez` over a new connection each time, as a monitor does. It runs on its own thread: this
  * process is busy with the floods, and would measure itself.
  */
 export class Prober {
@@ -16,7 +16,7 @@ export class Prober {
     this.#target = { port, everyMillis, address }
   }
 
-  /** Until it is stopped. */
+  /** Probes until it is stopped. */
   async run(): Promise<void> {
     const thread = new Worker(new URL('./prober-thread.ts', import.meta.url), {
       workerData: this.#target,
@@ -33,7 +33,7 @@ export class Prober {
     this.#thread?.postMessage('stop')
   }
 
-  /** From here on a summary tells of later probes only. */
+  /** A summary covers only later probes from here on. */
   forget(): void {
     this.#millis = []
   }

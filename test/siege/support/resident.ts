@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Megabytes that a process holds, as the system counts them; NaN where it does not tell. */
+/** Resident memory of a process in megabytes; NaN if the system does not report it. */
 export function residentMb(pid: number): number {
   try {
     const [, kilobytes] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []

@@ -32,17 +32,17 @@ export interface SiegeOutcome {
 const PRODUCERS = 2
 const WORKERS = 6
 const ATTACKERS = 6
-/** Those of honest clients come and go. */
+/** The connections of honest clients, which open and close. */
 const OWN_CONNECTIONS = 24
-/** Before the floods: what the process has when it does its work. */
+/** How long to run before the floods, to measure the process under normal load. */
 const QUIET_MILLIS = 2000
 /**
- * What was freed is not all given back: the allocator of the system keeps some, and V8 lets garbage lie about. Bodies and
- * answers that were kept would be more than that within a minute.
+ * Not all freed memory is returned: the system's allocator keeps some, and V8 delays garbage collection.
+ * Leaked bodies and answers would exceed this within a minute.
  */
 const KEPT_MB = 250
 
-/** Floods of all kinds beside producers and workers who keep to the protocol. */
+/** Floods of all kinds beside producers and workers that follow the protocol. */
 export async function besiege({
   store,
   seconds,
@@ -86,7 +86,7 @@ export async function besiege({
     )
     async function attack(at: number, own: Chance, until: AbortSignal, launched: Record<string, number>) {
       const kinds = Object.keys(floods)
-      // Each kind once, however short the siege, and then whatever comes.
+      // Each kind once, however short the siege, and then random ones.
       const first = kinds.filter((_, place) => place % ATTACKERS === at)
       while (!until.aborted || first.length > 0) {
         const kind = first.shift() ?? own.pick(kinds)
@@ -131,9 +131,11 @@ export async function besiege({
   }
 }
 
-/** Whether anything is left to be done. A partition that an attacker settled is done, although no worker of ours did it. */
+/**
+ * Whether any work is left. A partition that an attacker settled is done, although no worker of ours did it.
+ */
 async function isOpen({ url }: Besieged): Promise<boolean> {
-  // Not /totals: its numbers may be some seconds old.
+  // Not /totals, whose numbers may be some seconds old.
   for (const state of ['open', 'stalled']) {
     const answer = await fetch(`${url}/tasks?state=${state}&limit=1`)
     if (answer.status !== 200) return true
@@ -143,7 +145,10 @@ async function isOpen({ url }: Besieged): Promise<boolean> {
   return false
 }
 
-/** Connections of the floods close by themselves, the last of them when their answers are given up. */
+/**
+ * Connections of the floods close by themselves, the last of them when the service gives up sending their
+ * answers.
+ */
 async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint> {
   for (let looks = 0; ; looks += 1) {
     const now = await besieged.footprint()

@@ -11,7 +11,10 @@ interface Leased {
   readonly partitions: readonly { readonly lease: { readonly id: string } }[]
 }
 
-/** Honest clients at full speed: a producer and workers that settle and pull in one request. Tells how many are done. */
+/**
+ * Honest clients at full speed: a producer, and workers that settle and pull in one request. Reports how many
+ * partitions are done.
+ */
 const { port, address } = workerData as { port: number; address: string }
 const agent = new Agent({ keepAlive: true, localAddress: address })
 let isStopped = false
@@ -59,7 +62,7 @@ async function work(): Promise<void> {
   }
 }
 
-/** Until it is answered with 200; undefined where that is no longer wanted. */
+/** Sends it until it is answered with 200; undefined when stopped. */
 async function insist<Answer>(method: string, path: string, body?: unknown): Promise<Answer | undefined> {
   const text = body === undefined ? '' : JSON.stringify(body)
   while (!isStopped) {

@@ -4,7 +4,7 @@ import type { Model } from './model.ts'
 import { type ModelLane, type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'
 import type { Truth } from './truth.ts'
 
-/** Holds what changed since the last time against what is durable. */
+/** Compares what changed since the last time with what is durable. */
 export function compareChanged(model: Model, truth: Truth): void {
   for (const partition of model.changed) comparePartition(partition, truth)
   for (const task of model.changedTasks) compareTask(task, truth)
@@ -12,7 +12,7 @@ export function compareChanged(model: Model, truth: Truth): void {
   model.changedTasks.clear()
 }
 
-/** Everything that was ever acknowledged must be there as it was. */
+/** Everything that was ever acknowledged must be stored unchanged. */
 export function compareAll(model: Model, truth: Truth): void {
   for (const task of model.tasks.values()) {
     compareTask(task, truth)
@@ -48,7 +48,7 @@ function compareTask(task: ModelTask, truth: Truth): void {
   }
 }
 
-/** No episode is as long as minutes are kept. Hours may be gone with the retention. */
+/** No episode is as long as minutes are retained. Hours may have been removed by retention. */
 function compareDone({ task, level, everDone }: ModelLane, id: number, truth: Truth): void {
   const [byMinute, byHour] = [truth.done(id, 'minute', level), truth.done(id, 'hour', level)]
   const isSame = byMinute.partitions === everDone.partitions && byMinute.records === everDone.records

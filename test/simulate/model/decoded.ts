@@ -2,7 +2,7 @@ import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/en
 
 const MOST_KEPT = 500
 
-/** An entry is looked at many times before it is flushed, and not changed by that. */
+/** A cache: an entry is read many times before it is flushed, and does not change. */
 const known = new Map<string, Entry>()
 
 export function decoded(body: string): Entry {

@@ -1,4 +1,4 @@
-/** What was answered or stored is not what the model says. */
+/** An answer or a stored value differs from the model. */
 export class Disagreement extends Error {
   override name = 'Disagreement'
 }

@@ -2,20 +2,21 @@ import { disagree } from './disagreement.ts'
 import { freshWaiting, type ModelLane } from './model-task.ts'
 
 interface Lead {
-  /** Those of the two lanes when it began. */
+  /** The epochs of the two lanes when it began. */
   readonly ofEpoch: number
   readonly overEpoch: number
   records: number
 }
 
 /**
- * Over any interval in which two lanes of a level both have fresh work, what they were handed differs by at most the sum
- * of their largest partitions, each divided by the weight of its task. Kept for each pair of lanes: by how much one got ahead of the other at worst.
+ * Checks that, over any interval in which two lanes of a level both have fresh work, the amounts handed out
+ * differ by at most the sum of their largest partitions, each divided by the weight of its task. For each
+ * pair of lanes it keeps the largest lead of one over the other.
  */
 export class Fairness {
   readonly #leads = new Map<ModelLane, Map<ModelLane, Lead>>()
 
-  /** A fresh partition of this cost goes out; `waiting` are the lanes with something to hand out. */
+  /** A fresh partition of this cost is handed out; `waiting` are the lanes with something to hand out. */
   served(lane: ModelLane, cost: number, waiting: Iterable<ModelLane>): void {
     for (const other of waiting) {
       if (other === lane || other.level !== lane.level || freshWaiting(other) === 0) continue

@@ -6,10 +6,10 @@ import { rerun } from './model-control.ts'
 import { type ModelPartition, nameOf } from './model-task.ts'
 import type { Truth } from './truth.ts'
 
-// Where a store is free to choose, or its answer was lost, the model looks at what is durable, and accepts only what it
-// might have chosen.
+// If a store is free to choose, or its answer was lost, the model reads what is durable and accepts only a
+// choice that was allowed.
 
-/** Of a sweep: which leases and back-offs it ended. */
+/** Learns which leases and back-offs a sweep ended. */
 export function learnSweep(
   model: Model,
   truth: Truth,
@@ -46,7 +46,7 @@ export function learnSweep(
   if (ended.expired > limit) disagree(`a sweep with the limit ${limit} ended ${ended.expired} leases`)
 }
 
-/** What retention removed, and what was made to run again, by a step that has not been answered yet. */
+/** Learns what retention removed, and what was rerun, by a step that has not been answered yet. */
 export function learnSteps(model: Model, truth: Truth, finishedBefore: number): void {
   for (const task of model.tasks.values()) {
     const isOld = task.finishedAt !== null && task.finishedAt < finishedBefore
@@ -72,7 +72,7 @@ export function learnSteps(model: Model, truth: Truth, finishedBefore: number): 
   }
 }
 
-/** The leases that pulls were given whose answer was lost. */
+/** Learns the leases of pulls whose answer was lost. */
 export function learnPulls(model: Model, truth: Truth, orders: readonly PullOrder[]): void {
   const found: {
     readonly partition: ModelPartition
@@ -88,7 +88,7 @@ export function learnPulls(model: Model, truth: Truth, orders: readonly PullOrde
     if (!orders.some(({ instance }) => instance === row.holder))
       disagree(`${nameOf(partition)} is leased to ${row.holder}, who has not pulled`)
   }
-  // Within a lane those given back went first; retries are a line of their own.
+  // Within a lane, released partitions go first; retries are a separate queue.
   const rank = { released: 0, fresh: 1, retry: 2 }
   const place = ({ partition: { lane, line, dueAt }, leaseId }: (typeof found)[number]) => [
     lane.level,

@@ -6,7 +6,7 @@ import type {
 import type { Model } from './model.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
-/** What an operator's order does to the model; returns the kind of the answer. */
+/** Applies a control request to the model; returns the kind of the answer. */
 export function controlModel(model: Model, order: ControlOrder): string {
   if (order.verb === 'settings') return set(model, order)
   const task = model.tasks.get(order.taskId)
@@ -43,7 +43,7 @@ export function controlModel(model: Model, order: ControlOrder): string {
   return 'applied'
 }
 
-/** Also before the first call-back. */
+/** Also allowed before the first call-back. */
 function set(model: Model, { taskId, settings }: SettingsOrder): string {
   const task = model.tasks.get(taskId) ?? new ModelTask(taskId, model.policy.levelBarrier)
   if (task.cancelled) return 'task_cancelled'
@@ -87,7 +87,7 @@ function retry(model: Model, task: ModelTask, { level, partitions, done }: Retry
       !partition.purged
     )
       revive(model, partition)
-  // What is done follows in steps, which are learned from what is stored.
+  // Done partitions follow in steps, which are learned from what is stored.
   if (done) task.rerunning = true
   return 'applied'
 }

@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 
-/** Where a partition stands. Whether one that waits may be handed out follows from its task. */
+/** The state of a partition. Whether a waiting one may be handed out depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
 
 export type WaitingLine = 'fresh' | 'released' | 'retry'
@@ -33,19 +33,19 @@ export interface ModelLane {
   id: number
   readonly partitions: Map<number, ModelPartition>
   readonly counts: Record<Place, number>
-  /** Those never handed out, in the order of their arrival, from `freshFrom` on. */
+  /** Partitions that were never handed out, in the order of arrival, from `freshFrom` on. */
   readonly fresh: ModelPartition[]
   freshFrom: number
   readonly returned: Record<Exclude<WaitingLine, 'fresh'>, Set<ModelPartition>>
   parkedSkipped: boolean
-  /** What ever became done here, again and again where it ran again. */
+  /** Everything that was ever done here, counted again after each rerun. */
   readonly everDone: { partitions: number; records: number }
-  /** Changes whenever its fresh line was not waiting to be served without a break. */
+  /** Changes whenever its queue of fresh partitions was interrupted in waiting to be served. */
   epoch: number
   largestCost: number
 }
 
-/** A task as the design describes it: flags, partitions, and what follows from the two. */
+/** A task as the design describes it: flags, partitions, and what follows from both. */
 export class ModelTask {
   readonly taskId: string
   readonly lanes = new Map<number, ModelLane>()
@@ -55,11 +55,11 @@ export class ModelTask {
   cancelled = false
   sealed = false
   purged = false
-  /** Finished partitions are being made to run again, step by step. */
+  /** Finished partitions are being rerun, step by step. */
   rerunning = false
   finishedAt: number | null = null
   openLevel: number | null = null
-  /** The most leases at a time, and its share against others. */
+  /** The maximum number of leases at a time, and its weight against other tasks. */
   maxLeases = Number.POSITIVE_INFINITY
   weight = 1
 

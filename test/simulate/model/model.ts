@@ -23,24 +23,25 @@ interface ModelKey {
 }
 
 /**
- * The hand-off as the design tells it, written from the text and not from the code, for one step after the other. It knows
- * what was answered, judges each answer by it, and takes over what the store was free to choose.
+ * The hand-off as the design describes it, written from the design document and not from the code, one step
+ * after the other. It knows all answers, checks each answer against them, and adopts the choices that the
+ * store is free to make.
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
   readonly keys = new Map<string, ModelKey>()
-  /** What changed since it was last held against what is stored. */
+  /** What changed since it was last compared with what is stored. */
   readonly changed = new Set<ModelPartition>()
   readonly changedTasks = new Set<ModelTask>()
   readonly leased = new Set<ModelPartition>()
   readonly delayed = new Set<ModelPartition>()
   readonly policy: Policy
   readonly #leases = new Map<string, ModelPartition>()
-  /** Lanes in which something waits. */
+  /** Lanes with waiting partitions. */
   readonly #waiting = new Set<ModelLane>()
   readonly #touched = new Set<ModelTask>()
   readonly #fairness = new Fairness()
-  /** Back-offs are spread by chance; here it is the same share each time. */
+  /** Back-offs are randomized; here the random factor is constant. */
   readonly #spread: number
   now = 0
 
@@ -49,7 +50,7 @@ export class Model {
     this.#spread = spread
   }
 
-  /** At the end of each step. */
+  /** Called at the end of each step. */
   conclude(): void {
     for (const task of this.#touched) {
       this.changedTasks.add(task)
@@ -67,7 +68,7 @@ export class Model {
     this.interrupt(task)
   }
 
-  /** Lanes of a task that could serve may not, or the other way round. */
+  /** The lanes of a task become able or unable to serve. */
   interrupt(task: ModelTask): void {
     for (const lane of task.lanes.values()) lane.epoch += 1
   }
@@ -76,7 +77,7 @@ export class Model {
     this.#touched.add(task)
   }
 
-  /** `answer` is what the store says, where that is known: after a purge it may compare or not. */
+  /** `answer` is the store's answer, if known: after a purge it may compare or not. */
   callBack(
     { taskId, partitions }: CallBack,
     answer: string | null,
@@ -132,7 +133,7 @@ export class Model {
     this.changed.add(partition)
   }
 
-  /** Judges what was handed out and takes it over. */
+  /** Checks what was handed out and adopts it. */
   pulled(order: PullOrder, { partitions, repeated }: PullResult): void {
     const key = order.key === null ? undefined : this.keys.get(order.key)
     if (key !== undefined && (repeated || this.now < key.surelyKnownUntil)) {
@@ -168,7 +169,7 @@ export class Model {
     this.keys.set(key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
   }
 
-  /** The lane, or one of those, of the lowest level that has something to hand out to such a pull. */
+  /** The lane, or one of the lanes, of the lowest level with something to hand out to this pull. */
   lowestOpen(filter: Filter): ModelLane | null {
     let lowest: ModelLane | null = null
     for (const lane of this.#waiting) {
@@ -198,8 +199,8 @@ export class Model {
   }
 
   /**
-   * The partition whose turn it is, or one of those. Where it was not answered, in which turn is unknown, and to which pull:
-   * at the least to one that wanted this task and this table.
+   * Leases the next partition, or one of several that may be next. If the pull was not answered, its turn is
+   * unknown, and so is the pull itself: at least one pull must have wanted this task and this table.
    */
   lease(
     partition: ModelPartition,
@@ -229,7 +230,7 @@ export class Model {
     if (filter === null) lane.epoch += 1
     else if (partition.line === 'fresh' && filter.tables === null && filter.tasks === null)
       this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
-    // Where it goes if it is given back.
+    // The queue that it enters if it is released.
     this.move(partition, 'leased', 'released')
     partition.term = term
     partition.leaseId = leaseId
@@ -239,10 +240,12 @@ export class Model {
     this.#leases.set(leaseId, partition)
   }
 
-  /** Fresh ones go by arrival and after those given back, which go by id; retries go by the time they were due. */
+  /**
+   * Fresh partitions go by arrival, after the released ones, which go by id. Retries go by their due time.
+   */
   #checkPlaceInLine(partition: ModelPartition, { tables }: Filter): void {
     const { lane, line, descriptor } = partition
-    // Each table that is named has lines of its own.
+    // Each named table has its own queues.
     const isPeer = (other: ModelPartition) =>
       tables === null || other.descriptor.computeTableName === descriptor.computeTableName
     const released = [...lane.returned.released].filter(isPeer)
@@ -277,7 +280,7 @@ export class Model {
     if (partition.lane.task.cancelled) return 'task_cancelled'
     const isLate = outcome === 'expired'
     if (order.outcome === 'done') {
-      // An expiry has counted the attempt, unless an operator took that back since.
+      // An expiry has counted the attempt, unless an operator has reset it since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
       partition.releases = 0
       partition.outcome = 'done'
@@ -312,7 +315,7 @@ export class Model {
     return true
   }
 
-  /** The time of its lease has come. */
+  /** Its lease has expired. */
   expire(partition: ModelPartition): void {
     if (partition.lane.task.cancelled) {
       this.move(partition, 'cancelled')
@@ -322,7 +325,7 @@ export class Model {
     this.#useAttempt(partition, false, null)
   }
 
-  /** The time of its back-off has come. */
+  /** Its back-off has ended. */
   wake(partition: ModelPartition): void {
     if (partition.lane.task.cancelled) this.move(partition, 'cancelled')
     else this.move(partition, 'waiting', partition.line)
@@ -344,7 +347,7 @@ export class Model {
     else this.#giveBack(partition)
   }
 
-  /** Before all others; unless its lease expired once and was renewed: then it waits with those that expired. */
+  /** Goes first, unless its lease had expired once and was renewed: then it waits with the expired ones. */
   #giveBack(partition: ModelPartition): void {
     partition.dueAt = this.now
     this.move(partition, 'waiting')
@@ -357,11 +360,11 @@ export class Model {
     partition.dueAt = this.now + (askedMillis ?? Math.round(full * (0.5 + 0.5 * this.#spread)))
   }
 
-  /** The one way in which a partition changes its place. */
+  /** The only way in which a partition changes its state. */
   move(partition: ModelPartition, to: Place, line: WaitingLine = partition.line): void {
     const { lane, place: from } = partition
     const { task } = lane
-    // A task that has as many leases as it may have cannot serve, and can again when one of them ends.
+    // A task at its maximum of leases cannot serve until one of them ends.
     const wasAtLimit = task.counts.leased >= task.maxLeases
     if (from === 'waiting') this.#leaveLine(partition)
     lane.counts[from] -= 1
@@ -388,7 +391,7 @@ export class Model {
     const { lane, line } = partition
     if (line !== 'fresh') lane.returned[line].delete(partition)
     else {
-      // One that a pull by table took may stand further behind.
+      // A partition that was taken by a pull with a table may be further back.
       if (lane.fresh[lane.freshFrom] === partition) lane.freshFrom += 1
       else lane.fresh.splice(lane.fresh.indexOf(partition), 1)
       if (freshWaiting(lane) === 0) lane.epoch += 1

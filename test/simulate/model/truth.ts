@@ -13,7 +13,7 @@ import type { ModelLane, ModelPartition } from './model-task.ts'
 
 type Done = { readonly partitions: number; readonly records: number }
 
-/** What is durable: the rows, and the entries that rows do not contain yet. */
+/** What is durable: the rows, and the entries that are not flushed to rows yet. */
 export class Truth {
   readonly #medium: MemoryMedium
   readonly #images: Images = noImages()
@@ -43,7 +43,7 @@ export class Truth {
     return this.#images.lanes.get(lane.id) ?? this.#medium.lanes.get(lane.id)
   }
 
-  /** What the history says was done within all minutes, and within all hours, of a level. */
+  /** What the history counts as done within all minutes, and within all hours, of a level. */
   done(task: number, step: 'minute' | 'hour', level: number): Done {
     if (this.#done === null) {
       this.#done = new Map()
@@ -56,7 +56,7 @@ export class Truth {
     return this.#done.get(`${task}:${step}:${level}`) ?? { partitions: 0, records: 0 }
   }
 
-  /** It may be older than its image. */
+  /** The row may be older than its image. */
   #find(task: number, level: number): StoredLane | undefined {
     return (
       this.#medium.lanesOf.get(task)?.find((lane) => lane.level === level) ??
@@ -83,7 +83,7 @@ export class Truth {
     return status === null || status === undefined ? undefined : { id, status }
   }
 
-  /** All that are leased: with the names of where they belong. */
+  /** All leased partitions, with their lane and task. */
   *leased(): Generator<{
     readonly row: StoredPartition
     readonly lane: StoredLane

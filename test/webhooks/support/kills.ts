@@ -3,27 +3,29 @@ import { type Behaviour, Receiver } from '../../../packages/server/test/webhooks
 import { until } from '../../support/until.ts'
 import { finishTasks, subscribe } from './tasks.ts'
 
-/** How often the service is killed: `WEBHOOK_KILLS=50 npm test -- test/webhooks` does so for longer. */
+/** How often the service is killed. For a longer run: `WEBHOOK_KILLS=50 npm test -- test/webhooks`. */
 export const KILLS = Number(process.env['WEBHOOK_KILLS'] ?? 4)
 const TASKS_PER_KILL = 4
-/** Of a task of two levels. */
+/** The events of a task of two levels. */
 const EVENTS_PER_TASK = 3
 
 export const WEBHOOK_FLAGS = ['--webhook-networks', '127.0.0.0/8', '--webhook-backoff-seconds', '0.01']
 
-/** What delivers events, and can be killed in the middle. */
+/** A service that delivers events and can be killed at any time. */
 export interface KillableService {
-  /** Changes where another node takes over. */
+  /** Changes when another node takes over. */
   readonly url: string
   killed(): Promise<void>
 }
 
-/** What the service is doing when it is killed. The first comes right behind the answer that says that it is durable. */
+/**
+ * What the service is doing when it is killed. The first is right after the answer that confirms durability.
+ */
 const moments = ['has appended', 'waits for an answer', 'cannot reach the receiver'] as const
 
 /**
- * Finishes tasks and kills the service, again and again. Every event must reach each receiver at least once, in order
- * for each task and signed, whatever receivers do and whenever the service dies.
+ * Finishes tasks and kills the service, again and again. Every event must reach each receiver at least once,
+ * signed and in order for each task, whatever receivers do and whenever the service dies.
  */
 export async function expectNothingLost(service: KillableService): Promise<void> {
   const inner = await Receiver.start()
@@ -39,7 +41,7 @@ export async function expectNothingLost(service: KillableService): Promise<void>
     if (moment === 'cannot reach the receiver') await steady.down()
     const before = steady.received.length
     if (moment === 'waits for an answer') steady.behave = () => null
-    // Answered, so durable: from here on it has to be told of, whatever becomes of the process.
+    // Answered, so durable: from here on it must be delivered, even if the process is killed.
     await finishTasks(service.url, names)
     if (moment === 'waits for an answer') await until(() => steady.received.length > before)
     await service.killed()
@@ -57,7 +59,7 @@ export async function expectNothingLost(service: KillableService): Promise<void>
   expect(inner.received).toEqual([])
 }
 
-/** Fails now and then in each of the ways in which a receiver can, but for those that take long. */
+/** Fails now and then in each way in which a receiver can, except for slow ones. */
 function failingInEachWay(inner: string): Behaviour {
   let requests = 0
   return (_received, response, { socket }) => {
@@ -69,7 +71,7 @@ function failingInEachWay(inner: string): Behaviour {
         socket.destroy()
         return null
       case 6:
-        // Of a status that was cut off nobody knows that it was one.
+        // Without the full status line, the sender cannot know the status.
         socket.write('HTTP/1.1 20')
         socket.destroy()
         return null

@@ -8,7 +8,7 @@ async function post(url: string, body: unknown): Promise<Response> {
   })
 }
 
-/** A node that has just lost its leader says so: then it is asked again. */
+/** A node that has just lost its leader answers with an error; the request is then sent again. */
 async function answered<Answer>(ask: () => Promise<Response>): Promise<Answer> {
   while (true) {
     const response = await ask().catch(() => undefined)
@@ -22,7 +22,7 @@ async function answered<Answer>(ask: () => Promise<Response>): Promise<Answer> {
 export const subscribe = (service: string, url: string): Promise<SubscriptionSecret> =>
   answered(() => post(`${service}/subscriptions`, { url }))
 
-/** Tasks of two levels, each with one partition, to their end: three events each. */
+/** Finishes tasks of two levels, each with one partition: three events per task. */
 export async function finishTasks(service: string, taskIds: readonly string[]): Promise<void> {
   for (const taskId of taskIds) {
     const array = [0, 1].map((level) => ({

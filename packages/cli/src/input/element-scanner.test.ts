@@ -11,7 +11,7 @@ function scan(text: string, size = text.length || 1): { text: string; line: numb
 
 const values = (text: string, size?: number) => scan(text, size).map((element) => JSON.parse(element.text))
 
-describe('whatever the values and however they are cut', () => {
+describe('for any values and any chunks', () => {
   const json = fc.array(fc.jsonValue(), { maxLength: 6 })
   const size = fc.integer({ min: 1, max: 7 })
 
@@ -41,7 +41,7 @@ test('each element knows the line on which it begins', () => {
   expect(scan('{"a":1}\n\n{"b":2}\n').map(({ line }) => line)).toEqual([1, 3])
 })
 
-test('nothing at all is no element', () => {
+test('empty input has no element', () => {
   expect(scan('')).toEqual([])
   expect(scan(' \n ')).toEqual([])
   expect(scan(' [ ] ')).toEqual([])

@@ -36,7 +36,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-test('what comes once can be read twice, and leaves nothing behind', async () => {
+test('a stream can be read twice, and leaves no file', async () => {
   {
     await using twice = await spool(slowly('one ', 'two'))
     expect(await all(twice.first)).toBe('one two')
@@ -45,7 +45,7 @@ test('what comes once can be read twice, and leaves nothing behind', async () =>
   expect(await readdir(folder)).toEqual([])
 })
 
-test.skipIf(!existsSync('/proc/self/fd'))('whoever stops reading leaves no open file behind', async () => {
+test.skipIf(!existsSync('/proc/self/fd'))('a reader that stops leaves no open file', async () => {
   const openHere = async () => {
     const files = (await readdir('/proc/self/fd')).map((fd) =>
       readlink(`/proc/self/fd/${fd}`).catch(() => ''),
@@ -61,13 +61,13 @@ test.skipIf(!existsSync('/proc/self/fd'))('whoever stops reading leaves no open 
   expect(await openHere()).toEqual([])
 })
 
-test('a folder that is gone is told', async () => {
+test('a missing folder is reported', async () => {
   await using twice = await spool(slowly('one ', 'two'))
   await rm(folder, { recursive: true })
   await expect(all(twice.first)).rejects.toThrow(SpoolError)
 })
 
-test.skipIf(!existsSync('/dev/full'))('a disk that is full is told', async () => {
+test.skipIf(!existsSync('/dev/full'))('a full disk is reported', async () => {
   await using twice = await spool(slowly('one ', 'two'))
   const [own = ''] = await readdir(folder)
   symlinkSync('/dev/full', join(folder, own, 'input'))

@@ -38,6 +38,6 @@ test.each([
   ['misspells it', [{ ...untold, computeTablename: computeTableName }]],
   ['has the two faults in two places', [untold, { ...descriptor('orders', 0, 1), warehouseTable: 'x' }]],
   ['lacks another field', [{ computeTableName, ...untold, record_count: undefined, rows: 3 }]],
-])('nothing is hinted at where a file %s', (_, descriptors) => {
+])('there is no hint if a file %s', (_, descriptors) => {
   expect(hint(JSON.parse(JSON.stringify(descriptors)))).toBeUndefined()
 })

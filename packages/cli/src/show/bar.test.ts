@@ -10,7 +10,7 @@ const segment = fc.record({
   style: fc.constantFrom('red' as const, 'green' as const),
 })
 
-test('a bar is as wide as asked for, and nothing that is there is missing from it', () => {
+test('a bar has the given width and shows every non-empty part', () => {
   fc.assert(
     fc.property(fc.integer({ min: 10, max: 60 }), fc.array(segment, { maxLength: 5 }), (width, segments) => {
       const drawn = bar(width, segments)
@@ -20,7 +20,7 @@ test('a bar is as wide as asked for, and nothing that is there is missing from i
   )
 })
 
-test('100% is said when it is true', () => {
+test('100% is shown only when everything is done', () => {
   expect(percent(999_999, 1_000_000)).toBe('99%')
   expect(percent(1_000_000, 1_000_000)).toBe('100%')
   expect(percent(0, 0)).toBe('')

@@ -18,14 +18,14 @@ test.each([
   expect(stringWidth(text)).toBe(width)
 })
 
-test('a name that is cut keeps what tells it from others', () => {
+test('a truncated name keeps its distinguishing part', () => {
   const name = (end: string) => `${'loader-in-the-second-rack-'.repeat(9)}${end}`
   expect(ends(name('7'), 20)).toBe('loader-in…ond-rack-7')
   expect(ends(name('8'), 20)).not.toBe(ends(name('7'), 20))
   expect(ends('loader-7', 20)).toBe('loader-7')
 })
 
-test('whatever is cut fits', () => {
+test('truncated text fits', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'ä', '北', '🚀', '\u0308') })
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 30 }), (line, width) => {

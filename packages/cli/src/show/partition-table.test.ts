@@ -28,7 +28,7 @@ const row = (index: number, leaseState: Partial<PartitionRow>): PartitionRow => 
 const shownIn = (width: number, ...rows: PartitionRow[]) =>
   stripVTControlCharacters(partitionTable(rows, width, NOW)).split('\n')
 
-test('a lease says who has it and when it ends, a back-off when it is over', () => {
+test('a lease is shown with its holder and end, a back-off with its end', () => {
   const leased = row(0, { state: 'leased', holder: 'loader-7', leaseExpiresAt: '2026-03-01T12:04:30.000Z' })
   const delayed = row(1, { state: 'delayed', readyAt: '2026-03-01T12:00:12.000Z', lastReason: 'locked' })
   expect(shownIn(100, leased, delayed)).toEqual([
@@ -38,14 +38,14 @@ test('a lease says who has it and when it ends, a back-off when it is over', () 
   ])
 })
 
-test('what none of them has takes no room', () => {
+test('a column without values is omitted', () => {
   expect(shownIn(NARROW, row(0, {}))).toEqual([
     'PARTITION   STATE  RECORDS  ATTEMPTS',
     'orders-0-0  ready   25,000         1',
   ])
 })
 
-test('of a long reason the terminal shows its last line, and more where there is room', () => {
+test('the terminal shows the last line of a long reason, and more if it fits', () => {
   const lastReason = `exit code 1: Traceback (most recent call last):\n${'  File "load.py"\n'.repeat(9)}ValueError: no such table\n`
   const parked = row(0, { state: 'parked', lastReason })
   expect(shownIn(NARROW, parked)[1]).toBe(

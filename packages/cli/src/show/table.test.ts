@@ -15,14 +15,14 @@ test.each([
   [36, 20],
   [30, 14],
   [24, 8],
-])('in %i columns the picture has %i, and the numbers their place', (width, picture) => {
+])('in %i columns the chart has %i, and the numbers fit', (width, picture) => {
   expect(shownAt(width)).toEqual([
     `TASK    ${'PROGRESS'.padEnd(picture)}    LEFT`,
     `orders  ${'#'.repeat(picture)}  1m 19s`,
   ])
 })
 
-test('where there is no room for a picture it goes before the numbers are cut', () => {
+test('without enough width the chart is dropped before numbers are truncated', () => {
   expect(shownAt(23)).toEqual(['TASK      LEFT', 'orders  1m 19s'])
   expect(shownAt(10)).toEqual(['TASK     …', 'orders  1…'])
 })
@@ -39,7 +39,7 @@ test.each([
   [25, '#'.repeat(8), 7],
   [20, undefined, 12],
   [14, undefined, 6],
-])('in %i columns a long text leaves the numbers their place', (width, picture, name) => {
+])('in %i columns the numbers fit beside a long text', (width, picture, name) => {
   const [, row] = stripVTControlCharacters(table(long, texts, width)).split('\n')
   const cells = [long[0]?.name.slice(-name), ...(picture === undefined ? [] : [picture]), '1m 19s']
   expect(row).toBe(cells.join('  '))

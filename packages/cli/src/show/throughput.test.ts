@@ -42,7 +42,7 @@ test('the view sums up, and has a row for each step in which something became do
   )
 })
 
-test('where all counts are zero, partitions are drawn; the highest levels are named as several', () => {
+test('if all counts are zero, partitions are drawn; the highest levels are labelled as several', () => {
   const { points, ...rest } = hour({ 5: [4, 0] })
   const [point] = points
   if (point === undefined) throw new Error('there is no point')

@@ -10,12 +10,12 @@ function linesOf(longest: number, chunks: readonly Uint8Array[]): string[] {
   return lines
 }
 
-test('lines are told as they end, the last one also without a line break', () => {
+test('lines are reported when they end, the last one also without a line break', () => {
   const chunks = ['a\n\nb', 'c\nd'].map((text) => Buffer.from(text))
   expect(linesOf(10, chunks)).toEqual(['a', '', 'bc', 'd'])
 })
 
-test('however it is cut into chunks, nothing is lost and no line is longer than allowed', () => {
+test('for any chunks, nothing is lost and no line is longer than allowed', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'ä', '\n', '☃') })
   fc.assert(
     fc.property(

@@ -24,7 +24,7 @@ export async function baton(args: readonly string[], options: BatonOptions = {})
 export interface RunningBaton {
   readonly process: ChildProcess
   readonly ended: Promise<BatonEnd>
-  /** To everyone in its process group, as a terminal does on Ctrl-C. */
+  /** Sends it to the whole process group, as a terminal does on Ctrl-C. */
   readonly ctrlC: () => void
 }
 
@@ -34,7 +34,7 @@ export function startBaton(
 ): RunningBaton {
   const child = spawn(process.execPath, [...programArguments('command'), ...args], {
     env: { ...process.env, NO_COLOR: '1', ...(url === undefined ? {} : { BATON_URL: url }), ...env },
-    // A process group of its own, as a shell gives to what is typed.
+    // A separate process group, as a shell gives to each command.
     detached: true,
   })
   onTestFinished(() => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A folder for the length of a test, through which commands and the test talk to each other. */
+/** A folder for the duration of a test, by which commands and the test communicate. */
 export class Scratch {
   readonly path = mkdtempSync(join(tmpdir(), 'baton-cli-'))
 

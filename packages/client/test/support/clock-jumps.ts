@@ -1,4 +1,4 @@
-/** Loaded before a program: its wall clock jumps about by hours, forwards and backwards. */
+/** Loaded before a program: makes its wall clock jump by hours, forwards and backwards. */
 const RealDate = Date
 const jumps = [0, 7_200_000, -86_400_000, 43_000, -1, 3_600_000 * 24 * 365]
 let reads = 0

@@ -10,7 +10,7 @@ export function descriptor(taskId: string, level: number, index: number, records
   }
 }
 
-/** So many partitions of level 0. */
+/** This many partitions of level 0. */
 export function descriptors(taskId: string, count: number, records = 10): PartitionDescriptor[] {
   return Array.from({ length: count }, (_, index) => descriptor(taskId, 0, index, records))
 }

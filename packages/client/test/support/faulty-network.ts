@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** The way between a client and a service, with faults where a test wants them. */
+/** The network between a client and a service, with faults injected by a test. */
 export class FaultyNetwork {
   readonly #server: Server
   readonly #target: number
@@ -10,7 +10,7 @@ export class FaultyNetwork {
   #answersToLose = 0
   #silent = false
   #withholding = false
-  /** How many answers were lost. */
+  /** The number of lost answers. */
   lost = 0
 
   private constructor(target: number) {
@@ -33,7 +33,9 @@ export class FaultyNetwork {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** The service gets the next requests and answers them, but the connection breaks before the answer arrives. */
+  /**
+   * The service receives and answers the next requests, but the connection breaks before the answer arrives.
+   */
   loseAnswers(count: number): void {
     this.#answersToLose = count
   }
@@ -43,12 +45,12 @@ export class FaultyNetwork {
     this.#withholding = withholding
   }
 
-  /** Nothing passes in either direction, and nobody is told: packets disappear. */
+  /** No data passes in either direction, and no side is notified: packets disappear. */
   fallSilent(): void {
     this.#silent = true
   }
 
-  /** Passes again. What disappeared is gone: the connections that it was on are broken. */
+  /** Data passes again. Lost packets stay lost: their connections are broken. */
   recover(): void {
     this.#silent = false
     for (const socket of this.#open) socket.destroy()

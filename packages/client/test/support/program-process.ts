@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 
 const pathOf = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url))
 
-/** The worker program in a process of its own, and what it told so far. */
+/** The worker program in its own process, and its events so far. */
 export class ProgramProcess {
   readonly events: WorkerEvent[] = []
   readonly #child: ChildProcess

@@ -15,9 +15,9 @@ export interface Service {
 }
 
 /**
- * A whole service on a port and data of its own, with the flags that people give it, for the length of a test. It runs in
- * the process of the test: one of its own takes 0.7 s of a processor to start. See `RestartableService` for those that are to
- * be killed, stopped or started again.
+ * A complete service on its own port and data, started with command-line flags, for the duration of a test.
+ * It runs in the process of the test, because starting another process is slow. `RestartableService` is for
+ * tests that kill, stop or restart it.
  */
 export async function startService(...flags: string[]): Promise<Service> {
   const { close, ...service } = await open(flags)
@@ -25,7 +25,7 @@ export async function startService(...flags: string[]): Promise<Service> {
   return service
 }
 
-/** For all tests of a file: for those that do not pull, or pull everything. */
+/** For all tests of a file that do not pull, or pull everything. */
 export function sharedService(...flags: string[]): () => Service {
   let service: Awaited<ReturnType<typeof open>> | undefined
   beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { BatonClient, Worker } from '@baton/client'
 
 /**
- * A worker as a program of its own, so that a test can stop and continue its whole process. Tells each event as a
- * line of JSON. Its handler ends when the process gets SIGUSR2, or after so many renewals.
+ * A worker as a separate program, so that a test can stop and continue its whole process. Prints each event
+ * as a line of JSON. Its handler ends when the process gets SIGUSR2, or after the given number of renewals.
  */
 const renewalsToAwait = Number(process.env['RENEWALS_TO_AWAIT'] ?? Number.POSITIVE_INFINITY)
 let renewals = 0

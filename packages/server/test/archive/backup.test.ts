@@ -7,7 +7,7 @@ import { backUp, exportStore, importStore, verify } from '../../src/archive/stor
 import { RandomLife } from './random-states.ts'
 import { openAt, rowsIn, startOfTests, viewsOf } from './stores.ts'
 
-/** As docs/operations.md says. */
+/** As docs/operations.md describes it. */
 async function restored(file: string): Promise<string> {
   const folder = join(await testFolder(), 'restored')
   mkdirSync(folder)
@@ -15,13 +15,13 @@ async function restored(file: string): Promise<string> {
   return folder
 }
 
-test('a backup of a store in use has all that was answered, also what is not in rows yet', async () => {
+test('a backup of a store in use has everything that was answered, including entries that are not flushed yet', async () => {
   const data = join(await testFolder(), 'data')
   const file = join(await testFolder(), 'copy.db')
   const driver = await openAt({ data }, startOfTests)
   const life = new RandomLife(driver, 7)
   await life.live(150)
-  // Its effect is durable, and no view has asked for rows since.
+  // Its effect is durable, and no view has caused a flush since.
   const { partitions } = await driver.pull({ batch: 5, key: 'the-last' })
   const taken = partitions.map(({ lease }) => lease?.id)
   expect(taken.length).toBeGreaterThan(0)
@@ -39,7 +39,7 @@ test('a backup of a store in use has all that was answered, also what is not in 
   await driver.store.close()
   expect(await rowsIn(copy)).toEqual(await rowsIn({ data }))
 
-  // An export of what a crash left behind has everything, too.
+  // An export of the files after a crash is complete, too.
   const crashed = { data: await restored(file) }
   const moved = { data: join(await testFolder(), 'moved') }
   const exported = join(await testFolder(), 'export.ndjson')
@@ -48,7 +48,7 @@ test('a backup of a store in use has all that was answered, also what is not in 
   expect(await rowsIn(moved)).toEqual(await rowsIn({ data }))
 })
 
-test('a service that commits all the time does not keep a backup from its end', async () => {
+test('a backup completes while the service keeps committing', async () => {
   const data = await testFolder()
   const file = join(await testFolder(), 'copy.db')
   const service = await ServiceProcess.started([], data)
@@ -84,11 +84,11 @@ test('a service that commits all the time does not keep a backup from its end', 
   const { findings, counts } = await verify({ data: await restored(file) })
   expect(findings).toEqual([])
   expect(counts.partitions).toBeGreaterThanOrEqual(before * 500)
-  // And of the store itself while it is in use.
+  // The store itself can be backed up while it is in use.
   expect((await verify({ data })).findings).toEqual([])
 })
 
-test('a file that is there is replaced only when told to, and a failure leaves nothing behind', async () => {
+test('an existing file is replaced only on request, and a failure leaves no file', async () => {
   const data = await testFolder()
   const folder = await testFolder()
   const file = join(folder, 'copy.db')

@@ -7,7 +7,8 @@ import { schema } from '../../src/disk/sqlite/schema.ts'
 import { sections } from '../../src/handoff/archived.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 
-// A table or a column that is added to a store must be carried by an export, or be named here with the reason why not.
+// A table or column that is added to a store must be included in exports, or be listed here with the reason
+// why not.
 
 const notCarried = {
   SQLite: {
@@ -33,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.dispose())
 
-/** `table` and `table.column` of all that is stored, without what is carried. */
+/** `table` and `table.column` of everything that is stored but not exported. */
 const left = (columns: readonly [string, string][], carried: ReadonlyMap<string, readonly string[]>) => [
   ...new Set(
     columns.flatMap(([table, column]) => {
@@ -44,7 +45,7 @@ const left = (columns: readonly [string, string][], carried: ReadonlyMap<string,
   ),
 ]
 
-test('SQLite: every table and column is carried by an export, or is known not to be', () => {
+test('SQLite: every table and column is exported, or listed as not exported', () => {
   const db = new DatabaseSync(':memory:')
   db.exec(schema)
   const columns = db
@@ -58,7 +59,7 @@ test('SQLite: every table and column is carried by an export, or is known not to
   expect(left(columns, carried)).toEqual(Object.keys(notCarried.SQLite).toSorted())
 })
 
-test('PostgreSQL: every table and column is carried by an export, or is known not to be', async () => {
+test('PostgreSQL: every table and column is exported, or listed as not exported', async () => {
   const { name } = await (await CleanDatabases.on(server)).create()
   const rows = await server.query(
     `SELECT table_name, column_name FROM information_schema.columns

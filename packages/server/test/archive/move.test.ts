@@ -24,7 +24,7 @@ const stores = {
 }
 type Kind = keyof typeof stores
 
-/** Gives a store a random life, and closes it. */
+/** Applies random operations to a store and closes it. */
 async function lived(location: Location, seed: number) {
   const driver = await openAt(location, startOfTests)
   const life = new RandomLife(driver, seed)
@@ -35,7 +35,7 @@ async function lived(location: Location, seed: number) {
   return { now, leases: life.leases }
 }
 
-/** What happens next, and what it looks like then. */
+/** Applies further operations and returns the views afterwards. */
 async function goOn(location: Location, now: number, seed: number, leases: readonly string[]) {
   const driver = await openAt(location, now + MINUTE)
   const before = await viewsOf(driver)
@@ -47,7 +47,7 @@ async function goOn(location: Location, now: number, seed: number, leases: reado
   return { before, answers: life.answers, after, audit }
 }
 
-/** Together they come to every state; a test below says so. */
+/** Together these seeds reach every state; a test below checks that. */
 const SEEDS = [1, 8]
 
 const ways: [Kind, Kind][] = [
@@ -56,7 +56,7 @@ const ways: [Kind, Kind][] = [
 ]
 
 describe.each(ways)('from %s to %s', (from, to) => {
-  test.each(SEEDS)('nothing is lost and the hand-off goes on alike, seed %s', async (seed) => {
+  test.each(SEEDS)('nothing is lost and the hand-off continues identically, seed %s', async (seed) => {
     const source = await stores[from]()
     const target = await stores[to]()
     const { now, leases } = await lived(source, seed)
@@ -68,7 +68,7 @@ describe.each(ways)('from %s to %s', (from, to) => {
 
     const rows = await rowsIn(source)
     expect(await rowsIn(target)).toEqual(rows)
-    // The random life came to everything that there is.
+    // The random operations reached everything that there is.
     for (const count of Object.values(exported)) expect(count).toBeGreaterThan(0)
     expect((await verify(source)).findings).toEqual([])
     expect((await verify(target)).findings).toEqual([])
@@ -81,7 +81,7 @@ describe.each(ways)('from %s to %s', (from, to) => {
   })
 })
 
-test('the states that there are all occur in what is moved', async () => {
+test('the moved data contains every state', async () => {
   const seen = new Set<string>()
   for (const seed of SEEDS) {
     const location = await stores.SQLite()
@@ -109,7 +109,7 @@ test('the states that there are all occur in what is moved', async () => {
     expect([...seen].some((one) => one.includes(what))).toBe(true)
 })
 
-test('a file is private, is compressed if it is called so, and replaces nothing unless told to', async () => {
+test('a file is private, is compressed if its name says so, and replaces another only on request', async () => {
   const location = await stores.SQLite()
   await lived(location, 1)
   const folder = await testFolder()

@@ -8,7 +8,7 @@ import { testFolder } from '../../../../test/support/test-folder.ts'
 const MODULE = new URL('../../src/archive/private-output.ts', import.meta.url).href
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  'a process that %s ends while it writes leaves nothing behind',
+  'a process that %s ends while it writes leaves no file',
   async (signal) => {
     const folder = await testFolder()
     const script = `

@@ -3,7 +3,7 @@ import type { PulledPartition } from '../../src/handoff/store.ts'
 import { type Driver, nameOf, one } from '../store/conformance/driver.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
-/** Numbers from a seed: mulberry32. */
+/** Pseudo-random numbers from a seed: mulberry32. */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {
@@ -18,7 +18,7 @@ const TASKS = ['orders', 'a-b-3', 'näh "x"', 'late', 'old']
 const TABLES = ['results.orders', 'results.other', 'a\\b."c"']
 
 /**
- * Does at random what workers, producers and operators do, and writes down what was answered: the same seed on the same
+ * Randomly does what workers, producers and operators do, and records the answers: the same seed on the same
  * state gives the same answers.
  */
 export class RandomLife {
@@ -46,7 +46,7 @@ export class RandomLife {
     for (let step = 0; step < steps; step += 1) await this.#step()
   }
 
-  /** Somebody subscribes, and is told of a task. */
+  /** Adds a subscription and an event for it. */
   async beTold(): Promise<void> {
     for (const url of [null, 'http://receiver.example/hooks?a="b"'])
       await this.#driver.store.subscriptions({
@@ -91,7 +91,7 @@ export class RandomLife {
     const level = this.#below(3)
     const first = this.#below(30)
     const partitions = Array.from({ length: 1 + this.#below(8) }, (_, at) => {
-      // By its index alone, so that a repeat is a duplicate.
+      // Derived from the index alone, so that a repeat is a duplicate.
       const index = first + at * 2
       return one(level, index, {
         recordCount: (index % 5) * 100,

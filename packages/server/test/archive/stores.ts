@@ -7,7 +7,9 @@ import { Driver } from '../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { seeded } from './random-states.ts'
 
-/** A store whose time and chance are the test's: opened alike on the same data, it answers alike. */
+/**
+ * A store with time and randomness controlled by the test: opened on the same data, it answers identically.
+ */
 export async function openAt(location: Location, now: number): Promise<Driver> {
   const clock = new TestClock()
   clock.advance(now - clock.now())
@@ -33,7 +35,7 @@ export function rowsIn(location: Location): Promise<Record<string, unknown>> {
   })
 }
 
-/** Everything that people are shown. */
+/** All views. */
 export async function viewsOf({ store }: Driver): Promise<unknown> {
   const { tasks } = await store.tasks({ state: null, parked: false, before: null, limit: 100, search: null })
   const { instances } = await store.instances({ after: null, limit: 100 })
@@ -45,7 +47,7 @@ export async function viewsOf({ store }: Driver): Promise<unknown> {
   return { tasks, details, partitions, instances: instances.map(withOrderedTasks) }
 }
 
-/** Tasks that were called back in the same moment are shown in any order. */
+/** The order of tasks that were called back at the same time is undefined. */
 function withOrderedTasks(instance: InstanceRecord): InstanceRecord {
   const tasks = instance.tasks.toSorted(
     (a, b) => b.lastCallBackAt - a.lastCallBackAt || (a.taskId < b.taskId ? -1 : 1),

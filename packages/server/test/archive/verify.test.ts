@@ -20,7 +20,7 @@ async function fill(location: Parameters<typeof openAt>[0]): Promise<void> {
   await driver.store.close()
 }
 
-/** What was done to the rows, and what is said about it. */
+/** The change to the rows, and the expected finding. */
 const damages: [sql: string, found: string[]][] = [
   [
     `UPDATE task SET ready_partitions = 9 WHERE task_id = 'orders'`,
@@ -101,7 +101,7 @@ test.each(damages)('%s', async (sql, found) => {
   expect((await verify({ data })).findings).toEqual(found)
 })
 
-test('damage to the file is told', async () => {
+test('damage to the file is reported', async () => {
   const data = await testFolder()
   const driver = await openAt({ data }, startOfTests)
   await driver.callBack('orders', some(0, 2000))
@@ -118,7 +118,7 @@ test('damage to the file is told', async () => {
   expect(outcome).toContain('damaged')
 })
 
-test('what is not a store is told apart', async () => {
+test('a file that is not a store is recognized', async () => {
   const folder = await testFolder()
   await expect(verify({ data: folder })).rejects.toThrow('baton.db is not there; --data says which folder')
   const other = join(folder, 'other.db')
@@ -136,7 +136,7 @@ test('what is not a store is told apart', async () => {
   await expect(verify(old)).rejects.toThrow('has schema version 6, not 8; start this Baton on it once')
 })
 
-test('an export of before there was a history of what was done has none', async () => {
+test('an export from before the throughput history is imported without one', async () => {
   const data = await testFolder()
   await fill({ data })
   const folder = await testFolder()
@@ -155,7 +155,7 @@ test('an export of before there was a history of what was done has none', async 
   expect((await verify(target)).findings).toEqual([])
 })
 
-test('an export that was cut, changed or written by another version is not imported', async () => {
+test('an export that was truncated, changed or written by another version is not imported', async () => {
   const data = await testFolder()
   await fill({ data })
   const folder = await testFolder()
@@ -190,7 +190,7 @@ test('an export that was cut, changed or written by another version is not impor
   await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it holds 1 task')
 })
 
-test('an export of a program that did not know all fields of today is imported', async () => {
+test('an export of a version that lacks some of the current fields is imported', async () => {
   const data = await testFolder()
   await fill({ data })
   const folder = await testFolder()
@@ -232,7 +232,7 @@ test('an export that contradicts itself is not imported', async () => {
   )
 })
 
-test('a store that is in use is not exported and takes no import', async () => {
+test('a store that is in use is neither exported nor imported into', async () => {
   const data = await testFolder()
   const driver = await openAt({ data }, startOfTests)
   const file = join(await testFolder(), 'export.ndjson')
@@ -250,7 +250,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.dispose())
 
-test('on PostgreSQL: what contradicts itself is told, running nodes are in the way, a take-over ends it', async () => {
+test('on PostgreSQL: contradictions are reported, running nodes prevent an import, and a take-over aborts it', async () => {
   const { name, url } = await server.createDatabase()
   const location = { databaseUrl: url }
   await expect(verify(location)).rejects.toThrow('holds no data of Baton')
@@ -274,7 +274,7 @@ test('on PostgreSQL: what contradicts itself is told, running nodes are in the w
 
   const other = await server.createDatabase()
   const target = { databaseUrl: other.url }
-  // A node that starts while the rows are written takes over: nothing of the import may stay.
+  // A node that starts while rows are written takes over: nothing of the import may remain.
   let tookOver: Promise<void> | undefined
   const importing = importStore(target, {
     file,

@@ -25,7 +25,9 @@ const store = (): Store => {
   return under.store
 }
 
-/** What a follower answers, whose leader works on an embedded store. Only upkeep is asked of the leader itself. */
+/**
+ * The answers of a follower whose leader uses an embedded store. Only maintenance runs on the leader itself.
+ */
 const followerHarness: StoreHarness = {
   name: 'carried',
   async open(options) {
@@ -48,7 +50,7 @@ afterAll(async () => {
   for (const node of (await nodes) ?? []) await node.stop()
 })
 
-describe('what a follower is asked is answered as the leader would', () => {
+describe('a follower answers as the leader would', () => {
   callBackTopic(followerHarness)
   extraFieldsTopic(followerHarness)
   pullKeysTopic(followerHarness)

@@ -25,12 +25,12 @@ function watching(headAt: (second: number) => LedHead, random = () => 1) {
 
 const atWork = (second: number): LedHead => ({ ...head, last: 1 + second })
 
-describe('a node that cannot reach the one that leads', () => {
+describe('a node that cannot reach the leader', () => {
   test('takes over at once if it was not deposed', async () => {
     expect(await watching(atWork).waits()).toEqual({ may: true, second: 0 })
   })
 
-  test('leaves one that deposed it alone while that one works: each time for longer, up to a minute', async () => {
+  test('waits while a leader that deposed it is working: longer each time, up to a minute', async () => {
     const { holdBack, waits } = watching(atWork)
     const waited: number[] = []
     for (let time = 1; time <= 6; time += 1) {
@@ -40,25 +40,25 @@ describe('a node that cannot reach the one that leads', () => {
     expect(waited).toEqual([5, 10, 20, 40, 60, 60])
   })
 
-  test('waits for a random part of it, so that one of two gives in', async () => {
+  test('waits for a random part of that time, so that one of two nodes yields', async () => {
     const { holdBack, waits } = watching(atWork, () => 0)
     for (let time = 1; time <= 5; time += 1) holdBack.deposed()
     expect(await waits()).toEqual({ may: true, second: 30 })
   })
 
-  test('takes over from one that has ceased to work', async () => {
+  test('takes over from a leader that has stopped working', async () => {
     const { holdBack, waits } = watching((second) => ({ ...head, last: Math.min(second, 4) }))
     for (let time = 1; time <= 5; time += 1) holdBack.deposed()
     expect(await waits()).toEqual({ may: true, second: 7 })
   })
 
-  test('looks again when another leads meanwhile', async () => {
+  test('checks again when there is a new leader', async () => {
     const { holdBack, waits } = watching((second) => ({ ...atWork(second), term: second < 2 ? 't' : 'u' }))
     holdBack.deposed()
     expect(await waits()).toEqual({ may: false, second: 2 })
   })
 
-  test('does not wait any more once it has followed', async () => {
+  test('no longer waits after it has followed', async () => {
     const { holdBack, waits } = watching(atWork)
     holdBack.deposed()
     holdBack.followed()

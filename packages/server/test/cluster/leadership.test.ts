@@ -45,7 +45,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-/** Holds the engine of a node up, and says when a batch has arrived there. */
+/** Blocks the engine of a node, and signals when a batch has arrived there. */
 function holdUp(node: TestNode): { arrived: Promise<void>; release: () => void } {
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   node.before = async (verb) => {
@@ -56,8 +56,8 @@ function holdUp(node: TestNode): { arrived: Promise<void>; release: () => void }
   return { arrived: arrived.promise, release: released.resolve }
 }
 
-describe('who leads', () => {
-  test('one, however many start at once', async () => {
+describe('the leader', () => {
+  test('is one node, however many start at once', async () => {
     nodes = await Promise.all([1, 2, 3, 4].map(() => TestNode.start(shared)))
     expect(nodes.filter(({ leads }) => leads)).toHaveLength(1)
     expect(nodes.map(({ store }) => store.leads?.())).toEqual(nodes.map(({ leads }) => leads))
@@ -67,7 +67,7 @@ describe('who leads', () => {
     expect(new Set(pulled.flat().map(({ index }) => index)).size).toBe(4)
   })
 
-  test('another one when the leader dies: what was under way is answered 503, what waits is served', async () => {
+  test('is another node when it dies: requests in flight are answered 503, waiting pulls are served', async () => {
     const [leader, ...followers] = (await start(3)) as [TestNode, TestNode, TestNode]
     await leader.store.handOff(calling(10))
     const { arrived } = holdUp(leader)
@@ -75,14 +75,14 @@ describe('who leads', () => {
     const refused = expect(underWay).rejects.toThrow(StoreUnavailable)
     await arrived
     leader.kill()
-    // Sent before anybody has noticed, or taken over.
+    // Sent before another node has noticed or taken over.
     const [first, second] = await Promise.all(followers.map(pull))
     await refused
     expect([first?.length, second?.length]).toEqual([1, 1])
     expect(followers.filter(({ leads }) => leads)).toHaveLength(1)
   })
 
-  test('another one at once when the leader stops, which finishes what it has', async () => {
+  test('is another node at once when it stops, and it finishes its requests', async () => {
     const [leader, follower] = (await start(2)) as [TestNode, TestNode]
     await leader.store.handOff(calling(2))
     const { arrived, release } = holdUp(leader)
@@ -95,13 +95,13 @@ describe('who leads', () => {
     await left
     expect(await waits).toHaveLength(1)
     expect(follower.leads).toBe(true)
-    // It still serves those that are connected to it, through the other.
+    // It still serves its connected clients, through the new leader.
     expect(
       (await leader.store.tasks({ state: null, parked: false, before: null, limit: 1, search: null })).tasks,
     ).toHaveLength(1)
   })
 
-  test('the same one when it stops alone, to the end', async () => {
+  test('stays leader until its end when it stops as the only node', async () => {
     const [leader] = (await start(1)) as [TestNode]
     await leader.cluster.leave()
     expect(leader.leads).toBe(true)
@@ -110,7 +110,7 @@ describe('who leads', () => {
     expect(shared.leader).toBeNull()
   })
 
-  test('a node that comes while the only one stops', async () => {
+  test('is a node that starts while the only one stops', async () => {
     const [leader] = (await start(1)) as [TestNode]
     await leader.cluster.leave()
     const newcomer = await TestNode.start(shared)
@@ -120,14 +120,14 @@ describe('who leads', () => {
     expect(await pull(newcomer)).toHaveLength(1)
   })
 
-  test('not the one that was deposed: it notices, and follows', async () => {
+  test('is not the deposed node, which notices and follows', async () => {
     const [old, follower] = (await start(2)) as [TestNode, TestNode]
     await old.store.handOff(calling(3))
     const newcomer = new TestNode(shared)
     nodes.push(newcomer)
     await new Promise<void>((resolve) => newcomer.server.listen(0, '127.0.0.1', resolve))
     newcomer.self.url = `http://127.0.0.1:${(newcomer.server.address() as AddressInfo).port}`
-    // As if it had found the leader gone, which is not.
+    // As if it had found the leader gone, although it is not.
     shared.takeOver(newcomer.self)
     await expect(old.store.handOff(pulling)).rejects.toThrow(StoreUnavailable)
     await newcomer.cluster.join()
@@ -137,7 +137,7 @@ describe('who leads', () => {
     expect(nodes.filter(({ leads }) => leads)).toHaveLength(1)
   })
 
-  test('not one after the other without end where two cannot reach each other', async () => {
+  test('does not alternate endlessly between two nodes that cannot reach each other', async () => {
     const refusing = 'http://127.0.0.1:1'
     const [first, second] = [new TestNode(shared), new TestNode(shared)]
     nodes.push(first, second)
@@ -152,7 +152,7 @@ describe('who leads', () => {
     expect(second.leads).toBe(true)
   })
 
-  test('a node of its own when something else answers at the address in the database', async () => {
+  test('is the node itself when another program answers at the address in the database', async () => {
     const stranger = createServer((_request, response) => response.end('<html>'))
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void stranger.close())
@@ -174,7 +174,7 @@ test('without a leader requests wait for a moment and are then answered 503 with
   await expect(follower.store.probe()).rejects.toThrow(/no node leads/)
 })
 
-test('leases that a follower was granted and did not live to hear of are taken back, unless a key repeats them', async () => {
+test('leases granted to a follower that died before the answer are released, unless a key repeats them', async () => {
   const [leader, follower] = (await start(2)) as [TestNode, TestNode]
   await leader.store.handOff(calling(2))
   const { arrived, release } = holdUp(leader)
@@ -196,7 +196,7 @@ test('leases that a follower was granted and did not live to hear of are taken b
   expect((await leader.store.handOff({ ...empty, settles: [settle] })).settles).toEqual([[null]])
 })
 
-test('a large call-back travels in pieces and is stored as one', async () => {
+test('a large call-back is forwarded in pieces and stored as one', async () => {
   const [leader, follower] = (await start(2)) as [TestNode, TestNode]
   const { callBacks } = await follower.store.handOff(calling(4321))
   expect(callBacks).toEqual([{ kind: 'stored', accepted: 4321, duplicates: 0 }])
@@ -227,7 +227,7 @@ describe('a pull that waits', () => {
     ['the leader', 'a follower', 0, 1],
     ['a follower', 'the leader', 1, 0],
     ['a follower', 'another follower', 1, 2],
-  ])('on %s is woken by what comes to %s', async (_on, _to, on, to) => {
+  ])('on %s is woken by a call-back on %s', async (_on, _to, on, to) => {
     const all = await Promise.all((await start(3)).map(handOffOn))
     const pulled = all[on]?.pull(waiting)
     await until(() => all[on]?.waitingPulls === 1)

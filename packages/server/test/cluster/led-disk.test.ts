@@ -24,8 +24,8 @@ async function twoNodes() {
   return { one, two, led }
 }
 
-describe('the disk of one time as leader', () => {
-  test('of two that miss the same leader one takes over, and the other leaves it alone', async () => {
+describe('the disk of one term', () => {
+  test('of two nodes that miss the same leader, one takes over and the other yields', async () => {
     const { one, two, led } = await twoNodes()
     const [first, second] = [await led(one, 'one'), await led(two, 'two')]
     const { last } = await first.disk.open()
@@ -48,7 +48,7 @@ describe('the disk of one time as leader', () => {
     expect(told).toEqual([`opened ${before.term}`, `opened ${term}`])
   })
 
-  test('is over when another node has taken over: it takes nothing back, and says so', async () => {
+  test('ends when another node has taken over: it is not reopened, and reports that', async () => {
     const { one, two, led } = await twoNodes()
     const { told, disk } = await led(one, 'one')
     const { last } = await disk.open()
@@ -60,7 +60,7 @@ describe('the disk of one time as leader', () => {
     expect((await two.readHead()).leader?.nodeId).toBe('two')
   })
 
-  test('that was found to be over writes nothing in the term of a later one', async () => {
+  test('writes nothing in a later term once it has ended', async () => {
     const { one, two, led } = await twoNodes()
     const before = await led(one, 'one')
     const { last } = await before.disk.open()

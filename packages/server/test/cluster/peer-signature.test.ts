@@ -20,7 +20,7 @@ function node(nodeId: string, changes = {}): PeerSignature {
 }
 
 describe('a request of another node', () => {
-  test('is taken once: who records it cannot send it again', () => {
+  test('is accepted once and cannot be replayed', () => {
     const [a, b] = [node('a'), node('b')]
     const { header } = a.sign('handOff', 'b', DIGEST)
     expect(b.check('handOff', header)).toEqual({ from: 'a', to: 'b', number: 1, digest: DIGEST })
@@ -50,7 +50,7 @@ describe('a request of another node', () => {
     expect(b.check(verb as string, header)).toBe('unsigned')
   })
 
-  test('is refused from one that has another secret, or is of another cluster', () => {
+  test('is refused with another secret, or from another cluster', () => {
     const b = node('b')
     expect(b.check('task', node('a', { secret: 'guessed' }).sign('task', 'b', DIGEST).header)).toBe(
       'unsigned',
@@ -58,23 +58,23 @@ describe('a request of another node', () => {
     expect(b.check('task', node('a', { clusterId: 'd' }).sign('task', 'b', DIGEST).header)).toBe('unsigned')
   })
 
-  test('is refused by one that does not know the secret yet', () => {
+  test('is refused by a node that does not know the secret yet', () => {
     const unknowing = new PeerSignature('a', () => millis)
     expect(new PeerSignature('b').check('task', unknowing.sign('task', 'b', DIGEST).header)).toBe('unsigned')
   })
 
-  test('is refused when it is old; clocks of machines do not matter', () => {
+  test('is refused when it is old; the clocks of machines do not matter', () => {
     const [a, b] = [node('a'), node('b')]
     const { header } = a.sign('task', 'b', DIGEST)
     millis += 61_000
     expect(b.check('task', header)).toBe('stale')
-    // Another machine, which has been up for another time: both go by the database's clock.
+    // Another machine with another uptime: both use the clock of the database.
     const elsewhere = new PeerSignature('e', () => 5)
     elsewhere.learn(head())
     expect(b.check('task', elsewhere.sign('task', 'b', DIGEST).header)).toMatchObject({ from: 'e' })
   })
 
-  test('is refused again after its sender was forgotten', () => {
+  test('is still refused after its sender was forgotten', () => {
     const [a, b] = [node('a'), node('b')]
     const { header } = a.sign('task', 'b', DIGEST)
     b.check('task', header)
@@ -84,7 +84,7 @@ describe('a request of another node', () => {
   })
 })
 
-test('a hello proves the node, its term, and that it answers this very question', () => {
+test('a hello proves the node, its term, and that it answers this request', () => {
   const [a, b] = [node('a'), node('b')]
   const { number } = a.sign('hints', 'b', DIGEST)
   const mac = b.signHello('term', { from: 'a', number })

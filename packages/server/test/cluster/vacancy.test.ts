@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('those who wait in vain hear that there is no leader; where the store is the reason it is an outage', async () => {
+test('waiting requests fail without a leader; if the store is the cause, with an outage', async () => {
   const vacancy = new Vacancy<string>('this node has not joined')
   vacancy.begin('none has taken over yet')
   const waiting = vacancy.filled().catch((error: unknown) => error)
@@ -24,7 +24,7 @@ test('those who wait in vain hear that there is no leader; where the store is th
   expect(error).toMatchObject({ message: 'no node leads: PostgreSQL takes no writes' })
 })
 
-test('those who wait get the next leader', async () => {
+test('waiting requests get the next leader', async () => {
   const vacancy = new Vacancy<string>('none')
   vacancy.fill('first')
   vacancy.empty('the leader hung up')

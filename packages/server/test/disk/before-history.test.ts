@@ -12,8 +12,8 @@ import { Driver } from '../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { diskDatabases } from './postgres/support.ts'
 
-// Stores of the last schema without a history of what was done, left as after a crash: two partitions done, the second one
-// in an entry that is not in rows.
+// Stores of the last schema without a throughput history, left as after a crash: two partitions are done, the
+// second one in an entry that is not flushed.
 
 const fixture = async (name: string) =>
   gunzipSync(await readFile(new URL(`./fixtures/${name}`, import.meta.url)))
@@ -26,7 +26,7 @@ async function open(disk: Disk): Promise<Driver> {
   return new Driver({ store, reopen: async () => {}, dispose: () => store.close() }, clock)
 }
 
-/** Nothing that was done before is made up; what follows is kept. */
+/** Nothing is invented for earlier partitions; later ones are counted. */
 async function expectHistoryFromNowOn(driver: Driver): Promise<void> {
   expect((await driver.task('orders')).facts.partitions).toMatchObject({ done: 2, leased: 1, ready: 5 })
   const query = { taskId: 'orders', step: 'hour' as const, from: 0, to: null, byLevel: true }
@@ -52,7 +52,7 @@ describe('a file of schema version 7', () => {
     return found
   }
 
-  test('is opened, and has the schema of today then', async () => {
+  test('is opened and migrated to the current schema', async () => {
     const folder = await testFolder()
     await writeFile(join(folder, 'baton.db'), await fixture('schema-7-history.db.gz'))
     await expectHistoryFromNowOn(await open(await openSqliteDisk({ folder })))
@@ -78,7 +78,7 @@ describe('a database of schema version 12', () => {
     await databases.server.query('SELECT version FROM baton.schema_version', name),
   ]
 
-  test('is opened, and has the schema of today then', async () => {
+  test('is opened and migrated to the current schema', async () => {
     const { name, url } = await databases.server.createDatabase()
     const tables = (await fixture('postgres-12.sql.gz')).toString()
     await databases.server.query(

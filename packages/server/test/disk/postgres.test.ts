@@ -9,7 +9,7 @@ const node = { nodeId: 'node', url: null }
 
 describeDisk(postgresHarness())
 
-/** A real PostgreSQL, one server for all tests of a file and a clean database for each of them. */
+/** A real PostgreSQL: one server for all tests of a file, and a clean database for each test. */
 function postgresHarness(): DiskHarness {
   let server: PostgresServer
   let databases: CleanDatabases

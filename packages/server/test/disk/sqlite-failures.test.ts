@@ -39,7 +39,7 @@ test('a foreign program that writes into the data file makes calls unavailable, 
   await disk.close()
 })
 
-test('a folder that is taken away has no space', async () => {
+test('a folder that was removed has no space', async () => {
   const data = join(folder, 'data')
   const disk = await openSqliteDisk({ folder: data })
   await rename(data, join(folder, 'elsewhere'))
@@ -47,7 +47,7 @@ test('a folder that is taken away has no space', async () => {
   await disk.close()
 })
 
-/** The session alone: there the file can be kept from growing. */
+/** The session alone, where the size of the file can be limited. */
 describe('a disk that is full', () => {
   const open = () => {
     const data = new DataFolder(folder)
@@ -73,7 +73,7 @@ describe('a disk that is full', () => {
     return { session, limit, failure, close }
   }
 
-  test('is told apart from one that fails, and nothing is half done', () => {
+  test('is distinguished from a failing one, and nothing is half done', () => {
     const { session, limit, failure, close } = open()
     session.append(entry(1, 'a'))
     limit(2)
@@ -96,7 +96,7 @@ describe('a disk that is full', () => {
     close()
   })
 
-  test('slots of flushed entries are used again: settling needs no more space', () => {
+  test('slots of flushed entries are reused, so settling needs no more space', () => {
     const { session, limit, close } = open()
     for (let number = 1; number <= 50; number += 1) session.append(entry(number, 'x'.repeat(3000)))
     session.flush(images(), 50)

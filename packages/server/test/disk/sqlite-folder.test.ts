@@ -26,7 +26,7 @@ const inFile = (sql: string) => {
   db.close()
 }
 
-test('folders that do not exist yet are made', async () => {
+test('folders that do not exist yet are created', async () => {
   const disk = await open(join(folder, 'some', 'where'))
   await disk.probe(1)
   await disk.close()
@@ -43,7 +43,7 @@ test('a folder that was closed can be opened at once, one that is open cannot', 
 })
 
 describe('a folder that must not be used', () => {
-  test('a newer schema is refused and let go of', async () => {
+  test('a newer schema is refused, and the folder is released', async () => {
     await (await open()).close()
     inFile('PRAGMA user_version = 4711')
     expect(await refusalOf()).toMatch(/schema version 4711.*knows versions up to 8; start a Baton that knows/)

@@ -10,11 +10,13 @@ import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import { Driver, one } from '../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../store/conformance/harness.ts'
 
-/** Made by the last program of version 7, and left as after a crash: with entries that are not in its rows. */
+/**
+ * Created by the last version with schema 7, and left as after a crash: with entries that are not flushed.
+ */
 const FIXTURE = new URL('./fixtures/schema-7.db.gz', import.meta.url)
 const LEASE = '3-1-GSuCCY7I2--o_FKa'
 
-test('a file of version 7 is opened as it was, and takes what version 8 has', async () => {
+test('a file of version 7 is opened unchanged and supports what version 8 adds', async () => {
   const folder = await testFolder()
   await writeFile(join(folder, 'baton.db'), gunzipSync(await readFile(FIXTURE)))
   const clock = new TestClock()

@@ -14,8 +14,8 @@ import { Driver, leaseOf, nameOf } from '../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../store/conformance/harness.ts'
 
 /**
- * Written by the last program that spoke version 6, and left as after a crash: with entries in its journal that are not in
- * its rows, a rerun, a cancel and a purge under way.
+ * Written by the last version with schema 6, and left as after a crash: its journal has entries that are not
+ * flushed, and a rerun, a cancel and a purge are in progress.
  */
 const FIXTURE = new URL('./fixtures/schema-6.db.gz', import.meta.url)
 
@@ -50,7 +50,7 @@ const rowsOf = async (taskId: string, level: number): Promise<StoredPartition[]>
   return [...loaded.partitions]
 }
 
-/** By index, as `<state>` or, of those that wait, `<line>`. */
+/** By index, as `<state>` or, for waiting partitions, `<line>`. */
 const leaseState = async (taskId: string, level: number): Promise<Record<number, string>> =>
   Object.fromEntries(
     (await rowsOf(taskId, level)).map(({ index, state, line }) => [index, state === 'ready' ? line : state]),
@@ -60,7 +60,7 @@ const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at)
 
 describe('a file of schema version 6', () => {
-  test('starts without entries, behind the ids that are used', async () => {
+  test('starts without entries, after the used ids', async () => {
     expect(await disk.open()).toEqual({
       last: 0,
       unflushed: [],
@@ -68,7 +68,7 @@ describe('a file of schema version 6', () => {
     })
   })
 
-  test('counters and lines agree with rows, and those of tasks with those of lanes', async () => {
+  test('counters and queues match the rows, and those of tasks match those of lanes', async () => {
     const counts = await disk.recount()
     expect(counts).toHaveLength(12)
     for (const { lane, partitions, records, waiting } of counts) {
@@ -86,7 +86,7 @@ describe('a file of schema version 6', () => {
     }
   })
 
-  test('every state of an open task, with what its journal said', async () => {
+  test('every state of an open task, including its journal', async () => {
     const rows = await leaseState('main', 0)
     const { 0: first, 1: second, 2: third, 3: fourth, 4: fifth, 5: sixth, 6: seventh } = rows
     expect([first, second, third, fourth]).toEqual(['done', 'leased', 'delayed', 'delayed'])
@@ -108,13 +108,13 @@ describe('a file of schema version 6', () => {
       { level: 0, index: 0, spelling: null, declared: 100, reported: 1 },
     ])
     const byIndex = new Map((await rowsOf('main', 0)).map((row) => [row.index, row]))
-    // Where a partition goes when its back-off ends, or its lease is given back.
+    // The queue that a partition enters when its back-off ends or its lease is released.
     expect([2, 3, 7].map((index) => byIndex.get(index)?.line)).toEqual(['retry', 'released', 'released'])
     expect(byIndex.get(4)).toMatchObject({ attempts: 1, outcome: 'failed', reason: 'bad input' })
     expect(byIndex.get(6)).toMatchObject({ attempts: 1, outcome: 'done', reportedRecords: 100 })
   })
 
-  test('leases go on, with their holders and their keys', async () => {
+  test('leases continue, with their holders and their keys', async () => {
     const { keys } = await disk.load({ keys: ['key-1', 'key-2', 'key-3'] })
     expect(keys.map(({ key, leases }) => [key, leases.length])).toEqual([
       ['key-1', 3],
@@ -130,7 +130,7 @@ describe('a file of schema version 6', () => {
     expect((await disk.instance('worker-2', 1_780_000_125_500))?.leases).toBe(4)
   })
 
-  test('lines of a lane: given back, to be tried again, untouched', async () => {
+  test('queues of a lane: released, to be retried, fresh', async () => {
     expect(await leaseState('lines', 6)).toEqual({
       0: 'released',
       1: 'retry',
@@ -154,7 +154,7 @@ describe('a file of schema version 6', () => {
     expect(returned.map((ids) => ids.length)).toEqual([1, 2])
   })
 
-  test('what was held waits: paused, behind a barrier', async () => {
+  test('held partitions wait: paused, behind a barrier', async () => {
     const paused = await leaseState('paused', 0)
     expect([100, 101, 102, 103, 104, 129].map((index) => paused[index])).toEqual([
       'released',
@@ -170,7 +170,7 @@ describe('a file of schema version 6', () => {
     expect(await laneOf('barrier', 1)).toMatchObject({ tag: 51_100n, turn: 51_100n })
   })
 
-  test('a rerun goes on where it was', async () => {
+  test('a rerun continues', async () => {
     const [task] = await disk.unfinishedWork(10)
     expect(task).toMatchObject({
       taskId: 'rerun',
@@ -180,14 +180,14 @@ describe('a file of schema version 6', () => {
     expect(await laneOf('rerun', 0)).toMatchObject({ retries: 500 })
   })
 
-  test('a cancel is through; its lease ends by itself', async () => {
+  test('a cancel is complete; its lease ends by itself', async () => {
     const { task } = await detailOf('cancelled')
     expect(task).toMatchObject({ cancelled: true, state: 'cancelled' })
     expect(task.partitions).toMatchObject({ ready: 0, leased: 1, done: 2, cancelled: 527 })
     expect(await laneOf('cancelled', 0)).toMatchObject({ turn: null })
   })
 
-  test('a purge goes on; ranges are what is left', async () => {
+  test('a purge continues; only ranges are left', async () => {
     expect((await disk.purgeable(0))?.taskId).toBe('purging')
     expect(await laneOf('purging', 1)).toMatchObject({ purged: 498, partitions: { done: 510 } })
     const lane = await laneOf('purged', 0)
@@ -216,7 +216,7 @@ describe('a file of schema version 6', () => {
     expect(levels).toEqual([0, 0, 0, 1, 2, 5, 6])
   })
 
-  test('the engine finds nothing wrong with it, and goes on', async () => {
+  test('the audit of the engine passes, and work continues', async () => {
     const [{ leases } = { leases: [] }] = (await disk.load({ keys: ['key-2'] })).keys
     const store = await openEngine({
       disk,
@@ -255,7 +255,7 @@ describe('a file of schema version 6', () => {
     expect(await store.audit()).toEqual([])
   })
 
-  test('is brought to the new version once', async () => {
+  test('is migrated once', async () => {
     const before = await detailOf('main')
     await disk.close()
     disk = await openSqliteDisk({ folder })

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { DataFolder } from '../../src/disk/sqlite/folder.ts'
 import { Session } from '../../src/disk/sqlite/session.ts'
 
-/** How each statement finds its rows, by a piece of it that no other one has. */
+/** How each statement finds its rows. A statement is identified by a unique piece of its text. */
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['a task by its name', /FROM task WHERE task_id = /, 'sqlite_autoindex_task_1 (task_id=?)'],
   ['a lane by its level', /FROM lane WHERE task = \? AND level = /, 'lane_identity (task=? AND level=?)'],
@@ -131,18 +131,18 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['nodes that ended', /draining = 1 AND last_seen_at/, 'instance_ended (last_seen_at<?)'],
 ]
 
-/** Walks along an index that holds only what is looked for, and reads of it no more than the limit. */
+/** Scans an index that has only matching rows, and reads no more than the limit. */
 const boundedWalks = [
   /^SCAN lane USING INDEX lane_order$/,
   /^SCAN task USING INDEX task_with_work$/,
   /^SCAN purging$/,
   // There are at most a hundred.
   /^SCAN subscription$/,
-  // Read whole by intention, when the file is opened.
+  // Read completely on purpose when the file is opened.
   /^SCAN entry_slot$/,
   // Pending deliveries are counted up to a limit.
   /^SCAN \(subquery-1\)$/,
-  // Rows that a statement brings along.
+  // The rows that a statement passes as parameters.
   /^SCAN \d+-ROW VALUES CLAUSE$/,
 ]
 
@@ -153,7 +153,7 @@ let path: string
 let db: DatabaseSync
 let statements: string[]
 
-/** No statistics are gathered, so a plan depends on the schema alone and not on what is in the file. */
+/** No statistics are gathered, so a plan depends only on the schema, not on the data. */
 const planOf = (sql: string): string[] =>
   db
     .prepare(`EXPLAIN QUERY PLAN ${sql}`)
@@ -181,7 +181,7 @@ describe('plans', () => {
     expect(planOf(found[0] ?? '').join(' | ')).toContain(way)
   })
 
-  test('no statement reads a whole table, sorts, or builds an index of its own', () => {
+  test('no statement scans a table, sorts, or builds an automatic index', () => {
     const wasteful = statements
       .filter((sql) => !/^(BEGIN|COMMIT)/.test(sql) && !auditing.some((text) => text.test(sql)))
       .flatMap((sql) =>

@@ -8,7 +8,7 @@ import { aRow } from './conformance/builders.ts'
 
 const [NORMAL, FULL] = [1, 2]
 
-test('appends are synced, and nothing else changes that; flushes need not be', () => {
+test('appends are always synced; flushes need not be', () => {
   const db = new DatabaseSync(':memory:')
   migrate(db, ':memory:')
   db.exec('PRAGMA synchronous = FULL')

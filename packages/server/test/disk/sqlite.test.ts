@@ -6,8 +6,8 @@ import type { DiskHarness } from './conformance/harness.ts'
 import { describeDisk } from './conformance/index.ts'
 
 /**
- * The embedded disk in a folder of its own. After a crash it is opened on the files as they were, before a close could put
- * anything in order.
+ * The embedded disk in its own folder. After a crash it is opened on a copy of the files as they were before
+ * a close.
  */
 const sqliteHarness: DiskHarness = {
   name: 'SQLite',

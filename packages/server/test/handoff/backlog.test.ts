@@ -39,7 +39,7 @@ test('an empty store has none', async () => {
   })
 })
 
-test('tasks are added up page by page', async () => {
+test('tasks are summed page by page', async () => {
   for (const [taskId, count] of Object.entries({ a: 1, b: 2, c: 3, d: 4, e: 5 }))
     await callBack(taskId, count)
   await under.store.control({ verb: 'pause', taskId: 'b' })
@@ -51,7 +51,7 @@ test('tasks are added up page by page', async () => {
   expect(asked.map(({ state }) => state)).toEqual(['open', 'open', 'stalled', 'paused'])
 })
 
-test('no more tasks are looked at than it may, and then it says so', async () => {
+test('at most the maximum of tasks is read, and the result says so', async () => {
   for (const [taskId, count] of Object.entries({ a: 1, b: 2, c: 3, d: 4, e: 5 }))
     await callBack(taskId, count)
   const { tasks, partitions, isComplete } = await readBacklog(store, { most: 3, perPage: 2 })
@@ -61,7 +61,7 @@ test('no more tasks are looked at than it may, and then it says so', async () =>
   expect(asked.filter(({ state }) => state === 'open').map(({ limit }) => limit)).toEqual([2, 1, 1])
 })
 
-test('as many tasks as may be looked at are all of them, and open ones come before paused ones', async () => {
+test('a number of tasks equal to the maximum is complete, and open tasks are read before paused ones', async () => {
   for (const taskId of ['a', 'b', 'c', 'd']) await callBack(taskId, 1)
   for (const taskId of ['b', 'c', 'd']) await under.store.control({ verb: 'pause', taskId })
   expect((await readBacklog(store, { most: 4, perPage: 2 })).isComplete).toBe(true)

@@ -11,7 +11,7 @@ import { callBackOrder, leaseOf, one, pullOrder, settlement } from '../store/con
 
 const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')
 
-/** Answers each order with something that names it, so that mixed-up answers show. */
+/** Answers each order with a value that names it, so that mixed-up answers are noticed. */
 function answersTo(batch: HandOffBatch): HandOffAnswers {
   return {
     settles: batch.settles.map(({ settlements }) => settlements.map(() => null)),
@@ -51,7 +51,7 @@ class SlowStore {
     })
   }
 
-  /** Ends the commit that was begun first, and waits until its consequences are through. */
+  /** Ends the oldest commit, and waits until its effects are complete. */
   async commit(): Promise<void> {
     this.#commits.shift()?.()
     await turn()
@@ -89,7 +89,7 @@ describe('batches', () => {
     expect(await Promise.all(asked)).toHaveLength(3)
   })
 
-  test('while a commit is under way the next batch gathers; it is sent when the commit ends', async () => {
+  test('requests during a commit form the next batch, which is sent when the commit ends', async () => {
     const { store, batcher } = setUp()
     batcher.ask({ pull: pullOrder() })
     await turn()
@@ -112,7 +112,7 @@ describe('batches', () => {
       return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
     }
 
-    test('the next batch waits while each turn brings one of them back, and no longer', async () => {
+    test('the next batch waits only while each turn has a request of one of them', async () => {
       const { askAgain, sizes } = await answerThree()
       askAgain()
       askAgain()
@@ -122,7 +122,7 @@ describe('batches', () => {
       expect(sizes()).toEqual([3, 3])
     })
 
-    test('a turn that brings nobody ends the waiting', async () => {
+    test('a turn without a request ends the waiting', async () => {
       const { askAgain, sizes } = await answerThree()
       askAgain()
       askAgain()
@@ -131,7 +131,7 @@ describe('batches', () => {
       expect(sizes()).toEqual([3, 2])
     })
 
-    describe('and batches are dear', () => {
+    describe('and batches are expensive', () => {
       const oneOfThreeIsBack = async () => {
         vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
         let now = 0
@@ -147,7 +147,7 @@ describe('batches', () => {
         return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
       }
 
-      test('the next one waits beyond a turn that brings nobody, and goes when all are back', async () => {
+      test('the next one waits beyond a turn without a request, and is sent when all clients are back', async () => {
         const { askAgain, sizes } = await oneOfThreeIsBack()
         await turn()
         expect(sizes()).toEqual([3])
@@ -157,7 +157,7 @@ describe('batches', () => {
         expect(sizes()).toEqual([3, 3])
       })
 
-      test('it does not wait for ever', async () => {
+      test('it does not wait forever', async () => {
         const { sizes } = await oneOfThreeIsBack()
         vi.advanceTimersByTime(1)
         expect(sizes()).toEqual([3, 1])
@@ -165,7 +165,7 @@ describe('batches', () => {
     })
   })
 
-  test('a batch that is full takes no more: the rest makes the next one, a turn later', async () => {
+  test('a full batch takes no more: the rest is the next batch, a turn later', async () => {
     const { store, batcher } = setUp(answersTo, { ...unbounded, full: 10 })
     for (let client = 0; client < 5; client += 1) batcher.ask({ pull: pullOrder({ batch: 5 }) })
     await turn()
@@ -176,7 +176,7 @@ describe('batches', () => {
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2, 1])
   })
 
-  test('each request gets its own answers back, whatever it was batched with', async () => {
+  test('each request gets its own answers, whatever it was batched with', async () => {
     const { store, batcher } = setUp()
     const both = batcher.ask({
       settle: { instance: null, settlements: [{ lease, order: settlement() }] },
@@ -197,7 +197,7 @@ describe('batches', () => {
 })
 
 describe('failures', () => {
-  /** A store that breaks on one request's data, as on a defect of ours. */
+  /** A store that throws on the data of one request, as with a bug of ours. */
   const breaksOn = (taskId: string) => (batch: HandOffBatch) => {
     if (batch.callBacks.some(({ callBack }) => callBack.taskId === taskId))
       throw new Error(`broke on ${taskId}`)

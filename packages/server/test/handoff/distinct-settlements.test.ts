@@ -9,7 +9,7 @@ const done = settlement({ outcome: 'done' })
 const failed = settlement({ outcome: 'failed' })
 const released = settlement({ outcome: 'released' })
 
-/** Mention by mention, as far as the outcome tells: leases with the code of their refusal, in the order of both lists. */
+/** One line per settlement: leases with the code of their refusal, in the order of both lists. */
 function answer(settlements: { leaseId: string; order: typeof done }[], verdicts: (RefusalCode | null)[]) {
   const mentions = new DistinctSettlements(settlements)
   expect(mentions.settlements).toHaveLength(verdicts.length)
@@ -30,7 +30,7 @@ test('each lease is judged once, by its first mention', () => {
   })
 })
 
-test('a late release changes nothing, and still wins over what comes after it in the array', () => {
+test('a late release changes nothing, and still takes precedence over later settlements in the array', () => {
   const settlements = [
     { leaseId: first, order: released },
     { leaseId: first, order: done },
@@ -38,7 +38,7 @@ test('a late release changes nothing, and still wins over what comes after it in
   expect(answer(settlements, [null])).toEqual({ settled: [first], refused: [[first, 'lease_settled']] })
 })
 
-test('every mention of a refused lease hears why', () => {
+test('every settlement of a refused lease is refused with the reason', () => {
   const settlements = [
     { leaseId: first, order: done },
     { leaseId: first, order: failed },
@@ -52,7 +52,7 @@ test('every mention of a refused lease hears why', () => {
   })
 })
 
-test('what cannot have come from here is unknown without asking the store', () => {
+test('an id that this service cannot have issued is unknown without a request to the store', () => {
   const settlements = [
     { leaseId: 'nonsense', order: done },
     { leaseId: first, order: done },

@@ -46,7 +46,7 @@ const paceOf = (of: TaskFacts, pace: readonly PaceSecond[], openLane: TaskRow['o
 
 const withoutReason = ({ recordsPerSecond, etaSeconds }: eta.Pace) => ({ recordsPerSecond, etaSeconds })
 
-describe('the pace', () => {
+describe('the throughput', () => {
   test('is taken over a minute when the last twenty settles are younger', () => {
     const pace = [finished(1, 30), finished(20, 30), finished(200, 500)]
     expect(paceOf(facts(), pace)).toEqual({ recordsPerSecond: 10, etaSeconds: 80 })
@@ -57,7 +57,7 @@ describe('the pace', () => {
     expect(paceOf(facts(), pace)).toEqual({ recordsPerSecond: 1, etaSeconds: 800 })
   })
 
-  test('of a young task is taken over the life it has had', () => {
+  test('of a young task is taken over its age', () => {
     const young = facts({ firstCallBackAt: NOW - 10_000 })
     expect(paceOf(young, [finished(1, 20)])).toEqual({ recordsPerSecond: 20, etaSeconds: 40 })
   })
@@ -102,7 +102,7 @@ describe('the time left', () => {
     expect(paceOf(facts(), [])).toEqual(nothing)
   })
 
-  test('is unknown when nobody has worked on it for a minute; a running lease is work', () => {
+  test('is unknown after a minute without work; a valid lease is work', () => {
     const pace = [finished(62, 60)]
     expect(paceOf(facts(), pace)).toEqual(nothing)
     const working = facts({ partitions: { ...emptyTally(), ready: 79, leased: 1, done: 20 } })
@@ -110,7 +110,7 @@ describe('the time left', () => {
   })
 })
 
-describe('the time left, with what is known of attempts', () => {
+describe('the time left, estimated with attempts', () => {
   const lease = (age: number, endsIn: number, changes: Partial<UnderWay> = {}): UnderWay => ({
     level: 0,
     index: 0,
@@ -139,15 +139,15 @@ describe('the time left, with what is known of attempts', () => {
     records: { ...emptyTally(), leased: 10, done: 990 },
   })
 
-  test('is what the pace says while much waits', () => {
+  test('follows the throughput while much is waiting', () => {
     expect(left(facts(), [lease(1000, 299_000)])).toEqual([80, 'pace'])
   })
 
-  test('promises no second while a dead worker holds the last one for minutes', () => {
+  test('is not too short while a dead worker holds the last partition for minutes', () => {
     expect(left(nearlyDone, [lease(60_000, 240_000)])).toEqual([249, 'lease'])
   })
 
-  test('does not take a worker that renews for a dead one', () => {
+  test('does not treat a worker that renews as dead', () => {
     expect(left(nearlyDone, [lease(60_000, 290_000, { renewed: true })])).toEqual([30, 'lease'])
   })
 
@@ -160,7 +160,7 @@ describe('the time left, with what is known of attempts', () => {
     expect(left(delayed, [lease(0, 120_000, { state: 'delayed' })], [])).toEqual([122, 'back-off'])
   })
 
-  test('leaves out what is parked: it waits for an operator, not for a pace', () => {
+  test('leaves out parked partitions, which wait for an operator', () => {
     const parked = facts({
       partitions: { ...emptyTally(), ready: 40, parked: 40, done: 20 },
       records: { ...emptyTally(), ready: 400, parked: 400, done: 200 },
@@ -172,7 +172,7 @@ describe('the time left, with what is known of attempts', () => {
     expect(left(nearlyDone, [lease(1000, 299_000, { recordCount: 100 })])).toEqual([16, 'lease'])
   })
 
-  test('before the pace says anything, those who work tell; and without anything, nothing is said', () => {
+  test('before there is a throughput it is estimated from running attempts, and without those it is unknown', () => {
     const begun = facts({
       partitions: { ...emptyTally(), ready: 80, leased: 4, done: 16 },
       records: { ...emptyTally(), ready: 800, leased: 40, done: 160 },
@@ -182,7 +182,7 @@ describe('the time left, with what is known of attempts', () => {
     expect(left(facts(), [], [])).toEqual([null, null])
   })
 
-  test('overdue is what takes several times as long as others, the oldest first', () => {
+  test('partitions that take several times as long as others are overdue, the oldest first', () => {
     const underWay = [
       lease(1000, 1, { index: 1 }),
       lease(20_000, 1, { index: 2 }),

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('what changed is told of also when the instances cannot be read', async () => {
+test('changes are reported also when the instances cannot be read', async () => {
   const away = new Error('away')
   const failed: unknown[] = []
   const kinds: string[] = []

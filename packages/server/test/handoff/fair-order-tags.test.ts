@@ -23,7 +23,7 @@ test('the time of a level never goes back', () => {
   expect(time).toEqual(level(100n, 150n))
 })
 
-test('a drained level goes on from the largest finish', () => {
+test('a drained level continues from the largest finish', () => {
   const time = level(100n, 150n)
   drain(time)
   expect(time).toEqual(level(150n, 150n))

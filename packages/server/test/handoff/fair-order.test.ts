@@ -98,7 +98,7 @@ describe('the order of a store', () => {
     opened = undefined
   })
 
-  /** One store for all runs of a property: a level that has seen much is a harder case than a new one. */
+  /** One store for all runs of a property: a level with a history is a harder case than a new one. */
   const simulate = async (steps: readonly SimulationStep[], run: number) => {
     opened ??= await open({ maxAttempts: 1000 })
     const simulation = new FairnessSimulation(opened)
@@ -119,7 +119,7 @@ describe('the order of a store', () => {
     )
   }, 120_000)
 
-  test('is fair on lanes of thousands, of which only a part is within reach of pulls', async () => {
+  test('is fair on lanes of thousands, of which only a part is read ahead', async () => {
     const store = await open()
     const simulation = new FairnessSimulation(store)
     const sizes = (seed: number) => fc.sample(fc.integer({ min: 1, max: 60 }), { numRuns: 800, seed })
@@ -139,7 +139,7 @@ describe('the order of a store', () => {
     expect(unfairness(simulation.events, simulation.largest)).toEqual([])
   })
 
-  test('gives a task alone its partitions in the order of its call-backs', async () => {
+  test('hands out a single task in the order of its call-backs', async () => {
     const store = await open({ maxAttempts: 1000 })
     const simulation = new FairnessSimulation(store)
     let calledBack = 0
@@ -170,7 +170,7 @@ describe('the order of a store', () => {
     const honest = simulation.given.get('honest') ?? 0
     const slack = 2 * 190
     expect(failing).toBeLessThanOrEqual(2 * (honest + slack))
-    // And no less than one share: failing costs others nothing, but is not punished either.
+    // At least one share, too: failing costs other tasks nothing, but is not punished either.
     expect(failing).toBeGreaterThanOrEqual(honest - slack)
   })
 
@@ -189,7 +189,7 @@ describe('the order of a store', () => {
   })
 })
 
-/** Tasks of a run are told apart from those of the runs before, which lie cancelled beside them. */
+/** Separates the tasks of a run from those of earlier runs, which remain in the store as cancelled. */
 function renamed(step: SimulationStep, run: number): SimulationStep {
   return 'task' in step ? { ...step, task: `${step.task}-${run}` } : step
 }

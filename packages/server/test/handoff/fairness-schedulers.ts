@@ -1,7 +1,7 @@
 import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/lane-rules.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
-/** A rule for who goes first on one level, without a store around it. */
+/** A rule for the order on one level, without a store around it. */
 export interface Scheduler {
   callBack(task: string, recordCounts: readonly number[]): void
   next(): { readonly task: string; readonly records: number } | undefined
@@ -22,7 +22,7 @@ function takeFirst(waiting: Waiting[]): Waiting | undefined {
   return first
 }
 
-/** The rule of the design, from the core's own functions: a lane is a line with one tag. */
+/** The rule of the design, with the functions of the core: a lane is a queue with one tag. */
 export function fairScheduler(): Scheduler {
   const level: LevelTime = { virtual: 0n, served: 0n }
   const lanes = new Map<string, { tag: bigint; waiting: number[] }>()
@@ -47,7 +47,7 @@ export function fairScheduler(): Scheduler {
   }
 }
 
-/** Naive: first come, first served. A large task starves whoever comes after it. */
+/** Naive: first come, first served. A large task starves all later ones. */
 export function firstComeFirstServed(): Scheduler {
   const waiting: { task: string; records: number }[] = []
   return {
@@ -56,7 +56,7 @@ export function firstComeFirstServed(): Scheduler {
   }
 }
 
-/** Naive: every array starts at the head of what waits. Whoever calls back in many small arrays gains. */
+/** Naive: every array starts at the head of what waits. Tasks with many small arrays gain. */
 export function startAtTheHead(): Scheduler {
   const waiting: Waiting[] = []
   return {
@@ -75,7 +75,7 @@ export type SchedulerStep =
   | { readonly kind: 'call-back'; readonly task: string; readonly recordCounts: readonly number[] }
   | { readonly kind: 'pull'; readonly count: number }
 
-/** What a scheduler makes of arrivals and pulls, as the events that fairness is judged by. */
+/** Runs a scheduler on arrivals and pulls, and returns the events for the fairness check. */
 export function play(
   scheduler: Scheduler,
   steps: readonly SchedulerStep[],

@@ -12,19 +12,19 @@ interface Simulated {
   readonly task: string
   readonly records: number
   leaseId: string
-  /** Waits for the first hand-out since it became eligible; a released or failed one does not. */
+  /** Waits for the first hand-out since it became eligible; a released or failed partition does not. */
   isFirst: boolean
   place: 'waiting' | 'leased' | 'done'
 }
 
 /**
- * Drives a store through a mix of tasks on one level, and writes down what fairness is judged by.
- * Failed partitions come back at once, so that tasks which fail compete as hard as they can.
+ * Runs a mix of tasks on one level of a store, and records the events for the fairness check. Failed
+ * partitions come back at once, so that failing tasks compete as much as possible.
  */
 export class FairnessSimulation {
   readonly events: FairnessEvent[] = []
   readonly largest = new Map<string, number>()
-  /** Everything handed out, first or not, by task. */
+  /** Everything handed out by task, whether for the first time or not. */
   readonly given = new Map<string, number>()
   readonly firstHandOuts: string[] = []
   readonly #driver: Driver

@@ -1,16 +1,16 @@
-/** What happened on one level, as far as fairness is concerned. */
+/** The events on one level that matter for fairness. */
 export type FairnessEvent =
-  /** The task has, or no longer has, partitions that wait for a first hand-out and may be handed out. */
+  /** The task has, or no longer has, eligible partitions that wait for a first hand-out. */
   | { readonly kind: 'work'; readonly task: string; readonly has: boolean }
   /** A first hand-out, at its cost in records. */
   | { readonly kind: 'given'; readonly task: string; readonly cost: number }
 
-/** At least one, at most a thousand million: the bounds of the design, written down once more on purpose. */
+/** At least one, at most a thousand million: the bounds of the design, deliberately repeated here. */
 export const costOf = (records: number): number => Math.min(Math.max(records, 1), 1_000_000_000)
 
 /**
- * Over any interval in which two tasks both have work, the records handed to each differ by at most
- * the sum of their largest partitions. Returns the pairs of tasks for which some interval breaks it.
+ * Over any interval in which two tasks both have work, the records handed to each differ by at most the sum
+ * of their largest partitions. Returns the pairs of tasks that violate this in some interval.
  */
 export function unfairness(events: readonly FairnessEvent[], largest: ReadonlyMap<string, number>): string[] {
   const tasks = [...largest.keys()]
@@ -23,7 +23,9 @@ export function unfairness(events: readonly FairnessEvent[], largest: ReadonlyMa
   )
 }
 
-/** The largest difference over any interval: how far the running difference ever moved within one stretch. */
+/**
+ * The largest difference over any interval: the range of the running difference within one continuous period.
+ */
 function widestDifference(events: readonly FairnessEvent[], one: string, other: string): number {
   const working = new Set<string>()
   let widest = 0

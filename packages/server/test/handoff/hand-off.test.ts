@@ -40,7 +40,7 @@ const pull = (changes?: Partial<PullRequest>, signal?: AbortSignal) =>
   handOff.pull(pullRequest(changes), signal)
 const pullOne = async () => (await pull()).partitions[0]?.lease?.id ?? ''
 
-/** Until so many pulls wait: what follows must find them waiting. */
+/** Waits until this many pulls wait: what follows must find them waiting. */
 async function untilWaiting(count: number): Promise<void> {
   while (handOff.waitingPulls < count) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -83,7 +83,7 @@ describe('a pull that waits', () => {
     expect((await third).partitions.map(nameOf)).toEqual(['b-0-0'])
   })
 
-  test('twins of a key wait together and get the same', async () => {
+  test('two pulls with the same key wait together and get the same leases', async () => {
     const twins = [1, 2].map(() => pull({ key: 'k', waitMillis: LONG }))
     await untilWaiting(2)
     await callBack(5)
@@ -145,7 +145,7 @@ describe('settling', () => {
   })
 })
 
-describe('when the store goes away while a pull waits', () => {
+describe('when the store becomes unavailable while a pull waits', () => {
   const away = new StoreUnavailable('store_unavailable', 'the store is away')
   const goAwayForPulls = () => {
     const answer = under.store.handOff.bind(under.store)
@@ -167,7 +167,7 @@ describe('when the store goes away while a pull waits', () => {
 })
 
 describe('draining', () => {
-  test('nothing more is handed out, those who wait are answered, settling goes on', async () => {
+  test('nothing more is handed out, waiting pulls are answered, settling continues', async () => {
     await callBack(2)
     const leaseId = await pullOne()
     await pullOne()
@@ -185,7 +185,7 @@ describe('draining', () => {
   })
 })
 
-test('an order in several steps is answered once, with everything it changed', async () => {
+test('a control request in several steps is answered once, with everything it changed', async () => {
   const partitions = [0, 1, 2].flatMap((level) => some(level, 900))
   await handOff.callBack(callBackOrder('a', partitions).callBack, null)
   expect(await handOff.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({
@@ -198,7 +198,7 @@ test('an order in several steps is answered once, with everything it changed', a
   expect(task?.facts.partitions.cancelled).toBe(2700)
 })
 
-test('who was seen shows at once, before it is written down', async () => {
+test('a seen instance is shown at once, before its heartbeat is stored', async () => {
   await callBack(1)
   await pull({ instance: 'w', batch: 3 })
   await handOff.callBack(callBackOrder('b', [one(0, 0)]).callBack, 'producer')

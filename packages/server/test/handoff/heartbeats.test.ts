@@ -23,8 +23,8 @@ function watched() {
   return { heartbeats: new Heartbeats(() => clock.now), clock }
 }
 
-describe('what was seen', () => {
-  test('adds up per instance until it is taken, and is then forgotten', () => {
+describe('heartbeats', () => {
+  test('add up per instance until they are taken, and are then forgotten', () => {
     const { heartbeats, clock } = watched()
     Object.assign(heartbeats.totalsOf('w', 'worker'), { pulls: 1, partitions: 3, records: 20 })
     clock.now += 2000
@@ -51,7 +51,7 @@ describe('what was seen', () => {
     expect(heartbeats.take().heartbeats).toEqual([])
   })
 
-  test('comes back when it could not be written, beside what was seen since', () => {
+  test('are restored when they could not be written, together with later ones', () => {
     const { heartbeats, clock } = watched()
     heartbeats.totalsOf('w', 'worker').done += 2
     heartbeats.totalsOf('q', 'worker')
@@ -67,7 +67,7 @@ describe('what was seen', () => {
     ])
   })
 
-  test('brings a stored record up to date, and stands in for one that is not stored yet', () => {
+  test('update a stored record, and replace one that is not stored yet', () => {
     const { heartbeats, clock } = watched()
     expect(heartbeats.merge('w', null, NOW)).toBeNull()
     expect(heartbeats.merge('w', stored(), NOW)).toEqual(stored())
@@ -92,13 +92,13 @@ describe('the status of an instance', () => {
   const seenAgo = (millis: number, changes: Partial<InstanceRecord> = {}) =>
     statusOf(stored({ lastSeenAt: NOW - millis, ...changes }))
 
-  test('a client is up while it was seen lately', () => {
+  test('a client is up if it was seen recently', () => {
     expect(seenAgo(60_000)).toBe('up')
     expect(seenAgo(600_000)).toBe('down')
     expect(seenAgo(600_000, { role: 'producer' })).toBe('down')
   })
 
-  test('one that holds leases is silent and then lost, by the time that they had when it was last seen', () => {
+  test('a lease holder is silent and then lost, by the time its leases had left when it was last seen', () => {
     const holding = (millis: number, lease: number) =>
       seenAgo(millis, { leases: 1, leasesEndAt: NOW - millis + lease })
     expect([100_000, 149_000, 151_000, 239_000, 241_000].map((millis) => holding(millis, 300_000))).toEqual([

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Keeps what nodes say of themselves, as the stores do: whoever wrote last is there. */
+/** Keeps the records of nodes as the stores do: the last write wins. */
 function sharedStore(): Store {
   const nodes = new Map<string, Heartbeat['node']>()
   return {
@@ -45,7 +45,7 @@ beforeEach(() => {
   noted.length = 0
 })
 
-test('a node that takes the name of one that runs says so, once', async () => {
+test('a node that takes the name of a running one logs it once', async () => {
   const store = sharedStore()
   await started(store, 'east', 'first')
   await started(store, 'west', 'other')
@@ -55,7 +55,7 @@ test('a node that takes the name of one that runs says so, once', async () => {
   expect(noted).toEqual(['second'])
 })
 
-test('a node that starts again after it died, or while it ends, says nothing', async () => {
+test('a node that restarts after a crash, or during its shutdown, logs nothing', async () => {
   const store = sharedStore()
   const died = await started(store, 'east', 'died')
   await vi.advanceTimersByTimeAsync(100)
@@ -68,7 +68,7 @@ test('a node that starts again after it died, or while it ends, says nothing', a
   expect(noted).toEqual([])
 })
 
-/** Counts the pulls of clients, and answers in its own time: writing and reading each wait until they are let go. */
+/** Counts the pulls of clients. Writes and reads each wait until they are released. */
 function slowStore() {
   const pulls = new Map<string, number>()
   const held = { writing: Promise.withResolvers<void>(), reading: Promise.withResolvers<void>() }
@@ -97,7 +97,7 @@ function slowStore() {
 
 const all = { after: null, limit: 9 }
 
-test('who was seen is known while the heartbeat that says so is on its way', async () => {
+test('a seen instance is known while its heartbeat is being written', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
   register.notePull('w')
@@ -124,7 +124,7 @@ test('totals do not go back when a heartbeat comes in between', async () => {
   expect(await asking).toMatchObject({ totals: { pulls: 2 } })
 })
 
-test('two heartbeats at once: the second ends when all that was seen is written', async () => {
+test('two heartbeats at once: the second ends when all heartbeats are written', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
   register.notePull('w')
@@ -139,7 +139,7 @@ test('two heartbeats at once: the second ends when all that was seen is written'
   await listing
 })
 
-test('what cannot be written is told all the same, as long as the store can be read', async () => {
+test('heartbeats that cannot be written are still shown, as long as the store can be read', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
   register.notePull('w')

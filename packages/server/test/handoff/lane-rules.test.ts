@@ -28,12 +28,12 @@ describe('what keeps a barrier closed', () => {
     expect(holds({ done: 5, cancelled: 5 })).toBe(false)
   })
 
-  test('parked partitions that an operator let pass do not, others beside them do', () => {
+  test('parked partitions that an operator skipped do not, others beside them do', () => {
     expect(holds({ parked: 2 }, true)).toBe(false)
     expect(holds({ parked: 2, leased: 1 }, true)).toBe(true)
   })
 
-  test('for good where nothing but parked partitions is left, and nobody let them pass', () => {
+  test('until an operator acts, if only parked partitions are left that were not skipped', () => {
     const forGood = (counts: Partial<Tally>, parkedSkipped = false) =>
       holdsBarrierForGood({ partitions: { ...emptyTally(), ...counts }, parkedSkipped })
     expect(forGood({ parked: 2, done: 5, cancelled: 1 })).toBe(true)

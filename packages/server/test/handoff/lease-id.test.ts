@@ -10,7 +10,7 @@ const positive = fc.oneof(
   fc.maxSafeNat().map((n) => Math.max(1, n)),
 )
 
-test('a lease id reads back as what it was written from', () => {
+test('a lease id is parsed to what it was formatted from', () => {
   fc.assert(
     fc.property(positive, positive, secret, (partition, term, text) => {
       const lease = { partition, term, secret: text }
@@ -19,7 +19,7 @@ test('a lease id reads back as what it was written from', () => {
   )
 })
 
-test('it has one spelling: whatever reads back was written so', () => {
+test('it has one spelling: every id that can be parsed was formatted so', () => {
   const piece = fc.oneof(
     fc.stringMatching(/^[0-9a-zA-Z]{1,12}$/),
     fc.constantFrom('', '0', '01', '1', '-1', '1.5'),
@@ -33,7 +33,7 @@ test('it has one spelling: whatever reads back was written so', () => {
   )
 })
 
-test('what cannot have come from here is not a lease', () => {
+test('an id that this service cannot have issued is not a lease', () => {
   const good = '1-1-AAAAAAAAAAAAAAAA'
   expect(parseLeaseId(good)).toEqual({ partition: 1, term: 1, secret: 'A'.repeat(16) })
   const strange = [

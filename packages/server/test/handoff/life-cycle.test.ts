@@ -8,7 +8,10 @@ import {
   transitions,
 } from '../../src/handoff/rules/life-cycle.ts'
 
-/** Every arrow of the design's drawing and of the sentences below it; whatever is not listed cannot happen. */
+/**
+ * Every transition in the design's diagram and in the sentences below it; transitions that are not listed are
+ * impossible.
+ */
 const arrows: readonly [StoredState, PartitionEvent, StoredState][] = [
   // pull
   ['ready', 'lease', 'leased'],
@@ -18,17 +21,17 @@ const arrows: readonly [StoredState, PartitionEvent, StoredState][] = [
   ['ready', 'finish', 'done'],
   ['delayed', 'finish', 'done'],
   ['parked', 'finish', 'done'],
-  // settle: released, or a pull that was undone
+  // settle: released, or an undone pull
   ['leased', 'return', 'ready'],
   // failed or expired, attempts left
   ['leased', 'postpone', 'delayed'],
   ['delayed', 'wake', 'ready'],
-  // no attempt left, or failed for good: in time, or late
+  // no attempt left, or failed as final: in time, or late
   ['leased', 'park', 'parked'],
   ['ready', 'park', 'parked'],
   ['delayed', 'park', 'parked'],
   ['parked', 'park', 'parked'],
-  // renew, also of a lease that expired
+  // renew, also of an expired lease
   ['leased', 'renew', 'leased'],
   ['ready', 'renew', 'leased'],
   ['delayed', 'renew', 'leased'],
@@ -46,7 +49,7 @@ const arrows: readonly [StoredState, PartitionEvent, StoredState][] = [
 const arrow = (from: StoredState, event: PartitionEvent) =>
   arrows.find(([state, happening]) => state === from && happening === event)?.[2] ?? null
 
-describe('the life of a partition', () => {
+describe('the states of a partition', () => {
   for (const state of Object.keys(transitions) as StoredState[]) {
     for (const event of partitionEvents) {
       const to = arrow(state, event)

@@ -67,7 +67,7 @@ function maintenance(leaseMillis = testPolicy.leaseMillis): Maintenance {
 }
 
 describe('the grace after a start', () => {
-  test('leases are not taken for a minute, back-offs end all the while', async () => {
+  test('leases do not expire for a minute, while back-offs end', async () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(59 * SECOND)
     expect(store.sweeps.length).toBeGreaterThanOrEqual(59)
@@ -83,7 +83,7 @@ describe('the grace after a start', () => {
     expect(store.sweptWithExpiry()[0]).toBeGreaterThanOrEqual(5 * SECOND)
   })
 
-  test('begins anew when the store was lost', async () => {
+  test('begins again when the store was lost', async () => {
     const running = maintenance()
     running.start()
     await vi.advanceTimersByTimeAsync(90 * SECOND)
@@ -95,7 +95,7 @@ describe('the grace after a start', () => {
     expect(store.sweptWithExpiry().length).toBeGreaterThan(before)
   })
 
-  test('begins anew when the clock was set ahead', async () => {
+  test('begins again when the clock was set ahead', async () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(90 * SECOND)
     const before = store.sweptWithExpiry().length
@@ -121,7 +121,7 @@ describe('sweeping', () => {
     expect(store.sweeps.length).toBeGreaterThanOrEqual(4)
   })
 
-  test('goes on at once while there is more, and follows what the store sees coming', async () => {
+  test('continues at once while there is more, and follows the next due time of the store', async () => {
     store.results = [{ more: true }, { more: true }, { nextDueInMillis: 250 }]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(10)
@@ -148,14 +148,14 @@ describe('sweeping', () => {
     expect(store.sweeps.map(({ at }) => at)).toEqual([0, 100])
   })
 
-  test('tells what became ready and what was parked', async () => {
+  test('reports what became ready and what was parked', async () => {
     store.results = [{ woken: 3, parked: 2, expired: 2 }, { woken: 0 }]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(10)
     expect(told).toMatchObject({ readied: [3], parked: [2], failed: [] })
   })
 
-  test('where other nodes share the store, those who wait look around every so often', async () => {
+  test('with other nodes on the store, waiting pulls try again periodically', async () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(5 * SECOND)
     expect(told.looks).toEqual([])
@@ -165,7 +165,7 @@ describe('sweeping', () => {
     expect(told.looks.length).toBeLessThanOrEqual(10)
   })
 
-  test('a store that fails is told of, and tried again', async () => {
+  test('a failing store is reported, and tried again', async () => {
     store.results = [new StoreUnavailable('store_unavailable', 'gone'), { woken: 1 }]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(1100)
@@ -188,7 +188,7 @@ describe('tidying', () => {
     expect(store.tidies).toHaveLength(4)
   })
 
-  test('a part that fails is told, and the rest goes on', async () => {
+  test('a failing part is reported, and the rest continues', async () => {
     const failure = new Error('broken')
     store.maintenanceResults = [{ more: true, readied: 4, failure }]
     maintenance().start()
@@ -221,7 +221,7 @@ describe('tidying', () => {
   })
 })
 
-test('after it was stopped nothing happens any more, and what was under way has ended', async () => {
+test('after a stop nothing more happens, and running work has ended', async () => {
   const running = maintenance()
   running.start()
   await vi.advanceTimersByTimeAsync(1500)

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { pullOrder } from '../store/conformance/driver.ts'
 import type { SettleStep, Step } from './model-orders.ts'
 
-/** So many partitions and leases stand for each that a step names: more than a store shows of a lane at first. */
+/**
+ * Each partition and lease that a step names stands for this many: more than a store reads ahead of a lane.
+ */
 export const BRISK_RUN = 6
 
 type HandOffStep = Extract<Step, { kind: 'hand-off' }>
@@ -17,7 +19,7 @@ const handOff = (batch: Partial<HandOffStep>): Step => ({
   ...batch,
 })
 
-/** Most on one level, and most places are new. */
+/** Most on one level, and most indexes are new. */
 const callBacks = (often: number) =>
   fc
     .record({
@@ -39,7 +41,7 @@ const settleStep = (pick: number, outcome: SettleStep['outcome']): SettleStep =>
   records: null,
 })
 
-/** The newest leases, sometimes but for the very newest. */
+/** The newest leases, sometimes without the very newest. */
 const settles = fc
   .record({ from: fc.nat(1), count: fc.integer({ min: 3, max: 6 }) })
   .map(({ from, count }) => [Array.from({ length: count }, (_, at) => settleStep(-1 - from - at, 'done'))])
@@ -47,9 +49,9 @@ const settles = fc
 const releases = fc.nat(1).map((at) => [[settleStep(-1 - at, 'released')]])
 
 /**
- * Hand-offs alone, by workers who keep up: what was just pulled is settled, so lanes run empty, and barriers open and
- * close. No order, expiry or retention comes in between, at which a store begins anew with what it knows by heart.
- * Each round leaves some of these out.
+ * Hand-offs only, by workers that keep up: what was just pulled is settled, so lanes run empty, and barriers
+ * open and close. No control request, expiry or retention comes in between, which would make a store reload
+ * its cache. Each round leaves some of these out.
  */
 const round = fc
   .tuple(

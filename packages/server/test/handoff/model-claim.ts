@@ -1,4 +1,4 @@
-/** A claim of the model that the store did not bear out. */
+/** A statement of the model that the store does not satisfy. */
 export class Disagreement extends Error {
   override name = 'Disagreement'
 }

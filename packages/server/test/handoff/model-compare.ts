@@ -8,15 +8,16 @@ import type { Model } from './model.ts'
 import { claim } from './model-claim.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
 
-/** The store's own books must balance. */
+/** The audit of the store must pass. */
 export async function audit(driver: Driver): Promise<void> {
   const findings = await driver.store.audit()
   claim(findings.length === 0, `the audit found: ${findings.join('; ')}`)
 }
 
-/** Everything the store shows must be what the model says. */
+/** All views of the store must match the model. */
 export async function compare(model: Model, driver: Driver): Promise<void> {
-  // Asked all at once: nothing changes in between, and waiting for each answer would take most of the time.
+  // All views are requested at once: nothing changes in between, and waiting for each answer would take most
+  // of the time.
   const tasks = [...model.tasks.values()]
   const [records, shown] = await Promise.all([
     Promise.all(tasks.map(({ taskId }) => driver.task(taskId))),
@@ -91,14 +92,14 @@ function comparePartition(
   if (partition.place === 'delayed') learnDue(name, partition, row.dueAt ?? 0)
 }
 
-/** Whether the model has to look before it can go on: there is chance in a back-off. */
+/** Whether the model has to read the store before it can continue: back-offs are randomized. */
 export function hasToLearn(model: Model): boolean {
   return [...model.tasks.values()].some((task) =>
     task.all().some(({ place, dueBetween }) => place === 'delayed' && dueBetween !== null),
   )
 }
 
-/** Where there is chance in a back-off, the model takes over what the store drew. */
+/** Where a back-off is randomized, the model adopts the value of the store. */
 function learnDue(name: string, partition: ModelPartition, dueAt: number): void {
   if (partition.dueBetween === null) {
     claim(dueAt === partition.dueAt, `${name} is delayed until ${dueAt}, before until ${partition.dueAt}`)

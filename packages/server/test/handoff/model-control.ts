@@ -4,7 +4,7 @@ import type { ModelPartition, ModelTask } from './model-task.ts'
 
 const isFinished = (task: ModelTask) => task.state === 'done'
 
-/** What an operator's order does to the model; returns the kind of the answer. */
+/** Applies a control request to the model; returns the kind of the answer. */
 export function controlModel(model: Model, order: ControlOrder): string {
   const task = model.tasks.get(order.taskId)
   if (order.verb === 'settings' && task?.cancelled !== true)
@@ -41,7 +41,7 @@ export function controlModel(model: Model, order: ControlOrder): string {
   }
 }
 
-/** Leases and back-offs run to their end; nothing can be done with them. */
+/** Leases and back-offs run to their end, without an effect. */
 function cancel(task: ModelTask): void {
   task.cancelled = true
   for (const partition of task.all())

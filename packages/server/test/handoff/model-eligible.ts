@@ -7,11 +7,11 @@ type Filter = Pick<PullOrder, 'tables' | 'tasks'>
 /** What one pull may be handed, and in which order: levels, and arrival within a lane. */
 export class Eligible {
   readonly #shown: Map<ModelPartition, string>
-  /** How many of each level and task are ready. */
+  /** The number of ready partitions of each level and task. */
   readonly #perLevel = new Map<number, Map<ModelTask, number>>()
-  /** How many leases each task may have besides those it has. */
+  /** The number of further leases that each task may have. */
   readonly #slots = new Map<ModelTask, number>()
-  /** Of each lane those never handed out, by arrival. */
+  /** The partitions of each lane that were never handed out, by arrival. */
   readonly #fresh = new Map<string, ModelPartition[]>()
 
   readonly #filter: Filter
@@ -55,7 +55,7 @@ export class Eligible {
     this.#slots.set(partition.task, (this.#slots.get(partition.task) ?? 0) - 1)
   }
 
-  /** The lowest level of which something may be handed out. */
+  /** The lowest level with something to hand out. */
   get #lowest(): number | null {
     const levels = [...this.#perLevel].filter(([, ready]) =>
       [...ready].some(([task, count]) => count > 0 && (this.#slots.get(task) ?? 0) > 0),
@@ -69,7 +69,7 @@ export class Eligible {
     return tables === null || tables.includes(descriptor.computeTableName)
   }
 
-  /** Each table that is named has a line of its own in a lane. */
+  /** Each named table has its own queue in a lane. */
   #lineOf({ task, descriptor }: ModelPartition): string {
     const lane = `${descriptor.level} ${task.taskId}`
     return this.#filter.tables === null ? lane : `${lane} ${descriptor.computeTableName}`

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import type { PullOrder } from '../../src/handoff/store.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
-/** Which lease is meant: one of those given so far, as it is or with a part of its id replaced. */
+/** Selects one of the leases given so far, unchanged or with a part of its id replaced. */
 export interface LeasePick {
-  /** Below zero it counts from the newest on. */
+  /** Negative numbers count from the newest. */
   readonly pick: number
   readonly forged: 'secret' | 'term' | 'partition' | null
 }
@@ -20,7 +20,7 @@ export interface SettleStep {
 export interface CallBackStep {
   readonly taskId: string
   readonly places: readonly { readonly level: number; readonly index: number }[]
-  /** Says something else of the first place than all other call-backs do. */
+  /** Has other content for its first partition than all other call-backs. */
   readonly contradicts: boolean
 }
 
@@ -105,7 +105,10 @@ function pull({ batch }: Sizes): fc.Arbitrary<PullOrder> {
 
 const several = <T>(arbitrary: fc.Arbitrary<T>) => fc.array(arbitrary, { maxLength: 2 })
 
-/** One request of a kind more often than several at once, as the order of steps is then easier to read. */
+/**
+ * Single requests of a kind are more frequent than several at once, as the order of steps is then easier to
+ * read.
+ */
 function handOff(sizes: Sizes): fc.Arbitrary<Step> {
   const none = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
   const alone = fc.oneof(

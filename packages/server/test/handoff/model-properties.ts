@@ -5,26 +5,32 @@ import { BRISK_RUN, briskCourse } from './model-brisk.ts'
 import { type Sizes, step } from './model-orders.ts'
 import { runModel } from './model-run.ts'
 
-/** Few places, so that steps meet: the same partitions are leased, lost and settled again and again. */
+/** Few indexes, so that steps collide: the same partitions are leased, lost and settled again and again. */
 const crowded: Sizes = { levels: 3, indexes: 4, longestArray: 6, batch: 4 }
 
-/** Lanes longer than a store keeps within reach of pulls, or rewrites in one transaction. */
+/** Lanes longer than a store reads ahead, or rewrites in one transaction. */
 const long: Sizes = { levels: 2, indexes: 4, longestArray: 5, batch: 1000 }
 const LONG_RUN = 450
 
-/** Shrinking runs the store thousands of times. Take the reported seed and set this to false to have it. */
+/** Shrinking runs the store thousands of times. To get it, take the reported seed and set this to false. */
 const endOnFailure = true
 
-/** How often each property is tried, the brisk one as often as the crowded; a store with a server behind it takes longer for a step. */
+/**
+ * The runs of each property, the brisk one as often as the crowded; a store with a server takes longer for a
+ * step.
+ */
 export interface Runs {
   readonly crowded: number
   readonly long: number
 }
 
-/** Each run of the tests tries other orders. After changes to the engine or to a disk, try this many times as many. */
+/**
+ * Each test run tries other random steps. After changes to the engine or to a disk, multiply the runs by
+ * this.
+ */
 const TIMES = Number(process.env['MODEL_RUNS'] ?? 1)
 
-/** Whatever happens in any order, a store and the model agree on it. */
+/** For any sequence of steps, a store and the model agree. */
 export function describeModel(harness: StoreHarness, runs: Runs = { crowded: 60, long: 6 }): void {
   describe(`the model and the ${harness.name} store`, () => {
     test(

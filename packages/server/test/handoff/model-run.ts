@@ -12,15 +12,15 @@ import { controlModel } from './model-control.ts'
 import { type CallBackStep, type LeasePick, type Step, tables } from './model-orders.ts'
 
 /**
- * Whoever looks has a store write up what it has put off, and an audit has it begin anew with what it knows by heart.
- * So there are steps after which nobody looks.
+ * Reading a view makes a store flush deferred writes, and an audit makes it reload its cache. So there are
+ * steps after which the store is not read.
  */
 const STEPS_PER_LOOK = 3
 const LOOKS_PER_AUDIT = 4
 
 /**
- * Takes a store and the model through the same steps and holds them against each other after every few, and in the end.
- * With a run length every place and every lease that a step names stands for so many in a row.
+ * Runs a store and the model through the same steps and compares them after every few steps and at the end.
+ * With a run length, every index and every lease in a step stands for this many in a row.
  */
 export async function runModel(
   harness: StoreHarness,
@@ -90,7 +90,7 @@ class ModelRun {
     await audit(this.#driver)
   }
 
-  /** In the order in which a store goes through a batch: settle, renew, undo, call back, pull. */
+  /** In the order in which a store processes a batch: settle, renew, undo, call back, pull. */
   async #handOff(step: Extract<Step, { kind: 'hand-off' }>): Promise<void> {
     const settles = step.settles.map((array) =>
       array.flatMap(({ lease, ...order }) =>
@@ -132,8 +132,8 @@ class ModelRun {
   }
 
   /**
-   * Of a lease that is unknown, forged or of a partition long purged, it matters only that it has no
-   * effect: a store need not remember old secrets to tell the refusals apart.
+   * For a lease that is unknown, forged or of a purged partition, it matters only that the request has no
+   * effect: a store need not keep old secrets to distinguish the refusals.
    */
   #claimVerdict(
     lease: LeaseRef,
@@ -149,7 +149,7 @@ class ModelRun {
     const expected = controlModel(this.#model, order)
     const result = await this.#driver.control(order)
     claim(result.kind === expected, `${order.verb} was answered ${result.kind} instead of ${expected}`)
-    // A rerun goes on in steps; the model knows only its end.
+    // A rerun continues in steps; the model knows only its end.
     await this.#driver.maintainAll()
   }
 
@@ -174,7 +174,7 @@ class ModelRun {
   }
 }
 
-/** Sizes and tables follow from the place, so that most call-backs of a place agree. */
+/** Sizes and tables are derived from level and index, so that most call-backs agree. */
 function descriptorsOf({ places, contradicts }: CallBackStep, runLength: number): CalledBackPartition[] {
   return places.flatMap(({ level, index }, position) =>
     Array.from({ length: runLength }, (_, at) => ({

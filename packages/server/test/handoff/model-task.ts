@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 
-/** Where a partition stands; whether one that waits is ready or held follows from its task. */
+/** The state of a partition; whether a waiting one is ready or held depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
 
 export interface ModelLease {
@@ -19,7 +19,7 @@ export interface ModelPartition {
   lease: ModelLease | null
   /** When the lease or the back-off ends. */
   dueAt: number
-  /** Set while a back-off is known only to lie between two times: there is chance in it. */
+  /** Set while only the range of a randomized back-off is known. */
   dueBetween: { readonly first: number; readonly last: number } | null
   wasHandedOut: boolean
   reported: number | null
@@ -30,7 +30,7 @@ const isUnfinished = ({ place }: ModelPartition) => place !== 'done' && place !=
 
 export type ModelTaskState = 'open' | 'paused' | 'done' | 'stalled' | 'cancelled'
 
-/** A task as the design describes it: flags, partitions, and what follows from the two. */
+/** A task as the design describes it: flags, partitions, and what follows from both. */
 export class ModelTask {
   readonly taskId: string
   readonly partitions = new Map<string, ModelPartition>()
@@ -76,7 +76,7 @@ export class ModelTask {
     return levels.length === 0 ? null : levels.reduce((a, b) => Math.min(a, b))
   }
 
-  /** What people are shown of each partition, as things stand. */
+  /** The visible state of each partition. */
   shown(): Map<ModelPartition, string> {
     const lowest = this.barrier ? this.lowestUnfinishedLevel() : null
     const isOpen = (level: number) => !this.paused && (lowest === null || level <= lowest)

@@ -1,5 +1,7 @@
 import { sqliteHarness } from '../store/sqlite-harness.ts'
 import { describeModel } from './model-properties.ts'
 
-/** The engine has its runs in memory, where they cost less; here its disk is held against the model. */
+/**
+ * The engine is tested on a memory disk, which is faster; here its SQLite disk is compared with the model.
+ */
 describeModel(sqliteHarness, { crowded: 25, long: 3 })

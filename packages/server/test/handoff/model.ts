@@ -9,13 +9,13 @@ import { type ModelLease, type ModelPartition, ModelTask } from './model-task.ts
 const KEY_GRACE = 600_000
 
 /**
- * The hand-off as the design tells it, in memory and in the simplest way: written from the text and
- * not from the code. It knows nothing of ranks: of the order it claims levels, and within a lane the
- * order of arrival among partitions never handed out.
+ * The hand-off as the design describes it, in memory and as simple as possible: written from the design
+ * document and not from the code. It knows nothing about fairness tags: of the order it checks only levels
+ * and, within a lane, the order of arrival of partitions that were never handed out.
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
-  /** Of tasks that may not be known yet. */
+  /** Settings of tasks that may not be known yet. */
   readonly limits = new Map<string, number>()
   readonly #leases = new Map<string, ModelPartition>()
   readonly #keys = new Map<string, { readonly leaseIds: string[]; readonly surelyKnownUntil: number }>()
@@ -62,7 +62,7 @@ export class Model {
     return { kind: 'stored', accepted: fresh.length, duplicates: partitions.length - fresh.length }
   }
 
-  /** Judges what was handed out and takes it over. */
+  /** Checks what was handed out and adopts it. */
   pulled(order: PullOrder, { partitions, repeated }: PullResult): void {
     const key = order.key === null ? undefined : this.#keys.get(order.key)
     if (key !== undefined && (repeated || this.#now() < key.surelyKnownUntil)) {
@@ -102,7 +102,7 @@ export class Model {
       lease.outcome = 'done'
       partition.place = 'done'
       partition.reported = order.records
-      // An expiry has counted the attempt, unless an operator took that back since.
+      // An expiry has counted the attempt, unless an operator has reset it since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
     } else if (order.outcome === 'failed' && isLate) {
       lease.outcome = 'failed'

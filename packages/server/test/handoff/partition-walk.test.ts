@@ -28,7 +28,7 @@ function walkThrough(states: readonly PartitionState[], query: Partial<Partition
   return { shown: shown.map(({ index }) => index), next, rowsRead }
 }
 
-describe('a page of those in one state', () => {
+describe('a page of partitions in one state', () => {
   const leasedAt = (indexes: readonly number[], size = 5000): PartitionState[] =>
     Array.from({ length: size }, (_, index) => (indexes.includes(index) ? 'leased' : 'ready'))
 
@@ -37,12 +37,12 @@ describe('a page of those in one state', () => {
     expect(page).toEqual({ shown: [0, 3, 7], next: null, rowsRead: ROWS_AT_A_TIME })
   })
 
-  test('goes on over several readings until all are found', () => {
+  test('continues over several reads until all are found', () => {
     const page = walkThrough(leasedAt([0, ROWS_AT_A_TIME + 1]), { state: 'leased' })
     expect(page).toEqual({ shown: [0, ROWS_AT_A_TIME + 1], next: null, rowsRead: 2 * ROWS_AT_A_TIME })
   })
 
-  test('says where it stopped when the page is full, and when it has read enough', () => {
+  test('returns its position when the page is full, and when it has read enough', () => {
     const full = walkThrough(leasedAt([0, 3, 7]), { state: 'leased', limit: 2 })
     expect(full).toMatchObject({ shown: [0, 3], next: { level: 0, index: 3 } })
     const tired = walkThrough(leasedAt([0, 4999]), { state: 'leased' })
@@ -56,7 +56,7 @@ describe('a page of those in one state', () => {
     expect(page).toEqual({ shown: [7], next: null, rowsRead: 496 })
   })
 
-  test('reads on where the counts may lag behind the rows', () => {
+  test('continues where the counts may lag behind the rows', () => {
     expect(walkThrough(leasedAt([0, 3, 7], 500), { state: 'leased' }, false).rowsRead).toBe(500)
   })
 })

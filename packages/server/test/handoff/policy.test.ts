@@ -43,7 +43,7 @@ describe('the back-off', () => {
     expect(waits).toEqual([0, 0, 10_000, 20_000, 40_000])
   })
 
-  test('of nothing is nothing', () => {
+  test('of zero is zero', () => {
     expect(backoffMillis({ ...policy, backoffMillis: 0 }, 5, 1)).toBe(0)
   })
 })

@@ -10,7 +10,7 @@ import {
 import { leasesToFinishIn } from '../../src/handoff/views/time-left.ts'
 
 describe('the leases that finish in time', () => {
-  test('are as many as the time left is reckoned by', () => {
+  test('match the number that the time left is computed with', () => {
     const positive = fc.double({ min: 1, max: 1e9, noNaN: true })
     fc.assert(
       fc.property(positive, positive, positive, (millis, attemptMillis, withinMillis) => {
@@ -32,7 +32,7 @@ describe('the leases that finish in time', () => {
           const millis = attempts.reduce((sum, one) => sum + one, 0)
           const effort = { millis, attemptMillis: millis / attempts.length }
           const workers = Math.max(1, Math.ceil(leasesToFinishIn(effort, withinMillis)))
-          // One and a half attempts beside: the last one begins late and may be long.
+          // One and a half attempts more: the last one begins late and may be long.
           return makespan(attempts, workers) <= withinMillis + 1500
         },
       ),
@@ -40,7 +40,7 @@ describe('the leases that finish in time', () => {
   })
 })
 
-/** Each worker takes the next when it is through with one. */
+/** Each worker takes the next partition when it has finished one. */
 function makespan(attempts: readonly number[], workers: number): number {
   const busyUntil = new Array<number>(workers).fill(0)
   for (const attempt of attempts) {
@@ -75,7 +75,7 @@ describe('the fleet', () => {
     return { asked, instances }
   }
 
-  test('is read page by page; producers and nodes are not of it', async () => {
+  test('is read page by page, without producers and nodes', async () => {
     const { asked, instances } = paged([
       instance(1),
       instance(2, { leases: 3, leasesEndAt: 9000 }),
@@ -94,7 +94,7 @@ describe('the fleet', () => {
     expect(asked).toHaveLength(3)
   })
 
-  test('says so when it is larger than what is read', async () => {
+  test('is reported as incomplete when it is larger than what is read', async () => {
     const all = Array.from({ length: 10 }, (_, at) => instance(at))
     expect(await readFleet(paged(all).instances, { most: 9, perPage: 4 })).toMatchObject({
       idle: 9,

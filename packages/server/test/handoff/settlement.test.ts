@@ -59,7 +59,7 @@ describe('a settlement in time', () => {
     expect(judge(leaseState(), { outcome: 'failed', final: true })).toMatchObject(parked)
   })
 
-  test('released costs no attempt and keeps the rank; the third in a row waits', () => {
+  test('released uses no attempt and keeps the rank; the third in a row is delayed', () => {
     const changes = [0, 1, 2, 3].map((releasesInARow) => {
       const verdict = judge(leaseState({ releasesInARow }), { outcome: 'released' })
       return verdict.refused === null ? verdict.change : null
@@ -72,7 +72,7 @@ describe('a settlement in time', () => {
     ])
   })
 
-  test('what the worker asks for replaces the back-off, in whole milliseconds', () => {
+  test('a delay requested by the worker replaces the back-off, in whole milliseconds', () => {
     const delays = [0, 0.2, 1500].map((retryAfterMillis) => {
       const verdict = judge(leaseState(), { outcome: 'failed', retryAfterMillis })
       return verdict.refused === null ? verdict.change?.delayMillis : null
@@ -112,7 +112,7 @@ describe('a lease that expired and was not followed by another', () => {
   for (const state of ['ready', 'delayed', 'parked'] as const) {
     const late = leaseState({ state, outcome: 'expired', attempts: 2 })
 
-    test(`from ${state}: done is done, failed only tells why, released is nothing`, () => {
+    test(`from ${state}: done is done, failed only sets the reason, released has no effect`, () => {
       expect(judge(late, { outcome: 'done' })).toMatchObject({ change: { event: 'finish', to: 'done' } })
       expect(judge(late, { outcome: 'failed', reason: 'x' })).toMatchObject({
         change: { event: null, to: state, outcome: 'failed', attempts: 2, wasted: 0, reason: 'x' },
@@ -164,7 +164,7 @@ describe('refusals', () => {
   }
 })
 
-describe('what time brings about', () => {
+describe('expiry and back-off', () => {
   test('an expiry uses up an attempt, says so, and parks the last one', () => {
     expect(judgeExpiry(leaseState({ attempts: 1 }), policy, 1)).toMatchObject({
       event: 'postpone',
@@ -178,7 +178,7 @@ describe('what time brings about', () => {
     expect(judgeExpiry(leaseState({ attempts: 2 }), policy, 1)).toMatchObject({ event: 'park', to: 'parked' })
   })
 
-  test('in a cancelled task it ends what it finds, and wastes nothing', () => {
+  test('in a cancelled task it ends leases and back-offs, and no attempt is wasted', () => {
     for (const state of ['leased', 'delayed'] as const)
       expect(judgeCancellation(leaseState({ state, taskCancelled: true }))).toMatchObject({
         to: 'cancelled',
@@ -188,7 +188,7 @@ describe('what time brings about', () => {
 })
 
 describe('undo', () => {
-  test('gives back a running lease as if it had never been', () => {
+  test('takes back a valid lease as if it had never been granted', () => {
     expect(judgeUndo(leaseState({ attempts: 1, releasesInARow: 2 }), lease)).toMatchObject({
       event: 'return',
       to: 'ready',
@@ -199,7 +199,7 @@ describe('undo', () => {
     })
   })
 
-  test('leaves alone what no longer runs', () => {
+  test('does not change a lease that is no longer valid', () => {
     for (const state of ['ready', 'delayed', 'parked', 'done', 'cancelled'] as const)
       expect(judgeUndo(leaseState({ state, outcome: 'expired' }), lease)).toBeNull()
   })

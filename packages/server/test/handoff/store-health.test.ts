@@ -17,17 +17,17 @@ import { DAY, testPolicy } from '../store/conformance/harness.ts'
 const BEGUN = 'the store cannot commit'
 const ENDED = 'the store is back; leases are not taken until their holders had time to renew'
 
-/** Holds nothing. It can be looked at also while it cannot write. */
+/** An empty store. It can be read even while it cannot write. */
 class EmptyStore {
   canWrite = true
   whyNot: StoreUnavailable['code'] = 'store_unavailable'
-  /** For call-backs, and for what names leases. */
+  /** The error for call-backs, and for requests that name leases. */
   hasRoom = { callBacks: true, leases: true }
-  /** Room is short, and kept for what finishes the work that there is. */
+  /** Disk space is low, and reserved for finishing existing work. */
   refusesEarly = false
   readonly sweptWithExpiry: number[] = []
 
-  /** Whatever is settled was settled before. */
+  /** Every settlement was settled before. */
   handOff = async ({ settles, callBacks, pulls }: HandOffBatch) => {
     if (callBacks.length > 0) this.#write()
     const fits =
@@ -110,7 +110,7 @@ const settleAgain = () =>
     pull: null,
   })
 
-/** What a request is answered, when the end of a turn is all that it waits for. */
+/** The answer to a request that only waits for the end of a turn. */
 async function answered<Result>(request: Promise<Result>): Promise<Result> {
   const [result] = await Promise.all([request, vi.advanceTimersByTimeAsync(1)])
   return result
@@ -122,7 +122,7 @@ async function lose(): Promise<void> {
   expect(told).toEqual([BEGUN])
 }
 
-test('a change of the leader is a warning that says what happens next; a store that cannot commit is an error', () => {
+test('a leader change is logged as a warning that says what happens next; a store that cannot commit as an error', () => {
   const lines: string[] = []
   const at = (level: string) => (_fields: object, text: string) => void lines.push(`${level}: ${text}`)
   let graces = 0
@@ -144,7 +144,7 @@ test('a change of the leader is a warning that says what happens next; a store t
   expect(graces).toBe(5)
 })
 
-describe('the end of an outage is told', () => {
+describe('the end of an outage is logged', () => {
   test.each<[string, () => Promise<unknown>]>([
     ['a request that stores something', callBack],
     ['a probe', () => handOff.probe()],
@@ -160,7 +160,7 @@ describe('the end of an outage is told', () => {
     expect(told).toEqual([BEGUN, ENDED])
   })
 
-  test('within seconds where nobody asks for anything', async () => {
+  test('within seconds without any request', async () => {
     await lose()
     await vi.advanceTimersByTimeAsync(60_000)
     expect(told).toEqual([BEGUN])
@@ -169,7 +169,7 @@ describe('the end of an outage is told', () => {
     expect(told).toEqual([BEGUN, ENDED])
   })
 
-  test('not by what only looks: a disk that takes no writes can be read', async () => {
+  test('not after reads only: a disk that accepts no writes can be read', async () => {
     await lose()
     await answered(pull())
     await answered(settleAgain())
@@ -179,7 +179,7 @@ describe('the end of an outage is told', () => {
   })
 })
 
-test('the log has the reason in one line, and the stacks behind it for those who look for them', () => {
+test('the log has the reason in one line, and the stack traces at level debug', () => {
   const lines: [level: string, fields: object][] = []
   const at = (level: string) => (fields: object) => void lines.push([level, fields])
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
@@ -198,7 +198,7 @@ test('the grace for leases begins when the store is back', async () => {
   const grace = expiryGraceMillis(testPolicy)
   await vi.advanceTimersByTimeAsync(grace + 2000)
   await lose()
-  // Between two heartbeats, long after the failure that was noticed last.
+  // Between two heartbeats, long after the last failure was noticed.
   await vi.advanceTimersByTimeAsync(4000)
   store.canWrite = true
   await answered(handOff.probe())
@@ -211,7 +211,7 @@ test('the grace for leases begins when the store is back', async () => {
   expect(first - back).toBeLessThanOrEqual(grace + 1001)
 })
 
-describe('call-backs for which there is no room', () => {
+describe('call-backs without disk space', () => {
   const SHORT = 'the store has no room: what does not fit is refused'
   const ENOUGH = 'the store has room again'
   const grace = expiryGraceMillis(testPolicy)
@@ -222,7 +222,7 @@ describe('call-backs for which there is no room', () => {
     store.sweptWithExpiry.length = 0
   })
 
-  /** Beside heartbeats and probes, which are written all the while. */
+  /** Besides heartbeats and probes, which are written all the time. */
   async function callBackFor(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       await expect(answered(callBack())).rejects.toMatchObject({ code: 'store_full' })
@@ -231,14 +231,14 @@ describe('call-backs for which there is no room', () => {
     }
   }
 
-  test('leases go on expiring', async () => {
+  test('leases still expire', async () => {
     await callBackFor(30)
     expect(store.sweptWithExpiry.length).toBeGreaterThanOrEqual(29)
   })
 
-  test('it is told once, and once when there is room again', async () => {
+  test('it is logged once, and once when there is space again', async () => {
     await callBackFor(30)
-    // Some are smaller than others, and fit.
+    // Some call-backs are smaller than others, and fit.
     store.hasRoom.callBacks = true
     await answered(callBack())
     store.hasRoom.callBacks = false
@@ -251,14 +251,14 @@ describe('call-backs for which there is no room', () => {
     expect(told).toEqual([SHORT, ENOUGH])
   })
 
-  test('it is told anew when it happens again, also if nothing was called back in between', async () => {
+  test('it is logged again when it happens again, also without a call-back in between', async () => {
     await callBackFor(2)
     await vi.advanceTimersByTimeAsync(60_000)
     await callBackFor(2)
     expect(told).toEqual([SHORT, SHORT])
   })
 
-  test('it is told as well where the store refuses them before the disk is full', async () => {
+  test('it is also logged if the store refuses them before the disk is full', async () => {
     store.hasRoom.callBacks = true
     store.refusesEarly = true
     await callBackFor(30)
@@ -269,13 +269,13 @@ describe('call-backs for which there is no room', () => {
     expect(told).toEqual([SHORT, ENOUGH])
   })
 
-  test('a settlement of the same moment is carried out', async () => {
+  test('a settlement at the same time is executed', async () => {
     const [refused, settled] = await answered(Promise.allSettled([callBack(), settleAgain()]))
     expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'store_full' } })
     expect(settled).toMatchObject({ status: 'fulfilled' })
   })
 
-  test('where there is none for a heartbeat it is an outage', async () => {
+  test('without space for a heartbeat it is an outage', async () => {
     store.whyNot = 'store_full'
     store.canWrite = false
     await vi.advanceTimersByTimeAsync(5000)
@@ -285,7 +285,7 @@ describe('call-backs for which there is no room', () => {
     expect(told).toEqual([BEGUN, ENDED])
   })
 
-  test('leases get their grace where there is none for settlements either', async () => {
+  test('leases get their grace if there is no space for settlements either', async () => {
     store.hasRoom.leases = false
     await expect(answered(settleAgain())).rejects.toMatchObject({ code: 'store_full' })
     const refusedAt = performance.now()

@@ -6,7 +6,7 @@ import type { InstancePage } from '../../src/handoff/views/records.ts'
 const empty = { now: 0, tasks: [], next: null }
 const away = { canCommit: false, backlog: null, fleet: null }
 
-/** A store that takes its time, and counts how often it was asked. */
+/** A slow store that counts its requests. */
 class SlowStore implements Pick<Store, 'probe' | 'tasks' | 'instances'> {
   millis = 100
   probes = 0
@@ -47,7 +47,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** What is read when so much time may pass. */
+/** What is read within this time. */
 async function read(millis: number) {
   const reading = readings.read()
   await vi.advanceTimersByTimeAsync(millis)
@@ -58,14 +58,14 @@ test('a store that answers is up, and its backlog is known', async () => {
   expect(await read(300)).toMatchObject({ canCommit: true, backlog: { isComplete: true } })
 })
 
-test('whoever asks at the same time shares a reading', async () => {
+test('concurrent callers share a read', async () => {
   const [first, second] = await Promise.all([read(300), readings.read()])
   expect(store.probes).toBe(1)
   expect(second).toBe(first)
 })
 
-test('a reading is kept for twenty times as long as it took, and then another is made', async () => {
-  // Three states are asked for, one after the other.
+test('a result is cached for twenty times as long as the read took', async () => {
+  // Three states are read, one after the other.
   await read(300)
   await read(5900)
   await read(0)
@@ -75,14 +75,14 @@ test('a reading is kept for twenty times as long as it took, and then another is
   expect(store.probes).toBe(2)
 })
 
-test('a store that does not answer is away, and is not asked a second time meanwhile', async () => {
+test('a store that does not answer is unavailable, and gets no second request meanwhile', async () => {
   store.millis = 3_600_000
   expect(await read(2000)).toEqual(away)
   expect(await read(2000)).toEqual(away)
   expect(store.probes).toBe(1)
 })
 
-test('a store that answers late is up again with its answer, and that is kept for seconds only', async () => {
+test('a store that answers late is available again with its answer, which is cached for seconds only', async () => {
   store.millis = 30_000
   expect(await read(2000)).toEqual(away)
   await vi.advanceTimersByTimeAsync(90_000)
@@ -93,7 +93,7 @@ test('a store that answers late is up again with its answer, and that is kept fo
   expect(store.probes).toBe(2)
 })
 
-test('a store that cannot commit is away; that is expected, and nothing else is', async () => {
+test('a store that cannot commit is unavailable; only this error is expected', async () => {
   store.fails = new StoreUnavailable('store_unavailable', 'gone')
   expect(await read(100)).toEqual(away)
   expect(failed).toEqual([])

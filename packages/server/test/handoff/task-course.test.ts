@@ -79,7 +79,7 @@ describe('the state of a task with a barrier, whose open level is 3', () => {
     for (const [state, count] of Object.entries(counts)) partitions[state as keyof Tally] += count
     const facts = { ...free, levelBarrier: true, openLevel: 3, ...flags, partitions }
     expect(taskState(facts, lane)).toBe(expected)
-    // A store that looks the lane up only where it is asked for comes to the same.
+    // A store that loads the lane only when needed gets the same result.
     const level = decidingLevel(facts)
     expect([null, 3]).toContain(level)
     expect(taskState(facts, level === null ? null : lane)).toBe(expected)

@@ -10,7 +10,7 @@ const found = (index: number, repeated = false): PullResult => ({
   repeated,
 })
 
-/** A store that is asked in turn and answers when told to. */
+/** A store that is called in turn and answers when the test says so. */
 class Store {
   readonly tries: { order: PullOrder; answer: (result: PullResult) => void; fail: (error: Error) => void }[] =
     []
@@ -27,7 +27,7 @@ class Store {
   }
 }
 
-/** Lets everything happen that needs no timer. */
+/** Runs everything that needs no timer. */
 const settled = () => vi.advanceTimersByTimeAsync(0)
 
 let store: Store
@@ -58,7 +58,7 @@ function wait(
 }
 
 describe('what becomes ready', () => {
-  test('wakes exactly as many as there is for, first come first served', async () => {
+  test('wakes exactly as many pulls as there are partitions, first come first served', async () => {
     for (const name of ['a', 'b', 'c', 'd']) wait(name)
     waiting.wake(2)
     expect(store.asked).toEqual(['a', 'b'])
@@ -70,7 +70,7 @@ describe('what becomes ready', () => {
     expect(store.asked).toEqual(['c'])
   })
 
-  test('nothing wakes nobody, more than enough wakes everybody once', async () => {
+  test('nothing wakes no pull, more than enough wakes every pull once', async () => {
     for (const name of ['a', 'b']) wait(name)
     waiting.wake(0)
     expect(store.asked).toEqual([])
@@ -78,7 +78,7 @@ describe('what becomes ready', () => {
     expect(store.asked).toEqual(['a', 'b'])
   })
 
-  test('whoever was woken for nothing keeps its place', async () => {
+  test('a pull that was woken unnecessarily keeps its place', async () => {
     for (const name of ['a', 'b']) wait(name)
     waiting.wake(1)
     await store.answer(NOTHING)
@@ -89,7 +89,7 @@ describe('what becomes ready', () => {
     expect([...answered.keys()]).toEqual(['a'])
   })
 
-  test('one that is trying is not woken twice, the next is', () => {
+  test('a pull that is trying is not woken twice, the next one is', () => {
     for (const name of ['a', 'b', 'c']) wait(name)
     waiting.wake(1)
     waiting.wake(1)
@@ -98,7 +98,7 @@ describe('what becomes ready', () => {
 })
 
 describe('no wake-up is lost', () => {
-  test('when something became ready between the first look and the wait', async () => {
+  test('when something became ready between the first try and the wait', async () => {
     const seen = waiting.epoch
     waiting.wake(1)
     wait('a', { epoch: seen })
@@ -107,7 +107,7 @@ describe('no wake-up is lost', () => {
     expect(answered.get('a')).toEqual(found(1))
   })
 
-  test('when something becomes ready while a try is under way that will find nothing', async () => {
+  test('when something becomes ready during a try that will find nothing', async () => {
     wait('a')
     waiting.wake(1)
     waiting.wake(1)
@@ -118,7 +118,7 @@ describe('no wake-up is lost', () => {
   })
 })
 
-describe('twins of one key', () => {
+describe('pulls with the same key', () => {
   test('are woken together and answered with the same', async () => {
     wait('a', { key: 'k' })
     wait('b')
@@ -131,7 +131,7 @@ describe('twins of one key', () => {
     expect(waiting.size).toBe(1)
   })
 
-  test('a key looks once more when its time is up: a twin elsewhere may have been served', async () => {
+  test('a pull with a key tries again at its timeout: a duplicate elsewhere may have been served', async () => {
     wait('a', { key: 'k', millis: 1000 })
     await vi.advanceTimersByTimeAsync(1000)
     expect(store.asked).toEqual(['a'])
@@ -141,7 +141,7 @@ describe('twins of one key', () => {
 })
 
 describe('a wait ends', () => {
-  test('empty when its time is up, not before', async () => {
+  test('empty at its timeout, not before', async () => {
     wait('a', { millis: 1000 })
     await vi.advanceTimersByTimeAsync(999)
     expect(answered.size).toBe(0)
@@ -151,7 +151,7 @@ describe('a wait ends', () => {
     expect(store.asked).toEqual([])
   })
 
-  test('empty when the client is gone', async () => {
+  test('empty when the client disconnects', async () => {
     const client = new AbortController()
     wait('a', { signal: client.signal })
     client.abort()
@@ -161,7 +161,7 @@ describe('a wait ends', () => {
     expect(store.asked).toEqual([])
   })
 
-  test('with what a try brings that was under way when the client went or the time was up', async () => {
+  test('with the result of a try that was running at the disconnect or the timeout', async () => {
     const client = new AbortController()
     wait('a', { signal: client.signal })
     wait('b', { millis: 1000 })
@@ -179,7 +179,7 @@ describe('a wait ends', () => {
     )
   })
 
-  test('at once for a client that is gone already', async () => {
+  test('at once for a client that has already disconnected', async () => {
     wait('a', { signal: AbortSignal.abort() })
     await settled()
     expect(answered.get('a')).toEqual(NOTHING)
@@ -195,7 +195,7 @@ describe('a wait ends', () => {
     expect(waiting.size).toBe(1)
   })
 
-  test('for everybody when the service closes, and for whoever comes later', async () => {
+  test('for all pulls when the service closes, and for all later ones', async () => {
     for (const name of ['a', 'b']) wait(name)
     waiting.wake(1)
     waiting.close()

@@ -11,7 +11,7 @@ afterEach(() => {
 const never = new Promise<string>(() => {})
 const late = () => 'late'
 
-test('work that is through in time is what counts, and nothing is left waiting', async () => {
+test('work that ends in time gives the result, and no timer remains', async () => {
   expect(await withTimeout(Promise.resolve('done'), 1000, late)).toBe('done')
   await expect(withTimeout(Promise.reject(new Error('failed')), 1000, late)).rejects.toThrow('failed')
   expect(vi.getTimerCount()).toBe(0)
@@ -25,7 +25,7 @@ test('work that takes too long is not waited for', async () => {
   expect(await answer).toBe('late')
 })
 
-test('being late may be a failure', async () => {
+test('a timeout may be an error', async () => {
   const answer = withTimeout(never, 1000, () => {
     throw new Error('too late')
   })

@@ -15,7 +15,7 @@ describe('the shape of a body', () => {
   const generous = { elements: 1e9, values: 1e9 }
   const large = (text: string) => Buffer.from(`${text}${' '.repeat(64 * 1024)}`)
 
-  /** What JSON.parse finds: values in all, but for the outermost, and elements of the outermost. */
+  /** What JSON.parse finds: all values without the outermost, and the elements of the outermost. */
   function counted(value: unknown): { values: number; depth: number; elements: number } {
     if (typeof value !== 'object' || value === null) return { values: 0, depth: 0, elements: 0 }
     const parts = Object.values(value)
@@ -28,7 +28,7 @@ describe('the shape of a body', () => {
     }
   }
 
-  test('is what the parser would find, however the bytes are cut', () => {
+  test('is what the parser would find, however the bytes are split', () => {
     const strings = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '[{,', '\\"', '\\\\', ']}'))
     const { tree } = fc.letrec((tie) => ({
       tree: fc.oneof(
@@ -45,7 +45,7 @@ describe('the shape of a body', () => {
         const fits = (limits: { elements: number; values: number }) => {
           const shape = new JsonShape(limits)
           for (let at = 0; at < bytes.length; at += size) {
-            // The padding counts for nothing, and cutting it up only takes time.
+            // The padding does not count, and splitting it would only take time.
             const chunk = at > 4096 ? bytes.subarray(at) : bytes.subarray(at, at + size)
             const fault = shape.take(chunk)
             if (fault !== undefined) return fault
@@ -61,15 +61,15 @@ describe('the shape of a body', () => {
     )
   })
 
-  test('may be nested so deep and no deeper', () => {
+  test('has a maximum depth', () => {
     const nested = (depth: number) => large(`${'['.repeat(depth)}${']'.repeat(depth)}`)
     expect(new JsonShape(generous).take(nested(MAX_DEPTH))).toBe(undefined)
     expect(new JsonShape(generous).take(nested(MAX_DEPTH + 1))).toBe('depth')
   })
 })
 
-describe('bytes that were received', () => {
-  test('make room by what has held most for longest, and never by what has arrived', () => {
+describe('received bytes', () => {
+  test('are freed from the body that has held most for longest, and never from a complete one', () => {
     const received = new ReceivedBytes(100, new BoundsMet(quiet))
     const givenUp: string[] = []
     const hold = (name: string) => {
@@ -88,7 +88,7 @@ describe('bytes that were received', () => {
     expect(received.held).toBeGreaterThanOrEqual(50)
   })
 
-  test('count until nobody works on them any more', () => {
+  test('count until they are no longer in use', () => {
     const received = new ReceivedBytes(100, new BoundsMet(quiet))
     const body = received.hold(false, undefined, () => {})
     body.add(10)
@@ -99,7 +99,7 @@ describe('bytes that were received', () => {
     expect(received.held).toBe(0)
   })
 
-  test('leave a quarter more for what is urgent', () => {
+  test('have a quarter more for urgent requests', () => {
     const received = new ReceivedBytes(100, new BoundsMet(quiet))
     const full = received.hold(false, undefined, () => {})
     full.add(100)
@@ -133,7 +133,7 @@ describe('overload', () => {
       ['call-back', 'view', 'pull', 'urgent'],
     ],
     [[800, 800, 800, 0], []],
-  ])('with looks that are %j ms late refuses %j', (late, kinds) => {
+  ])('with checks that are %j ms late refuses %j', (late, kinds) => {
     expect(refused(late)).toEqual(kinds)
   })
 })
@@ -147,7 +147,7 @@ describe('callers', () => {
     return budget
   }
 
-  test('are told apart by the names of their tokens, or without tokens by their addresses', () => {
+  test('are identified by the names of their tokens, or without tokens by their addresses', () => {
     const budget = budgetWith({}, named)
     const callers = ['one', 'two', undefined].map((authorization) =>
       budget.callerOf({ authorization }, socket),
@@ -156,13 +156,13 @@ describe('callers', () => {
     expect(budgetWith().callerOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
   })
 
-  test('behind a proxy that is trusted have the address that it tells', () => {
+  test('behind a trusted proxy have the address that it reports', () => {
     const headers = { 'x-forwarded-for': '192.0.2.1' }
     expect(budgetWith({}, undefined, ['10.0.0.7']).callerOf(headers, socket)).toBe('192.0.2.1')
     expect(budgetWith().callerOf(headers, socket)).toBe('10.0.0.7')
   })
 
-  test('wait for work in their own numbers, until their pulls end', async () => {
+  test('have their own number of waiting pulls', async () => {
     const { waiting, met } = budgetWith({ waitingPullsPerCaller: 1 })
     const gate = Promise.withResolvers<void>()
     const pull = (caller: string) =>
@@ -183,7 +183,7 @@ describe('callers', () => {
   })
 })
 
-test('a rate allows a second of requests at once, and then one at a time', () => {
+test('a rate limit allows the requests of a second at once, and then one at a time', () => {
   const rate = new RateLimit(2)
   expect([rate.secondsToWait('a', 0), rate.secondsToWait('a', 0)]).toEqual([0, 0])
   expect(rate.secondsToWait('a', 0)).toBe(0.5)
@@ -192,7 +192,7 @@ test('a rate allows a second of requests at once, and then one at a time', () =>
   expect(rate.secondsToWait('a', 600)).toBeCloseTo(0.4)
 })
 
-test('a bound that is met is logged at once, and then with all that came since', () => {
+test('reaching a limit is logged at once, and then with the number of later cases', () => {
   const lines: object[] = []
   const met = new BoundsMet({ ...quiet, warn: (fields) => lines.push(fields) })
   for (let times = 0; times < 5; times += 1) met.met('rate', '10.0.0.7')

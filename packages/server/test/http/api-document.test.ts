@@ -32,7 +32,7 @@ async function readDocument() {
 
 const operationsOf = ({ paths }: ApiDocument) => Object.values(paths).flatMap((path) => Object.values(path))
 
-/** Every name replaced by what it stands for. */
+/** Every reference replaced by its schema. */
 async function inlined(document: ApiDocument): Promise<ApiDocument> {
   const validator = new Validator()
   await validator.validate(structuredClone(document) as never)
@@ -46,7 +46,7 @@ function faults(schema: TSchema, value: unknown): string[] {
   )
 }
 
-/** A `date-time` is what the service itself writes; its form is not in question here. */
+/** A `date-time` is written by the service itself; its format is not checked here. */
 function withoutFormats<S>(schema: S): S {
   return JSON.parse(JSON.stringify(schema, (key, value) => (key === 'format' ? undefined : value)))
 }
@@ -59,7 +59,7 @@ describe('the API document', () => {
     expect(outcome.valid).toBe(true)
   })
 
-  test('says which bodies may be left out', async () => {
+  test('states which bodies may be omitted', async () => {
     const { operations } = await readDocument()
     const optional = operations.filter(({ requestBody }) => requestBody?.required === false)
     const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
@@ -70,7 +70,7 @@ describe('the API document', () => {
     expect(ids(demanded).join(' ')).toBe('callBack renew settings settle subscribe')
   })
 
-  test('has only patterns that the libraries of other languages can read', async () => {
+  test('has only patterns that libraries of other languages support', async () => {
     const { document } = await readDocument()
     const patterns = new Set(patternsIn(document))
     expect(patterns.size).toBeGreaterThan(3)
@@ -78,11 +78,11 @@ describe('the API document', () => {
   })
 
   test.each(['(?!a)b', '(?<=a)b', '(a)\\1', '\\p{L}', '\\u0041', '[', 'a**'])(
-    'and %s would not be one of them',
+    'and %s is not one of them',
     (pattern) => expect(isPortable(pattern)).toBe(false),
   )
 
-  test('has a name for what each operation takes and answers', async () => {
+  test('has a name for the request and the answers of each operation', async () => {
     const { operations } = await readDocument()
     const names = operations.map(({ operationId, requestBody, responses }) => [
       operationId,
@@ -128,7 +128,7 @@ describe('the API document', () => {
     })
   })
 
-  test('describes what has a name once, and refers to it everywhere else', async () => {
+  test('defines each named schema once, and references it everywhere else', async () => {
     const { document } = await readDocument()
     const text = JSON.stringify(document)
     for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -147,7 +147,7 @@ describe('the API document', () => {
     })
   })
 
-  test('says of each operation who it is for', async () => {
+  test('states the roles of each operation', async () => {
     const { operations } = await readDocument()
     const actors = Object.fromEntries(operations.map((one) => [one.operationId, one['x-actor']]))
     expect(actors).toMatchObject({
@@ -203,14 +203,14 @@ describe('the API document', () => {
   })
 })
 
-/** The name of a shape, or its type where it has none. */
+/** The name of a schema, or its type if it has none. */
 function nameIn(content: Record<string, Content> | undefined): string | undefined {
   const nameOf = ({ $ref, type, items }: { $ref?: string; type?: string; items?: object }): string =>
     $ref?.split('/').at(-1) ?? (items === undefined ? String(type) : `${nameOf(items)}[]`)
   return Object.values(content ?? {}).map(({ schema }) => nameOf(schema))[0]
 }
 
-/** Requests that carry nothing need no example. */
+/** Requests without content need no example. */
 function isEmptyObject(schema: TSchema): boolean {
   const { properties } = schema as { properties?: object }
   return properties !== undefined && Object.keys(properties).length === 0
@@ -224,8 +224,8 @@ function patternsIn(part: unknown): string[] {
 }
 
 /**
- * What ECMAScript with and without `u`, Python's re and RE2 all have: no looking around, no going back, no properties of
- * characters, and of the ways to write a character by its number only the one with two digits.
+ * The features that ECMAScript with and without `u`, Python's re and RE2 have in common: no lookaround, no
+ * backreferences, no character properties, and of the numeric escapes only the one with two digits.
  */
 function isPortable(pattern: string): boolean {
   const isForeign = /\(\?(?!:)|\\(?!x[0-9a-f]{2}|[.^$*+?()[\]{}|/-])/.test(pattern)

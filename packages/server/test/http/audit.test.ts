@@ -22,7 +22,7 @@ async function guarded() {
 }
 
 describe('the audit', () => {
-  test('has each order with the name of its token, where it came from and what became of it', async () => {
+  test('has each control request with the name of its token, its source and its result', async () => {
     const { baton, lines } = await guarded()
     await baton.post('/tasks/orders/pause', undefined, as('ops'))
     await baton.post('/tasks/orders/retry', { level: 7 }, as('ops'))
@@ -49,7 +49,7 @@ describe('the audit', () => {
     expect(lines.map(({ audit: _, ...fields }) => ({ detail: null, ...fields }))).toEqual(expected)
   })
 
-  test('has each token that was refused, and never the token', async () => {
+  test('has each refused authentication, and never the token', async () => {
     const { baton, lines } = await guarded()
     await baton.get('/tasks', bearer('not-a-token-of-this-service'))
     await baton.post('/tasks/orders/pause', undefined, as('screen'))
@@ -65,14 +65,14 @@ describe('the audit', () => {
     expect(text + JSON.stringify(lines)).not.toContain('not-a-token')
   })
 
-  test('has orders that are about no task, too', async () => {
+  test('has control requests that are not about a task, too', async () => {
     const { baton } = await guarded()
     await baton.ask('DELETE', '/subscriptions/none', { headers: as('ops') })
     const { body } = await baton.get('/audit', as('ops'))
     expect(body.entries).toMatchObject([{ kind: 'order', name: 'ops', action: 'DELETE /subscriptions/none' }])
   })
 
-  test('without tokens has the orders of whoever gave them', async () => {
+  test('has the control requests of all callers without tokens', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 1))
     await baton.post('/tasks/orders/pause')
@@ -83,7 +83,7 @@ describe('the audit', () => {
     ])
   })
 
-  test('is given in pages', async () => {
+  test('is paged', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 1))
     for (const verb of ['pause', 'resume', 'pause']) await baton.post(`/tasks/orders/${verb}`)
@@ -139,7 +139,7 @@ describe('under a flood', () => {
     expect(audit.page(null, 10).entries).toHaveLength(3)
   })
 
-  test('of refusals from many addresses orders stay, and of orders the newest', () => {
+  test('control requests are kept before refusals from many addresses, and the newest before older ones', () => {
     const { audit } = audited()
     audit.note(order('first'))
     for (let time = 0; time < 3000; time += 1) audit.note(refusal(`10.0.${time >> 8}.${time & 255}`))

@@ -24,13 +24,13 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     expect([answer.status, answer.body.code]).toEqual([400, 'body_not_json'])
   })
 
-  test('that is left out altogether is answered as an empty one', async () => {
+  test('that is missing is answered like an empty one', async () => {
     const answer = await service().ask('POST', path)
     expect([answer.status, answer.body.code]).toEqual([400, 'body_not_json'])
     expect(answer.body).toEqual((await send('')).body)
   })
 
-  test('that has what other languages write is told what', async () => {
+  test('with a literal that JSON lacks is answered with its position', async () => {
     expect((await send('[NaN]')).body.detail).toBe('the body is not JSON: unexpected "N" at position 1')
   })
 
@@ -55,7 +55,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
     'Application/JSON',
-  ])('is read when it is declared as %s', async (type) => {
+  ])('is accepted as %s', async (type) => {
     expect((await send('[]', { 'content-type': type })).status).toBe(422)
   })
 
@@ -71,7 +71,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     expect((await send('\ufeff[]')).status).toBe(422)
   })
 
-  test('nested deeper than any stack is answered like any other', async () => {
+  test('nested deeper than any stack is answered normally', async () => {
     const depth = 4000
     expect((await send(`${'['.repeat(depth)}${']'.repeat(depth)}`)).status).toBe(422)
   })
@@ -100,7 +100,7 @@ describe('a call-back', () => {
   })
 })
 
-test('a body nested a million deep is answered like any other', async () => {
+test('a body nested a million levels deep is answered normally', async () => {
   const baton = await TestApp.open()
   const depth = 1_000_000
   for (const path of ['/call-back', '/settle', '/renew', '/tasks/t/retry']) {

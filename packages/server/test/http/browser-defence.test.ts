@@ -55,7 +55,7 @@ describe.each(changing)('%s %s', (method, path) => {
 const firefoxAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 const imageAccept = 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8'
 
-/** Over plain HTTP, and to a name that is not loopback, browsers send no Sec-Fetch headers. */
+/** Over plain HTTP, and for a host name that is not loopback, browsers send no Sec-Fetch headers. */
 describe.each(changing)('%s %s under the name of an allowed host', (method, path) => {
   const named = (headers: Record<string, string>) => ({ host: 'baton.internal:7070', ...headers })
 
@@ -106,13 +106,13 @@ describe.each(changing)('%s %s under the name of an allowed host', (method, path
     expect((await service().ask(method, path, { headers: named(headers) })).status).not.toBe(403)
   })
 
-  test('of loopback leaves it to what browsers say there', async () => {
+  test('of loopback relies on the headers that browsers send there', async () => {
     const headers = { host: 'localhost:7070', accept: imageAccept, 'user-agent': firefoxAgent }
     expect((await service().ask(method, path, { headers })).status).not.toBe(403)
   })
 })
 
-test('with tokens, which no page knows, a browser passes', async () => {
+test('with tokens, which no foreign page knows, a browser is admitted', async () => {
   const tokens = [{ name: 'loaders', token: tokenNamed('w'), roles: ['worker'] }]
   const baton = await TestApp.open({ tokensFile: await tokensFile({ tokens }) })
   const headers = { host: 'baton.internal', accept: imageAccept, ...bearer(tokenNamed('w')) }
@@ -121,7 +121,7 @@ test('with tokens, which no page knows, a browser passes', async () => {
 
 describe('views', () => {
   test.each(['/tasks', '/instances', '/test/instance-status', '/openapi.json'])(
-    '%s may be looked at by following a link',
+    '%s can be opened by a link',
     async (path) => {
       const answer = await service().get(path, { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' })
       expect(answer.status).toBe(200)
@@ -164,7 +164,7 @@ describe('the Host header', () => {
   })
 
   test.each(['/tasks', '/instances', '/test/instance-status', '/openapi.json', '/nowhere'])(
-    'is looked at for %s too',
+    'is checked for %s too',
     async (path) => {
       expect((await service().get(path, { host: 'evil.example' })).status).toBe(421)
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { descriptor, TestApp } from '../support/test-app.ts'
 
 describe('POST /call-back', () => {
-  test('stores an array and says how many were new', async () => {
+  test('stores an array and returns how many were new', async () => {
     const baton = await TestApp.open()
     const array = [descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1)]
     const answer = await baton.post('/call-back', array, { accept: '*/*', 'cache-control': 'no-cache' })
@@ -73,7 +73,7 @@ describe('POST /call-back', () => {
     expect(answer.body.conflictsOmitted).toBe(30)
   })
 
-  test('takes a producer by its name and shows what it called back', async () => {
+  test('records a producer by its name and shows its call-backs', async () => {
     const baton = await TestApp.open()
     await baton.post('/call-back', [descriptor('orders', 0, 1)], { 'x-instance-id': 'compute-3' })
     const { body } = await baton.get('/test/instance-status?instanceId=compute-3')
@@ -81,7 +81,7 @@ describe('POST /call-back', () => {
     expect(body.tasks).toMatchObject([{ taskId: 'orders', state: 'open', partitions: { total: 1, done: 0 } }])
   })
 
-  test('takes nothing new for a cancelled task, but still knows its duplicates', async () => {
+  test('accepts nothing new for a cancelled task, but still recognizes duplicates', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.post('/tasks/orders/cancel')
@@ -89,7 +89,7 @@ describe('POST /call-back', () => {
     expect((await baton.post('/call-back', [descriptor('orders', 0, 1)])).body.duplicates).toBe(1)
   })
 
-  test('takes nothing new for a sealed task', async () => {
+  test('accepts nothing new for a sealed task', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.post('/tasks/orders/seal')
@@ -111,7 +111,7 @@ describe('the table field', () => {
     sparkTableName: computeTableName,
   })
 
-  test('goes by its configured name in both directions', async () => {
+  test('has its configured name in both directions', async () => {
     const baton = await TestApp.open({ tableField: 'sparkTableName' })
     expect((await baton.post('/call-back', [renamed(descriptor('orders', 0, 1))])).status).toBe(200)
     const [partition] = await baton.pull()
@@ -121,14 +121,14 @@ describe('the table field', () => {
     expect(body.partitions[0]).toMatchObject({ sparkTableName: 'results.orders' })
   })
 
-  test('under its usual name is then pointed to the configured one', async () => {
+  test('under its default name is refused with the configured one', async () => {
     const baton = await TestApp.open({ tableField: 'sparkTableName' })
     const answer = await baton.post('/call-back', [descriptor('orders', 0, 1)])
     expect(answer.body.errors[0].detail).toContain('did you mean sparkTableName?')
   })
 })
 
-describe('fields that the contract does not know', () => {
+describe('fields that are not in the contract', () => {
   const withExtra = { ...descriptor('orders', 0, 1), recordcount: 5 }
 
   test('are refused by name', async () => {
@@ -139,7 +139,7 @@ describe('fields that the contract does not know', () => {
     ])
   })
 
-  test('are passed over where that is configured', async () => {
+  test('are ignored if so configured', async () => {
     const baton = await TestApp.open({ unknownFields: 'ignore' })
     expect((await baton.post('/call-back', [withExtra])).status).toBe(200)
   })

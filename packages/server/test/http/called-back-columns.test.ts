@@ -16,7 +16,7 @@ const partition: fc.Arbitrary<CalledBackPartition> = fc.record(
   { requiredKeys: ['level', 'index', 'recordCount', 'computeTableName', 'spelling'] },
 )
 
-test('partitions that went as columns are what they were, in their order', () => {
+test('partitions sent as columns are decoded unchanged and in order', () => {
   fc.assert(
     fc.property(fc.array(partition), fc.array(partition), (before, sent) => {
       const received = [...before]

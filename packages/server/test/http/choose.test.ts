@@ -15,7 +15,7 @@ async function withTwoTables(): Promise<TestApp> {
   return baton
 }
 
-describe('a pull that chooses', () => {
+describe('a pull with a filter', () => {
   test('by table, by several, and by task', async () => {
     const baton = await withTwoTables()
     expect(names(await baton.get('/pull?table=r.orders&batch=9'))).toEqual(['a-0-1'])
@@ -28,7 +28,7 @@ describe('a pull that chooses', () => {
     expect([empty.body, empty.headers['retry-after']]).toEqual([{ partitions: [] }, '1'])
   })
 
-  test('amounts may stand in the query, and are capped there', async () => {
+  test('amounts may be in the query, and are capped there', async () => {
     const baton = await withTwoTables()
     const answer = await baton.get('/pull?records=150&wait=9999&table=r.sales')
     expect(names(answer)).toEqual(['a-0-0', 'a-0-2'])
@@ -62,7 +62,7 @@ describe('a pull that chooses', () => {
     expect(await baton.pull({ prefer: 'batch=9' })).toHaveLength(4)
   })
 
-  test('an amount in both places is refused, and so is what is no UTF-8', async () => {
+  test('an amount in both places is refused, and so is invalid UTF-8', async () => {
     const baton = await withTwoTables()
     const twice = await baton.get('/pull?batch=2', { prefer: 'batch=2' })
     expect([twice.status, twice.body.detail]).toEqual([
@@ -83,7 +83,7 @@ describe('a pull that chooses', () => {
     expect([answer.body.settled, names(answer)]).toEqual([[leaseId(first)], ['a-0-1']])
   })
 
-  test('wakes a pull that waits only for what it wants', async () => {
+  test('wakes a waiting pull only for matching partitions', async () => {
     const baton = await TestApp.open()
     const pulling = baton.get('/pull?table=r.sales&wait=60')
     const tried = () => baton.app.handOff.storeCounts.of('handOff').seconds.counts.reduce((a, b) => a + b, 0)
@@ -96,7 +96,7 @@ describe('a pull that chooses', () => {
     expect(names(await pulling)).toEqual(['c-0-0'])
   })
 
-  test('is answered past Fastify as through it', async () => {
+  test('is answered by the fast path as by Fastify', async () => {
     const baton = await withTwoTables()
     const port = await listening(baton.app)
     const client = await RawConnection.open(port)

@@ -8,10 +8,10 @@ describe('closing', () => {
   const unfinished =
     'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n['
 
-  /** Until a request has come as far as the routes. */
+  /** Waits until a request has reached the routes. */
   const begins = ({ app }: TestApp) => once(app.http.server, 'request')
 
-  /** Both are read in one go: once the first is answered, the second is under way. */
+  /** Both are read at once: when the first is answered, the second is in progress. */
   async function begun(baton: TestApp, request: string): Promise<RawConnection> {
     const client = await RawConnection.open(await listening(baton.app))
     client.send(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${request}`)
@@ -19,7 +19,7 @@ describe('closing', () => {
     return client
   }
 
-  test('answers pulls that wait, empty and for the last time on their connection', async () => {
+  test('answers waiting pulls with an empty answer that closes the connection', async () => {
     const baton = await TestApp.open()
     const client = await begun(baton, pullBytes({ Prefer: 'wait=60' }))
     const closing = baton.app.close()
@@ -33,7 +33,7 @@ describe('closing', () => {
     ['a settle', 'POST /settle', '[{"leaseId":"unknown","outcome":"done"}]', 200],
     ['a renewal', 'POST /renew', '["unknown"]', 200],
     ['a probe', 'GET /readyz', '', 503],
-  ])('still hears %s of a connection that has just come', async (_, line, body, status) => {
+  ])('still reads %s of a new connection', async (_, line, body, status) => {
     const baton = await TestApp.open()
     const port = await listening(baton.app)
     const other = await RawConnection.open(port)
@@ -41,7 +41,7 @@ describe('closing', () => {
     await begins(baton)
     const closing = baton.app.close()
     const client = await RawConnection.open(port)
-    // Idle connections are looked for several times meanwhile.
+    // Idle connections are checked several times meanwhile.
     await pause(200)
     const fields = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
     client.send(`${line} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n${body}`)
@@ -51,7 +51,7 @@ describe('closing', () => {
     await closing
   })
 
-  test('tells a client whose request began before that its answer is the last', async () => {
+  test('answers a request that began earlier with Connection: close', async () => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     client.send(unfinished)
@@ -63,7 +63,7 @@ describe('closing', () => {
     await closing
   })
 
-  test('does not wait for connections that only stand by', async () => {
+  test('does not wait for idle connections', async () => {
     const baton = await TestApp.open({}, { timeouts: { closeMillis: 3_600_000 } })
     const port = await listening(baton.app)
     const [kept, elsewhere] = [await RawConnection.open(port), await RawConnection.open(port)]
@@ -79,21 +79,21 @@ describe('closing', () => {
   test.each([
     ['', true],
     [', without the fast path', false],
-  ] as const)('does not wait for a connection that says nothing%s', async (_, fastPath) => {
+  ] as const)('does not wait for a silent connection%s', async (_, fastPath) => {
     const baton = await TestApp.open({ fastPath }, { timeouts: { closeMillis: 3_600_000 } })
     const silent = await RawConnection.open(await listening(baton.app))
     await baton.app.close()
     await silent.closed()
   })
 
-  test('does not wait for ever for a client that does not finish', async () => {
+  test('does not wait forever for a client that does not finish', async () => {
     const baton = await TestApp.open({}, { timeouts: { closeMillis: 50 } })
     const client = await begun(baton, unfinished)
     await baton.app.close()
     await client.closed()
   })
 
-  test('lets go of the data folder', async () => {
+  test('releases the data folder', async () => {
     const first = await TestApp.open()
     await first.callBack(descriptor('orders', 0, 1))
     await first.app.close()

@@ -84,7 +84,7 @@ describe('a body', () => {
     expect(answer.body.errors).toEqual([{ pointer: '/partitions', detail }])
   })
 
-  test('is told of everything that is wrong with it', async () => {
+  test('is answered with all its errors', async () => {
     const body = { levle: 1, done: 1, partitions: [1, 'orders-0-1', 2] }
     const answer = await service().post('/tasks/orders/retry', body)
     const pointers = answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)
@@ -93,7 +93,7 @@ describe('a body', () => {
 })
 
 describe('level-barrier', () => {
-  test('is refused where handing out is settling', async () => {
+  test('is refused in at-most-once delivery', async () => {
     const baton = await TestApp.open({ delivery: 'at-most-once' })
     await baton.callBack(descriptor('orders', 0, 1))
     const answer = await baton.post('/tasks/orders/level-barrier')
@@ -103,7 +103,7 @@ describe('level-barrier', () => {
 })
 
 describe('pause and resume', () => {
-  test('keep a task back and let it go on, each as often as one likes', async () => {
+  test('stop and continue a task, idempotently', async () => {
     const baton = await withTask(1)
     expect((await baton.post('/tasks/orders/pause')).body).toEqual({
       taskId: 'orders',
@@ -131,7 +131,7 @@ describe('pause and resume', () => {
 })
 
 describe('cancel', () => {
-  test('gives up what is not done, for good', async () => {
+  test('permanently ends what is not done', async () => {
     const baton = await withTask(1, 2)
     await baton.pull()
     expect((await baton.post('/tasks/orders/cancel')).body).toEqual({
@@ -146,7 +146,7 @@ describe('cancel', () => {
 })
 
 describe('retry', () => {
-  test('gives all that is parked fresh attempts', async () => {
+  test('resets the attempts of all parked partitions', async () => {
     const baton = await withTask(1, 2)
     await park(baton)
     expect((await baton.get('/tasks/orders')).body.state).toBe('stalled')
@@ -157,7 +157,7 @@ describe('retry', () => {
     ])
   })
 
-  test('of named partitions or of a level touches only these', async () => {
+  test('of named partitions or of a level changes only these', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1))
     await park(baton)
@@ -167,7 +167,7 @@ describe('retry', () => {
     expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ ready: 2, parked: 1 })
   })
 
-  test('runs done partitions again only when that is said', async () => {
+  test('runs done partitions again only on request', async () => {
     const baton = await withTask(1)
     await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
     expect((await baton.post('/tasks/orders/retry')).body.changed).toBe(0)
@@ -213,14 +213,14 @@ describe('seal', () => {
     expect((await baton.get('/tasks/orders')).body.sealed).toBe(false)
   })
 
-  test('says how many are missing', async () => {
+  test('shows how many are missing', async () => {
     const baton = await withTask(1)
     expect((await baton.post('/tasks/orders/seal', { partitions: 3 })).status).toBe(200)
     const { body } = await baton.get('/tasks/orders')
     expect(body).toMatchObject({ sealed: true, expectedPartitions: 3, missingPartitions: 2 })
   })
 
-  test('leaves a task that is done without some of them looking incomplete in the list, too', async () => {
+  test('shows a done task with missing partitions as incomplete in the list, too', async () => {
     const baton = await withTask(1)
     await baton.post('/tasks/orders/seal', { partitions: 3 })
     await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
@@ -232,7 +232,7 @@ describe('seal', () => {
 })
 
 describe('the level barrier', () => {
-  test('keeps a level back until the lower one is done, or its parked partitions are skipped', async () => {
+  test('holds a level until the lower one is done, or its parked partitions are skipped', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 1, 1))
     expect((await baton.post('/tasks/orders/level-barrier')).status).toBe(200)
@@ -243,7 +243,7 @@ describe('the level barrier', () => {
     expect(await baton.pull()).toMatchObject([{ partition_name: 'orders-1-1' }])
   })
 
-  test('that parked partitions keep closed for good makes the task stalled, until an operator steps in', async () => {
+  test('closed by parked partitions makes the task stalled until an operator acts', async () => {
     const baton = await TestApp.open({ levelBarrier: true })
     const state = async () => (await baton.get('/tasks/orders')).body.state
     const stalled = async () => (await baton.get('/tasks?state=stalled')).body.tasks
@@ -269,7 +269,7 @@ describe('the level barrier', () => {
     expect([await state(), await say('skip-parked')]).toEqual(['stalled', 'open'])
   })
 
-  test('can be taken away', async () => {
+  test('can be removed', async () => {
     const baton = await TestApp.open({ levelBarrier: true })
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 1, 1))
     expect(await baton.pull({ prefer: 'batch=9' })).toHaveLength(1)
@@ -319,7 +319,7 @@ describe('every control request', () => {
     expect(answer.body.code).toBe('task_unknown')
   })
 
-  test('of a finished task says that there is nothing to act on', async () => {
+  test('of a finished task is refused, as there is nothing to change', async () => {
     const baton = await withTask(1)
     await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
     const answer = await baton.post('/tasks/orders/pause')

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Tick } from '../../src/handoff/events.ts'
 import { EventFollower } from '../../src/http/events/event-streams.ts'
 
-/** A connection whose reader takes what it is given only when told to. */
+/** A connection whose reader reads only when the test says so. */
 class Connection extends EventEmitter {
   readonly written: string[] = []
   writableLength = 0
@@ -46,13 +46,13 @@ function follow() {
 }
 
 describe('a reader that is too slow', () => {
-  test('has a bounded amount waiting for it, however long it sleeps', () => {
+  test('has a bounded buffer, however long it does not read', () => {
     const { connection, follower } = follow()
     for (let id = 0; id < 10_000; id += 1) follower.tell(tick(id))
     expect(connection.waiting).toBeLessThan(600_000)
   })
 
-  test('is told to look anew when it has caught up, and then hears the rest', () => {
+  test('is told to reload when it has caught up, and then gets later events', () => {
     const { connection, follower } = follow()
     for (let id = 0; id < 1000; id += 1) follower.tell(tick(id))
     connection.takeAll()
@@ -61,7 +61,7 @@ describe('a reader that is too slow', () => {
     expect(connection.written.at(-1)).toContain('id: life-1000\nevent: parked\n')
   })
 
-  test('is let go when it takes nothing for several heartbeats', () => {
+  test('is disconnected when it reads nothing for several heartbeats', () => {
     const { connection, follower } = follow()
     for (let id = 0; id < 1000; id += 1) follower.tell(tick(id))
     for (let beats = 0; beats < 2; beats += 1) follower.beat()

@@ -20,7 +20,7 @@ async function openService(...given: Parameters<typeof TestApp.open>) {
 }
 
 describe('GET /events', () => {
-  test('tells of a task as it moves', async () => {
+  test('reports the progress of a task', async () => {
     const { baton, url } = await openService()
     const stream = await EventStream.open(url)
     expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -35,7 +35,7 @@ describe('GET /events', () => {
     expect(done.data).toMatchObject({ taskId: 'orders', state: 'done' })
   })
 
-  test('tells of a partition that ran out of attempts, and why', async () => {
+  test('reports a partition that ran out of attempts, with the reason', async () => {
     const { baton, url } = await openService({ maxAttempts: 1 })
     const stream = await EventStream.open(url)
     await baton.callBack(descriptor('orders', 7))
@@ -52,7 +52,7 @@ describe('GET /events', () => {
     })
   })
 
-  test('tells of a task that only an operator can move', async () => {
+  test('reports a stalled task', async () => {
     const { baton, url } = await openService({ maxAttempts: 1, levelBarrier: true })
     const stream = await EventStream.open(url)
     const higher = { ...descriptor('orders'), partition_name: 'orders-1-0', priorityLevel: 1 }
@@ -63,18 +63,18 @@ describe('GET /events', () => {
     expect(data).toMatchObject({ taskId: 'orders', state: 'stalled', partitions: { held: 1 } })
   })
 
-  test('tells of an instance that comes', async () => {
+  test('reports a new instance', async () => {
     const { baton, url } = await openService()
     const stream = await EventStream.open(url)
     await stream.settled(baton)
     await baton.pull({ 'x-instance-id': 'loader-7' })
-    // Heartbeats are written down now and then; looking at the instances writes them at once.
+    // Heartbeats are stored periodically; requesting the instances stores them at once.
     await baton.get('/instances')
     const { data } = await stream.next('instance', (event) => event.data['instanceId'] === 'loader-7')
     expect(data).toMatchObject({ role: 'worker', status: 'up' })
   })
 
-  test('holds to its schemas', async () => {
+  test('matches its schemas', async () => {
     const { baton, url } = await openService({ maxAttempts: 1 })
     const stream = await EventStream.open(url)
     await baton.callBack(descriptor('orders'))
@@ -89,9 +89,9 @@ describe('GET /events', () => {
     }
   })
 
-  test('goes on where a connection broke', async () => {
+  test('resumes where a connection broke', async () => {
     const { baton, url } = await openService()
-    // Somebody else keeps watching: the node remembers while anybody does.
+    // Another client stays connected: the node keeps events while there is any.
     const other = await EventStream.open(url)
     const stream = await EventStream.open(url)
     await baton.callBack(descriptor('first'))
@@ -104,7 +104,7 @@ describe('GET /events', () => {
     expect(resumed.seen.map(({ name }) => name)).not.toContain('reset')
   })
 
-  test('goes on where a connection broke before it told of anything', async () => {
+  test('resumes where a connection broke before the first event', async () => {
     const { baton, url } = await openService()
     const other = await EventStream.open(url)
     for (const taskId of ['first', 'second']) {
@@ -119,14 +119,14 @@ describe('GET /events', () => {
     }
   })
 
-  test('says so when what was missed is not known any more', async () => {
+  test('reports when missed events are no longer available', async () => {
     const { url } = await openService()
     const stream = await EventStream.open(url, { 'last-event-id': 'from-another-life' })
     const { data } = await stream.next('reset')
     expect(data).toEqual({})
   })
 
-  test('ends when the service closes, which does not wait for whoever watches', async () => {
+  test('ends when the service closes, which does not wait for its readers', async () => {
     const { baton, url } = await openService({}, { timeouts: { closeMillis: 3_600_000 } })
     const stream = await EventStream.open(url)
     const closing = baton.app.close()
@@ -134,7 +134,7 @@ describe('GET /events', () => {
     await closing
   })
 
-  test('is not open to HEAD', async () => {
+  test('does not support HEAD', async () => {
     const { url } = await openService()
     expect((await fetch(`${url}/events`, { method: 'HEAD' })).status).toBe(405)
   })

@@ -23,7 +23,7 @@ describe('fields beyond the contract, where they are kept', () => {
     ])
   })
 
-  test('are shown apart from the fields of a view, so that any name will do', async () => {
+  test('are shown apart from the fields of a view, so that any name is possible', async () => {
     const baton = await TestApp.open(keep)
     const fields = { state: 'Ohio', attempts: -1, fields: 'x' }
     await baton.callBack(withFields(0, fields), descriptor('orders', 0, 1))
@@ -96,7 +96,7 @@ describe('fields beyond the contract, where they are kept', () => {
     expect(await elements(await TestApp.open())).toEqual({ $ref: '#/components/schemas/PartitionDescriptor' })
   })
 
-  test('come through the thread that reads large call-backs', async () => {
+  test('are kept by the thread that parses large call-backs', async () => {
     const baton = await TestApp.open(keep)
     const array = descriptors('orders', 5000).map((one, at) => (at % 2 === 0 ? { ...one, at } : one))
     expect((await baton.post('/call-back', array)).body).toMatchObject({ accepted: 5000 })

@@ -9,7 +9,7 @@ describe('a store that cannot commit', () => {
     ['POST', '/renew', ['1-1-aaaaaaaaaaaaaaaa']],
     ['GET', '/tasks', undefined],
     ['GET', '/readyz', undefined],
-  ])('%s %s is answered 503, and when to try again', async (method, path, body) => {
+  ])('%s %s is answered 503 with Retry-After', async (method, path, body) => {
     const baton = await TestApp.open()
     await baton.app.store.close()
     const answer = await baton.ask(method, path, { body })
@@ -25,8 +25,8 @@ describe('a store that cannot commit', () => {
   })
 })
 
-describe('a failure that nobody foresaw', () => {
-  test('is answered 500 without a word of what it was, and logged with the number that the answer gives', async () => {
+describe('an unexpected failure', () => {
+  test('is answered 500 without details, and logged with the instance of the problem', async () => {
     const logged: [object, string][] = []
     const log = { ...quiet, error: (fields: object, text: string) => logged.push([fields, text]) }
     const baton = await TestApp.open({}, { log })
@@ -50,7 +50,7 @@ describe('a node that drains', () => {
     expect((await baton.get('/livez')).status).toBe(200)
   })
 
-  test('hands out nothing more, lets the client go elsewhere, and still takes settlements', async () => {
+  test('hands out nothing more, closes connections, and still accepts settlements', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
     const [partition] = await baton.pull()

@@ -19,7 +19,7 @@ interface Door {
   headTimeoutMillis?: number
 }
 
-/** A fastPath that knows `GET /pull` and `POST /settle`, before a server of Node that says when it was asked. */
+/** A fast path for `GET /pull` and `POST /settle`, in front of a Node server that records its requests. */
 async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeoutMillis = HOUR }: Door = {}) {
   const server = createServer({ keepAliveTimeout }, (request, response) => {
     request.resume()
@@ -63,7 +63,7 @@ const pull = 'GET /pull HTTP/1.1\r\nHost: a\r\n\r\n'
 const settle = (body: string, more = '') =>
   `POST /settle HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`
 
-test('plain requests stay in the fastPath, one after the other', async () => {
+test('plain requests stay in the fast path, one after the other', async () => {
   const client = await (await laneBefore()).open()
   for (const body of ['[1]', '[2]', '[31]', '[4]']) {
     client.send(pull)
@@ -85,7 +85,7 @@ test.each([
     `${settle('', 'Transfer-Encoding: chunked\r\n').replace('Content-Length: 0\r\n', '')}0\r\n\r\n`,
   ],
   ['a body that is too large for it', settle(`"${'x'.repeat(300_000)}"`)],
-])('%s goes to the server, and so does all that follows', async (_, request) => {
+])('%s is left to the server, and so is all that follows', async (_, request) => {
   const client = await (await laneBefore()).open()
   client.send(pull)
   expect((await client.answer()).text).toBe('{"fastPath":null}')
@@ -109,7 +109,7 @@ test('a body may follow its head in pieces', async () => {
   expect((await client.answer()).text).toBe('{"fastPath":[1,2,3]}')
 })
 
-test('whoever is slow with a body is left to the server and its timers', async () => {
+test('a slow body is left to the server and its timers', async () => {
   const { open, handedOver } = await laneBefore({ headTimeoutMillis: 1 })
   const client = await open()
   client.send(settle('[1,2,3]').slice(0, -2))
@@ -118,19 +118,19 @@ test('whoever is slow with a body is left to the server and its timers', async (
   expect((await client.answer()).text).toBe('node')
 })
 
-test('a request that is cut off is answered 400', async () => {
+test('a truncated request is answered 400', async () => {
   const client = await (await laneBefore()).open()
   client.socket.end(settle('[1,2,3]').slice(0, -2))
   expect((await client.answer()).status).toBe(400)
 })
 
-test('requests that are sent ahead together are the server’s', async () => {
+test('pipelined requests that arrive together are left to the server', async () => {
   const client = await (await laneBefore()).open()
   client.send(pull + pull)
   expect([(await client.answer()).text, (await client.answer()).text]).toEqual(['node', 'node'])
 })
 
-test('a request that is sent ahead while another is answered waits for its turn', async () => {
+test('a pipelined request waits while another is answered', async () => {
   const answers: (() => void)[] = []
   const held: Serve = ({ answer }) =>
     new Promise((resolve) => {
@@ -164,7 +164,7 @@ test('an answer that is not read holds the next request back, and both arrive', 
   expect((await client.answer()).text.length).toBe(long.length)
 })
 
-test('what fails is a problem, and the connection goes on', async () => {
+test('a failure is answered with a problem, and the connection continues', async () => {
   const client = await (await laneBefore({ serve: () => Promise.reject(new Error('it is late')) })).open()
   for (const request of [pull, settle('[1]'), settle('[')]) {
     client.send(request)
@@ -172,7 +172,7 @@ test('what fails is a problem, and the connection goes on', async () => {
   }
 })
 
-test('what is answered is counted with its status and its time, and the time of what waited is left out', async () => {
+test('answers are counted with status and duration, without the time of waiting pulls', async () => {
   const waited: Serve = async ({ answer }, body) => {
     if (body === 'broken') throw new Error('it is late')
     answer('[]', [], () => {})
@@ -195,7 +195,7 @@ test('what is answered is counted with its status and its time, and the time of 
   ])
 })
 
-test('what nobody was there to read is not counted as answered', async () => {
+test('an answer to a disconnected client is not counted', async () => {
   const lost = Promise.withResolvers<void>()
   const gone: Serve = async ({ socket, answer }) => {
     socket.destroy()
@@ -210,17 +210,17 @@ test('what nobody was there to read is not counted as answered', async () => {
   expect([...requests.routes()].map(({ statuses }) => statuses.size)).toEqual([0, 0])
 })
 
-/** Long enough for a busy machine to read a request in. */
+/** Long enough for a busy machine to read a request. */
 const KEPT_MILLIS = 600
 
-test('a connection that nobody uses is closed when its time is over', async () => {
+test('an idle connection is closed at its timeout', async () => {
   const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
   client.send(pull)
   await client.answer()
   await client.closed()
 })
 
-test('a connection whose time ends between a head and its body is kept for the body', async () => {
+test('a connection whose timeout is between a head and its body is kept for the body', async () => {
   const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
   const request = settle('[1,2,3]')
   client.send(request.slice(0, -7))
@@ -229,19 +229,19 @@ test('a connection whose time ends between a head and its body is kept for the b
   expect((await client.answer()).text).toBe('{"fastPath":[1,2,3]}')
 })
 
-test('a request that has arrived when the time ends, and is not read yet, is answered', async () => {
+test('a request that has arrived unread at the timeout is answered', async () => {
   const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
   client.send(pull)
   await client.answer()
   client.send(pull)
-  // The loop stands still: when it goes on, the timer is first.
+  // The event loop is blocked: when it continues, the timer fires first.
   const end = performance.now() + 2 * KEPT_MILLIS
   while (performance.now() < end);
   expect((await client.answer()).text).toBe('{"fastPath":null}')
   await client.closed()
 })
 
-test('a connection whose answer takes longer than that is closed after it', async () => {
+test('a connection whose answer takes longer than the timeout is closed after it', async () => {
   const late: Serve = async ({ answer }) => {
     await pause(1.5 * KEPT_MILLIS)
     answer('"late"', [], null)
@@ -266,7 +266,7 @@ test('a node that drains closes after its answer, and idle connections at once',
   await busy.closed()
   fastPath.closeIdle()
   await idle.closed()
-  // Its first request may be on the way.
+  // Its first request may be in flight.
   fresh.send(pull)
   expect((await fresh.answer()).headers['connection']).toBe('close')
 })

@@ -6,9 +6,11 @@ import { TestApp } from '../support/test-app.ts'
 
 const REQUESTS = 900
 const AT_ONCE = 150
-/** How long neither side may answer, while it answers others, before a request counts as one that is not complete. */
+/**
+ * If neither service answers a request within this time, while they answer others, it counts as incomplete.
+ */
 const UNANSWERED_MILLIS = 500
-/** Whoever has not answered by then what the other did, never will. */
+/** A service that has not answered by then, although the other has, never will. */
 const NEVER_MILLIS = 60_000
 
 const requests = [
@@ -26,7 +28,7 @@ const requests = [
 
 const settlement = '[{"leaseId":"1-1-aaaaaaaaaaaaaaaa","outcome":"done"}]'
 
-/** Changes lines as lines, which flipping bytes hardly ever does. */
+/** Changes whole lines, which flipping bytes rarely does. */
 const changes: readonly ((lines: string[], dice: Dice) => void)[] = [
   (lines, dice) => lines.push(dice.pick(lines.slice(1))),
   (lines, dice) => lines.splice(dice.below(lines.length), 1),
@@ -83,14 +85,16 @@ interface Requested {
   hangUp(): void
 }
 
-/** Whoever asks now is answered after all that was asked before: how busy the machine is decides nothing. */
+/**
+ * Later requests are answered after earlier ones, so the result does not depend on the load of the machine.
+ */
 async function silence(ports: readonly number[]): Promise<'unanswered'> {
   await pause(UNANSWERED_MILLIS)
   for (const _twice of [1, 2]) await Promise.all(ports.map((port) => fetch(`http://127.0.0.1:${port}/tasks`)))
   return 'unanswered'
 }
 
-/** As soon as one of them answers the other has as long as it takes. */
+/** As soon as one service answers, the other may take as long as it needs. */
 async function outcomes(asked: readonly Requested[], ports: readonly number[]): Promise<unknown[]> {
   const answers = asked.map(({ seen }) => seen)
   const first = await Promise.race([...answers, silence(ports)])

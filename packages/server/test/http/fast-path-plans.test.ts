@@ -4,7 +4,7 @@ import { Dice, fuzzSeed } from '../support/mutation.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { TestApp } from '../support/test-app.ts'
 
-/** `FUZZ_PLANS=5000` looks further. */
+/** `FUZZ_PLANS=5000` tests more. */
 const PLANS = Number(process.env['FUZZ_PLANS'] ?? 300)
 const AT_ONCE = 50
 
@@ -22,7 +22,7 @@ const post = (path: string, body: string, ...more: string[]) =>
 const get = (path: string, ...more: string[]) =>
   [`GET ${path} HTTP/1.1`, 'Host: localhost', ...more, '', ''].join('\r\n')
 
-/** Answered whether the client still sends or not. */
+/** Answered whether the client has half-closed or not. */
 const steady = [
   post('/settle', settlement),
   post('/settle', settlement, 'X-Instance-Id: w-1'),
@@ -41,7 +41,7 @@ const steady = [
   post('/settle', settlement, 'Expect: 100-continue'),
   `POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n35\r\n${settlement}\r\n0\r\n\r\n`,
 ]
-/** Those who have stopped sending are not handed anything. */
+/** Clients that have half-closed are not handed any partitions. */
 const all = [
   ...steady,
   get('/pull'),
@@ -54,7 +54,7 @@ const all = [
 /** What is sent on one connection: pieces, and how long to wait before each. */
 interface Plan {
   readonly pieces: readonly { readonly bytes: string; readonly afterMillis: number }[]
-  /** The client closes its half in the end. Otherwise the last request asks for the end. */
+  /** The client half-closes at the end. Otherwise the last request has Connection: close. */
   readonly halfCloses: boolean
 }
 
@@ -73,7 +73,7 @@ function planFrom(dice: Dice): Plan {
   return { pieces, halfCloses }
 }
 
-/** All answers until the service closes the connection, without what differs from one moment to the next. */
+/** All answers until the service closes the connection, without the parts that vary. */
 async function transcript(port: number, { pieces, halfCloses }: Plan): Promise<unknown[]> {
   const client = await RawConnection.open(port)
   for (const { bytes, afterMillis } of pieces) {

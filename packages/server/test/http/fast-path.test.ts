@@ -26,13 +26,13 @@ function settleBytes(body: unknown, headers: Readonly<Record<string, string>> = 
   return bytes('POST', path, { 'Content-Type': 'application/json', ...headers }, JSON.stringify(body))
 }
 
-/** All that a client reads, except that keeping the connection need not be said. */
+/** All that a client reads, except that a keep-alive header may be absent. */
 function comparable({ status, headers, text }: Answer) {
   const { date: _date, 'keep-alive': _keepAlive, connection, ...others } = headers
   return { status, headers: others, closes: connection === 'close', text }
 }
 
-describe('past Fastify and through it', () => {
+describe('the fast path and Fastify', () => {
   const json = { 'Content-Type': 'application/json' }
   const done = JSON.stringify([{ leaseId: unknownLease, outcome: 'done' }])
   test.each<[string, string, string, Record<string, string>, (string | Buffer)?]>([
@@ -59,11 +59,11 @@ describe('past Fastify and through it', () => {
     ['another type', 'POST', '/settle', { 'Content-Type': 'text/plain' }, done],
     ['an encoding', 'POST', '/settle', { ...json, 'Content-Encoding': 'gzip' }, done],
     ['a page of another origin', 'POST', '/settle', { ...json, Origin: 'http://example.org' }, done],
-  ])('%s is answered alike', async (_, method, path, headers, body) => {
+  ])('%s has the same answer', async (_, method, path, headers, body) => {
     const { baton, client } = await connected()
     client.send(bytes(method, path, headers, body))
     const express = comparable(await client.answer())
-    // A query, which is ignored, is not plain.
+    // A query, even if it is ignored, is not plain.
     const other = await RawConnection.open((baton.app.http.server.address() as { port: number }).port)
     other.send(bytes(method, `${path}?`, headers, body))
     expect(express).toEqual(comparable(await other.answer()))
@@ -83,7 +83,7 @@ describe('past Fastify and through it', () => {
     },
   )
 
-  test('a comma in the name of a sender is not a second one', async () => {
+  test('a comma in the name of a sender does not make two names', async () => {
     const { client } = await connected()
     client.send(bytes('GET', '/pull?', { 'X-Instance-Id': 'a, b' }))
     expect((await client.answer()).status).toBe(200)
@@ -102,7 +102,7 @@ describe('past Fastify and through it', () => {
     expect(express).toEqual(comparable(await client.answer()))
   })
 
-  test('a failure that nobody foresaw', async () => {
+  test('an unexpected failure', async () => {
     const logged: object[] = []
     const log = { ...quiet, error: (fields: object) => logged.push(fields) }
     const { baton, client } = await connected({ log })
@@ -113,7 +113,7 @@ describe('past Fastify and through it', () => {
     expect(logged).toMatchObject([{ instance: body.instance, method: 'GET', url: '/pull' }])
   })
 
-  test('a node that drains answers each request as the last of its connection', async () => {
+  test('a draining node closes the connection after each answer', async () => {
     const { baton, client } = await connected()
     baton.app.handOff.drain()
     client.send(bytes('POST', '/settle', { 'Content-Type': 'application/json' }, '[]'))
@@ -138,7 +138,7 @@ describe('the body of a settle', () => {
     expect((await client.answer()).body).toMatchObject({ settled: [leaseId(partition)] })
   })
 
-  test('may be one of many on a connection, sent ahead or one after the other', async () => {
+  test('may be one of many on a connection, pipelined or one after the other', async () => {
     const { baton, client } = await connected()
     await baton.callBack(...[1, 2, 3, 4].map((index) => descriptor('orders', 0, index)))
     const ids = (await baton.pull({ prefer: 'batch=4' })).map(leaseId)

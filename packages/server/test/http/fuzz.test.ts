@@ -3,13 +3,13 @@ import { Dice, fuzzSeed, mutateBytes, mutateValue, randomBytes } from '../suppor
 import { descriptor, isEmbedded, leaseId, TestApp } from '../support/test-app.ts'
 
 /**
- * Bodies are judged before any store sees them: with a server behind each, fewer of them say as much of the store. Each run
- * has a seed of its own; after changes to what is read of requests, try more with FUZZ_BODIES.
+ * Bodies are validated before any store sees them, so with a server behind the store, fewer bodies test as
+ * much. Each run has another seed; after changes to request parsing, try more with FUZZ_BODIES.
  */
 const BODIES = Number(process.env['FUZZ_BODIES'] ?? (isEmbedded() ? 4_000 : 1_000))
 const AT_ONCE = 50
 
-/** Valid bodies for every POST endpoint, to be mutated. Leases change hands as the test goes on. */
+/** Valid bodies for every POST endpoint, to be mutated. Leases change during the test. */
 const targets = (dice: Dice, leases: readonly string[]): [string, unknown][] => {
   const task = `t-${dice.below(12)}`
   const of = (level: number) => descriptor(task, level, dice.below(60), { record_count: dice.below(1000) })
@@ -81,7 +81,7 @@ test(`${BODIES} random and mutated bodies: no failure, no half-stored array, no 
   }
   expect(await storedPartitions(baton)).toBe(accepted)
   expect(await baton.app.store.audit()).toEqual([])
-  // The test is worth something only if the bodies reached every kind of answer.
+  // The test is useful only if the bodies reached every kind of answer.
   expect([...statuses.keys()].sort()).toEqual(expect.arrayContaining([200, 400, 404, 409, 422]))
   expect((await baton.get('/readyz')).status).toBe(200)
 }, 240_000)

@@ -7,7 +7,7 @@ import type { HandOff } from '../../src/handoff/hand-off.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
-/** Keeps results of the hand-off back, so that a test decides whether the client or the answer is first. */
+/** Holds results of the hand-off, so that a test decides whether the disconnect or the answer comes first. */
 class Gate {
   #open: () => void = () => {}
   readonly #opened = new Promise<void>((resolve) => {
@@ -19,7 +19,7 @@ class Gate {
     this.#open()
   }
 
-  /** The first `held` calls of a verb wait at the gate with their result in hand. */
+  /** The first `held` calls of a verb wait at the gate with their result. */
   static before(
     handOff: HandOff,
     verb: 'pull' | 'settle' | 'callBack' | 'tasks',
@@ -51,7 +51,7 @@ async function served(changed = {}) {
     const ended = () => sockets.delete(socket)
     socket.once('end', ended).once('close', ended)
   })
-  /** Those whose client still sends. */
+  /** Connections whose client has not half-closed. */
   return { baton, port, connections: () => sockets.size }
 }
 
@@ -60,12 +60,12 @@ type Served = Awaited<ReturnType<typeof served>>
 interface Unanswered {
   readonly bytes?: string
   readonly verb?: 'pull' | 'settle'
-  /** How many requests the bytes are. */
+  /** The number of requests in the bytes. */
   readonly requests?: number
   readonly hangUp?: (socket: Socket) => void
 }
 
-/** A client that hangs up when it is decided what to answer, and the node is about to do so. */
+/** A client that disconnects when its answer is decided, just before the node sends it. */
 async function hangUpUnanswered(
   { baton, port, connections }: Served,
   {
@@ -85,8 +85,8 @@ async function hangUpUnanswered(
   return client
 }
 
-describe('a client that hangs up before the first byte of its answer', () => {
-  test('gives its lease back, as if it had never been', async () => {
+describe('a client that disconnects before the first byte of its answer', () => {
+  test('has its pull undone', async () => {
     const service = await served()
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
@@ -97,7 +97,7 @@ describe('a client that hangs up before the first byte of its answer', () => {
     await baton.expectSound()
   })
 
-  test('that only stopped sending has hung up too', async () => {
+  test('counts as disconnected if it only half-closed', async () => {
     const service = await served()
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
@@ -115,7 +115,7 @@ describe('a client that hangs up before the first byte of its answer', () => {
     expect(await baton.pull({ 'idempotency-key': 'k1' })).toMatchObject([{ partition_name: 'orders-0-1' }])
   })
 
-  test('gives back all that it sent ahead for, also what waits behind another answer', async () => {
+  test('has all its pipelined pulls undone, also those that wait behind another answer', async () => {
     const service = await served()
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 0, 3))
@@ -126,7 +126,7 @@ describe('a client that hangs up before the first byte of its answer', () => {
     await baton.expectSound()
   })
 
-  test('keeps its settlement, and gives back what it pulled with it', async () => {
+  test('keeps its settlement, and has the pull in the same request undone', async () => {
     const service = await served()
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
@@ -139,7 +139,7 @@ describe('a client that hangs up before the first byte of its answer', () => {
     expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ done: 1, leased: 1 })
   })
 
-  test('has been handed its partition for good in at-most-once delivery', async () => {
+  test('keeps its partition in at-most-once delivery', async () => {
     const service = await served({ delivery: 'at-most-once' })
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
@@ -149,8 +149,8 @@ describe('a client that hangs up before the first byte of its answer', () => {
   })
 })
 
-describe('clients that hang up while the node stands still', () => {
-  test('are handed nothing when it goes on', async () => {
+describe('clients that disconnect while the node is frozen', () => {
+  test('are handed nothing when it continues', async () => {
     const service = await ServiceProcess.started()
     const descriptors = [1, 2, 3, 4, 5].map((index) => descriptor('orders', 0, index))
     const calledBack = await fetch(`${service.url}/call-back`, {
@@ -160,7 +160,7 @@ describe('clients that hang up while the node stands still', () => {
     })
     expect(calledBack.status).toBe(200)
     service.signal('SIGSTOP')
-    // The kernel accepts connections and keeps what is sent, whatever the process does.
+    // The kernel accepts connections and buffers data while the process is frozen.
     for (const _ of descriptors) {
       const client = await RawConnection.open(service.port)
       await new Promise<void>((resolve) => client.socket.end(pullBytes(), resolve))
@@ -174,8 +174,8 @@ describe('clients that hang up while the node stands still', () => {
   })
 })
 
-describe('a client that hangs up while it waits', () => {
-  test('waits no longer, and what comes next goes to another', async () => {
+describe('a client that disconnects while it waits', () => {
+  test('no longer waits, and the next partition goes to another', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
     client.send(pullBytes({ Prefer: 'wait=60' }))
@@ -186,7 +186,7 @@ describe('a client that hangs up while it waits', () => {
     expect(await baton.pull()).toHaveLength(1)
   })
 
-  test('leaves nothing behind, however many requests it had sent ahead', async () => {
+  test('leaves nothing behind, however many requests it had pipelined', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
     client.send(pullBytes({ Prefer: 'wait=60' }).repeat(20))
@@ -196,7 +196,7 @@ describe('a client that hangs up while it waits', () => {
   })
 })
 
-describe('a client that hangs up after its answer', () => {
+describe('a client that disconnects after its answer', () => {
   test('keeps its lease', async () => {
     const { baton, port, connections } = await served()
     await baton.callBack(descriptor('orders', 0, 1))
@@ -211,7 +211,7 @@ describe('a client that hangs up after its answer', () => {
   })
 })
 
-describe('a client that stops sending and goes on reading', () => {
+describe('a client that half-closes and continues reading', () => {
   const posted = (path: string, body: unknown) => {
     const text = JSON.stringify(body)
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
@@ -222,21 +222,18 @@ describe('a client that stops sending and goes on reading', () => {
     ['callBack', posted('/call-back', [descriptor('orders', 0, 1)]), { accepted: 1 }],
     ['settle', posted('/settle', [{ leaseId: 'unheard-of', outcome: 'done' }]), { settled: [] }],
     ['tasks', 'GET /tasks HTTP/1.0\r\n\r\n', { tasks: [] }],
-  ] as const)(
-    'is answered where there is nothing to lose, however long it takes: %s',
-    async (verb, bytes, body) => {
-      const { baton, port, connections } = await served()
-      const gate = Gate.before(baton.app.handOff, verb)
-      const client = await RawConnection.open(port)
-      client.socket.end(bytes)
-      await until(() => gate.reached === 1 && connections() === 0)
-      gate.open()
-      expect(await client.answer()).toMatchObject({ status: 200, body })
-      await client.closed()
-    },
-  )
+  ] as const)('is answered if no lease can be lost, however long it takes: %s', async (verb, bytes, body) => {
+    const { baton, port, connections } = await served()
+    const gate = Gate.before(baton.app.handOff, verb)
+    const client = await RawConnection.open(port)
+    client.socket.end(bytes)
+    await until(() => gate.reached === 1 && connections() === 0)
+    gate.open()
+    expect(await client.answer()).toMatchObject({ status: 200, body })
+    await client.closed()
+  })
 
-  test('is answered all that it sent ahead', async () => {
+  test('gets the answers to all its pipelined requests', async () => {
     const { baton, port, connections } = await served()
     const gate = Gate.before(baton.app.handOff, 'tasks')
     const client = await RawConnection.open(port)
@@ -247,7 +244,7 @@ describe('a client that stops sending and goes on reading', () => {
     await client.closed()
   })
 
-  test('waits for no work, since it may as well be gone', async () => {
+  test('does not wait for work, since it may be gone', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
     client.send(pullBytes({ Prefer: 'wait=60' }))
@@ -257,7 +254,7 @@ describe('a client that stops sending and goes on reading', () => {
     await client.closed()
   })
 
-  test('follows no events', async () => {
+  test('gets no event stream', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')

@@ -16,7 +16,7 @@ const pull = (key: string) =>
 const settle = (key: string, body: string) =>
   `POST /settle HTTP/1.1\r\nHost: a\r\nidempotency-key:${key}\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n${body}`
 
-/** What a request comes to, or why it is refused. */
+/** The parsed request, or the reason why it is refused. */
 function readBy(heads: HeadCache, bytes: Buffer): unknown {
   const request = heads.read(bytes)
   if (request === undefined) return undefined
@@ -28,7 +28,7 @@ function readBy(heads: HeadCache, bytes: Buffer): unknown {
   }
 }
 
-test('under another key a known head asks for the same, under that key', () => {
+test('a cached head with another key gives the same request with that key', () => {
   const heads = new HeadCache(routeOf, keyOwner)
   for (const key of ['first-key', 'other-key', 'third-key']) {
     const { asked } = heads.read(Buffer.from(pull(key))) ?? {}
@@ -44,7 +44,7 @@ test('each request keeps its own key while others of the connection are read', (
   )
 })
 
-test(`what a connection sent before changes nothing about what it sends (FUZZ_SEED=${fuzzSeed})`, () => {
+test(`earlier requests of a connection do not change the parsing of later ones (FUZZ_SEED=${fuzzSeed})`, () => {
   const dice = new Dice(fuzzSeed)
   const keys = [
     'k-1',

@@ -5,7 +5,7 @@ const head = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`
 const settle = ['POST /settle HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 17']
 
 describe('a plain head', () => {
-  test('is read with its fields in lower case, and its body is left alone', () => {
+  test('is parsed with its fields in lower case, without its body', () => {
     const text = head('GET /pull HTTP/1.1', 'Host: localhost:7070', 'X-Instance-Id:\tw 1 ', 'Prefer: batch=5')
     expect(parseHead(text)).toEqual({
       method: 'GET',
@@ -61,7 +61,7 @@ describe('a plain head', () => {
     expect(parseHead(text)).toBeUndefined()
   })
 
-  test('has no fields but its own', () => {
+  test('has no inherited fields', () => {
     const read = parseHead(head('GET /pull HTTP/1.1', 'Host: a', '__proto__: b'))
     expect(read?.headers['constructor']).toBeUndefined()
     expect(Object.keys(read?.headers ?? {})).toEqual(['host', '__proto__'])

@@ -8,9 +8,9 @@ import { descriptors } from '../support/test-app.ts'
 
 const MIB = 2 ** 20
 const LARGEST = 32 * MIB
-/** By default, with the quarter that is kept for renews and settles. */
+/** The default limit, plus the quarter that is reserved for renews and settles. */
 const RECEIVED_LIMIT = 1.25 * (settingOf('maxReceivedMb').default as number) * MIB
-/** Of the process, with these in it. docs/reliability.md has the figure. */
+/** The limit for the process with these bodies in it. docs/reliability.md has the figure. */
 const MOST_MEMORY = 700 * MIB
 const json = { 'content-type': 'application/json' }
 const smallHeap = { NODE_OPTIONS: '--max-old-space-size=512' }
@@ -22,7 +22,7 @@ async function withSmallHeap(args: readonly string[] = []): Promise<ServiceProce
 const callBack = (url: string, body: string | Buffer, headers = {}) =>
   fetch(`${url}/call-back`, { method: 'POST', headers: { ...json, ...headers }, body })
 
-/** The service lives, and serves a producer and a worker. */
+/** Checks that the service is alive and serves a producer and a worker. */
 async function expectServing({ url }: ServiceProcess, task: string): Promise<void> {
   expect((await fetch(`${url}/livez`)).status).toBe(200)
   const answer = await callBack(url, JSON.stringify(descriptors(task, 4000)))
@@ -71,7 +71,7 @@ describe('a call-back of the largest size that takes many times its memory once 
     await expectServing(service, 'after')
   })
 
-  test('is read where it keeps all bounds, whatever its objects look like', async () => {
+  test('is accepted within all limits, whatever its objects look like', async () => {
     const service = await withSmallHeap()
     const random = (at: number) => ((at * 2_654_435_761) % 2 ** 32).toString(36)
     const objects = Array.from({ length: 200_000 }, (_, at) => `{"${random(at)}":0,"${random(at + 1)}":[1]}`)
@@ -112,7 +112,7 @@ describe('a body that is compressed', () => {
     expect(await settled.json()).toMatchObject({ refused: [{ code: 'lease_unknown' }] })
   })
 
-  test('is refused by what it expands to', async () => {
+  test('is refused by its expanded size', async () => {
     const service = await withSmallHeap()
     const bomb = gzipSync(Buffer.alloc(128 * MIB, ' '))
     expect(bomb.length).toBeLessThan(MIB)
@@ -143,7 +143,7 @@ describe('a body that is compressed', () => {
 })
 
 describe('bodies that arrive slowly', () => {
-  test('do not keep other large call-backs out', async () => {
+  test('do not block other large call-backs', async () => {
     const service = await ServiceProcess.started()
     const slow = await Promise.all(Array.from({ length: 32 }, () => dial(service.port)))
     for (const socket of slow) socket.write(`${postHead('/call-back', LARGEST)}[`)
@@ -154,7 +154,7 @@ describe('bodies that arrive slowly', () => {
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
   })
 
-  test('give way when there is no more room, those that hold most for longest first: 150 settles of 8 MiB', async () => {
+  test('are dropped without free capacity, those that hold most for longest first: 150 settles of 8 MiB', async () => {
     const service = await ServiceProcess.started()
     const slow = await Promise.all(Array.from({ length: 150 }, () => dial(service.port, '127.0.0.2')))
     const statuses: (number | undefined)[] = []
@@ -164,7 +164,7 @@ describe('bodies that arrive slowly', () => {
     }
     const piece = Buffer.alloc(MIB / 2, ' ')
     const lease = JSON.stringify([{ leaseId: '1-1-aaaaaaaaaaaaaaaa', outcome: 'done' }])
-    // A bit of each at a time, and none to its end: 75 MiB a round.
+    // A part of each at a time, and none completely: 75 MiB a round.
     for (let round = 0; round < 15 && statuses.length < 40; round += 1) {
       for (const socket of slow) if (socket.writable) socket.write(piece)
       const settled = await fetch(`${service.url}/settle`, { method: 'POST', headers: json, body: lease })
@@ -180,7 +180,7 @@ describe('bodies that arrive slowly', () => {
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
   })
 
-  test('are waited for only so long', async () => {
+  test('have a timeout', async () => {
     const service = await ServiceProcess.started(['--request-seconds', '0.5'])
     const slow = await dial(service.port)
     slow.write(`${postHead('/call-back', 100)}[`)

@@ -13,7 +13,7 @@ const livez = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const open = (count: number, port: number, address?: string): Promise<Socket[]> =>
   Promise.all(Array.from({ length: count }, () => dial(port, address)))
 
-/** Those that were not closed by the service. */
+/** Connections that the service has not closed. */
 const alive = (sockets: readonly Socket[]) => sockets.filter(({ destroyed }) => !destroyed)
 
 async function isAlive(socket: Socket): Promise<boolean> {
@@ -34,8 +34,8 @@ async function met(service: ServiceProcess, bound: string): Promise<number> {
 const logged = (service: ServiceProcess, bound: string) =>
   until(() => service.logLines.some((line) => line['bound'] === bound))
 
-describe('more connections than there may be', () => {
-  test('of one address are refused, and others come in', async () => {
+describe('connections beyond the limit', () => {
+  test('of one address are refused, and others are accepted', async () => {
     const service = await ServiceProcess.started([
       '--max-connections',
       '40',
@@ -56,7 +56,7 @@ describe('more connections than there may be', () => {
     await logged(service, 'address-connections')
   })
 
-  test('in all cost the address that has most of them its oldest, and a probe comes in', async () => {
+  test('in total close the oldest of the address that has most, and a probe is accepted', async () => {
     const service = await ServiceProcess.started([
       '--max-connections',
       '20',
@@ -64,7 +64,7 @@ describe('more connections than there may be', () => {
       '20',
     ])
     const held: Socket[] = []
-    // One after the other: of those that come at once, any may be accepted first.
+    // One after the other: of concurrent connections, any may be accepted first.
     for (let count = 0; count < 20; count += 1) {
       const socket = await dial(service.port, '127.0.0.2')
       expect(await isAlive(socket)).toBe(true)
@@ -78,7 +78,7 @@ describe('more connections than there may be', () => {
     await logged(service, 'connections')
   })
 
-  test('than file handles are refused with a line in the log, and the store goes on', async () => {
+  test('of file handles are refused with a log line, and the store continues', async () => {
     const service = await ServiceProcess.withOpenFiles(200)
     const flood = await open(400, service.port, '127.0.0.2')
     await logged(service, 'address-connections')
@@ -96,8 +96,8 @@ describe('more connections than there may be', () => {
   })
 })
 
-describe('answers that nobody takes', () => {
-  /** Asks for more than the buffers of the system hold, and reads nothing. */
+describe('answers that are not read', () => {
+  /** Requests more than the system's buffers hold, and reads nothing. */
   async function unread(service: ServiceProcess): Promise<Socket> {
     const socket = await dial(service.port, '127.0.0.2')
     socket.pause()
@@ -115,7 +115,7 @@ describe('answers that nobody takes', () => {
     return service
   }
 
-  test('are given up after a while', async () => {
+  test('are dropped after a timeout', async () => {
     const service = await withLargeTask(['--answer-seconds', '1'])
     const socket = await unread(service)
     await logged(service, 'answer-time')
@@ -123,7 +123,7 @@ describe('answers that nobody takes', () => {
     socket.destroy()
   })
 
-  test('are given up when there are too many', async () => {
+  test('are dropped when there are too many', async () => {
     const service = await withLargeTask(['--max-unsent-mb', '0.01'])
     const socket = await unread(service)
     await logged(service, 'unsent-bytes')
@@ -132,7 +132,7 @@ describe('answers that nobody takes', () => {
   })
 })
 
-describe('pulls that wait', () => {
+describe('waiting pulls', () => {
   test('beyond those of one caller are answered at once, and others wait', async () => {
     const service = await ServiceProcess.started(['--max-waiting-pulls-per-caller', '5'])
     const waiting = await open(5, service.port, '127.0.0.2')
@@ -153,8 +153,8 @@ describe('pulls that wait', () => {
   })
 })
 
-describe('a rate', () => {
-  test('beyond what a caller may send is answered 429 with a time, on both paths', async () => {
+describe('a rate limit', () => {
+  test('is enforced with 429 and a delay, on both paths', async () => {
     const service = await ServiceProcess.started(['--max-requests-per-second', '1'])
     const refused = async (request: string) => {
       const socket = await dial(service.port, '127.0.0.2')
@@ -178,7 +178,7 @@ describe('a rate', () => {
   })
 })
 
-describe('a node that is behind', () => {
+describe('an overloaded node', () => {
   test('refuses call-backs before all else, and probes never', async () => {
     const service = await ServiceProcess.started(['--overload-seconds', '0.05'])
     const producer = await dial(service.port, '127.0.0.2')
@@ -188,7 +188,7 @@ describe('a node that is behind', () => {
     const statuses: number[] = []
     const probes: number[] = []
     let isStopped = false
-    // Most of the time the process gets no processor: its loop is late at each look.
+    // Most of the time the process gets no processor time, so its event loop is late at each check.
     const stopping = (async () => {
       while (!statuses.includes(503)) {
         service.signal('SIGSTOP')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 describe('GET /test/instance-status', () => {
-  test('without a name tells of the node that answers', async () => {
+  test('without a name returns the node that answers', async () => {
     const baton = await TestApp.open()
     const { status, body } = await baton.get('/test/instance-status')
     expect(status).toBe(200)
@@ -21,7 +21,7 @@ describe('GET /test/instance-status', () => {
     expect(body.role).toBe('service')
   })
 
-  test('shows leases with whoever holds them, and not with the node that handed them out', async () => {
+  test('shows leases with their holder, and not with the node that handed them out', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
     await baton.pull({ 'x-instance-id': 'loader-7', prefer: 'batch=2' })
@@ -52,7 +52,7 @@ describe('GET /test/instance-status', () => {
     })
   })
 
-  test('shows a producer how far its tasks are', async () => {
+  test('shows a producer the progress of its tasks', async () => {
     const baton = await TestApp.open()
     const headers = { 'x-instance-id': 'compute-3' }
     await baton.post('/call-back', [descriptor('orders', 0, 1), descriptor('orders', 0, 2)], headers)
@@ -73,7 +73,7 @@ describe('GET /test/instance-status', () => {
     expect(body.totals).toMatchObject({ callBacks: 2, calledBack: 1 })
   })
 
-  test('counts survive a node that dies without a word', async () => {
+  test('counts survive a crash of a node', async () => {
     const baton = await TestApp.open()
     const headers = { 'x-instance-id': 'loader-7' }
     await baton.callBack(descriptor('orders', 0, 1))
@@ -82,7 +82,7 @@ describe('GET /test/instance-status', () => {
       [{ leaseId: leaseId((await baton.pull(headers))[0]), outcome: 'done' }],
       headers,
     )
-    // What the store has, without what this node remembers.
+    // What the store has, without what this node keeps in memory.
     const stored = await baton.app.store.instance('loader-7')
     expect(stored?.totals).toMatchObject({ partitions: 1, records: 100, done: 1 })
   })
@@ -108,13 +108,13 @@ describe('GET /test/instance-status', () => {
   test.each([
     ['instanceid=a', '"instanceid" is not a query parameter here; did you mean instanceId?'],
     ['instance_id=a', '"instance_id" is not a query parameter here; did you mean instanceId?'],
-  ])('does not answer another question than %s', async (query, detail) => {
+  ])('refuses %s instead of ignoring it', async (query, detail) => {
     const baton = await TestApp.open()
     const answer = await baton.get(`/test/instance-status?${query}`)
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([422, 'parameter_invalid', detail])
   })
 
-  test('passes over what is like none of its parameters', async () => {
+  test('ignores unknown parameters that resemble none of its own', async () => {
     const baton = await TestApp.open()
     expect((await baton.get('/test/instance-status?_=1&__proto__=1')).body.role).toBe('service')
   })
@@ -125,7 +125,7 @@ describe('GET /test/instance-status', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })
 
-  test('says when a client was seen, before that is written down and after', async () => {
+  test('shows when a client was seen, before its heartbeat is stored and after', async () => {
     let now = Date.parse('2026-03-01T12:00:00Z')
     const baton = await TestApp.open({}, { clock: () => now })
     const times = async () => {
@@ -143,7 +143,7 @@ describe('GET /test/instance-status', () => {
     expect(await times()).toEqual(['12:00:00', '12:00:02'])
   })
 
-  test('says that the node is draining once it is', async () => {
+  test('shows that the node is draining', async () => {
     const baton = await TestApp.open()
     baton.app.handOff.drain()
     await baton.get('/instances')
@@ -185,7 +185,7 @@ describe('GET /instances', () => {
 })
 
 describe('POST /instances/{instanceId}/release', () => {
-  test('hands out again what the instance held, and wakes who waits for it', async () => {
+  test('hands out again what the instance held, and wakes waiting pulls', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
     const [held] = await baton.pull({ 'x-instance-id': 'loader/7', prefer: 'batch=2' })
@@ -199,7 +199,7 @@ describe('POST /instances/{instanceId}/release', () => {
     expect(again.body).toMatchObject({ released: 0 })
   })
 
-  test('of an unknown instance is answered 404, of what is no name 422, and fields are refused', async () => {
+  test('of an unknown instance is answered 404, of an invalid name 422, and fields are refused', async () => {
     const baton = await TestApp.open()
     const codeOf = async (path: string, body?: unknown) => (await baton.post(path, body)).body.code
     expect(await codeOf('/instances/nobody/release')).toBe('instance_unknown')

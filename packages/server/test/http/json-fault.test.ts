@@ -31,7 +31,7 @@ describe('a body that is not JSON', () => {
     expect(fault(text)).toBe(said)
   })
 
-  test('is told the place at which the parser stops, wherever that is', () => {
+  test('is answered with the position at which the parser stops', () => {
     const pieces = fc.constantFrom(
       ',',
       ':',
@@ -61,7 +61,7 @@ describe('a body that is not JSON', () => {
   })
 })
 
-/** The last character of the shortest beginning that V8 refuses for a token and not for its end. */
+/** The last character of the shortest prefix that V8 refuses for a token and not for its end. */
 function firstUnexpected(text: string): number | undefined {
   for (let length = 1; length <= text.length; length += 1) {
     try {
@@ -69,7 +69,7 @@ function firstUnexpected(text: string): number | undefined {
     } catch (error) {
       const { message } = error as Error
       if (message.startsWith('Unexpected token')) return length - 1
-      // Every other fault has its place; but one that is only about the end may go away with more text.
+      // Other errors have a position; but an error about the end may disappear with more text.
       if (/after JSON at position|^Expected /.test(message)) return undefined
     }
   }

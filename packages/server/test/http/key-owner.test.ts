@@ -4,14 +4,17 @@ import { anonymous, keyOwners, ownedKey } from '../../src/http/requests/callers.
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
-/** Tokens of two workers, one of which is about to change its token. */
+/** Tokens of two workers, one of which is about to rotate its token. */
 const tokens = [
   { name: 'one', token: tokenNamed('one'), roles: ['worker', 'producer'] },
   { name: 'one', token: tokenNamed('next'), roles: ['worker', 'producer'] },
   { name: 'other', token: tokenNamed('other'), roles: ['worker', 'producer'] },
 ]
 
-/** A service with three partitions, and pulls with the key `job-1`: past Fastify, or through it by a query. */
+/**
+ * A service with three partitions, and pulls with the key `job-1`: through the fast path, or, with a query,
+ * through Fastify.
+ */
 async function pulling(path: string, changed = {}, headers: Readonly<Record<string, string>> = {}) {
   const baton = await TestApp.open(changed)
   const called = await baton.post('/call-back', descriptors('orders', 3), headers)
@@ -30,7 +33,7 @@ async function pulling(path: string, changed = {}, headers: Readonly<Record<stri
 }
 
 describe.each(['/pull', '/pull?'])('a key on %s', (path) => {
-  test('that the token of another name used is a key of its own', async () => {
+  test('used by a token of another name is a different key', async () => {
     const one = { ...bearer(tokenNamed('one')), 'x-instance-id': 'loader' }
     const other = { ...bearer(tokenNamed('other')), 'x-instance-id': 'loader' }
     const pull = await pulling(path, { tokensFile: await tokensFile({ tokens }) }, one)
@@ -48,7 +51,7 @@ describe.each(['/pull', '/pull?'])('a key on %s', (path) => {
     expect(await pull({ 'x-instance-id': 'loader-1', authorization: 'Bearer other' })).toBe(lease)
   })
 
-  test('of those who do not name themselves is one for all of them', async () => {
+  test('is shared by all clients without a name', async () => {
     const pull = await pulling(path)
     const lease = await pull({})
     expect(await pull({ 'x-instance-id': 'loader-1' })).not.toBe(lease)
@@ -82,6 +85,6 @@ test('no key of one owner can be spelt as that of another', () => {
   const marks = owners.map((owner) => ownedKey('', owner))
   expect(new Set(marks).size).toBe(owners.length)
   expect(marks.map((mark) => mark.length)).toEqual(marks.map(() => 23))
-  // Keys that begin with the time lie side by side in the store.
+  // Keys that begin with the time are adjacent in the store.
   expect(['k-1', 'k-2'].map((key) => ownedKey(key, 'b').startsWith(key))).toEqual([true, true])
 })

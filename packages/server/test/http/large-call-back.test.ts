@@ -4,7 +4,7 @@ import { CallBackReader } from '../../src/http/large-call-backs/call-back-reader
 import { LARGE_BODY_BYTES } from '../../src/http/requests/json-body.ts'
 import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
-/** Large enough to be read on a thread of its own and to be stored in several steps. */
+/** Large enough to be parsed on its own thread and stored in several steps. */
 const array = descriptors('orders', 5000)
 const text = JSON.stringify(array)
 
@@ -13,7 +13,7 @@ describe('POST /call-back of a large array', () => {
     expect(text.length).toBeGreaterThan(LARGE_BODY_BYTES)
   })
 
-  test('stores all of it, in the order in which it was sent, and knows it again', async () => {
+  test('stores all of it in order, and recognizes a repeat', async () => {
     const baton = await TestApp.open()
     expect((await baton.post('/call-back', array)).body).toEqual({
       taskId: 'orders',
@@ -67,7 +67,7 @@ describe('POST /call-back of a large array', () => {
   })
 })
 
-test('the thread that reads them ends when there is nothing to read, and comes back', async () => {
+test('the thread that parses them ends when idle, and is started again', async () => {
   const reader = new CallBackReader({}, 5)
   onTestFinished(() => reader.close())
   const bytes = () => Buffer.from(JSON.stringify(descriptors('orders', 3)))

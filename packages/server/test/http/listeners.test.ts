@@ -8,7 +8,7 @@ import { pullBytes } from '../support/raw-connection.ts'
 
 const LISTENING = '0A'
 
-/** How many sockets listen on a port, as the system says. */
+/** The number of sockets that listen on a port, as reported by the system. */
 async function listeningOn(port: number): Promise<number> {
   const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const rows = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((row) => row.trim().split(/\s+/))
@@ -29,7 +29,7 @@ describe.runIf(process.platform === 'linux')('a service on Linux', () => {
     expect(await listeningOn(port)).toBe(16)
   })
 
-  test('answers what is under way on all of them before it ends', async () => {
+  test('answers requests in progress on all of them before it ends', async () => {
     const service = await ServiceProcess.started()
     const sockets = await Promise.all(Array.from({ length: 64 }, () => dial(service.port)))
     const answers = sockets.map((socket) => readUntil(socket, (text) => text.includes('{"partitions":[]}')))

@@ -22,7 +22,7 @@ describe('the text', () => {
     expect(heads).toEqual(metrics.map(({ name, type, meaning }) => [name, type, meaning]))
   })
 
-  test('is by the rules of Prometheus for names and units', () => {
+  test('follows the Prometheus conventions for names and units', () => {
     for (const { name, type, labels } of metrics) {
       expect(name).toMatch(/^baton_[a-z_]+$/)
       expect([name, type === 'counter']).toEqual([name, name.endsWith('_total')])
@@ -90,7 +90,7 @@ describe('the hand-off', () => {
       { leaseId: 'nonsense', outcome: 'done' },
     ])
     await baton.post('/renew', [renewed, '9-9-aaaaaaaaaaaaaaaa'])
-    // The released one, and the last: a settle that also pulls.
+    // The released partition, and the last one: a settle that also pulls.
     const last = { leaseId: leases[4], outcome: 'done' }
     const { body } = await baton.post('/settle', [last], { prefer: 'batch=9' })
     expect(body.partitions).toHaveLength(2)
@@ -117,7 +117,7 @@ describe('the hand-off', () => {
     expect(scrape.by('baton_partitions')).toEqual({ ready: 0, held: 0, leased: 4, delayed: 1, parked: 0 })
   })
 
-  test('leases that expire are counted, and those that park their partition apart', async () => {
+  test('leases that expire are counted, and those that park their partition separately', async () => {
     const baton = await TestApp.open({ leaseSeconds: 0.02, maxAttempts: 2, backoffSeconds: 0 })
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.pull()
@@ -128,7 +128,7 @@ describe('the hand-off', () => {
     expect(body).toMatchObject({ state: 'stalled', attemptsWasted: 2, partitions: { parked: 1 } })
   })
 
-  test('a lease that is taken back from a client that is gone is counted', async () => {
+  test('a lease of a disconnected client that is taken back is counted', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     baton.app.handOff.undo((await baton.app.handOff.pull(pullOrder)).partitions)
@@ -148,7 +148,7 @@ const pullOrder = {
 }
 
 describe('requests', () => {
-  test('are counted by route and status, whichever way they came', async () => {
+  test('are counted by route and status, on both paths', async () => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     for (const request of [
@@ -203,7 +203,7 @@ describe('requests', () => {
   test.each([
     ['past Fastify', '/pull'],
     ['through Fastify', '/pull?'],
-  ])('that wait for work show while they do, and are not timed: %s', async (_, path) => {
+  ])('that wait for work are shown while they wait, and not timed: %s', async (_, path) => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     client.send(pullBytes({ Prefer: 'wait=60' }).replace('/pull', path))
@@ -217,7 +217,7 @@ describe('requests', () => {
     expect(scrape.value('baton_request_duration_seconds_count{method="GET",route="/pull"}')).toBe(0)
   })
 
-  test('that follow events show while they do, and are counted when they leave', async () => {
+  test('for events are shown while they are open, and counted when they end', async () => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     client.send(pullBytes().replace('/pull', '/events'))
@@ -249,7 +249,7 @@ describe('the backlog', () => {
     expect(scrape.value('baton_backlog_complete')).toBe(1)
   })
 
-  test('tells of stalled tasks and parked partitions, and not of what is done', async () => {
+  test('includes stalled tasks and parked partitions, and not what is done', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
     await baton.callBack(...descriptors('stalled', 1))
     const failed = (await baton.pull()).map((partition) => ({
@@ -269,7 +269,7 @@ describe('a node', () => {
   const health = (scrape: Scrape) =>
     ['baton_ready', 'baton_draining', 'baton_store_up'].map((name) => scrape.value(name))
 
-  test('that is well says so, and what it runs on', async () => {
+  test('reports that it is ready, and its version', async () => {
     const scrape = await Scrape.of(await TestApp.open())
     expect(health(scrape)).toEqual([1, 0, 1])
     expect(scrape.value(`baton_build_info{version="0.1.0",node="${process.versions.node}"}`)).toBe(1)
@@ -277,7 +277,7 @@ describe('a node', () => {
     expect(scrape.value('baton_process_timers')).toBeGreaterThan(0)
   })
 
-  test('whose store is away answers with all that it knows by itself', async () => {
+  test('whose store is unavailable answers with its own metrics', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.app.store.close()
@@ -299,7 +299,7 @@ describe('a node', () => {
     expect(scrape.value('baton_called_back_partitions_total{result="accepted"}')).toBe(1)
   })
 
-  test('that cannot write but read still tells of the backlog', async () => {
+  test('that can read but not write still reports the backlog', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     baton.app.store.probe = () => Promise.reject(new Error('the disk is read-only'))
@@ -308,7 +308,7 @@ describe('a node', () => {
     expect(scrape.value('baton_partitions{state="ready"}')).toBe(1)
   })
 
-  test('that drains says so, and that it is not ready', async () => {
+  test('that drains reports this, and that it is not ready', async () => {
     const baton = await TestApp.open()
     baton.app.handOff.drain()
     expect(health(await Scrape.of(baton))).toEqual([0, 1, 1])

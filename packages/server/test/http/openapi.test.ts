@@ -39,7 +39,7 @@ describe('GET /openapi.json', () => {
     expect(described).toEqual(expect.arrayContaining(operations))
   })
 
-  test('gives each operation a name of its own, a summary, and problems for what goes wrong', async () => {
+  test('gives each operation a unique name, a summary, and its problems', async () => {
     const { paths } = await document()
     const all = Object.values<Record<string, { operationId: string; summary: string; responses: object }>>(
       paths,
@@ -55,7 +55,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('says which tasks a list can be asked for', async () => {
+  test('states the filters of a list of tasks', async () => {
     const { paths } = await document()
     const { parameters } = paths['/tasks'].get
     expect(parameters.map(({ name }: { name: string }) => name)).toEqual([
@@ -68,7 +68,7 @@ describe('GET /openapi.json', () => {
     expect(parameters[1]).toMatchObject({ required: false, schema: { type: 'boolean', enum: [true] } })
   })
 
-  test('says which order does more when it is repeated', async () => {
+  test('states which control request is not idempotent', async () => {
     const { paths } = await document()
     const said = (verb: string) => paths[`/tasks/{taskId}/${verb}`].post.responses['200'].description
     expect(said('pause')).toBe('Done; repeating it changes nothing more')
@@ -93,7 +93,7 @@ describe('GET /openapi.json', () => {
     expect(PulledPartition.properties).toHaveProperty('sparkTableName')
   })
 
-  test('says which parameters and headers a pull understands, alone or with a settle', async () => {
+  test('states the parameters and headers of a pull, alone or with a settle', async () => {
     const { paths } = await document()
     for (const operation of [paths['/pull'].get, paths['/settle'].post]) {
       const names = operation.parameters.map(({ name }: { name: string }) => name)

@@ -26,7 +26,7 @@ describe('the page', () => {
     expect(sent.reduce((sum, size) => sum + size, 0)).toBeLessThan(150_000)
   })
 
-  test('is asked for anew each time, and not sent again when it is the same', async () => {
+  test('is revalidated each time, and not sent again if unchanged', async () => {
     const first = await served().inject('/')
     expect(first.statusCode).toBe(200)
     expect(first.headers['content-type']).toBe('text/html; charset=utf-8')
@@ -38,7 +38,7 @@ describe('the page', () => {
     expect([again.statusCode, again.body]).toEqual([304, ''])
   })
 
-  test('lets nothing run or load that the service does not serve itself', async () => {
+  test('allows no scripts or resources from other origins', async () => {
     for (const url of ['/', '/docs']) {
       const { headers, body } = await served().inject(url)
       expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'")
@@ -47,7 +47,7 @@ describe('the page', () => {
     }
   })
 
-  test.each(assets)('%s is kept for good, and compressed as the client likes', async (path) => {
+  test.each(assets)('%s is cached forever, and compressed as the client accepts', async (path) => {
     const plain = await served().inject(`/${path}`)
     expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable')
     expect(plain.headers['content-encoding']).toBeUndefined()
@@ -68,7 +68,7 @@ describe('the page', () => {
     '/assets/',
     '/index.html.br',
     '/package.json',
-  ])('has nothing at %s', async (url) => {
+  ])('is not found at %s', async (url) => {
     expect((await served().inject(url)).statusCode).toBe(404)
   })
 
@@ -82,7 +82,7 @@ describe('the page', () => {
     for (const link of links) expect(link).not.toMatch(/^\//)
   })
 
-  test('is replaced by a few helpful words where it was not built', async () => {
+  test('is replaced by a short explanation if it was not built', async () => {
     for (const url of ['/', '/docs']) {
       const { statusCode, body } = await served(new Map()).inject(url)
       expect(statusCode).toBe(200)

@@ -18,7 +18,7 @@ async function served() {
   return { baton, port, sockets }
 }
 
-/** How many answers with such a body have arrived. */
+/** The number of answers with this body that have arrived. */
 function answersWith({ socket }: RawConnection, body: string): () => number {
   let text = ''
   let count = 0
@@ -30,7 +30,10 @@ function answersWith({ socket }: RawConnection, body: string): () => number {
   return () => count
 }
 
-/** Other connections are answered, several times over: what has arrived was read as far as it is going to be. */
+/**
+ * Other connections are answered several times: by then, everything that will be read of this one has been
+ * read.
+ */
 async function turns(port: number): Promise<void> {
   const other = await RawConnection.open(port)
   for (let asked = 0; asked < 20; asked += 1) {
@@ -39,8 +42,8 @@ async function turns(port: number): Promise<void> {
   }
 }
 
-describe('a connection with more requests than are served at once', () => {
-  test('has its pulls answered without a wait, except for the last that there is room for', async () => {
+describe('a connection with more requests than are served concurrently', () => {
+  test('has its pulls answered without a wait, except for the last within the limit', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
     const sent = 5 * MAX_UNDER_WAY
@@ -60,7 +63,7 @@ describe('a connection with more requests than are served at once', () => {
     expect(names.size).toBe(waiting)
   })
 
-  test('has an event stream that was asked for before them ended', async () => {
+  test('has an earlier event stream ended', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
     client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -95,7 +98,7 @@ describe('a connection with more requests than are served at once', () => {
   })
 })
 
-describe('a hang-up of a connection with many requests under way', () => {
+describe('a disconnect with many requests in progress', () => {
   const later = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2000)
 
   test.each([
@@ -144,13 +147,13 @@ describe('a hang-up of a connection with many requests under way', () => {
     const before = await cpuSeconds()
     client.socket.destroy()
     for (let asked = 0; asked < 10; asked += 1) expect((await fetch(`${service.url}/livez`)).status).toBe(200)
-    // In processor time, which does not depend on what else the machine does. It took more than four seconds.
+    // Processor time, which does not depend on the load of the machine.
     expect((await cpuSeconds()) - before).toBeLessThan(1)
     await until(async () => (await measured('baton_waiting_pulls')) === 0)
   })
 })
 
-test('a pull beyond those that may wait in all is answered at once', async () => {
+test('a pull beyond the total of waiting pulls is answered at once', async () => {
   const { baton } = await served()
   const { handOff } = baton.app
   const request = {

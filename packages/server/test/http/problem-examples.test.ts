@@ -9,7 +9,7 @@ const taskId = 'orders-2026-03'
 const part = (index: number, changed = {}) => descriptor(taskId, 0, index, changed)
 const largest = { record_count: Number.MAX_SAFE_INTEGER }
 
-/** How each problem is met, on a service that knows some partitions of one task. */
+/** How to cause each problem, on a service that has some partitions of one task. */
 const meetings: Partial<Record<ProblemCode, (baton: TestApp) => Promise<Answer>>> = {
   body_not_json: (baton) =>
     baton.ask('POST', '/call-back', { headers: { 'content-type': 'application/json' }, raw: '[' }),
@@ -71,7 +71,7 @@ const refused: Partial<Record<ProblemCode, string | undefined>> = {
   token_limited: `Bearer ${tokenNamed('sales')}`,
 }
 
-describe('the examples of problems are what clients meet', () => {
+describe('the examples of problems match real answers', () => {
   test.each(Object.keys(meetings) as (keyof typeof meetings)[])('%s', async (code) => {
     const baton = await TestApp.open()
     await baton.callBack(...[0, 1, 2, 3, 7].map((index) => part(index)))

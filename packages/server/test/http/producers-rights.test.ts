@@ -18,11 +18,11 @@ async function guarded(changed = {}): Promise<TestApp> {
 
 describe('a producer', () => {
   test.each(['', '/partitions', '/manifest', '/throughput'])(
-    'may look at what it called back: /tasks/{taskId}%s',
+    'may read what it called back: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()
       expect((await baton.get(`/tasks/orders${path}`, as('orders'))).status).toBe(200)
-      // Another token of the same name is the same producer.
+      // Another token with the same name is the same producer.
       expect((await baton.get(`/tasks/orders${path}`, as('next'))).status).toBe(200)
       const refused = await baton.get(`/tasks/orders${path}`, as('stock'))
       expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
@@ -30,7 +30,7 @@ describe('a producer', () => {
     },
   )
 
-  test('may seal what it called back, and give no other order', async () => {
+  test('may seal what it called back, and send no other control request', async () => {
     const baton = await guarded()
     const refused = await baton.post('/tasks/orders/seal', undefined, as('stock'))
     expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
@@ -40,7 +40,7 @@ describe('a producer', () => {
     expect((await baton.post('/tasks/orders/pause', undefined, as('orders'))).body.code).toBe('token_refused')
   })
 
-  test('owns a task with the first partition that it brings, and not by repeating what is known', async () => {
+  test('owns a task with its first new partition, and not by repeating known ones', async () => {
     const baton = await guarded()
     const ownersOf = async () => (await baton.get('/tasks/orders', as('ops'))).body.calledBackBy
     expect(await ownersOf()).toEqual(['orders'])
@@ -74,7 +74,7 @@ describe('a call-back with Baton-Seal', () => {
     await baton.expectSound()
   })
 
-  test('says how many partitions there are in all', async () => {
+  test('may state the total number of partitions', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 2))
     await baton.post('/call-back', [descriptor('orders', 1, 0)], sealing('5'))
@@ -85,7 +85,7 @@ describe('a call-back with Baton-Seal', () => {
     })
   })
 
-  test('may be repeated when its answer got lost', async () => {
+  test('may be repeated when its answer is lost', async () => {
     const baton = await TestApp.open()
     const answers = []
     for (let time = 0; time < 2; time += 1)

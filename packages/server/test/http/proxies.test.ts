@@ -67,13 +67,13 @@ describe.each([
     expect(await pulled(['127.0.0.1'], { ...behind, Origin: 'https://other.example' })).toBe(403)
   })
 
-  test('does not count from anyone else', async () => {
+  test('is ignored from other clients', async () => {
     expect(await pulled([], behind)).toBe(421)
     expect(await pulled(['10.0.0.0/8'], behind)).toBe(421)
     expect(await pulled([], { Host: 'localhost', 'X-Forwarded-Host': 'evil.example' })).toBe(200)
   })
 
-  test('is held against the allowed hosts', async () => {
+  test('is checked against the allowed hosts', async () => {
     expect(await pulled(['127.0.0.1'], { Host: 'localhost', 'X-Forwarded-Host': 'evil.example' })).toBe(421)
   })
 })

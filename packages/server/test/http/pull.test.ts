@@ -5,7 +5,7 @@ import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 const three = [descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1)]
 
 describe('GET /pull', () => {
-  test('hands out one partition under a lease, with nothing asked', async () => {
+  test('hands out one partition under a lease, without parameters', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull')
@@ -26,21 +26,21 @@ describe('GET /pull', () => {
     expect(partition?.lease).toMatchObject({ expiresAt: '2026-03-01T12:00:03.500Z', expiresInSeconds: 3.5 })
   })
 
-  test('answers an empty array when nothing is ready, and when to ask again', async () => {
+  test('answers an empty array when nothing is ready, and when to try again', async () => {
     const baton = await TestApp.open()
     const answer = await baton.get('/pull')
     expect(answer.body).toEqual({ partitions: [] })
     expect(answer.headers['retry-after']).toBe('1')
   })
 
-  test('gives names back as they were spelled', async () => {
+  test('returns names as they were spelled', async () => {
     const baton = await TestApp.open()
     const odd = descriptor('städte "a"\\-1', 0, 7, { partition_name: 'städte "a"\\-1-00-007' })
     await baton.callBack(odd)
     expect((await baton.pull())[0]).toMatchObject(odd)
   })
 
-  test('passes over a body', async () => {
+  test('ignores a body', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.ask('GET', '/pull', {
@@ -63,7 +63,7 @@ describe('Prefer on a pull', () => {
     expect(names).toEqual(['orders-0-1', 'orders-0-2', 'orders-1-1'])
   })
 
-  test('records stops once the budget is met', async () => {
+  test('records stops once the budget is reached', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer: 'batch=50, records=150' })
@@ -92,14 +92,14 @@ describe('Prefer on a pull', () => {
     expect(await baton.pull({ prefer: 'batch=3, records=0' })).toHaveLength(1)
   })
 
-  test('is capped where it asks for too much', async () => {
+  test('is capped above the maximum', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer: 'batch=5000, wait=9999' })
     expect(answer.headers['preference-applied']).toBe('batch=1000, wait=60')
   })
 
-  test.each(['respond-async', ';;,,=='])('%s is not ours, and passed over', async (prefer) => {
+  test.each(['respond-async', ';;,,=='])('%s is unknown and ignored', async (prefer) => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer })

@@ -31,7 +31,7 @@ describe('POST /renew', () => {
     })
   })
 
-  test('points to what is no lease id', async () => {
+  test('names invalid lease ids by position', async () => {
     const baton = await TestApp.open()
     const answer = await baton.post('/renew', ['fine', 7, ''])
     expect(answer.status).toBe(422)

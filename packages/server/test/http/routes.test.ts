@@ -66,13 +66,13 @@ describe('a path without a route', () => {
     ['/task/Q%2F-1/partition', '/tasks/Q%2F-1/partitions'],
     ['/health', '/livez or /readyz'],
     ['/healthz', '/livez or /readyz'],
-  ])('%s is told that %s is meant', async (path, meant) => {
+  ])('%s is answered with the hint %s', async (path, meant) => {
     const { body } = await service().get(path)
     expect(body.detail).toBe(`there is nothing at this path; did you mean ${meant}?`)
   })
 
   test.each(['/nowhere', '/call-back/extra', '/tasks/orders/explode', `/Tasks/${'x'.repeat(300)}`])(
-    '%s is like none',
+    '%s resembles no route',
     async (path) => {
       expect((await service().get(path)).body.detail).toBe('there is nothing at this path')
     },
@@ -87,7 +87,7 @@ describe('a path without a route', () => {
     ['GET', '/tasks/'],
     ['GET', '/tasks//partitions'],
     ['POST', '/tasks//pause'],
-  ])('%s %s has no task id, and is not taken for a task without a name', async (method, path) => {
+  ])('%s %s has no task id, and is not treated as an empty one', async (method, path) => {
     const { status, body } = await service().ask(method, path)
     expect([status, body.code]).toEqual([404, 'route_unknown'])
     expect(body.detail).toBe('the path has no task id in it; the list of tasks is /tasks')
@@ -109,7 +109,7 @@ describe('a path without a route', () => {
     ['/healthz', '; did you mean /baton/livez or /baton/readyz?'],
     ['/', '; did you mean /baton?'],
     ['/batonic/nowhere', ''],
-  ])('outside of the base path %s is told where the service is', async (path, hint) => {
+  ])('outside of the base path %s is answered with the base path', async (path, hint) => {
     const baton = await TestApp.open({ basePath: '/baton' })
     const { status, body } = await baton.get(path)
     expect([status, body.detail]).toEqual([
@@ -133,7 +133,7 @@ describe('a path without a route', () => {
 })
 
 describe('a base path', () => {
-  test.each(['/baton/v1', '/baton/v1/'])('%s stands in front of everything', async (basePath) => {
+  test.each(['/baton/v1', '/baton/v1/'])('%s prefixes every route', async (basePath) => {
     const baton = await TestApp.open({ basePath })
     expect((await baton.post('/baton/v1/call-back', [descriptor('orders', 0, 1)])).status).toBe(200)
     expect((await baton.get('/baton/v1/pull')).body.partitions).toHaveLength(1)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Scrape } from '../support/scrape.ts'
 import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
-/** A service whose time passes when it is told to. */
+/** A service whose clock is advanced by the test. */
 async function service(changed: Parameters<typeof TestApp.open>[0] = {}) {
   let now = Date.parse('2026-03-01T12:00:00Z')
   const baton = await TestApp.open(changed, { clock: () => now })
@@ -11,7 +11,7 @@ async function service(changed: Parameters<typeof TestApp.open>[0] = {}) {
   }
   const pullAs = (worker: string, query = '', batch = 1) =>
     baton.get(`/pull${query}`, { 'x-instance-id': worker, prefer: `batch=${batch}` })
-  /** Each worker takes so many partitions, one after the other, and each takes it so long. */
+  /** Each worker processes this many rounds of partitions, one after the other, of this many seconds each. */
   const work = async (workers: readonly string[], rounds: number, seconds: number, query = '', batch = 1) => {
     for (let round = 0; round < rounds; round += 1) {
       const pulled = await Promise.all(workers.map((worker) => pullAs(worker, query, batch)))
@@ -32,7 +32,7 @@ async function service(changed: Parameters<typeof TestApp.open>[0] = {}) {
 }
 
 describe('the backlog', () => {
-  test('of an empty store is nothing, and needs no workers', async () => {
+  test('of an empty store is zero, and needs no workers', async () => {
     const { scale } = await service()
     const nothing = { left: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
     expect(await scale()).toEqual({
@@ -50,7 +50,7 @@ describe('the backlog', () => {
     })
   })
 
-  test('is told by state, in partitions and records', async () => {
+  test('is reported by state, in partitions and records', async () => {
     const { baton, pullAs, scale } = await service({ maxAttempts: 2, backoffSeconds: 600 })
     await baton.callBack(...descriptors('parked', 1, { record_count: 3 }))
     const [parked] = (await pullAs('w')).body.partitions
@@ -70,8 +70,8 @@ describe('the backlog', () => {
   })
 })
 
-describe('without a pace', () => {
-  test('one worker is asked for while there is something to do, and those that are busy stay', async () => {
+describe('without a measured throughput', () => {
+  test('one worker is requested while there is work, and busy ones are kept', async () => {
     const { baton, pullAs, scale } = await service()
     await baton.callBack(...descriptors('orders', 30))
     const first = await scale('?task=orders')
@@ -94,7 +94,7 @@ describe('without a pace', () => {
   })
 })
 
-describe('at a measured pace', () => {
+describe('with a measured throughput', () => {
   /** Ten attempts of ten seconds each, by two workers; thirty are left. */
   async function measured() {
     const all = await service()
@@ -119,14 +119,14 @@ describe('at a measured pace', () => {
     expect(answer.pace).toEqual({ partitionsPerSecond: 0.2, recordsPerSecond: 20 })
   })
 
-  test('the limit of a task is kept to', async () => {
+  test('the lease limit of a task is respected', async () => {
     const { baton, scale } = await measured()
     await baton.ask('PUT', '/tasks/orders/settings', { body: { maxLeases: 3 } })
     expect(await scale('?target=60')).toMatchObject({ desiredWorkers: 3, limitedBy: 'max-leases' })
     expect(await scale('?target=600')).toMatchObject({ desiredWorkers: 1, limitedBy: null })
   })
 
-  test('no more workers are asked for than the open level has partitions', async () => {
+  test('no more workers are requested than the open level has partitions', async () => {
     const { baton, scale } = await measured()
     const next = Array.from({ length: 50 }, (_, index) => descriptor('orders', 1, index))
     await baton.callBack(...next)
@@ -144,7 +144,7 @@ describe('at a measured pace', () => {
     await pullAs('b', '', 4)
     const answer = await scale('?target=100')
     expect(answer.workers).toMatchObject({ busy: 2, leasesPerWorker: 4 })
-    // A thousand seconds under lease, four at a time.
+    // A thousand seconds under lease, four leases at a time.
     expect(answer.desiredWorkers).toBe(3)
   })
 
@@ -157,7 +157,7 @@ describe('at a measured pace', () => {
     expect(await scale('?task=orders&target=60')).toMatchObject({ desiredWorkers: 0, reason: 'no-backlog' })
   })
 
-  test('where handing out settles, all workers together are measured', async () => {
+  test('in at-most-once delivery, all workers are measured together', async () => {
     const { baton, pass, pullAs, scale } = await service({ delivery: 'at-most-once' })
     await baton.callBack(...descriptors('orders', 40))
     for (let round = 0; round < 5; round += 1) {
@@ -197,8 +197,8 @@ describe('workers', () => {
   })
 })
 
-describe('what is asked for', () => {
-  test('are tasks by their whole id, and tables by their whole name', async () => {
+describe('the filters', () => {
+  test('match tasks by their whole id, and tables by their whole name', async () => {
     const { baton, scale } = await service()
     const of = (table: string) => ({ computeTableName: table })
     await baton.callBack(...descriptors('orders', 3, of('results.orders')))
@@ -243,7 +243,7 @@ describe('what is asked for', () => {
     expect([status, body.code, body.detail]).toEqual([422, 'parameter_invalid', detail])
   })
 
-  test('cannot be told while the store is away', async () => {
+  test('get an error while the store is unavailable', async () => {
     const { baton } = await service()
     await baton.app.store.close()
     for (const path of ['/scale', '/scale?task=orders', '/scale?table=results.orders']) {
@@ -253,7 +253,7 @@ describe('what is asked for', () => {
   })
 })
 
-test('the metrics say the same as the answer, for the target that is set', async () => {
+test('the metrics match the answer for the configured target', async () => {
   const { baton, work, pullAs, scale } = await service({ scaleTargetSeconds: 60 })
   await baton.callBack(...descriptors('orders', 40))
   await work(['a', 'b'], 5, 10)

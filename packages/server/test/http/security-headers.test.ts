@@ -57,7 +57,7 @@ test.each([
   expect(await asked(settle('[nonsense]'))).toBe(400)
 })
 
-test('what is no request is answered with them, too', async () => {
+test('an invalid request is answered with them, too', async () => {
   const baton = await TestApp.open()
   const client = await RawConnection.open(await listening(baton.app))
   client.send('NONSENSE\r\n\r\n')

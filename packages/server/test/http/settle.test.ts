@@ -26,20 +26,20 @@ describe('POST /settle', () => {
     expect((await baton.pull())[0]?.lease?.attempt).toBe(1)
   })
 
-  test('failed lets it wait for its back-off, with the reason on show', async () => {
+  test('failed delays it by its back-off and shows the reason', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', reason: 'table is locked' }])
     const { body } = await baton.get('/tasks/orders/partitions')
     expect(body.partitions).toMatchObject([{ state: 'delayed', attempts: 1, lastReason: 'table is locked' }])
   })
 
-  test('retryAfterSeconds of nothing makes it ready again at once', async () => {
+  test('retryAfterSeconds of zero makes it ready again at once', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', retryAfterSeconds: 0 }])
     await until(async () => (await baton.pull())[0]?.lease?.attempt === 2)
   })
 
-  test('retryAfterSeconds of a fraction of a millisecond is a wait all the same', async () => {
+  test('retryAfterSeconds of a fraction of a millisecond is still a delay', async () => {
     const now = Date.now()
     const { baton, ids } = await leasedBy({ clock: () => now }, 1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', retryAfterSeconds: 0.0004 }])
@@ -53,7 +53,7 @@ describe('POST /settle', () => {
     expect(await states()).toMatchObject({ parked: 1 })
   })
 
-  test('records is held against what was declared', async () => {
+  test('records is compared with what was declared', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done', records: 99 }])
     const { body } = await baton.get('/tasks/orders')
@@ -65,7 +65,7 @@ describe('POST /settle', () => {
     })
   })
 
-  test('keeps the first 4096 characters of a reason, and no half of one', async () => {
+  test('keeps the first 4096 characters of a reason, and no half character', async () => {
     const { baton, ids } = await leased(1)
     const reason = `${'x'.repeat(4095)}😀 and on`
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', reason }])
@@ -105,13 +105,13 @@ describe('POST /settle', () => {
     expect(answer.body.refused).toMatchObject([{ code: 'task_cancelled' }])
   })
 
-  test('passes over fields that it does not know', async () => {
+  test('ignores unknown fields', async () => {
     const { baton, ids } = await leased(1)
     const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done', worker: 7 }])
     expect(answer.body.settled).toEqual(ids)
   })
 
-  test('with anything wrong settles nothing', async () => {
+  test('with any error settles nothing', async () => {
     const { baton, ids, states } = await leased(1)
     const answer = await baton.post('/settle', [
       { leaseId: ids[0], outcome: 'done' },
@@ -139,7 +139,7 @@ describe('POST /settle that also pulls', () => {
     expect(answer.headers['preference-applied']).toBe(prefer)
   })
 
-  test('waits where it is asked to, the settlement being done already', async () => {
+  test('waits if requested, after the settlement is done', async () => {
     const { baton, ids, states } = await leased(1)
     const asking = baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], { prefer: 'wait=60' })
     await until(() => baton.app.handOff.waitingPulls === 1)
@@ -163,7 +163,7 @@ describe('POST /settle that also pulls', () => {
     ['a pull', { prefer: 'batch=1' }],
     ['no pull', {}],
     ['a preference that is none', { prefer: 'respond-async' }],
-  ])('with a malformed key for %s does nothing at all', async (_, others) => {
+  ])('with a malformed key for %s has no effect', async (_, others) => {
     const { baton, ids, states } = await leased(1)
     const headers = { ...others, 'idempotency-key': 'a b' }
     const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], headers)

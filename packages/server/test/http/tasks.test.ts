@@ -57,7 +57,7 @@ describe('GET /tasks', () => {
   })
 
   test.each(['parked=false', 'parked=', 'parked=1', 'parked=TRUE'])(
-    '%s says what may be said',
+    '%s is refused with the allowed values',
     async (query) => {
       const baton = await TestApp.open()
       const { status, body } = await baton.get(`/tasks?${query}`)
@@ -87,7 +87,7 @@ describe('GET /tasks', () => {
 })
 
 describe('GET /tasks/{taskId}', () => {
-  test('shows how far a task is, in partitions and in records', async () => {
+  test('shows the progress of a task, in partitions and in records', async () => {
     const baton = await TestApp.open()
     await baton.callBack(
       descriptor('orders', 0, 1, { record_count: 10 }),
@@ -243,7 +243,7 @@ describe('GET /tasks/{taskId}/manifest', () => {
     const baton = await TestApp.open({ retentionDays: 0 })
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
-    // Retention looks right after an order, and every ten seconds otherwise.
+    // Retention runs right after a control request, and every ten seconds otherwise.
     await baton.post('/tasks/orders/seal')
     await until(async () => (await baton.get('/tasks/orders')).body.purgedAt !== null)
     const answer = await baton.get('/tasks/orders/manifest')

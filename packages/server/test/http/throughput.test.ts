@@ -16,7 +16,7 @@ const sumOf = (points: readonly { readonly partitions: number }[]) =>
   points.reduce((sum, { partitions }) => sum + partitions, 0)
 
 describe('the history of a task', () => {
-  test('is told by minute', async () => {
+  test('is available by minute', async () => {
     const baton = await worked()
     const { status, body } = await baton.get('/tasks/orders/throughput')
     expect(status).toBe(200)
@@ -34,7 +34,7 @@ describe('the history of a task', () => {
     await baton.expectSound()
   })
 
-  test('is told by hour and by level, and of a time', async () => {
+  test('is available by hour and by level, and for a period', async () => {
     const baton = await worked()
     const hours = (await baton.get('/tasks/orders/throughput?step=hour&by=level')).body
     const partitionsOf = (level: number) =>
@@ -55,7 +55,7 @@ describe('the history of a task', () => {
     })
   })
 
-  test('is refused where the question makes no sense', async () => {
+  test('is refused for an invalid query', async () => {
     const baton = await worked()
     for (const [query, says] of [
       ['step=second', 'step must be one of minute, hour'],

@@ -43,7 +43,7 @@ const otherKey = () =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' })
 
 describe('over TLS', () => {
-  test('workers are served past Node, and everything else by it, on one connection', async () => {
+  test('workers are served by the fast path, and everything else by Node, on one connection', async () => {
     const { baton, port, throughNode } = await secured()
     await baton.callBack(...descriptors('orders', 2))
     const client = await RawConnection.openTls(port, { ca })
@@ -88,7 +88,7 @@ describe('over TLS', () => {
     })
   })
 
-  test('a pull waits, and one whose client hangs up takes nothing', async () => {
+  test('a pull waits, and one whose client disconnects takes nothing', async () => {
     const { baton, port } = await secured()
     const gone = await RawConnection.openTls(port, { ca })
     gone.send(pullBytes({ Prefer: 'wait=60' }))
@@ -102,7 +102,7 @@ describe('over TLS', () => {
     expect((await waiting.answer()).body.partitions).toHaveLength(1)
   })
 
-  test('a client that ends its side after a request is answered', async () => {
+  test('a client that half-closes after a request is answered', async () => {
     const { port } = await secured()
     for (const path of ['/livez', '/tasks']) {
       const client = await RawConnection.openTls(port, { ca })
@@ -111,7 +111,7 @@ describe('over TLS', () => {
     }
   })
 
-  test('whoever speaks plain HTTP is let go, and so is whoever says nothing when the service closes', async () => {
+  test('a client with plain HTTP is disconnected, and so is a silent one when the service closes', async () => {
     const { baton, port } = await secured()
     const plain = await RawConnection.open(port)
     plain.send(pullBytes())
@@ -122,7 +122,7 @@ describe('over TLS', () => {
     const idle = await RawConnection.openTls(port, { ca })
     idle.send(pullBytes())
     await idle.answer()
-    // Until its connection is known to the server, it is not one to close.
+    // Until the server knows its connection, it cannot close it.
     await expect.poll(() => connections(baton)).toBe(2)
     const closing = baton.app.close()
     await once(silent, 'close')
@@ -139,7 +139,7 @@ describe('files that change', () => {
     return (client.socket as TLSSocket).getPeerCertificate().subjectaltname
   }
 
-  test('are shown to new connections, and open ones stay', async () => {
+  test('are used for new connections, and open ones stay', async () => {
     const noted = Promise.withResolvers<unknown>()
     const note = (fields: object) => {
       if ('audit' in fields) noted.resolve(fields)
@@ -154,7 +154,7 @@ describe('files that change', () => {
     expect((await open.answer()).status).toBe(200)
   })
 
-  test('that do not belong together leave the certificate of before', async () => {
+  test('that do not belong together leave the previous certificate in use', async () => {
     const logged = Promise.withResolvers<unknown>()
     const { port, paths } = await secured({ ...quiet, error: logged.resolve })
     const before = await shownBy(port)
@@ -221,7 +221,7 @@ describe('files that cannot be used', () => {
   })
 })
 
-test('the service as a process says where it is, and its clients reach it', async () => {
+test('the service as a process prints its URL, and its clients reach it', async () => {
   const { tlsCert, tlsKey } = await files()
   const service = await ServiceProcess.started(['--tls-cert', tlsCert, '--tls-key', tlsKey])
   expect(service.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
@@ -239,7 +239,7 @@ test('a certificate that is missing ends the start', async () => {
   expect(service.stderr).toBe('baton: the certificate /nowhere/tls.crt cannot be read (ENOENT)\n')
 })
 
-test('the command reaches it, by a CA that Node is told of', async () => {
+test('the command reaches it, with a CA configured in Node', async () => {
   const { tlsCert, tlsKey } = await files()
   const service = await ServiceProcess.started(['--tls-cert', tlsCert, '--tls-key', tlsKey])
   const trusting = await baton(['status', '--json'], {

@@ -33,11 +33,11 @@ describe('a token that is limited to tasks by prefixes', () => {
   })
 
   test.each(['', '/partitions', '/manifest'])(
-    'looks at such tasks and no others: /tasks/{taskId}%s',
+    'reads such tasks and no others: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()
       expect((await baton.get(`/tasks/sales-1${path}`, as('wall'))).status).toBe(200)
-      // Whether there is such a task is not told.
+      // The answer does not reveal whether the task exists.
       for (const taskId of ['stock-1', 'stock-2']) {
         const { status, body } = await baton.get(`/tasks/${taskId}${path}`, as('wall'))
         expect([status, body.code]).toEqual([403, 'token_limited'])
@@ -46,7 +46,7 @@ describe('a token that is limited to tasks by prefixes', () => {
   )
 
   test.each(['pause', 'resume', 'seal', 'level-barrier', 'retry', 'skip-parked', 'cancel'])(
-    'gives orders to such tasks and no others: %s',
+    'controls such tasks and no others: %s',
     async (verb) => {
       const baton = await guarded()
       const refused = await baton.post(`/tasks/stock-1/${verb}`, undefined, as('ops'))
@@ -59,7 +59,7 @@ describe('a token that is limited to tasks by prefixes', () => {
     },
   )
 
-  test('is shown such tasks in lists and events, and nothing that is about all', async () => {
+  test('sees such tasks in lists and events, and nothing about all tasks', async () => {
     const baton = await guarded()
     const { body } = await baton.get('/tasks', as('wall'))
     expect(body.tasks.map(({ taskId }: { taskId: string }) => taskId)).toEqual(['sales-1'])
@@ -81,7 +81,7 @@ describe('a token that is limited to tasks by prefixes', () => {
     expect(new Set(events.seen.map(({ data }) => data['taskId']))).toEqual(new Set(['sales-1']))
   })
 
-  test('is told of the tasks of an instance as far as it may know them', async () => {
+  test('sees the tasks of an instance only within its limits', async () => {
     const baton = await guarded()
     for (const taskId of ['sales-1', 'stock-1']) {
       const headers = { ...as('any'), 'x-instance-id': 'compute' }

@@ -15,7 +15,7 @@ const before = [
   entry('ops', 'operator'),
 ]
 
-/** A service whose log lines of that level can be waited for. */
+/** A service with a way to wait for log lines of a level. */
 async function guarded(
   level: 'info' | 'warn' | 'error',
   isMeant: (fields: Record<string, unknown>) => boolean,
@@ -35,7 +35,7 @@ async function guarded(
 
 const isReload = ({ audit, kind }: Record<string, unknown>) => audit === true && kind === 'reload'
 
-test('a token that is removed stops working, with all that it has open', async () => {
+test('a token that is removed stops working, with all its open requests', async () => {
   const { baton, path, port, url, logged } = await guarded('info', isReload)
   const removed = await RawConnection.open(port)
   removed.send(pullBytes(bearer(tokenNamed('fleet'))))
@@ -46,7 +46,7 @@ test('a token that is removed stops working, with all that it has open', async (
   const screen = await EventStream.open(url, bearer(tokenNamed('screen')))
   const rotated = await RawConnection.open(port)
   rotated.send(pullBytes({ ...bearer(tokenNamed('next')), Prefer: 'wait=1' }))
-  // Written beside it and renamed, as deployments do.
+  // Written to another file and renamed, as deployments do.
   const kept = before.filter(({ name, token }) => name !== 'wall' && token !== tokenNamed('fleet'))
   await writeTokens(`${path}.new`, { tokens: [...kept, entry('night', 'viewer')] })
   await rename(`${path}.new`, path)
@@ -62,11 +62,11 @@ test('a token that is removed stops working, with all that it has open', async (
     outcome: 'done',
     detail: 'new: night; removed: fleet, wall',
   })
-  // The fast path had admitted this very head before.
+  // The fast path had admitted this head before.
   removed.send(pullBytes(bearer(tokenNamed('fleet'))))
   expect((await removed.answer()).body).toMatchObject({ status: 401, code: 'token_unknown' })
   expect((await baton.get('/tasks', bearer(tokenNamed('wall')))).status).toBe(401)
-  // The other token of the same name, and other streams, are not touched.
+  // The other token of the same name, and other streams, are not affected.
   expect((await rotated.answer()).status).toBe(200)
   expect((await baton.get('/tasks', bearer(tokenNamed('night')))).status).toBe(200)
   let hasEnded = false
@@ -77,7 +77,7 @@ test('a token that is removed stops working, with all that it has open', async (
   expect(hasEnded).toBe(false)
 })
 
-test('a token that is removed while a body of it arrives has no rights left', async () => {
+test('a token that is removed while its request body arrives has no rights left', async () => {
   const { baton, path, port, url } = await guarded('info', isReload)
   const limited = { ...entry('compute', 'producer'), tasks: ['sales-'] }
   await writeTokens(path, { tokens: [...before, limited] })
@@ -90,7 +90,7 @@ test('a token that is removed while a body of it arrives has no rights left', as
     `POST /call-back HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${limited.token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
   )
-  // Told to go on, it is admitted.
+  // With 100 Continue it is admitted.
   expect((await client.answer()).status).toBe(100)
   await writeTokens(path, { tokens: before.filter(({ name }) => name !== 'wall') })
   await wall.ended
@@ -98,7 +98,7 @@ test('a token that is removed while a body of it arrives has no rights left', as
   expect((await client.answer()).body).toMatchObject({ status: 401, code: 'token_unknown' })
 })
 
-test('a token whose rights change has to come again', async () => {
+test('a token whose rights change has to reconnect', async () => {
   const { baton, path, url } = await guarded('info', isReload)
   const screen = await EventStream.open(url, bearer(tokenNamed('screen')))
   const limited = before.map((token) => (token.name === 'screen' ? { ...token, tasks: ['sales-'] } : token))
@@ -115,7 +115,7 @@ test.each([
     { tokens: [{ name: 'ops', token: tokenNamed('ops'), roles: ['admin'] }] },
   ],
   ['has a weak token', { tokens: [{ name: 'ops', token: 'secret-1', roles: ['operator'] }] }],
-])('a new file that %s leaves the tokens of before', async (_, content) => {
+])('a new file that %s leaves the previous tokens in use', async (_, content) => {
   const { baton, path, logged } = await guarded('error', () => true)
   await writeTokens(path, content)
   const { faults } = (await logged) as { faults: string[] }
@@ -124,13 +124,13 @@ test.each([
   expect((await baton.get('/tasks', bearer(tokenNamed('ops')))).status).toBe(200)
   const { body } = await baton.get('/audit', bearer(tokenNamed('ops')))
   expect(body.entries).toMatchObject([{ kind: 'reload', action: 'tokens file', outcome: 'refused' }])
-  // And once it is right again, it counts.
+  // Once it is valid again, it is used.
   await writeTokens(path, { tokens: before.filter(({ name }) => name !== 'ops') })
   while ((await baton.get('/tasks', bearer(tokenNamed('ops')))).status === 200)
     await new Promise((resolve) => setTimeout(resolve, 100))
 })
 
-test('a file that is gone leaves the tokens of before', async () => {
+test('a missing file leaves the previous tokens in use', async () => {
   const { baton, path, logged } = await guarded('error', () => true)
   await rm(path)
   expect(await logged).toEqual({ faults: [`the tokens file ${path} cannot be read (ENOENT)`] })

@@ -21,7 +21,7 @@ async function guarded(): Promise<TestApp> {
   return TestApp.open({ tokensFile: await tokensFile({ tokens }) })
 }
 
-/** Who may call each route; null where no token is asked for. */
+/** The roles of each route; null if no token is required. */
 const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'POST /call-back': ['producer'],
   'GET /pull': ['worker'],
@@ -69,7 +69,9 @@ describe('roles and routes', () => {
     expect(routes.toSorted()).toEqual(Object.keys(rights).toSorted())
   })
 
-  /** Over a connection, since a stream of events has no end; `code` of a problem, or `admitted`. */
+  /**
+   * Over a real connection, since an event stream has no end; returns the `code` of a problem, or `admitted`.
+   */
   async function asked(base: string, route: string, headers: Record<string, string>): Promise<string> {
     const [method = '', path = ''] = route.split(' ')
     const ending = new AbortController()
@@ -81,7 +83,7 @@ describe('roles and routes', () => {
     return /^token_(?:missing|unknown|refused)$/.test(code) ? code : 'admitted'
   }
 
-  test('each role may do its part and no more', async () => {
+  test('each role may use its routes and no others', async () => {
     const baton = await guarded()
     const base = `http://127.0.0.1:${await listening(baton.app)}`
     const seen: unknown[] = []
@@ -110,7 +112,7 @@ describe('with tokens', () => {
   })
 
   test.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer two words', tokenNamed('operator')])(
-    'the header "%s" is no token',
+    'the header "%s" is not a token',
     async (authorization) => {
       const baton = await guarded()
       const answer = await baton.get('/pull', { authorization })
@@ -136,7 +138,7 @@ describe('with tokens', () => {
     expect((await baton.get('/pull', headers)).body.partitions).toHaveLength(1)
   })
 
-  test('any Host is served, and pages of other sites are refused all the same', async () => {
+  test('any Host is served, and pages of other origins are still refused', async () => {
     const baton = await guarded()
     const headers = { ...bearer(tokenNamed('worker')), host: 'baton.example' }
     expect((await baton.get('/pull', headers)).status).toBe(200)
@@ -262,7 +264,7 @@ describe('a tokens file', () => {
     )
   })
 
-  test('of hashes that only its user can read has nothing to warn of', async () => {
+  test('of hashes that only its user can read causes no warning', async () => {
     const sha256 = createHash('sha256').update(secret).digest('hex').toUpperCase()
     const path = await tokensFile({ tokens: [{ name: 'ops', sha256, roles: ['operator'] }] })
     const { tokens, warnings } = readTokensFile(path)
@@ -270,7 +272,7 @@ describe('a tokens file', () => {
     expect(tokens.find(secret)).toMatchObject({ name: 'ops' })
   })
 
-  test('with tokens in clear, or open to everyone, is warned about', async () => {
+  test('with tokens in clear, or open to everyone, causes a warning', async () => {
     const path = await tokensFile({ tokens: [token, { ...token, token: tokenNamed('o'), name: 'ops' }] })
     await chmod(path, 0o644)
     expect(readTokensFile(path).warnings).toEqual([

@@ -13,7 +13,7 @@ const callBackHead = (length: number, more = '') =>
   'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
   `Content-Length: ${length}\r\n${more}\r\n`
 
-describe('requests sent ahead on one connection', () => {
+describe('pipelined requests', () => {
   test('are answered in their order', async () => {
     const { baton, client } = await connected()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
@@ -35,7 +35,7 @@ describe('HEAD', () => {
 })
 
 describe('a GET with a body', () => {
-  test('is answered, and the connection goes on', async () => {
+  test('is answered, and the connection continues', async () => {
     const { client } = await connected()
     client.send(
       `GET /pull HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n{"not":"us"}`.slice(0, -1),
@@ -47,7 +47,7 @@ describe('a GET with a body', () => {
 })
 
 describe('a target without a path', () => {
-  test.each(['*', '*pull', '*livez'])('GET %s leads nowhere', async (target) => {
+  test.each(['*', '*pull', '*livez'])('GET %s is answered 404', async (target) => {
     const { client } = await connected()
     client.send(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
     const answer = await client.answer()
@@ -103,7 +103,7 @@ describe('what is not HTTP', () => {
   })
 })
 
-describe('what is not HTTP behind a request', () => {
+describe('invalid HTTP after a request', () => {
   const body = JSON.stringify([descriptor('orders', 0, 1)])
   const callBack = callBackHead(body.length) + body
 
@@ -116,7 +116,7 @@ describe('what is not HTTP behind a request', () => {
       `${callBackHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')}zz\r\n`,
       'bad_request',
     ],
-  ])('%s leaves that request its own answer', async (_, noise, code) => {
+  ])('%s does not change the answer to that request', async (_, noise, code) => {
     const { baton, client } = await connected()
     client.send(callBack + noise)
     expect((await client.answer()).body).toEqual({ taskId: 'orders', accepted: 1, duplicates: 0 })
@@ -125,7 +125,7 @@ describe('what is not HTTP behind a request', () => {
     expect(await baton.pull()).toHaveLength(1)
   })
 
-  test('leaves all before it their answers, in their order', async () => {
+  test('does not prevent the answers to earlier requests, in their order', async () => {
     const { client } = await connected()
     client.send(`${callBack}${callBack}${pullBytes()}nonsense\r\n\r\n`)
     expect((await client.answer()).body.accepted).toBe(1)
@@ -135,7 +135,7 @@ describe('what is not HTTP behind a request', () => {
     await client.closed()
   })
 
-  test('that came while a pull waits is answered after it', async () => {
+  test('that arrives while a pull waits is answered after it', async () => {
     const { baton, client } = await connected()
     client.send(pullBytes({ Prefer: 'wait=60' }))
     await until(() => baton.app.handOff.waitingPulls === 1)
@@ -197,7 +197,7 @@ describe('a body that is too large', () => {
     expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
   })
 
-  test('is told its limit also where that is no setting', async () => {
+  test('is answered with the limit also where that is not a setting', async () => {
     const { client } = await connected(limit)
     client.send(callBackHead(9_000_000).replace('/call-back', '/settle') + '['.repeat(9_000_000))
     const answer = await client.answer()
@@ -207,14 +207,14 @@ describe('a body that is too large', () => {
     ])
   })
 
-  test('is not even asked for when the client asks first', async () => {
+  test('is refused before it is sent when the client sends Expect', async () => {
     const { client } = await connected(limit)
     client.send(callBackHead(50_000_000, 'Expect: 100-continue\r\n'))
     const answer = await client.answer()
     expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
   })
 
-  test('that fits is asked for', async () => {
+  test('within the limit is answered with 100 Continue', async () => {
     const { client } = await connected()
     const body = JSON.stringify([descriptor('orders', 0, 1)])
     client.send(callBackHead(body.length, 'Expect: 100-continue\r\n'))

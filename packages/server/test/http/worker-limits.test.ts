@@ -18,7 +18,7 @@ interface Leased {
   readonly lease: { readonly id: string }
 }
 
-/** Sends requests along one of the two ways that they take. */
+/** Sends requests through the fast path or through the server. */
 interface Path {
   pull(name: string, query?: string): Promise<Answer>
   settle(name: string, body: unknown, query?: string): Promise<Answer>
@@ -78,7 +78,7 @@ describe.each(['express', 'server'] as const)(
       expect(tablesOf(await path.pull('two', '?task=mixed&batch=9'))).toEqual(['results.orders'])
     })
 
-    test('settles leases of these and knows no others', async () => {
+    test('settles leases of these, and others are unknown', async () => {
       const { baton, path } = await guarded(kind)
       await baton.post('/call-back', ['orders', 'people', 'orders', 'people'].map(of), as('any'))
       const { body } = await path.pull('any', '?batch=3')
@@ -104,7 +104,7 @@ describe.each(['express', 'server'] as const)(
   },
 )
 
-test('a worker that is limited to tables renews leases of these and knows no others', async () => {
+test('a worker that is limited to tables renews leases of these, and others are unknown', async () => {
   const { baton, path } = await guarded('server')
   await baton.post('/call-back', ['orders', 'people'].map(of), as('any'))
   const { body } = await path.pull('any', '?batch=2')
@@ -114,7 +114,7 @@ test('a worker that is limited to tables renews leases of these and knows no oth
   expect(renewed.body.refused).toMatchObject([{ leaseId: foreign, code: 'lease_unknown' }])
 })
 
-test('a key does not yield leases that the token was later limited away from', async () => {
+test('a key does not return leases that are outside of later limits of the token', async () => {
   const file = await tokensFile({ tokens })
   const baton = await TestApp.open({ tokensFile: file })
   await baton.post('/call-back', ['orders', 'items'].map(of), as('any'))

@@ -7,9 +7,9 @@ import { memoryHarness } from './memory-harness.ts'
 const tables = ['r.a', 'r.b', 'r.c'] as const
 
 interface TaskPlan {
-  /** The table of each partition, and how many records it has. */
+  /** The table of each partition, and its records. */
   readonly partitions: readonly { readonly table: (typeof tables)[number]; readonly records: number }[]
-  /** After how many pulls it is called back. */
+  /** The number of pulls after which it is called back. */
   readonly from: number
 }
 
@@ -21,10 +21,10 @@ const plan: fc.Arbitrary<TaskPlan> = fc.record({
   from: fc.constantFrom(0, 0, 5, 20),
 })
 
-/** What a pull names; each of these is an order of its own. */
+/** The filter of a pull; each filter has its own order. */
 const filters = [null, ...tables]
 
-/** How far tasks are ahead of each other in what one order handed out, since both began to have work in it. */
+/** The lead of tasks over each other in what one order handed out, since both began to have work in it. */
 class Leads {
   readonly #leads = new Map<string, number>()
 
@@ -79,7 +79,7 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
     const bound = (other: string) => (largest.get(taskId) ?? 0) + (largest.get(other) ?? 0)
     for (const other of others) excess = Math.max(excess, leads.of(order, taskId, other) - bound(other))
     const left = waiting.get(taskId) ?? []
-    // In its lane the first of its table; where no table was named, the first of all.
+    // The first partition of its table in its lane, or, without a filter by table, the first of all.
     expect(left.find(({ table }) => filter === null || table === filter)?.table).toBe(computeTableName)
     left.splice(
       left.findIndex(({ table }) => table === computeTableName),
@@ -93,7 +93,7 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
 }
 
 describe('pulls with different filters', () => {
-  test('each order shares by records among the tasks that have work in it, whatever the others take', async () => {
+  test('each order shares by records among the tasks with work in it, whatever other pulls take', async () => {
     const pulls = fc.array(fc.nat(filters.length - 1), { minLength: 60, maxLength: 200 })
     await fc.assert(
       fc.asyncProperty(fc.array(plan, { minLength: 2, maxLength: 5 }), pulls, async (plans, choices) => {

@@ -5,7 +5,7 @@ import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import type { EngineLimits } from '../../src/handoff/engine/runner.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
-/** The engine on a disk in memory. It is opened again without being closed, as after a crash. */
+/** The engine on a memory disk. It is reopened without a close, as after a crash. */
 export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness => ({
   name: 'engine in memory',
   async open({ policy, clock }) {

@@ -2,7 +2,7 @@ import { describeModel } from '../handoff/model-properties.ts'
 import { memoryHarness } from './memory-harness.ts'
 
 describeModel(memoryHarness())
-/** So little memory that nearly everything is evicted and read again. */
+/** With so little cache that nearly everything is evicted and read again. */
 describeModel(
   memoryHarness({
     partitions: 4,

@@ -4,9 +4,9 @@ import { CleanDatabases } from '../support/clean-databases.ts'
 import { keepDataIn } from '../support/test-app.ts'
 
 /**
- * The service over HTTP on PostgreSQL: the same tests, another store. Here are those in which HTTP and the store meet in a
- * way that the verbs of the conformance suite do not show: waiting, streams, hang-ups, figures, a body that is read on
- * another thread, and any request in any order.
+ * The service over HTTP on PostgreSQL: the same tests on another store. These are the tests in which HTTP and
+ * the store interact in ways that the conformance suite does not cover: waiting, streams, disconnects,
+ * metrics, a body that is parsed on another thread, and random requests.
  */
 let server: PostgresServer
 let databases: CleanDatabases

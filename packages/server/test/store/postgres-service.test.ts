@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { certificateFile, PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 
-// What the service as a process says of its database when it starts and while it runs.
+// What the service process logs about its database when it starts and while it runs.
 
 const VERIFIED = `sslmode=verify-full&sslrootcert=${certificateFile('ca.crt')}`
 
@@ -26,7 +26,7 @@ test('a start logs where the database is, and no password', async () => {
   await service.exited
 })
 
-test('the driver has nothing to say of a URL that asks for TLS', async () => {
+test('the driver prints no warning for a URL with TLS', async () => {
   const service = ServiceProcess.run(['--database-url', 'postgres://u@127.0.0.1:1/db?sslmode=require'])
   expect(await service.exited).toMatchObject({ code: 1 })
   expect(service.stderr).toContain('PostgreSQL cannot be reached (ECONNREFUSED)')
@@ -44,7 +44,7 @@ test('a certificate is trusted when its CA is named in the environment', async (
   expect(await service.exited).toMatchObject({ code: 0 })
 })
 
-test('a certificate that expires while a node runs is what readiness and the log speak of', async () => {
+test('a certificate that expires while a node runs is reported by readiness and the log', async () => {
   await server.showCertificate('right')
   const { name, url } = await server.createDatabase()
   const service = await ServiceProcess.started(['--database-url', `${url}?${VERIFIED}`])

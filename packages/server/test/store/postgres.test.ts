@@ -12,9 +12,9 @@ const node = { nodeId: 'node', url: null }
 describeStore(postgresHarness())
 
 /**
- * The engine on a real PostgreSQL. It is opened again by another node, which takes over from one that was not closed. The
- * first node keeps its sessions for the next test on its database: most tests cost less than new sessions and the plans of
- * their statements.
+ * The engine on a real PostgreSQL. It is reopened by another node, which takes over from one that was not
+ * closed. The first node keeps its sessions for the next test on its database, because new sessions and their
+ * query plans cost more than most tests.
  */
 function postgresHarness(): StoreHarness {
   let server: PostgresServer
@@ -66,7 +66,7 @@ interface LastingDisk {
   end(): Promise<void>
 }
 
-/** Closing it leaves its sessions open, until its end. */
+/** Closing it leaves its sessions open until the end of the tests. */
 function lasting(disk: PostgresDisk): LastingDisk {
   const end = disk.close.bind(disk)
   disk.close = async () => undefined

@@ -3,7 +3,7 @@ import { some } from './conformance/driver.ts'
 import { storesOf } from './conformance/harness.ts'
 import { sqliteHarness } from './sqlite-harness.ts'
 
-describe('while more tasks change than a page tells of', () => {
+describe('while more tasks change than fit into a page', () => {
   const open = storesOf(sqliteHarness)
   const names = Array.from({ length: 12 }, (_, number) => `t${number}`)
 
@@ -31,7 +31,7 @@ describe('while more tasks change than a page tells of', () => {
     expect(told).toEqual(new Set(names))
   })
 
-  test('nothing is missed, however fast they change: each task stands in the log once', async () => {
+  test('nothing is missed, however fast they change: each task is in the log once', async () => {
     const { store, next, settleEach } = await openBusy()
     for (let round = 0; round < 20; round += 1) await settleEach()
     const page = await store.store.changes({ after: next, limit: 1000 })

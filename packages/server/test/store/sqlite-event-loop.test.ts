@@ -5,7 +5,7 @@ import { type Driver, leaseOf, one, settlement, some } from './conformance/drive
 import { storesOf } from './conformance/harness.ts'
 import { sqliteHarness } from './sqlite-harness.ts'
 
-/** Written in steps, because one go would hold the event loop for too long. */
+/** Written in steps, because a single write would block the event loop for too long. */
 const LARGE = 30_000
 
 async function turnsUntil(work: Promise<unknown>): Promise<number> {
@@ -22,7 +22,7 @@ async function turnsUntil(work: Promise<unknown>): Promise<number> {
 
 const open = storesOf(sqliteHarness)
 
-test('whoever asks one thing after the other lets the event loop turn in between', async () => {
+test('sequential requests let the event loop run in between', async () => {
   const { store } = await open()
   let turned = false
   setImmediate(() => {
@@ -33,12 +33,12 @@ test('whoever asks one thing after the other lets the event loop turn in between
 })
 
 describe('while a large call-back is written', () => {
-  test('the event loop goes on', async () => {
+  test('the event loop keeps running', async () => {
     const driver = await open()
     expect(await turnsUntil(driver.callBack('large', some(0, LARGE)))).toBeGreaterThan(5)
   })
 
-  test('pulls and views go on beside it, and see nothing of it until it is stored', async () => {
+  test('pulls and views continue beside it, and see nothing of it until it is stored', async () => {
     const driver = await open()
     await driver.callBack('small', some(1, 3))
     let isStored = false
@@ -56,7 +56,7 @@ describe('while a large call-back is written', () => {
     expect(await driver.store.audit()).toEqual([])
   })
 
-  test('a refused one leaves no trace, and the store goes on', async () => {
+  test('a refused one stores nothing, and the store continues', async () => {
     const driver = await open()
     await driver.callBack('large', [one(0, LARGE - 1, { recordCount: 7 })])
     const refused = driver.callBack('large', some(0, LARGE))
@@ -113,14 +113,14 @@ describe('while as many leases as one request may name', () => {
       },
       { done: 0 },
     ],
-  ])('%s, the event loop goes on', async (_, prepare, states) => {
+  ])('%s, the event loop keeps running', async (_, prepare, states) => {
     const driver = await open()
     const work = await prepare(driver)
     expect(await turnsUntil(work())).toBeGreaterThan(5)
     expect((await driver.task('many')).facts.partitions).toMatchObject(states)
   })
 
-  test('are settled, nobody sees a part of it, and whoever asks is served after it', async () => {
+  test('are settled, no view sees a part of it, and later requests are served after it', async () => {
     const driver = await open()
     const settling = (await settleAll({ outcome: 'done', records: 100 })(driver))()
     const seen = driver.store.task('many')
@@ -130,7 +130,7 @@ describe('while as many leases as one request may name', () => {
     expect(await pulled).toMatchObject({ partitions: [] })
   })
 
-  test('are settled, what is named in the end counts as it stands then', async () => {
+  test('are settled, those at the end count with their state at that time', async () => {
     const driver = await open()
     const leases = await leased(driver)
     const order = settlement({ outcome: 'done' })

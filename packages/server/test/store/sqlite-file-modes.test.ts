@@ -27,7 +27,7 @@ async function warningsOfOpening(folder: string): Promise<string[]> {
 const whileOpen = { 'baton.db': '600', 'baton.db-shm': '600', 'baton.db-wal': '600', 'baton.lock': '600' }
 
 test.each(['0000', '0022', '0777'])(
-  'a new folder is for its user alone, and so is all that is in it, under a umask of %s',
+  'a new folder and its files are private to the user under a umask of %s',
   async (umask) => {
     const folder = join(await testFolder(), 'data')
     const separate = await SeparateStore.open(folder, { umask })
@@ -46,7 +46,7 @@ test.each(['0000', '0022', '0777'])(
   },
 )
 
-test('files that were open to others are closed to them, and the operator is told', async () => {
+test('files that others could read are restricted, with a warning', async () => {
   const folder = await testFolder()
   await warningsOfOpening(folder)
   await chmod(join(folder, 'baton.db'), 0o644)
@@ -60,7 +60,7 @@ test('files that were open to others are closed to them, and the operator is tol
   expect(await modesIn(folder)).toEqual({ 'baton.db': '600', 'baton.lock': '600' })
 })
 
-test('a folder that is there already stays as it is, with all that is not ours, and the operator is told', async () => {
+test('an existing folder and foreign files in it are unchanged, with a warning', async () => {
   const folder = join(await testFolder(), 'shared')
   await mkdir(folder)
   await chmod(folder, 0o775)
@@ -79,7 +79,7 @@ test('the service logs it', async () => {
   await service.logged('is open to other users (mode 755): chmod 700')
 })
 
-test('a file of somebody else is not touched', async () => {
+test('a file of another user is not changed', async () => {
   const folder = await testFolder()
   const path = join(folder, 'baton.db')
   await writeFile(path, 'these are notes, not a database'.repeat(200))

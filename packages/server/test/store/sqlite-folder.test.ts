@@ -38,7 +38,7 @@ test('a foreign program that writes into the data file makes requests unavailabl
 })
 
 describe('one process per data folder', () => {
-  test('a second opening is refused, and says what to do', async () => {
+  test('a second opening is refused, with a remedy', async () => {
     const store = await open()
     const refused = await open().catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(StoreRefused)
@@ -47,7 +47,7 @@ describe('one process per data folder', () => {
     await store.close()
   })
 
-  test('so is one from another process, and the first goes on undisturbed', async () => {
+  test('so is one from another process, and the first continues', async () => {
     const store = await open()
     await expect(SeparateStore.open(folder)).rejects.toMatchObject({
       name: 'StoreRefused',
@@ -72,7 +72,7 @@ describe('one process per data folder', () => {
 })
 
 describe('a folder that must not be used', () => {
-  test('a newer schema is refused, naming the version that is needed and the one that is known', async () => {
+  test('a newer schema is refused, with the required and the known version', async () => {
     await (await open()).close()
     const db = new DatabaseSync(join(folder, 'baton.db'))
     db.exec('PRAGMA user_version = 4711')
@@ -82,7 +82,7 @@ describe('a folder that must not be used', () => {
     expect(String(refused)).toMatch(/schema version 4711.*knows versions up to \d+; start a Baton that knows/)
   })
 
-  test('a refused folder is let go of: whoever may use it can', async () => {
+  test('a refused folder is released for other processes', async () => {
     await (await open()).close()
     const db = new DatabaseSync(join(folder, 'baton.db'))
     const { user_version: version } = db.prepare('PRAGMA user_version').get() ?? {}
@@ -148,7 +148,7 @@ describe('a folder that must not be used', () => {
   })
 })
 
-test('a folder that is taken away accepts no more work', async () => {
+test('a folder that was removed accepts no more work', async () => {
   const separate = await SeparateStore.open(join(folder, 'data'))
   const driver = new Driver(
     { store: separate.store, reopen: async () => {}, dispose: async () => {} },
@@ -156,7 +156,7 @@ test('a folder that is taken away accepts no more work', async () => {
   )
   await driver.callBack('a', some(0, 1))
   await rename(join(folder, 'data'), join(folder, 'elsewhere'))
-  // Whether there is room is looked at every now and then; from that look on nothing is accepted.
+  // Disk space is checked periodically; from the next check on nothing is accepted.
   let refused: unknown
   while (refused === undefined)
     refused = await driver.callBack('b', some(0, 1)).then(
@@ -171,7 +171,7 @@ test('a folder that is taken away accepts no more work', async () => {
   await separate.kill()
 })
 
-test('folders that do not exist yet are made', async () => {
+test('folders that do not exist yet are created', async () => {
   const store = await open(join(folder, 'some', 'where'))
   await store.probe()
   await store.close()

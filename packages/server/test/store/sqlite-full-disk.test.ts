@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 const unavailable = { name: 'StoreUnavailable', message: expect.stringContaining('nothing of this request') }
 
-describe('a disk that takes no more', () => {
+describe('a full disk', () => {
   let separate: SeparateStore
   let driver: Driver
 
@@ -23,7 +23,7 @@ describe('a disk that takes no more', () => {
 
   afterEach(() => separate.close())
 
-  test('everything is refused as unavailable, and all of it works again when there is room', async () => {
+  test('everything is refused as unavailable, and everything works again when there is space', async () => {
     await driver.callBack('a', some(0, 50))
     const { leaseId } = await driver.pullOne()
     separate.limitFileSize(4096)
@@ -40,10 +40,10 @@ describe('a disk that takes no more', () => {
     expect(await driver.store.audit()).toEqual([])
   })
 
-  test('wherever within a transaction it strikes, nothing is half done', async () => {
+  test('wherever within a transaction it fails, nothing is half done', async () => {
     const accepted: string[] = []
     for (let attempt = 0; attempt < 12; attempt += 1) {
-      // The log is restarted from its beginning at times, so that each limit strikes at another page.
+      // The WAL is restarted from its beginning at times, so that each limit is reached at another page.
       separate.limitFileSize(40_000 + attempt * 24_000)
       const name = `task-${attempt}`
       const stored = await driver.callBack(name, some(0, 400)).catch((error: unknown) => error)

@@ -5,8 +5,8 @@ import { openEmbeddedStore } from '../../src/open-store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 /**
- * The embedded store as the service opens it, in a folder of its own. It is opened again on what
- * a crash would have left: the files as they were, before the store could put anything in order.
+ * The embedded store as the service opens it, in its own folder. It is reopened on the files that a crash
+ * would have left, before the store could close them.
  */
 export const sqliteHarness: StoreHarness = {
   name: 'SQLite',

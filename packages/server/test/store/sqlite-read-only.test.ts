@@ -23,7 +23,7 @@ const open = () => SeparateStore.open(folder, { obeyModes: true })
 const driverOf = ({ store }: SeparateStore) =>
   new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
 
-test('a read-only folder is refused at the start, new or with data in it, and says so', async () => {
+test('a read-only folder is refused at the start, new or with data in it, with an explanation', async () => {
   const refused = (reason: string) => ({
     name: 'StoreRefused',
     message:
@@ -48,7 +48,7 @@ test('a folder that becomes read-only while it is in use makes requests unavaila
   const separate = await open()
   const driver = driverOf(separate)
   await driver.callBack('a', some(0, 3))
-  // A failed write makes the store open its file anew, and by then it may no longer write there.
+  // A failed write makes the store reopen its file, and by then it may no longer be writable.
   separate.limitFileSize(4096)
   await expect(driver.callBack('b', some(0, 3))).rejects.toMatchObject({ name: 'StoreUnavailable' })
   await setWritable(false)

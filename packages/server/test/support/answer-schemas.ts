@@ -21,7 +21,7 @@ import {
   unsubscribeAnswerSchema,
 } from '@baton/protocol'
 
-/** What each route promises to answer. */
+/** The published answer schemas of each route. */
 export const answerSchemas = (tableField: string) => [
   { method: 'POST', path: /\/call-back$/, schema: callBackAnswerSchema },
   { method: 'GET', path: /\/pull$/, schema: pullAnswerSchema(tableField) },

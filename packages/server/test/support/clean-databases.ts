@@ -4,15 +4,15 @@ import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 
 export interface CleanDatabase {
   readonly url: string
-  /** For the next test. Whoever used it has closed it by now. */
+  /** Returns it for the next test. All its connections are closed by now. */
   giveBack(): void
 }
 
 const TEMPLATE = 'template_of_disks'
 
 /**
- * Databases that hold the schema and nothing else. To empty one that a test has used takes a tenth of the time that a new
- * one takes, so they are used again.
+ * Databases that contain only the schema. Emptying a used one is much faster than creating a new one, so they
+ * are reused.
  */
 export class CleanDatabases {
   readonly #server: PostgresServer
@@ -32,7 +32,7 @@ export class CleanDatabases {
     return new CleanDatabases(server)
   }
 
-  /** One that nobody used before, by its name. */
+  /** Creates a new database and returns its name. */
   create(): Promise<{ name: string; url: string }> {
     return this.#server.createDatabase(TEMPLATE)
   }
@@ -49,7 +49,7 @@ export class CleanDatabases {
   }
 }
 
-/** Below it, rows are deleted faster than a table is truncated. */
+/** Below this number, deleting rows is faster than truncating a table. */
 const MANY_BYTES = 500_000
 
 class Used {
@@ -61,7 +61,7 @@ class Used {
     this.#session = session
   }
 
-  /** Notes what a database holds before its first use: that is what it holds whenever it is clean. */
+  /** Records the content of a database before its first use, which is its content whenever it is clean. */
   static async prepare(url: string): Promise<Used> {
     const session = new pg.Client({ connectionString: url })
     session.on('error', () => {})
@@ -80,7 +80,7 @@ class Used {
       const json = session.escapeLiteral(JSON.stringify(first))
       statements.push(`INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, ${json})`)
     }
-    // A function, because a session keeps the plans of its statements.
+    // A function, because a session caches the plans of its statements.
     await session.query(
       `CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql AS $$BEGIN ${statements.join('; ')}; END$$`,
     )

@@ -36,7 +36,7 @@ export class EventStream {
     this.#controller.abort()
   }
 
-  /** The next event of that name that fits; those before it are passed over. */
+  /** The next matching event of that name; earlier ones are skipped. */
   async next(name: string, fits: (event: SeenEvent) => boolean = () => true): Promise<SeenEvent> {
     return this.#find((event) => event.name === name && fits(event))
   }
@@ -45,12 +45,12 @@ export class EventStream {
     return (await this.#find(({ id }) => id !== undefined)) as SeenEvent & { readonly id: string }
   }
 
-  /** Where the stream begins: an id that comes before any event. */
+  /** Where the stream begins: an id before any event. */
   openingId(): Promise<string> {
     return this.#opening.promise
   }
 
-  /** Until the node has looked round once: what it finds at first is no news to it. */
+  /** Waits until the node has polled once: what it finds first is not reported. */
   async settled(baton: TestApp): Promise<void> {
     await baton.callBack({
       taskId: 'look-round',

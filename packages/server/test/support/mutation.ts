@@ -1,7 +1,7 @@
-/** Another one each time, and in the title of the test, so that it can be given again. */
+/** Another seed each time. It is in the title of the test, so that a run can be repeated. */
 export const fuzzSeed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
 
-/** A small generator of pseudo-random numbers: the same seed gives the same test. */
+/** A small pseudo-random number generator: the same seed gives the same test. */
 export class Dice {
   #state: number
 
@@ -23,7 +23,7 @@ export class Dice {
   }
 }
 
-/** Values that have broken programs before. */
+/** Values that often break programs. */
 const awkward: readonly unknown[] = [
   null,
   true,
@@ -94,7 +94,7 @@ export function mutateValue(body: unknown, dice: Dice): unknown {
   return mutated
 }
 
-/** Changes bytes of a body: flips, cuts, doubles and inserts. */
+/** Changes bytes of a body: flips, truncates, duplicates and inserts. */
 export function mutateBytes(body: string, dice: Dice): Buffer {
   let bytes = Buffer.from(body)
   for (let times = dice.below(4); times >= 0; times -= 1) {

@@ -6,7 +6,7 @@ import { quiet } from './test-app.ts'
 
 const plenty = 1_000_000
 
-/** A budget that nobody meets, except where a test sets something else. */
+/** A budget that is never reached, unless a test overrides it. */
 export function openBudget(
   changed: Partial<AdmissionLimits> = {},
   callers: Pick<Callers, 'nameOf'> = anonymous,

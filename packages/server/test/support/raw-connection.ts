@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import type { App } from '../../src/app.ts'
 import { type Answer, expectProblem } from './test-app.ts'
 
-/** A client that sends bytes of its choice and reads what comes back, answer by answer. */
+/** A client that sends arbitrary bytes and reads what comes back, answer by answer. */
 export class RawConnection {
   readonly socket: Socket
   #received = Buffer.alloc(0)
@@ -43,7 +43,7 @@ export class RawConnection {
     this.socket.write(bytes)
   }
 
-  /** The next answer; its body is as long as it says. Fails when the connection ends before. */
+  /** The next answer, with its body by Content-Length. Fails when the connection ends before. */
   async answer(): Promise<Answer> {
     while (true) {
       const answer = this.#take()

@@ -9,7 +9,7 @@ export interface Family {
 
 const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\[\\"n])*",?)+)\})? (\S+)$/
 
-/** Reads the text format of Prometheus, and is strict about it where readers may be lenient. */
+/** Parses the Prometheus text format, more strictly than most readers. */
 function readMetrics(text: string): Map<string, Family> {
   const families = new Map<string, { help: string; type: string; series: Map<string, number> }>()
   expect(text.endsWith('\n')).toBe(true)
@@ -40,7 +40,7 @@ function readMetrics(text: string): Map<string, Family> {
   return families
 }
 
-/** What one scrape of a service says. */
+/** The result of one scrape of a service. */
 export class Scrape {
   readonly families: ReadonlyMap<string, Family>
   readonly text: string
@@ -56,14 +56,14 @@ export class Scrape {
     return new Scrape(text)
   }
 
-  /** A series as it is written, with its labels; undefined where it is not there. */
+  /** The value of a series in its text form with labels; undefined if it is absent. */
   value(series: string): number | undefined {
     const name = series.replace(/\{.*/, '')
     const family = this.families.get(name) ?? this.families.get(name.replace(/_(bucket|sum|count)$/, ''))
     return family?.series.get(series)
   }
 
-  /** Every series of a metric by what its labels say, and where there is but one label, by its value alone. */
+  /** Every series of a metric by its labels, or, if there is only one label, by its value. */
   by(name: string): Record<string, number> {
     const series = this.families.get(name)?.series ?? new Map<string, number>()
     return Object.fromEntries(

@@ -25,7 +25,7 @@ export interface Answer {
 export interface Request {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** Sent as it is, in place of a JSON body. */
+  /** Sent unchanged instead of a JSON body. */
   readonly raw?: string | Buffer
 }
 
@@ -33,7 +33,7 @@ export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 let newDatabase: (() => Promise<CleanDatabase>) | undefined
 
-/** From here on services under test keep their data in databases that this makes, not in the embedded store. */
+/** From here on, services under test use databases made by this function, not the embedded store. */
 export function keepDataIn(make: () => Promise<CleanDatabase>): void {
   newDatabase = make
 }
@@ -41,7 +41,7 @@ export function keepDataIn(make: () => Promise<CleanDatabase>): void {
 /** Whether services under test keep their data in the embedded store. */
 export const isEmbedded = (): boolean => newDatabase === undefined
 
-/** The whole service on a real store, closed when the test ends. */
+/** The complete service on a real store, closed when the test ends. */
 export class TestApp {
   readonly app: App
   readonly config: Config
@@ -65,13 +65,13 @@ export class TestApp {
     }
     const config = { ...defaults, ...own, ...changed }
     const app = await openApp(config, { log: quiet, ...options })
-    // Requests are injected, and no other node is there to reach this one.
+    // Requests are injected, and there is no other node.
     await app.join('http://127.0.0.1:1')
     atEnd(() => app.close())
     return new TestApp(app, config)
   }
 
-  /** One service for all tests of a file whose requests do not get in each other's way. */
+  /** One service for all tests of a file whose requests do not interfere. */
   static shared(changed: Partial<Config> = {}, options: Partial<AppOptions> = {}): () => TestApp {
     let baton: TestApp | undefined
     const cleanUps: (() => Promise<void>)[] = []
@@ -91,7 +91,7 @@ export class TestApp {
   post = (path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
     this.ask('POST', path, body === undefined ? { headers } : { headers, body })
 
-  /** Every answer is held against the schema that the service publishes for it. */
+  /** Checks every answer against the schema that the service publishes for it. */
   async ask(method: string, path: string, { headers = {}, body, raw }: Request = {}): Promise<Answer> {
     const json = body === undefined ? {} : { 'content-type': 'application/json' }
     const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -126,7 +126,7 @@ export class TestApp {
     return body.partitions
   }
 
-  /** Counters and order tags agree with a recount of the rows. */
+  /** Checks that counters and order tags match a recount of the rows. */
   async expectSound(): Promise<void> {
     expect(await this.app.store.audit()).toEqual([])
   }
@@ -163,7 +163,7 @@ export function descriptor(
   }
 }
 
-/** So many of one level. */
+/** This many partitions of one level. */
 export function descriptors(
   taskId: string,
   count: number,

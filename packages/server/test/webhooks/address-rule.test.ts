@@ -22,7 +22,7 @@ describe('addresses', () => {
     expect(verdicts).toEqual([true, true, true, false, false, false])
   })
 
-  test('hosts of URLs, in whatever form an address is written', () => {
+  test('hosts of URLs, in every notation of an address', () => {
     const hostOf = (url: string) => new URL(url).hostname
     for (const host of ['127.1', '0x7f000001', '017700000001', '[::1]', '[::ffff:7f00:1]', '2130706433'])
       expect([host, rule.allowsHost(hostOf(`http://${host}/`))]).toEqual([host, false])
@@ -43,7 +43,7 @@ describe('addresses', () => {
   })
 
   test.each(['10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'example', '10.0.0.0/8/8', '10.0.0.0/x', ''])(
-    '%j is no network',
+    '%j is not a network',
     (text) => expect(parseNetwork(text)).toBeUndefined(),
   )
 })

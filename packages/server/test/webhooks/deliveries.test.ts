@@ -27,8 +27,8 @@ const deliveries = async (baton: TestApp, id: string): Promise<Delivery[]> =>
 const allDelivered = (baton: TestApp, id: string) =>
   until(async () => (await deliveries(baton, id)).every(({ state }) => state === 'delivered'))
 
-describe('a receiver that answers', () => {
-  test('is sent what happened as CloudEvents, signed as Standard Webhooks asks for', async () => {
+describe('a working receiver', () => {
+  test('gets CloudEvents, signed as Standard Webhooks specifies', async () => {
     const baton = await TestApp.open({ ...LOOPBACK, webhookSource: 'https://baton.example/' })
     const receiver = await Receiver.start()
     const { secret } = await subscribed(baton, receiver.url)
@@ -56,7 +56,7 @@ describe('a receiver that answers', () => {
     })
   })
 
-  test('is sent each event once, and the log says so', async () => {
+  test('gets each event once, as the delivery log shows', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start()
     const { id } = await subscribed(baton, receiver.url, { types: ['task.done'], taskPrefix: 'a' })
@@ -71,7 +71,7 @@ describe('a receiver that answers', () => {
     expect(receiver.received).toHaveLength(2)
   })
 
-  test('gets an event again that an operator sends again', async () => {
+  test('gets an event again when an operator resends it', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start()
     const { id } = await subscribed(baton, receiver.url, { types: ['task.done'] })
@@ -138,7 +138,7 @@ describe('a receiver that fails', () => {
     await allDelivered(baton, id)
   })
 
-  test('for one task only: those of other tasks go on, and its own wait behind it', async () => {
+  test('for one task only: events of other tasks continue, and its own wait', async () => {
     const baton = await TestApp.open({ ...LOOPBACK, webhookBackoffSeconds: 30 })
     const receiver = await Receiver.start(({ event }) => (event.subject === 'bad' ? 500 : 204))
     await subscribed(baton, receiver.url, { types: ['level.done'] })
@@ -149,7 +149,7 @@ describe('a receiver that fails', () => {
     expect(bad.map(({ event }) => event.data['priorityLevel'])).toEqual([0])
   })
 
-  test('is down for a while: afterwards it gets all of it', async () => {
+  test('is down for a while: afterwards it gets all events', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start()
     const { id } = await subscribed(baton, receiver.url)
@@ -190,7 +190,7 @@ describe('a receiver that fails', () => {
     expect(receiver.received.map(({ event }) => event.subject)).toEqual(['a', 'c'])
   })
 
-  test('never answers: others are not held up', async () => {
+  test('never answers: others are not delayed', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const silent = await Receiver.start(() => null)
     const receiver = await Receiver.start()
@@ -198,11 +198,11 @@ describe('a receiver that fails', () => {
     await subscribed(baton, receiver.url)
     for (let at = 0; at < 30; at += 1) await finish(baton, `t${at}`)
     await until(() => receiver.firstTaken.length === 60)
-    // A receiver is sent one event at a time until it has taken some.
+    // A receiver gets one event at a time until it has accepted some.
     expect(silent.received.length).toBe(1)
   })
 
-  test('redirects into loopback: nothing follows', async () => {
+  test('redirects into loopback: the redirect is not followed', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const inner = await Receiver.start()
     const outer = await Receiver.start(
@@ -230,14 +230,14 @@ describe('private networks', () => {
     'http://169.254.169.254/latest/meta-data/',
     'http://[fd00::1]/',
     'http://0.0.0.0/',
-  ])('%s is refused when it is subscribed', async (url) => {
+  ])('%s is refused in a subscription', async (url) => {
     const baton = await TestApp.open()
     const { status, body } = await baton.post('/subscriptions', { url })
     expect(status).toBe(422)
     expect(body.errors[0].detail).toContain('is not on the public internet')
   })
 
-  test('a name that leads there is refused when it is resolved', async () => {
+  test('a name that resolves there is refused', async () => {
     const baton = await TestApp.open({ webhookBackoffSeconds: 0.001 })
     const receiver = await Receiver.start()
     const { id } = await subscribed(baton, `http://localhost:${receiver.port}/`)
@@ -252,7 +252,7 @@ describe('private networks', () => {
 })
 
 describe('over HTTP', () => {
-  test('what is wrong with a subscription is said', async () => {
+  test('errors of a subscription are reported', async () => {
     const baton = await TestApp.open()
     const broken = [
       [{ url: 'ftp://a.example/' }, '/url'],
@@ -296,7 +296,7 @@ describe('over HTTP', () => {
     }
   })
 
-  test('without a URL, events are kept to be read from a place on', async () => {
+  test('without a URL, events are kept and can be read from a position', async () => {
     const baton = await TestApp.open()
     const { id } = await subscribed(baton, null, { types: ['task.done'] })
     const read = async (query = '') => (await baton.get(`/subscriptions/${id}/events${query}`)).body
@@ -314,7 +314,7 @@ describe('over HTTP', () => {
     expect(again.body.code).toBe('delivery_unknown')
   })
 
-  test('the log has pages', async () => {
+  test('the delivery log is paged', async () => {
     const baton = await TestApp.open()
     const { id } = await subscribed(baton, null, { types: ['partition.parked'] })
     await baton.callBack(...descriptors('a', 5))
@@ -345,7 +345,7 @@ describe('over HTTP', () => {
   })
 })
 
-/** The first requests fail; then everything is taken. */
+/** The first requests fail; all later ones are accepted. */
 function failuresFirst(count: number, fail: Behaviour): Behaviour {
   let left = count
   return (...given) => {

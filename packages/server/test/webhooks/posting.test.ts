@@ -13,7 +13,7 @@ afterEach(() => poster.close())
 const post = (url: string, signal = new AbortController().signal) =>
   poster.post(url, { 'content-type': 'application/json' }, '{}', signal)
 
-test('a receiver that never answers is given up after a while', async () => {
+test('a receiver that never answers times out', async () => {
   const receiver = await Receiver.start(() => null)
   expect(await post(receiver.url)).toEqual({
     isDelivered: false,
@@ -23,7 +23,7 @@ test('a receiver that never answers is given up after a while', async () => {
   })
 })
 
-test('one whose answer never ends has answered all the same, and is not read for ever', async () => {
+test('a receiver whose answer never ends has answered, and is not read forever', async () => {
   const receiver = await Receiver.start((_, response) => {
     response.writeHead(200)
     response.write('and so on')
@@ -52,7 +52,7 @@ test('Retry-After counts with 429 and 503 only, and not for longer than a day', 
   expect(await answer(503, inAnHour)).toBeGreaterThan(3_000_000)
 })
 
-test('names that do not exist, and addresses that are not allowed, are said', async () => {
+test('names that do not exist, and addresses that are not allowed, are reported', async () => {
   expect((await post('http://no-such-host.invalid/')).error).toContain('no-such-host.invalid')
   expect((await post('http://10.0.0.1/')).error).toContain('10.0.0.1 is not on the public internet')
 })

@@ -18,7 +18,7 @@ async function written(content: unknown): Promise<string> {
   return path
 }
 
-/** As deployments do: written beside it and renamed. */
+/** Written to another file and renamed, as deployments do. */
 async function replace(path: string, content: unknown): Promise<void> {
   const text = typeof content === 'string' ? content : JSON.stringify(content)
   await writeFile(`${path}.new`, text, { mode: 0o600 })
@@ -71,7 +71,7 @@ describe('a subscriptions file', () => {
     ])
   })
 
-  test('with faults is refused for each of them, by its place and without what stands there', async () => {
+  test('with errors is refused with the position of each, without its content', async () => {
     const path = await written({
       subscriptions: [
         { ...one, name: 'two words', types: ['task.ended'], sekret: 'x' },
@@ -111,7 +111,7 @@ describe('a subscriptions file', () => {
     expect(message).not.toContain('whsec_x')
   })
 
-  test('with secrets in clear that all users can read is warned about', async () => {
+  test('with secrets in clear that all users can read causes a warning', async () => {
     const path = await written({ subscriptions: [one] })
     await chmod(path, 0o644)
     expect(read(path).warnings).toEqual([
@@ -121,7 +121,7 @@ describe('a subscriptions file', () => {
 })
 
 describe('a service with a subscriptions file', () => {
-  /** With what it logs. */
+  /** Also returns its log. */
   async function started(path: string) {
     const logged: string[] = []
     const note = (fields: object, text: string) => void logged.push(JSON.stringify([fields, text]))
@@ -142,7 +142,7 @@ describe('a service with a subscriptions file', () => {
 
   const list = async (baton: TestApp) => (await baton.get('/subscriptions')).body.subscriptions
 
-  test('tells those in it from the first request on, and they are changed there alone', async () => {
+  test('notifies its subscriptions from the first request on, and they can only be changed there', async () => {
     const receiver = await Receiver.start()
     const path = await written({ subscriptions: [{ ...one, url: receiver.url, types: ['task.done'] }] })
     const { baton, logged } = await started(path)
@@ -194,7 +194,7 @@ describe('a service with a subscriptions file', () => {
 
     await writeFile(secretPath, secretNamed('b'))
     await saw('changed: pipeline, other')
-    // What was being sent meanwhile may have the old signature alone.
+    // A delivery in progress may have only the old signature.
     let tasks = 0
     const signed = await until(async () => {
       tasks += 1
@@ -209,7 +209,7 @@ describe('a service with a subscriptions file', () => {
     expect(JSON.stringify(logged)).not.toContain('whsec_')
   })
 
-  test('that is started without it keeps them, and then they can be removed', async () => {
+  test('that is started without the file keeps them, and then they can be removed', async () => {
     const path = await written({ subscriptions: [one] })
     const data = await testFolder()
     const before = await TestApp.open({ subscriptionsFile: path, data })

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the certificates of the tests anew: `sh make.sh`, with OpenSSL 3. They are checked in, because a fresh machine need
-# not have OpenSSL, and last for a hundred years. The key protects nothing, and those of the CAs are thrown away.
+# Creates the certificates of the tests: `sh make.sh`, with OpenSSL 3. They are checked in, because a new machine may not
+# have OpenSSL, and are valid for a hundred years. The key protects nothing, and the keys of the CAs are deleted.
 set -e
 cd "$(dirname "$0")"
 work=$(mktemp -d)

@@ -10,7 +10,7 @@ import { admitPeers } from '../../../src/http/closing.ts'
 const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]
 
-/** In place of the database: the head, and a store that only the one may use whose term is the head's. */
+/** Replaces the database: the head, and a store that only the node may use whose term is that of the head. */
 export class SharedStore {
   readonly store: () => Store
   readonly clusterId = randomUUID()
@@ -18,7 +18,7 @@ export class SharedStore {
   term: string | null = null
   leader: Peer | null = null
   takeOvers = 0
-  /** As many entries as the head was asked: a leader that is at work. */
+  /** The last entry number grows with each read of the head, as with a working leader. */
   #entries = 0
 
   constructor(store: () => Store) {
@@ -39,18 +39,18 @@ export class SharedStore {
   }
 }
 
-/** One node: it serves the others over HTTP on a port of its own, as the service does. */
+/** A node that serves the others over HTTP on its own port, as the service does. */
 export class TestNode {
   readonly cluster: Cluster
   readonly store: Store
   readonly self = { nodeId: randomUUID(), url: '' }
   readonly server: Server
-  /** What it warned of. */
+  /** Its warnings. */
   readonly warnings: string[] = []
   readonly #shared: SharedStore
   readonly #dead = Promise.withResolvers<void>()
   #isDead = false
-  /** What the engine of this node waits for before it works on a batch. */
+  /** The engine of this node waits for this before it processes a batch. */
   before: (verb: EngineVerb) => Promise<void> = async () => {}
 
   constructor(shared: SharedStore) {
@@ -97,7 +97,7 @@ export class TestNode {
     return this.#shared.leader?.nodeId === this.self.nodeId
   }
 
-  /** As a killed process: its connections break, its port refuses, and it has no say in anything. */
+  /** As when a process is killed: its connections break, its port refuses, and it does nothing more. */
   kill(): void {
     this.#isDead = true
     this.#dead.resolve()
@@ -105,7 +105,7 @@ export class TestNode {
     this.server.closeAllConnections()
   }
 
-  /** As the service stops: in order. */
+  /** Stops gracefully, as the service does. */
   async stop(): Promise<void> {
     await this.cluster.leave()
     this.server.close()
@@ -117,7 +117,7 @@ export class TestNode {
     if (this.#isDead) throw new StoreUnavailable('store_unavailable', 'this node is dead')
   }
 
-  /** Fenced as the disk is: in another term nothing works, and the leadership hears of it. */
+  /** Fenced as the disk is: in another term every call fails, and the leadership is notified. */
   #engineOf(term: string, lost: () => void): Store {
     const fenced = (verb: EngineVerb) => async (argument: unknown) => {
       await Promise.race([this.before(verb), this.#dead.promise])
@@ -134,7 +134,7 @@ export class TestNode {
   }
 }
 
-/** So many nodes on one store, the first of which leads. */
+/** This many nodes on one store, the first of which is the leader. */
 export async function startNodes(shared: SharedStore, count: number): Promise<TestNode[]> {
   const nodes = [await TestNode.start(shared)]
   while (nodes.length < count) nodes.push(await TestNode.start(shared))

@@ -11,10 +11,10 @@ import {
   untouched,
 } from '../../../src/handoff/stored.ts'
 
-/** Some day in 2026; a round number makes failures readable. */
+/** A day in 2026; a round number makes failures readable. */
 export const NOW = 1_780_000_000_000
 
-/** Beyond what a JavaScript number can hold exactly. */
+/** Beyond the integers that a JavaScript number can represent exactly. */
 export const BEYOND_DOUBLE = 9_007_199_254_740_993n
 
 export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask => ({
@@ -147,6 +147,6 @@ export const tally = (changes: Partial<StoredTask['partitions']>): StoredTask['p
 
 export const ids = (found: readonly { readonly id: number }[]): number[] => found.map(({ id }) => id)
 
-/** By id: a disk may give the same row several times. */
+/** By id: a disk may return the same row several times. */
 export const partitionsById = ({ partitions }: Pick<Loaded, 'partitions'>): Map<number, StoredPartition> =>
   new Map(partitions.map((partition) => [partition.id, partition]))

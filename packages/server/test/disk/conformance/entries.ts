@@ -4,8 +4,8 @@ import { aRow, aTask, byId, images, NOW, partitionsById, rows, status } from './
 import { type DiskHarness, type DiskUnderTest, disksOf } from './harness.ts'
 
 /**
- * Numbers entries from where the disk stands. A disk that several nodes share appends an empty one of its own when it is
- * opened.
+ * Numbers entries from the disk's position. A disk that several nodes share appends its own empty entry when
+ * it is opened.
  */
 class Log {
   readonly #under: DiskUnderTest
@@ -61,7 +61,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.crash()).toEqual(bodies)
     })
 
-    test('what was flushed is not given back, and numbers go on', async () => {
+    test('flushed entries are not returned, and numbers continue', async () => {
       const { log } = await createLog()
       for (let at = 1; at <= 5; at += 1) await log.append(`entry ${at}`)
       await log.flush(images(), 2)
@@ -88,7 +88,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.crash()).toEqual(waiting)
     })
 
-    test('a body may be long, end in blanks, and hold any character', async () => {
+    test('a body may be long, end in blanks, and contain any character', async () => {
       const { log } = await createLog()
       const bodies = ['x'.repeat(300_000), 'ends in blanks   ', '"\u00e9\u{1f600}\\n"'.repeat(5000), '{}']
       for (const body of bodies) await log.append(body)
@@ -124,7 +124,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.open()).toEqual(['c'])
     })
 
-    test('images and the entries that they make superfluous go together', async () => {
+    test('images and the deletion of their entries are atomic', async () => {
       const { under, log } = await createLog()
       await log.append('a')
       const nextIds = { task: 8, lane: 9, partition: 10, event: 11 }

@@ -1,23 +1,26 @@
 import { afterEach } from 'vitest'
 import type { Disk } from '../../../src/handoff/disk.ts'
 
-/** What a disk has to bring along to be held against this suite. */
+/** What a disk has to provide to run this suite. */
 export interface DiskHarness {
   readonly name: string
-  /** A disk with nothing on it, on which `open` was not called yet. */
+  /** An empty disk; `open` was not called yet. */
   create(): Promise<DiskUnderTest>
 }
 
 export interface DiskUnderTest {
-  /** The disk as it is now; another object after `crash`. */
+  /** The current disk; another object after `crash`. */
   readonly disk: Disk
-  /** Ends the process that uses it, without an orderly close, and starts another on the same data. `open` was not called yet. */
+  /**
+   * Ends the process that uses it without a close, and starts another on the same data. `open` was not called
+   * yet.
+   */
   crash(): Promise<void>
   /** Closes it and removes what it stored. */
   dispose(): Promise<void>
 }
 
-/** Gives the tests of a topic their disks, opened. */
+/** Provides the tests of a topic with open disks. */
 export function disksOf(harness: DiskHarness): () => Promise<DiskUnderTest> {
   const created: DiskUnderTest[] = []
   afterEach(async () => {

@@ -16,7 +16,7 @@ import {
 } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
-/** Every field other than it is at first. */
+/** Every field differs from its initial value. */
 const fullTask: StoredTask = {
   id: 3,
   taskId: 'spätlese/"3"',
@@ -113,7 +113,7 @@ export function imagesTopic(harness: DiskHarness): void {
   describe('images', () => {
     const create = disksOf(harness)
 
-    test('every field of a task, a lane and a level comes back, also after a change', async () => {
+    test('every field of a task, a lane and a level is read back, also after a change', async () => {
       const { disk } = await create()
       const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, served: BEYOND_DOUBLE + 4n }
       await disk.flush(
@@ -134,7 +134,7 @@ export function imagesTopic(harness: DiskHarness): void {
         0,
       )
       const second = await disk.load({ tasks: [3], lanes: [5] })
-      // An image without failures leaves them as they were.
+      // An image without failures leaves them unchanged.
       const { failures } = fullTask
       expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([
         { ...task, failures },
@@ -143,7 +143,7 @@ export function imagesTopic(harness: DiskHarness): void {
       ])
     })
 
-    test('every field of a partition comes back; what is null is removed', async () => {
+    test('every field of a partition is read back; null removes it', async () => {
       const { disk } = await create()
       const descriptor = aRow(1, 5, { index: 1234, spelling: '01234', computeTable: 'täble' })
       await disk.stage([descriptor, ...rows(5, 2, 2)])
@@ -167,7 +167,7 @@ export function imagesTopic(harness: DiskHarness): void {
       expect(again.partitions).toEqual([{ ...descriptor, ...status() }])
     })
 
-    test('keys come and go', async () => {
+    test('keys are added and removed', async () => {
       const { disk } = await create()
       const key = (name: string, forgetAt: number) => ({ key: name, leases: ['1-1-x', '2-1-y'], forgetAt })
       await disk.flush(images({ keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) }), 0)
@@ -232,7 +232,7 @@ export function imagesTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      // The row with id 3 is beyond the tail, and so does not count.
+      // The row with id 3 is beyond the tail, so it does not count.
       const [known, others] = await disk.known([
         { lane: 7, tail: 2, indexes: [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30] },
         { lane: 8, tail: 4, indexes: [1, 5] },

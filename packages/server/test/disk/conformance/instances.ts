@@ -49,7 +49,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect((await disk.instance('w', NOW))?.totals.records).toBe(Number.MAX_SAFE_INTEGER)
     })
 
-    test('a node stays a node, whoever takes its name', async () => {
+    test('a node stays a node when a client uses its name', async () => {
       const { disk } = await create()
       const node = { version: '1.2.3', startedAt: NOW - 5, draining: false }
       await disk.recordInstances([seen('n', {}, { role: 'service', node })], NOW)
@@ -61,7 +61,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('n', NOW + 20)).toMatchObject({ node: draining, lastSeenAt: NOW + 20 })
     })
 
-    test('one that pulls is there before it was recorded, and a record is not replaced', async () => {
+    test('a pulling instance exists before its heartbeat, and an existing row is not replaced', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4 })], NOW)
       const image = (instanceId: string) =>
@@ -76,7 +76,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('old', NOW + 6)).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
     })
 
-    test('totals of images are added, to those that there are and to none', async () => {
+    test('totals of images are added to existing totals or to none', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
       const added = (instanceId: string, done: number) =>
@@ -106,7 +106,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await names('b', 2)).toEqual(['c'])
     })
 
-    test('those that were seen lately or hold a lease, in pages', async () => {
+    test('recently seen instances and lease holders, in pages', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('holder'), seen('gone')], NOW)
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
@@ -188,7 +188,7 @@ export function instancesTopic(harness: DiskHarness): void {
       ])
     })
 
-    test('those unseen for long are forgotten, unless they hold a lease', async () => {
+    test('instances unseen for long are forgotten, unless they hold a lease', async () => {
       const { disk } = await create()
       const node = (draining: boolean) => ({ version: '1', startedAt: 1, draining })
       await disk.recordInstances(

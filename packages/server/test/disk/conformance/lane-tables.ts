@@ -15,12 +15,12 @@ import { type DiskHarness, disksOf } from './harness.ts'
 const A = 'results.a'
 const B = 'results."ä b"'
 
-/** What the orders of pulls that name tables need. */
+/** What the order of pulls with a table filter needs. */
 export function laneTablesTopic(harness: DiskHarness): void {
   describe('tables of lanes', () => {
     const create = disksOf(harness)
 
-    test('come with their lanes, and their times with them', async () => {
+    test('are loaded with their lanes, including their times', async () => {
       const { disk } = await create()
       const full = aLaneTable(1, B, {
         level: 7,
@@ -68,7 +68,7 @@ export function laneTablesTopic(harness: DiskHarness): void {
       expect(later.tableTimes).toEqual([{ ...time, virtual: 5n }])
     })
 
-    test('are in an order of their own', async () => {
+    test('have their own order', async () => {
       const { disk } = await create()
       const row = (lane: number, table: string, level: number, turn: bigint | null) =>
         aLaneTable(lane, table, { level, turn })

@@ -19,7 +19,7 @@ export function loadsTopic(harness: DiskHarness): void {
   describe('loads', () => {
     const create = disksOf(harness)
 
-    test('nothing comes of nothing', async () => {
+    test('an empty request loads nothing', async () => {
       const { disk } = await create()
       const tables = { laneTables: [], tableTimes: [] }
       const nothing = { tasks: [], lanes: [], levels: [], ...tables, partitions: [], keys: [], order: [] }
@@ -43,7 +43,7 @@ export function loadsTopic(harness: DiskHarness): void {
       ).toEqual({ ...nothing, nextLanes: [[]], rows: [[]], fresh: [[]], returned: [[]] })
     })
 
-    test('with a partition come its lane, its task and its level, where they have rows', async () => {
+    test('a partition is loaded with its lane, task and level, if they have rows', async () => {
       const { disk } = await create()
       const level = { level: 2, virtual: 1n, served: 2n }
       await disk.stage([...rows(1, 1, 2), aRow(3, 9)])
@@ -156,7 +156,7 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(await fresh(10, 10, 2)).toEqual([])
     })
 
-    test('partitions that were given back, in their lines', async () => {
+    test('released and retried partitions, in their queues', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 9))
       const retry = (dueAt: number | null) => status({ line: 'retry', term: 1, dueAt })

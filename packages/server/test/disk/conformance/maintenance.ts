@@ -17,10 +17,10 @@ import {
 import { type DiskHarness, disksOf } from './harness.ts'
 
 export function maintenanceTopic(harness: DiskHarness): void {
-  describe('upkeep', () => {
+  describe('maintenance', () => {
     const create = disksOf(harness)
 
-    test('leases and back-offs whose time has come', async () => {
+    test('leases and back-offs that are due', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 7))
       const delayed = (dueAt: number) => status({ state: 'delayed', line: 'retry', term: 1, dueAt })

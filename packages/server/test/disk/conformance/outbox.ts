@@ -102,7 +102,7 @@ export function outboxTopic(harness: DiskHarness): void {
       expect(newest).toEqual([all[3], all[0]])
     })
 
-    test('those that are pending are found apart, all of a subscription or those of a task', async () => {
+    test('pending deliveries are found by subscription or by task', async () => {
       const { disk } = await create()
       const all = [
         delivery('s', 1),
@@ -136,7 +136,7 @@ export function outboxTopic(harness: DiskHarness): void {
       })
     })
 
-    test('one that is written and changed in the same flush has the change; null deletes it', async () => {
+    test('a delivery written and changed in the same flush has the change; null deletes it', async () => {
       const { disk } = await create()
       const progress = { ...notAttempted('pending', NOW), state: 'failed' as const }
       await disk.flush(
@@ -157,7 +157,7 @@ export function outboxTopic(harness: DiskHarness): void {
       ])
     })
 
-    test('a delivery that is written again keeps what became of it', async () => {
+    test('a delivery that is written again keeps its status', async () => {
       const { disk } = await create()
       const progress = { ...notAttempted('pending', NOW), state: 'delivered' as const }
       await disk.flush(outbox({ deliveries: deliveries(delivery('s', 1)) }), 0)

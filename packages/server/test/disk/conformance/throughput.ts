@@ -42,7 +42,7 @@ export function throughputTopic(harness: DiskHarness): void {
   describe('throughput', () => {
     const create = disksOf(harness)
 
-    test('is added to what is there, up to the largest number', async () => {
+    test('is added to the existing values, up to the largest number', async () => {
       const { disk } = await create()
       await flush(disk, row(60), row(60, { level: 1 }))
       await flush(disk, row(60, { partitions: 4, records: 5 }))
@@ -83,7 +83,7 @@ export function throughputTopic(harness: DiskHarness): void {
       expect(await left('hour', 2)).toEqual([40, 30, 20])
     })
 
-    test('of too many rows the oldest are forgotten, whatever task they are of', async () => {
+    test('beyond the maximum, the oldest rows of any task are forgotten', async () => {
       const { disk } = await create()
       await flush(disk, ...[10, 20, 30, 40].map((at) => row(at, { task: at })), row(10, { step: 'hour' }))
       for (const most of [4, null]) expect(await disk.forgetThroughput(forget({ most }))).toBe(0)

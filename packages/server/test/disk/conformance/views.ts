@@ -55,7 +55,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await disk.taskDetail('task-2')).toMatchObject({ openLane: null, computeTables: ['b'] })
     })
 
-    test('lists are cut off', async () => {
+    test('lists are truncated', async () => {
       const { disk } = await create()
       const levels = MAX_LISTED_LEVELS + 2
       const lanes = Array.from({ length: levels }, (_, level) => aLane(level + 1, 1, { level }))
@@ -128,7 +128,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await having([], ['results.a'])).toEqual([])
     })
 
-    test('the pace of a task: the newest seconds stay', async () => {
+    test('the throughput of a task: the newest seconds are kept', async () => {
       const { disk } = await create()
       const pace = (task: number, second: number, partitions: number) =>
         [`${task}:${second}`, { task, second, partitions, records: 10 * partitions }] as const

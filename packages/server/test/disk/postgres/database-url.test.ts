@@ -4,7 +4,7 @@ import { parseDatabaseUrl } from '../../../src/disk/postgres/session/database-ur
 import { StoreRefused } from '../../../src/handoff/store.ts'
 
 describe('the URL of a database', () => {
-  test('with one host is left as it is', () => {
+  test('with one host is unchanged', () => {
     const url = 'postgres://baton:se%40cret@db.internal:5433/baton?sslmode=verify-full'
     expect(parseDatabaseUrl(url)).toEqual({
       where: 'db.internal:5433',
@@ -19,7 +19,7 @@ describe('the URL of a database', () => {
     expect(hosts).toEqual(['postgresql://b@one:5432/baton', 'postgresql://b@two:5433/baton'])
   })
 
-  test('may have parameters of earlier versions, which mean nothing any more', () => {
+  test('may have parameters of earlier versions, which are ignored', () => {
     const url = 'postgres://pooler:6432/baton?pooling=transaction&listen=db:5432&alone=never&a=b'
     expect(parseDatabaseUrl(url).hosts).toEqual(['postgres://pooler:6432/baton?a=b'])
   })
@@ -46,11 +46,11 @@ describe('sslmode in the URL of a database', () => {
     'sslmode=verify-full',
     'uselibpqcompat=true&sslmode=require',
     'uselibpqcompat=true&sslmode=verify-ca&sslrootcert=ca.crt',
-  ])('%s is left as it is', (query) => {
+  ])('%s is unchanged', (query) => {
     expect(given(query)).toBe(query)
   })
 
-  test.each(['allow', 'bogus', ''])('%j is refused, and those that are known are named', (mode) => {
+  test.each(['allow', 'bogus', ''])('%j is refused with the list of known modes', (mode) => {
     expect(toldOf(`postgres://db/baton?sslmode=${mode}`)).toBe(
       `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; prefer, require, verify-ca mean verify-full`,
     )
@@ -75,7 +75,7 @@ describe('a password that is not percent-encoded', () => {
     'postgres://u:47#11@host/db',
     'postgres://u:100%@host/db',
     'postgres://u:%ff@host/db',
-  ])('%s is refused without a word of it', (url) => {
+  ])('%s is refused without printing it', (url) => {
     expect(toldOf(url)).toBe(
       'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too',
     )
@@ -101,7 +101,7 @@ function toldOf(url: string): string {
   }
 }
 
-describe('where a database is, for people', () => {
+describe('the printed location of a database', () => {
   test.each([
     ['postgres://baton:se%40cret@db.internal:5433/baton?sslmode=require', 'db.internal:5433/baton'],
     ['postgres://baton:secret@one,two:5433/orders?alone=never', 'one:5432/orders, two:5433/orders'],

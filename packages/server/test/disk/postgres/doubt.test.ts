@@ -9,8 +9,8 @@ import { diskDatabases } from './support.ts'
 
 const databases = diskDatabases()
 
-describe('an append whose answer got lost', () => {
-  test('is in doubt, and the next opening tells what became of it', async () => {
+describe('an append whose answer is lost', () => {
+  test('is in doubt, and the next open resolves it', async () => {
     const database = await databases.create()
     const proxy = await CuttingProxy.start(databases.server.port)
     onTestFinished(() => proxy.stop())
@@ -21,7 +21,7 @@ describe('an append whose answer got lost', () => {
     await blocking.query('BEGIN; LOCK TABLE baton.partition IN EXCLUSIVE MODE')
     const appending = disk.append(entry(last + 2, { newRows: [row(1)] }))
     await untilWaiting(database.name)
-    // The server is not told that the client is gone, and goes on.
+    // The server is not notified of the disconnect, and continues.
     proxy.hangUp({ isHeard: false })
     await expect(appending).rejects.toThrow(StoreUnavailable)
     await expect(disk.append(entry(last + 2))).rejects.toThrow(StoreUnavailable)
@@ -29,12 +29,12 @@ describe('an append whose answer got lost', () => {
     await blocking.query('COMMIT')
     const { unflushed } = await reopening
     expect([[`entry ${last + 1}`], [`entry ${last + 1}`, `entry ${last + 2}`]]).toContainEqual(unflushed)
-    // Its row is there exactly if it is.
+    // Its row exists exactly if the entry does.
     const { partitions } = await disk.load({ partitions: [1] })
     expect(partitions).toHaveLength(unflushed.length - 1)
   })
 
-  test('that does not come in time ends the connection', async () => {
+  test('closes the connection when the answer times out', async () => {
     const database = await databases.create()
     const disk = await database.disk({ timeouts: { appendMillis: 200 } })
     const { last } = await disk.open()
@@ -68,7 +68,7 @@ test('an append whose wait for a standby was cancelled is in doubt', async () =>
   expect((error as Error).message).toContain('standby')
 })
 
-test('connections that PostgreSQL ended are opened again', async () => {
+test('connections that PostgreSQL closed are opened again', async () => {
   const database = await databases.create()
   const disk = await database.disk()
   const { last } = await disk.open()
@@ -84,7 +84,7 @@ test('connections that PostgreSQL ended are opened again', async () => {
   await disk.flush(noImages(), opened.last + 1)
 })
 
-test('a pooler by transaction needs no setting', async () => {
+test('a pooler in transaction mode needs no setting', async () => {
   const database = await databases.create()
   const pooler = await ForgetfulPooler.start(databases.server.port)
   onTestFinished(() => pooler.stop())
@@ -120,7 +120,7 @@ test('a pooler by transaction needs no setting', async () => {
   expect(pooler.forgot).toBeGreaterThan(5)
 })
 
-test('what is set for the database does not matter', async () => {
+test('settings of the database do not matter', async () => {
   const database = await databases.create()
   await database.query(`ALTER DATABASE ${database.name} SET array_nulls = off`)
   await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = serializable`)

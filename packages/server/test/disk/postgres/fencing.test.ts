@@ -8,7 +8,7 @@ import { diskDatabases } from './support.ts'
 const databases = diskDatabases()
 
 describe('a node that takes over', () => {
-  test('is given what was appended and not flushed', async () => {
+  test('gets the entries that were appended and not flushed', async () => {
     const database = await databases.create()
     const first = await database.disk()
     const { last } = await first.open()
@@ -23,7 +23,7 @@ describe('a node that takes over', () => {
     expect(Math.abs(opened.now - Date.now())).toBeLessThan(60_000)
   })
 
-  test('is named in the head, and not any more after it resigned', async () => {
+  test('is named in the head until it resigns', async () => {
     const database = await databases.create()
     const first = await database.disk({ node: { nodeId: 'one', url: 'http://one:7070' } })
     const before = await first.readHead()
@@ -42,7 +42,7 @@ describe('a node that takes over', () => {
   })
 })
 
-describe('a node that led before', () => {
+describe('a deposed leader', () => {
   async function stale() {
     const database = await databases.create()
     const old = await database.disk()
@@ -69,7 +69,7 @@ describe('a node that led before', () => {
     async (newRows) => {
       const { old, last } = await stale()
       await expect(old.append(entry(last + 2, { newRows }))).rejects.toThrow(LeadershipLost)
-      // Nothing is tried before it leads again.
+      // Nothing is tried before it is the leader again.
       await expect(old.append(entry(last + 1))).rejects.toThrow(LeadershipLost)
     },
   )
@@ -89,7 +89,7 @@ describe('a node that led before', () => {
     expect(await database.query('SELECT id FROM baton.partition')).toEqual([{ id: '1' }])
   })
 
-  test('does not clear the name of the one that leads', async () => {
+  test('does not clear the name of the current leader', async () => {
     const { database, old, leader } = await stale()
     await old.resign()
     const other = await database.disk({ node: { nodeId: 'two', url: 'http://two' } })
@@ -98,7 +98,7 @@ describe('a node that led before', () => {
     expect((await other.readHead()).leader).toEqual({ nodeId: 'two', url: 'http://two' })
   })
 
-  test('leads again after it took over', async () => {
+  test('is the leader again after a take-over', async () => {
     const { old, leader, leaderLast } = await stale()
     await expect(old.append(entry(2))).rejects.toThrow(StoreUnavailable)
     const { last, unflushed } = await old.open()
@@ -139,7 +139,7 @@ describe('a flush', () => {
     expect(await database.query(kept)).toEqual([{ first: 2003, last: 3002 }])
   })
 
-  test('that does not stand where this node left the rows is refused', async () => {
+  test('is refused if the rows are not at the position of this node', async () => {
     const database = await databases.create()
     const disk = await database.disk()
     const { last } = await disk.open()
@@ -147,7 +147,7 @@ describe('a flush', () => {
     await expect(disk.flush(noImages(), last)).rejects.toThrow(LeadershipLost)
   })
 
-  test('of the leader before is waited for by a take-over', async () => {
+  test('of the previous leader delays a take-over', async () => {
     const database = await databases.create()
     const old = await database.disk()
     const { last } = await old.open()
@@ -171,7 +171,7 @@ describe('a flush', () => {
     await expect(old.flush(noImages(), last + 1)).rejects.toThrow(LeadershipLost)
   })
 
-  test('of the leader before whose node is frozen is ended by a take-over', async () => {
+  test('of a previous leader that is frozen is ended by a take-over', async () => {
     const database = await databases.create()
     const old = await database.disk()
     await old.open()
@@ -184,13 +184,13 @@ describe('a flush', () => {
     const leader = await database.disk({ log })
     await leader.open()
     await ended
-    // The answer to who ended it may come after the take-over that it made possible.
+    // The answer to the termination may arrive after the take-over that it made possible.
     await expect.poll(() => told).toContain('ended a session that kept this node from leading')
   })
 })
 
 describe('two nodes that take over at once', () => {
-  test('lead one after the other', async () => {
+  test('are leaders one after the other', async () => {
     const database = await databases.create()
     const disks = await Promise.all(Array.from({ length: 4 }, () => database.disk()))
     const opened = await Promise.all(disks.map((disk) => disk.open()))

@@ -33,7 +33,7 @@ async function refusalOf(url: string): Promise<string> {
   return (refusal as Error).message
 }
 
-describe('PostgreSQL lets nobody in, and the start says why in its words', () => {
+describe('PostgreSQL refuses the connection, and the start reports its reason', () => {
   test('a wrong password', async () => {
     expect(await refusalOf(`postgres://careful:wrong@${at}/postgres`)).toBe(
       `PostgreSQL refuses the password (password authentication failed for user "careful"); check the database URL, and PostgreSQL at ${at}`,
@@ -46,7 +46,7 @@ describe('PostgreSQL lets nobody in, and the start says why in its words', () =>
     )
   })
 
-  test('a user who may come with TLS only', async () => {
+  test('a user who may connect with TLS only', async () => {
     expect(await refusalOf(`postgres://ciphered@${at}/postgres`)).toBe(
       `PostgreSQL refuses the user (no pg_hba.conf entry for host "127.0.0.1", user "ciphered", database "postgres", no encryption); check the database URL, and PostgreSQL at ${at}`,
     )
@@ -59,11 +59,11 @@ describe('PostgreSQL lets nobody in, and the start says why in its words', () =>
   })
 })
 
-describe('of several hosts none can be used', () => {
+describe('none of several hosts can be used', () => {
   test.each([
     ['the first is away', () => `127.0.0.1:1,${at}`],
     ['the last is away', () => `${at},127.0.0.1:1`],
-  ])('%s: the start tells of each, a request is told of the one that answers', async (_, hosts) => {
+  ])('%s: the start reports each, a request the one that answers', async (_, hosts) => {
     const url = `postgres://careful:wrong@${hosts()}/postgres`
     const told = await refusalOf(url)
     expect(told).toMatch(/^no host of the database URL can be used: at /)
@@ -84,14 +84,14 @@ describe('of several hosts none can be used', () => {
   })
 })
 
-test('a name with several addresses fails with an error for each, of which one is enough', () => {
+test('of the errors for several addresses of a name, one is reported', () => {
   const away = (address: string) =>
     Object.assign(new Error(`connect ECONNREFUSED ${address}`), { code: 'ECONNREFUSED', syscall: 'connect' })
   const error = Object.assign(new AggregateError([away('::1'), away('127.0.0.1')]), { code: 'ECONNREFUSED' })
   expect(faultOf(error)).toEqual({ reason: 'PostgreSQL cannot be reached (ECONNREFUSED)', weight: 'away' })
 })
 
-test('a lone standby says where it is and what to do', async () => {
+test('a single standby is reported with its address and a remedy', async () => {
   const primary = await PostgresServer.start()
   onTestFinished(() => primary.dispose())
   await primary.stop()
@@ -102,7 +102,7 @@ test('a lone standby says where it is and what to do', async () => {
   )
 })
 
-test('an error of the socket is no word of the server, whatever its code looks like', () => {
+test('a socket error is not a server error, whatever its code looks like', () => {
   const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE', syscall: 'write', errno: -32 })
   expect(sqlState(broken)).toBeUndefined()
   expect(asUnavailable(broken).message).toContain('PostgreSQL cannot be reached (EPIPE)')

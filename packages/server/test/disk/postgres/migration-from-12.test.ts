@@ -7,13 +7,15 @@ import { callBackOrder, Driver, one } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { diskDatabases } from './support.ts'
 
-/** Made by the last program of version 12, and left as after a crash: with entries that are not in its rows. */
+/**
+ * Created by the last version with schema 12, and left as after a crash: with entries that are not flushed.
+ */
 const fixture = readFileSync(new URL('../fixtures/postgres-12.sql', import.meta.url), 'utf8')
 const LEASE = '3-1-1yWqMcJOF6nRCtDr'
 
 const databases = diskDatabases()
 
-test('a database of version 12 is opened as it was, and takes what version 13 has', async () => {
+test('a database of version 12 is opened unchanged and supports what version 13 adds', async () => {
   const { name, url } = await databases.server.createDatabase()
   const query = (text: string) => databases.server.query(text, name)
   await query(`CREATE SCHEMA baton; CREATE TABLE baton.schema_version (version integer NOT NULL);

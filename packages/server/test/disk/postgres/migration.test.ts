@@ -11,7 +11,7 @@ import { Driver, leaseOf } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { diskDatabases } from './support.ts'
 
-/** What the last program of version 11 had in its tables, by table, and what it showed of that when it was opened again. */
+/** The tables of the last version with schema 11, by table, and its views of them after a restart. */
 interface Fixture {
   readonly now: number
   readonly rows: Readonly<Record<string, string>>
@@ -95,7 +95,7 @@ describe('a database of version 11', () => {
         Object.values(tally).reduce((sum, count) => sum + count, 0)
       expect([totals(facts.partitions), totals(facts.records)]).toEqual([totals(partitions), totals(records)])
       const plain = (all: readonly PartitionRecord[]) =>
-        // What was not shown then has nothing to be compared with.
+        // Fields that did not exist then cannot be compared.
         all.map(({ state: _, dueAt: __, leasedAt: ___, outcome: ____, history: _____, ...others }) => others)
       expect(plain(await driver.partitions(taskId))).toEqual(plain(before.partitions))
     }
@@ -115,18 +115,18 @@ describe('a database of version 11', () => {
     expect(other.partitions.map(({ lease }) => lease?.id)).toEqual(keyed)
     for (const lease of [...noted, ...keyed, ...more, ...before])
       expect(await driver.settle(lease)).toBeNull()
-    // Settled before: done again is no other outcome.
+    // Settled before: the same outcome again is accepted.
     expect(await driver.settle(taken[0] ?? '')).toBeNull()
     expect(await driver.settle(taken[3] ?? '')).toBe('lease_settled')
     expect(await driver.store.audit()).toEqual([])
   })
 
-  test('hands everything out that waits, once', async () => {
+  test('hands out all waiting partitions once', async () => {
     const { driver, store } = await openMigrated()
     const waiting = Object.values(fixture.shown).flatMap(({ states }) =>
       Object.values(states).filter((state) => state === 'ready'),
     )
-    // Four more of the task that is to run again.
+    // Four more of the task that is being rerun.
     await driver.maintainAll()
     const given = await driver.pullAll(10)
     expect(new Set(given.map(({ lease }) => leaseOf(lease?.id ?? '').partition)).size).toBe(given.length)
@@ -135,7 +135,7 @@ describe('a database of version 11', () => {
     expect(await store.audit()).toEqual([])
   })
 
-  test('takes new call-backs, whose ids were never issued', async () => {
+  test('accepts new call-backs, with ids that were never issued', async () => {
     const { driver } = await openMigrated()
     const known = { level: 0, index: 1, recordCount: 100, computeTableName: 'results.orders', spelling: null }
     expect(await driver.callBack('purged', [known])).toMatchObject({ accepted: 0, duplicates: 1 })
@@ -147,7 +147,7 @@ describe('a database of version 11', () => {
     expect(row?.['id']).toBe(largest + 1)
   })
 
-  test('has nothing left that a node of that version could write to', async () => {
+  test('has no table left that a node of that version could write to', async () => {
     await openMigrated()
     const left = await query(
       `SELECT relname FROM pg_class WHERE relnamespace = 'baton'::regnamespace
@@ -161,7 +161,7 @@ describe('a database of version 11', () => {
   })
 })
 
-test('a schema from before the first release is refused, and left as it is', async () => {
+test('a schema from before the first release is refused and unchanged', async () => {
   await query('UPDATE baton.schema_version SET version = 10')
   await expect(openPostgresDisk({ url, node: { nodeId: 'node', url: null } })).rejects.toThrow(
     'the database has schema version 10, from before the first release',

@@ -108,7 +108,7 @@ const deliveries = { subscription: 's', pending: false, taskId: null, after: 5, 
 
 const history = { task: 1, step: 'hour' as const, from: 0, to: 9, byLevel: false, limit: 5 }
 
-/** The statements, and the indexes that they have to be carried out by where another one would do, too. */
+/** The statements, and the indexes that they have to use where another one would also work. */
 const statements: readonly (readonly [string, Statement | null, ...string[]])[] = [
   [
     'load',
@@ -159,7 +159,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
 ]
 
 describe('no statement reads a table from end to end', () => {
-  // The two that have one row, always.
+  // Two tables that always have one row.
   const ONE_ROW = /Seq Scan on (?:head|flushed)\b/g
 
   test.each(statements)('%s', async (_, statement, ...indexes) => {

@@ -2,7 +2,7 @@ import type { Appended } from '../../../src/handoff/disk.ts'
 import type { PartitionDescriptor, StoredLane, StoredTask } from '../../../src/handoff/stored.ts'
 import { aLane, aRow, aTask, tally } from '../conformance/builders.ts'
 
-// Those of the conformance suite, all on one lane of one task whose rows do not count yet.
+// Samples of the conformance suite, all on one lane of one task whose rows do not count yet.
 
 export { images as noImages } from '../conformance/builders.ts'
 

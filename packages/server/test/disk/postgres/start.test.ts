@@ -20,7 +20,7 @@ async function databaseFor(role: string): Promise<{ name: string; url: string }>
   return { name, url: asRole.href }
 }
 
-describe('a start needs no right to make schemas', () => {
+describe('a start needs no privilege to create schemas', () => {
   test('after the first', async () => {
     const { name, url } = await databaseFor('tenant')
     await server.query(`GRANT CREATE ON DATABASE ${name} TO tenant`)
@@ -29,14 +29,14 @@ describe('a start needs no right to make schemas', () => {
     await (await opening(url)).close()
   })
 
-  test('where somebody made the schema for it', async () => {
+  test('if the schema was created in advance', async () => {
     const { name, url } = await databaseFor('guest')
     await server.query('CREATE SCHEMA baton AUTHORIZATION guest', name)
     await (await opening(url)).close()
   })
 })
 
-describe('a start that fails says what to look at', () => {
+describe('a failed start reports the cause', () => {
   test('where nothing listens', async () => {
     const refused = opening('postgres://baton:secret@127.0.0.1:1/baton')
     await expect(refused).rejects.toThrow(StoreRefused)
@@ -56,7 +56,7 @@ describe('a start that fails says what to look at', () => {
     )
   })
 
-  test('where the user may not make tables', async () => {
+  test('where the user may not create tables', async () => {
     const { url } = await databaseFor('reader')
     const refused = opening(url)
     await expect(refused).rejects.toThrow(StoreRefused)
@@ -75,7 +75,7 @@ describe('a start that fails says what to look at', () => {
     )
   })
 
-  test('where the schema is its own and a table in it is not', async () => {
+  test('where the user owns the schema but not a table in it', async () => {
     const { name, url } = await databaseFor('heir')
     await (await opening(server.url(name))).close()
     await server.query('ALTER SCHEMA baton OWNER TO heir', name)

@@ -12,10 +12,10 @@ import { CleanDatabases } from '../../support/clean-databases.ts'
 export interface DiskDatabase {
   readonly url: string
   readonly name: string
-  /** Another node on the database. It is closed when the test is over. */
+  /** Another node on the database. It is closed after the test. */
   disk(options?: Partial<PostgresDiskOptions> & { readonly port?: number }): Promise<PostgresDisk>
   query(text: string): Promise<Record<string, unknown>[]>
-  /** A session that is not a node's. */
+  /** A session that does not belong to a node. */
   session(): Promise<pg.Client>
 }
 

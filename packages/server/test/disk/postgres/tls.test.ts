@@ -5,7 +5,7 @@ import { StoreRefused } from '../../../src/handoff/store.ts'
 
 const VERIFIED = `sslmode=verify-full&sslrootcert=${certificateFile('ca.crt')}`
 
-/** One server, whose certificate changes: sessions that begin after it was told see the new one. */
+/** One server whose certificate changes: sessions that begin after a reload get the new one. */
 let server: PostgresServer
 beforeAll(async () => {
   server = await PostgresServer.start({ certificate: 'right' })
@@ -35,7 +35,7 @@ describe('a server with a certificate', () => {
       server.query(
         `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'baton'`,
       )
-    // Those of the test before may still be on their way out.
+    // Connections of the previous test may still be closing.
     await expect.poll(sessions).toEqual([{ ssl: query !== 'sslmode=disable' }])
     await disk.close()
   })
@@ -45,7 +45,7 @@ describe('a server with a certificate', () => {
     'sslmode=require',
     'ssl=true',
     `sslmode=verify-full&sslrootcert=${certificateFile('other-ca.crt')}`,
-  ])('of a CA that is not known is refused with %s', async (query) => {
+  ])('of an unknown CA is refused with %s', async (query) => {
     expect(await refusalOf(query)).toBe(
       'at HOST the certificate of PostgreSQL is not signed by a CA that is trusted here (unable to verify the first certificate); name the file of its CA with sslrootcert=FILE in the database URL, or in the variable NODE_EXTRA_CA_CERTS',
     )

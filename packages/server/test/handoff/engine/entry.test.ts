@@ -50,7 +50,7 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   at,
 })
 
-test('partitions come back as they were, whatever the time of their entry', () => {
+test('partitions are decoded unchanged, whatever the time of their entry', () => {
   const partitions: Entry['partitions'] = [
     [1, untouched()],
     [2, leased],

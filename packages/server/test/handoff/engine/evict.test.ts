@@ -5,7 +5,9 @@ import { aLane, aTask } from '../../disk/conformance/builders.ts'
 const BOUNDS = { partitions: 1000, lanes: 8, keys: 1000 }
 const LANES = 100
 
-/** Lanes that changed in entry 2, where the disk has rows up to entry 1. Counts how often one is looked at. */
+/**
+ * Lanes that changed in entry 2, while the disk has rows up to entry 1. Counts how often a lane is visited.
+ */
 function setUp() {
   const memory = new Memory({ task: 2, lane: LANES + 1, partition: 1, event: 1 }, 1)
   memory.addTask(aTask(1))
@@ -20,7 +22,7 @@ function setUp() {
   return { memory, looks: () => looks }
 }
 
-test('what is not flushed is looked through once, and again after the flush', () => {
+test('unflushed lanes are visited once, and again after the flush', () => {
   const { memory, looks } = setUp()
   memory.evict(BOUNDS)
   expect(memory.lanes.size).toBe(LANES)

@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../../src/handoff/store.ts'
 import { Driver, leaseOf, pullOrder, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 
-/** Its connection breaks right after it said that it knows a key. */
+/** A disk whose connection breaks right after it has reported a known key. */
 class BreakingDisk extends MemoryDisk {
   breaks = false
   #isBroken = false

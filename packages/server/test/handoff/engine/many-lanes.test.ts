@@ -10,7 +10,7 @@ import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 class CountingDisk extends MemoryDisk {
   calls = 0
   readonly pieces: number[] = []
-  /** Lanes of each flush. */
+  /** The number of lanes of each flush. */
   readonly flushed: number[] = []
 
   override load(needs: Needs) {
@@ -70,7 +70,7 @@ test('the lanes of a large array are flushed in pieces', async () => {
   expect(disk.flushed.reduce((sum, lanes) => sum + lanes, 0)).toBeGreaterThanOrEqual(LEVELS)
 })
 
-test('what is parked on many levels, or done, runs again with a bounded number of reads', async () => {
+test('parked or done partitions on many levels are retried with a bounded number of reads', async () => {
   const { disk, store, driver } = await setUp()
   const settleAll = async (outcome: 'failed' | 'done') => {
     const handed = await driver.pullAll(LEVELS)

@@ -4,7 +4,7 @@ import { aLane, aRow, aTask, status } from '../../disk/conformance/builders.ts'
 
 const BOUNDS = { partitions: 1000, lanes: 64, keys: 100 }
 
-/** Memory that has finished tasks of one partition each, all of them flushed. */
+/** A cache with finished tasks of one partition each, all of them flushed. */
 function memoryWith(tasks: number): Memory {
   const memory = new Memory({ task: 1, lane: 1, partition: 1, event: 1 }, 0)
   for (let id = 1; id <= tasks; id += 1) add(memory, id)
@@ -17,14 +17,14 @@ function add(memory: Memory, id: number): void {
   memory.addPartition({ ...aRow(id, id), ...status({ state: 'done' }) })
 }
 
-test('finished partitions that are within their bound do not hold lanes and tasks beyond theirs', () => {
+test('finished partitions within their limit do not keep lanes and tasks beyond theirs', () => {
   const memory = memoryWith(BOUNDS.lanes + 1)
   memory.evict(BOUNDS)
   expect(memory.lanes.size).toBeLessThanOrEqual(BOUNDS.lanes)
   expect(memory.tasks.size).toBeLessThanOrEqual(BOUNDS.lanes)
 })
 
-test('lanes that cannot go are not looked through again with each transaction', () => {
+test('lanes that cannot be evicted are not visited again in each transaction', () => {
   const memory = memoryWith(BOUNDS.lanes)
   let looks = 0
   memory.isClean = () => {
@@ -36,6 +36,6 @@ test('lanes that cannot go are not looked through again with each transaction', 
     add(memory, BOUNDS.lanes + at)
     memory.evict(BOUNDS)
   }
-  // Each look goes through all that are there, so a look with each transaction is some hundred for each of them.
+  // Each pass visits all lanes, so a pass in each transaction would be hundreds of visits per lane.
   expect(looks / transactions).toBeLessThan(150)
 })

@@ -13,7 +13,7 @@ class ShortDisk extends MemoryDisk {
   }
 }
 
-test('while the disk is nearly full call-backs are refused; pulling and settling go on', async () => {
+test('while the disk is nearly full call-backs are refused; pulling and settling continue', async () => {
   const disk = new ShortDisk(new MemoryMedium())
   const clock = new TestClock()
   const store = await openEngine({

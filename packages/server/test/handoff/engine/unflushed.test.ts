@@ -37,7 +37,7 @@ test('a partition that is finished soon after it was leased is written once', ()
   unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
   expect(unflushed.takeOlder()).toBeNull()
   unflushed.add(entry([1, { state: 'done' }]), 2)
-  // Entry 1 goes without its image of the first, which entry 2 has.
+  // Entry 1 is flushed without its image of the first partition, which entry 2 has.
   expect(states(unflushed.takeOlder())).toEqual({ upTo: 1, states: [[2, 'leased']] })
   expect(states(unflushed.takeOlder())).toEqual({ upTo: 2, states: [[1, 'done']] })
   expect(unflushed.takeOlder()).toBeNull()
@@ -58,7 +58,7 @@ test('all of it: the last image of each row', () => {
   expect(unflushed.takeAll()).toBeNull()
 })
 
-test('what is in one entry alone is written although a later one changed the task: failures, and totals to add', () => {
+test('data of a single entry is written although a later one changed the task: failures, and totals to add', () => {
   const unflushed = new Unflushed()
   const failures = { groups: [], others: 3 }
   const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
@@ -74,7 +74,7 @@ test('what is in one entry alone is written although a later one changed the tas
   expect(newer?.images.totals.get('w')?.totals.done).toBe(2)
 })
 
-test('what became done is in one flush, added up by minute and by hour', () => {
+test('done partitions are in one flush, summed by minute and by hour', () => {
   const unflushed = new Unflushed()
   const done = (minute: number, partitions: number): Entry => ({
     ...entry(),
@@ -103,7 +103,7 @@ test('what became done is in one flush, added up by minute and by hour', () => {
   ])
 })
 
-test('a large flush is cut into pieces: each row once, totals and the rest in the last', () => {
+test('a large flush is split into pieces: each row once, totals and the rest in the last', () => {
   const many = Array.from({ length: 25 }, (_, at): [number, Partial<PartitionStatus>] => [at + 1, {}])
   const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals: { ...noTotals(), done: 1 } }
   const images = imagesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])

@@ -23,7 +23,7 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       expect(await store.sweep()).toMatchObject({ expired: 0, nextDueInMillis: null })
     })
 
-    test('a task that is done anew by one batch with its call-back finishes at that time', async () => {
+    test('a task that is reopened and done in one batch finishes at that time', async () => {
       const store = await open({ delivery: 'at-most-once' })
       await store.callBack('a', some(0, 1))
       await store.pull()
@@ -64,7 +64,7 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       expect(partitions.map(({ index }) => index)).toEqual([0, 1])
     })
 
-    test('a task run again is counted as delivered anew, each partition once', async () => {
+    test('a rerun counts each delivered partition once more', async () => {
       const store = await open({ delivery: 'at-most-once' })
       await store.callBack('a', some(0, 2))
       await store.pull({ batch: 2 })

@@ -7,7 +7,7 @@ export function callBackTopic(harness: StoreHarness): void {
   describe('call-back', () => {
     const open = storesOf(harness)
 
-    test('a first call-back brings the task into being', async () => {
+    test('the first call-back creates the task', async () => {
       const store = await open()
       expect(await store.store.task('orders')).toBeNull()
       expect(await store.callBack('orders', [...some(0, 2), one(3, 7)])).toEqual({
@@ -34,7 +34,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect(await store.partitions('orders')).toHaveLength(5)
     })
 
-    test('a duplicate stays one whatever became of the partition', async () => {
+    test('a duplicate stays one in every state of the partition', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 3))
       const done = await store.pullOne()
@@ -47,7 +47,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect(await store.states('orders')).toEqual(before)
     })
 
-    test('other content under a known identity is a conflict, named with what is known', async () => {
+    test('other content under a known identity is a conflict, reported with the stored content', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 3))
       const array = [one(0, 0), one(0, 1, { recordCount: 7 }), one(0, 2, { computeTableName: 'a.b' })]
@@ -112,7 +112,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect(await store.pullOne()).toMatchObject({ level: largest, index: largest, recordCount: largest })
     })
 
-    test('indexes with gaps in any order: each is known once', async () => {
+    test('indexes with gaps in any order: each is stored once', async () => {
       const store = await open()
       const indexes = [40, 2, 3, 99, 0, 41, 1]
       const array = indexes.map((index) => one(1, index))
@@ -143,7 +143,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect((await store.task('orders')).facts).toMatchObject({ generation: 2, finishedAt: null })
     })
 
-    test('a task is done since its last partition was, however late the same array comes once more', async () => {
+    test('the finish time of a task is that of its last partition, however late an array is repeated', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 2))
       const { partitions } = await store.pull({ batch: 2 })
@@ -153,7 +153,7 @@ export function callBackTopic(harness: StoreHarness): void {
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       const finishedAt = store.clock.now()
-      // Nobody has looked at the task in between.
+      // No view of the task was requested in between.
       store.clock.advance(HOUR)
       expect(await store.callBack('orders', some(0, 2))).toMatchObject({ accepted: 0, duplicates: 2 })
       const lastCallBackAt = store.clock.now()

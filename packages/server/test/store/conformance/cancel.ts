@@ -8,7 +8,7 @@ export function cancelTopic(harness: StoreHarness): void {
   describe('cancel', () => {
     const open = storesOf(harness)
 
-    test('everything that is not done becomes cancelled, at once for everyone who looks', async () => {
+    test('everything that is not done becomes cancelled, at once in every view', async () => {
       const store = await open()
       await store.callBack('a', some(0, 5))
       await store.settle((await store.pullOne()).leaseId)
@@ -30,7 +30,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test('its leases are lost: settle and renew say why', async () => {
+    test('its leases are lost: settle and renew return the reason', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -88,7 +88,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect(await store.renew(leaseId)).toEqual([{ refused: 'task_cancelled' }])
     })
 
-    test('it is idempotent, takes what is new as a refusal, and what is known as duplicates', async () => {
+    test('it is idempotent; later call-backs of new partitions are refused, known ones are duplicates', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.control({ verb: 'cancel', taskId: 'a' })

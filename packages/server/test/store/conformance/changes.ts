@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Driver, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
-/** Reads until the present is reached. */
+/** Reads until the last page. */
 async function follow(store: Driver, from: string | null, limit = 100) {
   const tasks: string[] = []
   const parked: string[] = []
@@ -18,10 +18,10 @@ async function follow(store: Driver, from: string | null, limit = 100) {
 }
 
 export function changesTopic(harness: StoreHarness): void {
-  describe('changes, for those who watch', () => {
+  describe('changes, for event streams', () => {
     const open = storesOf(harness)
 
-    test('from the present on, each page tells what changed since the one before', async () => {
+    test('each page has what changed since the previous one', async () => {
       const store = await open()
       await store.callBack('before', some(0, 1))
       const { position } = await follow(store, null)
@@ -34,7 +34,7 @@ export function changesTopic(harness: StoreHarness): void {
       expect((await follow(store, second.position)).tasks).toContain('before')
     })
 
-    test('a partition that is parked is told of, with its reason', async () => {
+    test('a parked partition is reported with its reason', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { position } = await follow(store, null)
@@ -54,7 +54,7 @@ export function changesTopic(harness: StoreHarness): void {
       expect(new Set((await follow(store, position, 4)).tasks)).toEqual(new Set(names))
     })
 
-    test('a position of another life, or none at all, is answered as missed', async () => {
+    test('a position of an earlier process, or none at all, is answered as missed', async () => {
       const store = await open()
       const page = await store.store.changes({ after: 'nonsense', limit: 10 })
       expect(page.missed).toBe(true)

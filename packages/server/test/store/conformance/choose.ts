@@ -8,10 +8,10 @@ const SALES = ['results.sales']
 const ORDERS = ['results.orders']
 
 export function chooseTopic(harness: StoreHarness): void {
-  describe('pull: what it may have', () => {
+  describe('pull: filters', () => {
     const open = storesOf(harness)
 
-    test('a pull that names a table is given nothing else', async () => {
+    test('a pull that names a table gets nothing else', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0, orders), one(0, 1, sales), one(1, 0, sales), one(2, 0, orders)])
       await store.callBack('b', [one(0, 0, sales)])
@@ -22,7 +22,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect((await store.pullAll()).map(nameOf)).toEqual(['a-0-0', 'a-2-0'])
     })
 
-    test('a caller that is limited to tables knows no leases of others', async () => {
+    test('a caller that is limited to tables cannot use leases of others', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0, orders), one(0, 1, sales)])
       const leases = (await store.pull({ batch: 2 })).partitions.map(({ lease }) => leaseOf(lease?.id ?? ''))
@@ -36,7 +36,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'leased', '0-1': 'done' })
     })
 
-    test('a pull that names a task is given nothing else, lowest level first', async () => {
+    test('a pull that names a task gets nothing else, lowest level first', async () => {
       const store = await open()
       await store.callBack('a', [one(1, 0), one(3, 0)])
       await store.callBack('b', [one(0, 0), one(2, 0)])
@@ -80,7 +80,7 @@ export function chooseTopic(harness: StoreHarness): void {
       await store.callBack('large', some(0, 20, { ...sales, recordCount: 300 }))
       await store.callBack('small', some(0, 60, { ...sales, recordCount: 100 }))
       await store.callBack('other', some(0, 50, { ...orders, recordCount: 100 }))
-      // Pulls without a filter give each task a third, and one by task only to that task.
+      // Pulls without a filter give each task a third, and a pull by task only to that task.
       await store.pull({ batch: 30 })
       await store.pull({ batch: 5, tasks: ['large'] })
       const { partitions } = await store.pull({ batch: 24, tables: SALES })
@@ -91,7 +91,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(Math.abs(records('large') - records('small'))).toBeLessThanOrEqual(400)
     })
 
-    test('a task that comes later starts where the pulls of its table stand', async () => {
+    test('a task that comes later starts at the current position of its table', async () => {
       const store = await open()
       await store.callBack('early', some(0, 30, sales))
       await store.pull({ batch: 20, tables: SALES })
@@ -102,7 +102,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(late.length).toBeLessThanOrEqual(6)
     })
 
-    test('what is given back, expired or retried is found by its table', async () => {
+    test('released, expired or retried partitions are found by their table', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0, orders), one(0, 1, sales), one(0, 2, orders), one(0, 3, sales)])
       const released = await store.pullOne({ tables: SALES })
@@ -117,7 +117,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect((await store.pullAll()).map(nameOf)).toEqual(['a-0-0', 'a-0-2'])
     })
 
-    test('what a pull took out of the middle is not handed out again, nor lost', async () => {
+    test('a partition taken from the middle is neither handed out again nor lost', async () => {
       const store = await open()
       const mixed = Array.from({ length: 120 }, (_, index) => one(0, index, index % 3 === 0 ? sales : orders))
       await store.callBack('a', mixed)
@@ -132,7 +132,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(all.toSorted((a, b) => a - b)).toEqual(mixed.map(({ index }) => index))
     })
 
-    test('a pause, a barrier and a cancel hold for pulls that choose, too', async () => {
+    test('a pause, a barrier and a cancel apply to pulls with a filter, too', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0, orders), one(1, 0, sales)])
       await store.callBack('b', some(0, 2, sales))
@@ -150,7 +150,7 @@ export function chooseTopic(harness: StoreHarness): void {
         expect((await store.pull({ batch: 9, ...filter })).partitions).toEqual([])
     })
 
-    test('a batch sees what it brings, with its tables', async () => {
+    test('a pull sees call-backs of its own batch, with their tables', async () => {
       const store = await open()
       const { pulls, readiedOf } = await store.batch({
         callBacks: [

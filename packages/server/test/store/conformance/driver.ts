@@ -23,7 +23,7 @@ import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
-/** Speaks to a store in the words of the protocol, one request at a time unless told otherwise. */
+/** Calls a store with the protocol's verbs, one request at a time by default. */
 export class Driver {
   readonly clock: TestClock
   readonly #under: StoreUnderTest
@@ -65,7 +65,7 @@ export class Driver {
     return { ...partition, leaseId: partition.lease.id }
   }
 
-  /** Pulls until nothing comes, and names what came in order. */
+  /** Pulls until nothing is left, and returns the names in order. */
   async pullAll(batch = 100): Promise<PulledPartition[]> {
     const all: PulledPartition[] = []
     while (true) {
@@ -90,7 +90,7 @@ export class Driver {
     return (await this.batch({ undos: leaseIds.map(leaseOf) })).undone
   }
 
-  /** Time passes, and what it ends is ended. */
+  /** Advances the clock and sweeps. */
   async pass(millis: number): Promise<SweepResult> {
     this.clock.advance(millis)
     return this.sweep()
@@ -104,12 +104,12 @@ export class Driver {
     return this.store.maintain({ retentionMillis, forgetInstancesMillis, forgetEndedNodesMillis: HOUR })
   }
 
-  /** Tidies until nothing is left to do. */
+  /** Runs retention until nothing is left to do. */
   async maintainAll(retentionMillis?: number, forgetInstancesMillis?: number): Promise<void> {
     while ((await this.maintain(retentionMillis, forgetInstancesMillis)).more);
   }
 
-  /** Repeats an order until it has no further step, as the hand-off does. */
+  /** Repeats a control request until it has no further step, as the hand-off does. */
   async control(order: ControlOrder): Promise<ControlResult> {
     let changed = 0
     while (true) {
@@ -153,7 +153,7 @@ export class Driver {
     return found
   }
 
-  /** The states that people are shown, by `<level>-<index>`. */
+  /** The states shown in views, by `<level>-<index>`. */
   async states(taskId: string): Promise<Record<string, PartitionState>> {
     const { facts } = await this.task(taskId)
     const shown = (await this.partitions(taskId)).map((record): [string, PartitionState] => [

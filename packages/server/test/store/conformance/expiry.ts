@@ -38,7 +38,7 @@ export function expiryTopic(harness: StoreHarness): void {
       expect(await store.sweep()).toMatchObject({ nextDueInMillis: null })
     })
 
-    test('during a grace leases stay, back-offs end all the same', async () => {
+    test('during the grace leases stay, while back-offs end', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const failing = await store.pullOne()
@@ -87,7 +87,7 @@ export function expiryTopic(harness: StoreHarness): void {
       expect(await store.partitions('a')).toEqual(before)
     })
 
-    test('a partition whose lane closed meanwhile wakes as held', async () => {
+    test('a partition whose lane closed meanwhile becomes held', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed' })

@@ -4,7 +4,7 @@ import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 
 const FIELDS = '{"snapshot":"s3://results/0-7","größe":[1,{"a":null}],"quote":"\\"\\\\ \\u0000"}'
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
-/** More than go into one entry. */
+/** More than fit into one entry. */
 const MANY = 5000
 
 export function extraFieldsTopic(harness: StoreHarness): void {
@@ -27,7 +27,7 @@ export function extraFieldsTopic(harness: StoreHarness): void {
       expect((await store.partition('orders', 0, 1)).extraFields ?? null).toBeNull()
     })
 
-    test('outlive a restart, before and after they were handed out', async () => {
+    test('survive a restart, before and after they were handed out', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 2, { extraFields: FIELDS }))
       const { leaseId } = await store.pullOne()
@@ -78,7 +78,7 @@ export function extraFieldsTopic(harness: StoreHarness): void {
       }
     })
 
-    test('a trace is that of the call-back that brought the partition, and is not compared', async () => {
+    test('a trace is that of the first call-back of the partition, and is not compared', async () => {
       const store = await open()
       const other = TRACE.replace('4bf9', 'aaaa')
       await store.batch({ callBacks: [{ ...callBackOrder('orders', some(0, 2)), traceparent: TRACE }] })

@@ -6,10 +6,10 @@ import { testPolicy } from './test-policy.ts'
 
 export { DAY, HOUR, MINUTE, testPolicy } from './test-policy.ts'
 
-/** What a store has to bring along to be held against the conformance suite. */
+/** What a store has to provide to run the conformance suite. */
 export interface StoreHarness {
   readonly name: string
-  /** A store with nothing in it, on a clock that stands still until it is told to move. */
+  /** An empty store, with a clock that is stopped until the test moves it. */
   open(options: OpenOptions): Promise<StoreUnderTest>
 }
 
@@ -19,7 +19,7 @@ export interface OpenOptions {
 }
 
 export interface StoreUnderTest {
-  /** The store as it is open now; another object after `reopen`. */
+  /** The open store; another object after `reopen`. */
   readonly store: Store
   /** Closes and opens it again on the same data, as a restart of the service does. */
   reopen(policy?: Policy): Promise<void>
@@ -28,7 +28,7 @@ export interface StoreUnderTest {
 }
 
 export class TestClock {
-  /** Some day in 2026; a round number makes failures readable. */
+  /** A day in 2026; a round number makes failures readable. */
   #now = 1_780_000_000_000
 
   readonly now = (): number => this.#now
@@ -39,8 +39,8 @@ export class TestClock {
 }
 
 /**
- * Gives the tests of a topic their stores. Whatever a test did, its counters must agree with its
- * rows in the end: every test is also a test of that.
+ * Provides the tests of a topic with stores. At the end of each test the counters must match the rows, so
+ * every test also checks that.
  */
 export function storesOf(harness: StoreHarness): (policy?: Partial<Policy>) => Promise<Driver> {
   const opened: { under: StoreUnderTest; driver: Driver }[] = []

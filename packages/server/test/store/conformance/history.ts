@@ -70,7 +70,7 @@ export function historyTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('released and expired attempts are told, an undone pull is not', async () => {
+    test('released and expired attempts are listed, an undone pull is not', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.undo((await store.pullOne()).leaseId)
@@ -85,7 +85,7 @@ export function historyTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('a late word replaces the expiry: a renewal withdraws it, a failure says why, done finishes it', async () => {
+    test('a late settle or renew replaces the expiry: a renewal withdraws it, a failure sets the reason, done finishes it', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const expire = async () => {
@@ -108,7 +108,7 @@ export function historyTopic(harness: StoreHarness): void {
       expect(await outcomesOf(store)).toEqual(['released', 'failed', 'done'])
     })
 
-    test('the latest ten are kept, and outlive a retry, a rerun and a restart', async () => {
+    test('the latest ten are kept, and survive a retry, a rerun and a restart', async () => {
       const store = await open({ maxAttempts: 3 })
       await store.callBack('a', some(0, 1))
       for (let round = 0; round < 4; round += 1) {

@@ -19,7 +19,7 @@ export function instancesTopic(harness: StoreHarness): void {
   describe('instances', () => {
     const open = storesOf(harness)
 
-    test('heartbeats add up; the first and the last are remembered', async () => {
+    test('heartbeats add up; the times of the first and the last are kept', async () => {
       const store = await open()
       const start = store.clock.now()
       await store.store.recordHeartbeats([seen('w', { pulls: 2, partitions: 3, records: 40 })])
@@ -38,7 +38,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('x')).toBeNull()
     })
 
-    test('those that were seen lately, or hold a lease, in pages', async () => {
+    test('recently seen instances and lease holders, in pages', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.pull({ instance: 'holder' })
@@ -55,7 +55,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(names.toSorted()).toEqual(['Zoë', 'holder', 'new', '\u{1F600}', '\uFFFD'].toSorted())
     })
 
-    test('what an instance did is counted with it: nothing is lost when the node dies, nothing counted twice', async () => {
+    test('the work of an instance is counted in the same transaction: nothing is lost in a crash, nothing counted twice', async () => {
       const store = await open()
       await store.callBack('a', some(0, 4), 'p')
       await store.callBack('a', some(0, 5), 'p')
@@ -88,7 +88,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instance('w'))?.totals.partitions).toBe(4)
     })
 
-    test('its leases are taken back at once, and each has cost an attempt', async () => {
+    test('its leases are taken back at once, and each has used an attempt', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('a', some(0, 4))
       const { partitions } = await store.pull({ instance: 'w', batch: 3 })
@@ -107,7 +107,7 @@ export function instancesTopic(harness: StoreHarness): void {
         history: [{ attempt: 1, holder: 'w', outcome: 'expired' }],
       })
       expect((await store.task('a')).facts.attemptsWasted).toBe(3)
-      // Like an expiry: until somebody else has it, the work counts.
+      // Like an expiry: until another worker has the partition, the work counts.
       expect(await store.settle(partitions[0]?.lease?.id ?? '')).toBeNull()
       expect((await store.pullAll(1)).map(({ index, lease }) => [index, lease?.attempt])).toEqual([
         [1, 2],
@@ -128,7 +128,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.state('a')).toBe('stalled')
     })
 
-    test('the time is that of the request, not that of writing it down', async () => {
+    test('the time is that of the request, not that of storing it', async () => {
       const store = await open()
       const start = store.clock.now()
       await store.store.recordHeartbeats([seen('w', {}, { first: 4000, last: 1500 })])
@@ -142,7 +142,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await times()).toEqual([-4000, 4700])
     })
 
-    test('a client that somebody else saw later was seen later', async () => {
+    test('the later of two heartbeats from different nodes counts', async () => {
       const store = await open()
       const start = store.clock.now()
       await store.store.recordHeartbeats([seen('w', {}, { first: 1000, last: 1000 })])
@@ -150,7 +150,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instance('w'))?.lastSeenAt).toBe(start - 1000)
     })
 
-    test('totals stay readable however large they grow', async () => {
+    test('totals stop at the largest safe integer', async () => {
       const store = await open()
       const records = Number.MAX_SAFE_INTEGER
       for (let times = 0; times < 3; times += 1)
@@ -158,7 +158,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instance('w'))?.totals).toMatchObject({ pulls: 3, records })
     })
 
-    test('leases are counted while they live', async () => {
+    test('leases are counted while they are valid', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       const { partitions } = await store.pull({ batch: 3, instance: 'w' })
@@ -170,7 +170,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await leases()).toBe(0)
     })
 
-    test('the leases of a cancelled task are over', async () => {
+    test('leases of a cancelled task are not counted', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.callBack('b', some(0, 2))
@@ -182,7 +182,7 @@ export function instancesTopic(harness: StoreHarness): void {
       })
     })
 
-    test('a node says of itself what it is', async () => {
+    test('a node stores its own description', async () => {
       const store = await open()
       const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false }
       const heartbeat = {
@@ -212,7 +212,7 @@ export function instancesTopic(harness: StoreHarness): void {
       })
     })
 
-    test('a producer shows the tasks it called back and how far they are, newest first', async () => {
+    test('a producer shows the tasks it called back and their progress, newest first', async () => {
       const store = await open()
       await store.callBack('old', some(0, 1), 'p')
       store.clock.advance(MINUTE)
@@ -232,7 +232,7 @@ export function instancesTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('a call-back that was refused makes nobody its producer', async () => {
+    test('a call-back that was refused adds no producer', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1), 'p')
       await store.callBack('a', some(0, 1, { recordCount: 1 }), 'q')

@@ -6,7 +6,7 @@ export function isolationTopic(harness: StoreHarness): void {
   describe('requests that share a transaction', () => {
     const open = storesOf(harness)
 
-    test('one conflict is its own answer: the call-backs beside it are stored', async () => {
+    test('a conflict affects only its own answer: the other call-backs are stored', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { callBacks } = await store.batch({
@@ -65,7 +65,7 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(pulls[0]?.partitions.map(nameOf)).toEqual(['a-0-0', 'a-0-1'])
     })
 
-    test('two requests settle one lease: the first is heard', async () => {
+    test('two requests settle one lease: the first one wins', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const lease = leaseOf((await store.pullOne()).leaseId)
@@ -89,7 +89,7 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(renews).toEqual([[{ refused: 'lease_settled' }]])
     })
 
-    test('answers come position by position, also to orders that ask for nothing', async () => {
+    test('answers are in the order of requests, also to empty ones', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const answers = await store.batch({
@@ -117,7 +117,7 @@ export function isolationTopic(harness: StoreHarness): void {
       for (const at of [3, 4, 5]) expect(await store.partitions(`task-${at}`)).toHaveLength(5000)
     })
 
-    test('calls made at once, without waiting, are each carried out completely', async () => {
+    test('calls made at once, without waiting, are each executed completely', async () => {
       const store = await open()
       const stored = await Promise.all(
         Array.from({ length: 20 }, (_, array) => store.callBack('a', some(0, 10, {}, array * 10))),

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { type Driver, nameOf, one, pullOrder, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
-/** More than a store rewrites in one transaction, so that whatever it does in steps takes several. */
+/** More than a store rewrites in one transaction, so that operations in steps take several. */
 export const MANY = 2600
 
-/** Of which levels the next so many partitions are. */
+/** The levels of the next partitions, and how many of each. */
 export async function pullLevels(store: Driver, count: number): Promise<number[]> {
   const levels = new Set<number>()
   for (let left = count; left > 0; ) {
@@ -21,7 +21,7 @@ export function lanesTopic(harness: StoreHarness): void {
   describe('lanes of thousands of partitions', () => {
     const open = storesOf(harness)
 
-    test('every partition comes out once, in the order of the call-backs', async () => {
+    test('every partition is handed out once, in the order of the call-backs', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await store.callBack('a', some(0, 100, {}, MANY))
@@ -36,14 +36,14 @@ export function lanesTopic(harness: StoreHarness): void {
       expect(pulls.map(({ partitions }) => partitions.length)).toEqual([1000, 1000, 600])
     })
 
-    test('those far behind count as ready and are shown so', async () => {
+    test('partitions at the end count as ready and are shown so', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       const shown = Object.values(await store.states('a'))
       expect(shown.filter((state) => state === 'ready')).toHaveLength(MANY)
     })
 
-    test('two long lanes advance side by side in records', async () => {
+    test('two long lanes advance equally in records', async () => {
       const store = await open()
       await store.callBack('small', some(0, MANY, { recordCount: 10 }))
       await store.callBack('large', some(0, MANY, { recordCount: 40 }))
@@ -56,7 +56,7 @@ export function lanesTopic(harness: StoreHarness): void {
       expect(Math.abs(given.small - given.large)).toBeLessThanOrEqual(50)
     })
 
-    test('a level goes before the next one to its end, also where a long array follows a shorter one', async () => {
+    test('a level is exhausted before the next one, also where a long array follows a shorter one', async () => {
       const store = await open()
       await store.callBack('a', some(0, 900))
       await store.callBack('b', some(1, MANY))
@@ -67,7 +67,7 @@ export function lanesTopic(harness: StoreHarness): void {
       expect(tasks.indexOf('b')).toBe(900 + MANY)
     })
 
-    test('a lane that drains and fills again goes on where it was', async () => {
+    test('a lane that drains and fills again continues where it was', async () => {
       const store = await open()
       for (let round = 0; round < 3; round += 1) {
         await store.callBack('a', some(0, 700, {}, round * 700))
@@ -76,20 +76,20 @@ export function lanesTopic(harness: StoreHarness): void {
       }
     })
 
-    test('a paused lane of thousands in front costs a pull nothing but a bounded look', async () => {
+    test('a pull reads only a bounded part of a paused lane of thousands', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await store.callBack('b', some(0, 3))
-      // One step only: what the order has not reached yet must not be handed out either.
+      // One step only: what the pause has not reached yet must not be handed out either.
       await store.store.control({ verb: 'pause', taskId: 'a' })
       expect((await store.pull({ batch: 10 })).partitions.map(nameOf)).toEqual(['b-0-0', 'b-0-1', 'b-0-2'])
     })
 
-    test('whoever waits hears of all that becomes ready, also of what follows behind', async () => {
+    test('waiting pulls are woken for everything that becomes ready, also for what is read later', async () => {
       const store = await open()
       let heard = (await store.batch({ callBacks: [callBackOf('a', MANY)] })).readied
       let taken = 0
-      // As many single pulls as partitions are waiting; each is sent only when it was woken.
+      // One single pull per waiting partition; each is sent only when it was woken.
       while (heard > taken) {
         const pulls = Array.from({ length: heard - taken }, () => pullOrder())
         const answers = await store.batch({ pulls })

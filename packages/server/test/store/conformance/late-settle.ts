@@ -4,7 +4,7 @@ import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 type LateLeaseState = 'delayed' | 'ready' | 'held' | 'parked'
 
-/** Pulls the only partition, lets the lease run out, and brings the partition to where it should stand. */
+/** Pulls the only partition, lets the lease expire, and puts the partition into the given state. */
 async function expired(store: Driver, leaseState: LateLeaseState): Promise<string> {
   await store.callBack('a', some(0, 1))
   const { leaseId } = await store.pullOne()
@@ -42,7 +42,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
         expect(await store.settle(leaseId)).toBe('lease_settled')
       })
 
-      test(`failed for good from ${leaseState} parks`, async () => {
+      test(`failed as final from ${leaseState} parks`, async () => {
         const store = await open(policy)
         const leaseId = await expired(store, leaseState)
         expect(await store.settle(leaseId, { outcome: 'failed', reason: 'bad', final: true })).toBeNull()
@@ -73,7 +73,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
       })
     }
 
-    test('what is said late of a partition that is ready anyway wakes nobody', async () => {
+    test('a late settle of a partition that is already ready wakes no pull', async () => {
       const store = await open({ maxAttempts: 3 })
       const lease = leaseOf(await expired(store, 'ready'))
       const settlements = [{ lease, order: settlement({ outcome: 'failed', reason: 'out of memory' }) }]
@@ -104,7 +104,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
         expect(await store.states('a')).toEqual({ '1-0': state })
       })
 
-    test('after a newer lease the old one is lost, whatever it says', async () => {
+    test('after a newer lease the old one is lost, whatever the outcome', async () => {
       const store = await open()
       const old = await expired(store, 'ready')
       const { leaseId } = await store.pullOne()
@@ -116,7 +116,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
       expect(await store.settle(old)).toBe('lease_lost')
     })
 
-    test('a lease that outlived its expiry unswept is settled as if in time', async () => {
+    test('an expired lease that was not swept is settled as if in time', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -125,7 +125,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
       expect(await store.partition('a', 0, 0)).toMatchObject({ state: 'delayed', attempts: 1 })
     })
 
-    test('leases that were revived and then given back do not jump ahead of others', async () => {
+    test('leases that were revived and then released do not overtake others', async () => {
       const store = await open()
       await store.callBack('a', some(0, 5, { recordCount: 1000 }))
       const { partitions } = await store.pull({ batch: 5 })

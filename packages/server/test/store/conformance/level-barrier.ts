@@ -6,7 +6,7 @@ import { MANY } from './lanes.ts'
 export const barrier = (store: Driver, enabled: boolean) =>
   store.control({ verb: 'level-barrier', taskId: 'a', enabled })
 
-/** More than a store passes in one transaction. */
+/** More than a store skips in one transaction. */
 const LEVELS = 510
 
 export const park = async (store: Driver) =>
@@ -37,14 +37,14 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-5-0')
     })
 
-    test('it is the task that waits, not the level: other tasks go on', async () => {
+    test('the barrier holds only its own task: other tasks continue', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       await store.callBack('b', [one(1, 0)])
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'b-1-0'])
     })
 
-    test('the settle that opens a level says that something became ready, and a pull beside it gets it', async () => {
+    test('the settle that opens a level reports ready partitions, and a pull in its batch gets one', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), ...some(1, 2)])
       const { leaseId } = await store.pullOne()
@@ -54,7 +54,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
 
-    test('also a pull beside a settle that says something else once more', async () => {
+    test('also a pull in a batch with a repeated settle', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [...some(0, 2), one(2, 0)])
       const [first, second] = [await store.pullOne(), await store.pullOne()]
@@ -69,7 +69,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['b-1-0', 'a-2-0'])
     })
 
-    test('what is given back to a level that the same batch opens became ready, too', async () => {
+    test('a partition released into a level that the same batch opens is reported as ready, too', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(1, 0)])
       const higher = leaseOf((await store.pullOne()).leaseId)
@@ -84,7 +84,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('a later call-back for a lower level closes it again; leases that run go on', async () => {
+    test('a later call-back for a lower level closes it again; valid leases continue', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', some(2, 3))
       const running = await store.pullOne()
@@ -103,7 +103,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-2-1', 'a-2-2'])
     })
 
-    test('what was given back before a level closed comes out when it opens again, also where somebody looked', async () => {
+    test('partitions released before a level closed are handed out when it opens again, also after a view', async () => {
       for (const looks of [false, true]) {
         const store = await open({ levelBarrier: true })
         const look = async () => looks && (await store.task('a'))
@@ -121,7 +121,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       }
     })
 
-    test('parked keeps it closed; skip-parked opens it, and says what became ready', async () => {
+    test('parked keeps it closed; skip-parked opens it, and reports what became ready', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       await park(store)
@@ -147,7 +147,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('a level that was passed closes the others again when its parked partition is retried', async () => {
+    test('a skipped level closes the others again when its parked partition is retried', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), ...some(1, 3)])
       await park(store)
@@ -171,7 +171,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('it is put up and taken down for one task, idempotently', async () => {
+    test('it is set and removed for one task, idempotently', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), one(1, 0), one(2, 0)])
       expect(await barrier(store, true)).toMatchObject({ kind: 'applied', changed: 1 })
@@ -184,7 +184,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-1-0', 'a-2-0'])
     })
 
-    test('paused and behind a barrier: both must let go', async () => {
+    test('paused and behind a barrier: both must end', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       const { leaseId } = await store.pullOne()
@@ -195,7 +195,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('levels of thousands: closed and opened in bounded steps, nothing slips through', async () => {
+    test('levels of thousands: closed and opened in bounded steps, nothing is handed out too early', async () => {
       const store = await open()
       await store.callBack('a', [...some(1, MANY), ...some(2, MANY)])
       await barrier(store, true)
@@ -210,7 +210,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(new Set(levels)).toEqual(new Set([1]))
     })
 
-    test('a level with thousands given back closes and opens again: none goes out meanwhile, none is missing then', async () => {
+    test('a level with thousands of released partitions closes and opens again: none is handed out meanwhile, none is lost', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', some(1, MANY))
       for (const batch of [900, 900, 700]) {
@@ -236,7 +236,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(new Set(taken).size).toBe(MANY)
     })
 
-    test('taken down before it was put up as a whole: each level goes on in its order', async () => {
+    test('removed before it was set completely: each level continues in its order', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 20)).flat())
       await store.control({ verb: 'pause', taskId: 'a' })
@@ -250,7 +250,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(names).toEqual(Array.from({ length: 800 }, (_, at) => `${Math.floor(at / 20)}-${at % 20}`))
     })
 
-    test('skip-parked passes hundreds of levels with one order, a bounded number at a time', async () => {
+    test('one skip-parked skips hundreds of levels, a bounded number at a time', async () => {
       const store = await open()
       await store.callBack(
         'a',
@@ -269,7 +269,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ changed: 0 })
     })
 
-    test('the last lease of a skipped level that expires for good opens the next', async () => {
+    test('the last lease of a skipped level opens the next when it expires without attempts left', async () => {
       const store = await open({ levelBarrier: true, maxAttempts: 1 })
       await store.callBack('a', [...some(0, 2), one(1, 0)])
       await park(store)

@@ -3,13 +3,16 @@ import type { SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
 import { type Driver, leaseOf, nameOf, one, settlement } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
-/** More lanes than a store looks at in one transaction. */
+/** More lanes than a store reads in one transaction. */
 const LEVELS = 510
 
 /** One partition on each of them. */
 const levels = () => Array.from({ length: LEVELS }, (_, level) => one(level, 0))
 
-/** Hands everything out and settles all of it in the same way. Somebody looks, so that all of it is counted. */
+/**
+ * Hands everything out and settles all of it in the same way, then requests a view, so that all of it is
+ * counted.
+ */
 async function settleAll(store: Driver, order: Partial<SettlementOrder> = {}): Promise<void> {
   const handed = await store.pullAll(1000)
   const settlements = handed.map(({ lease }) => ({
@@ -23,7 +26,7 @@ async function settleAll(store: Driver, order: Partial<SettlementOrder> = {}): P
 const parkAll = (store: Driver) => settleAll(store, { outcome: 'failed', final: true })
 
 export function manyLevelsTopic(harness: StoreHarness): void {
-  describe('a task of more levels than a step looks at', () => {
+  describe('a task of more levels than a step reads', () => {
     const open = storesOf(harness)
 
     test('retry finds a level, or a name, behind hundreds of others that are parked', async () => {
@@ -44,7 +47,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       expect(await store.pullAll(1000)).toHaveLength(LEVELS)
     })
 
-    test('what is done runs again: one level, or all of them', async () => {
+    test('done partitions run again: one level, or all of them', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await settleAll(store)
@@ -67,7 +70,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       )
     })
 
-    test('a barrier that is put up and taken down', async () => {
+    test('a barrier that is set and removed', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await store.control({ verb: 'level-barrier', taskId: 'a', enabled: true })
@@ -77,7 +80,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       expect(await store.pullAll(1000)).toHaveLength(LEVELS - 1)
     })
 
-    test('cancelled, and removed when its time is over', async () => {
+    test('cancelled, and removed after its retention', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await store.control({ verb: 'cancel', taskId: 'a' })

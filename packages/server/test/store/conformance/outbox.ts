@@ -36,7 +36,7 @@ async function log(store: Driver, id: string, after = 0, limit = 1000): Promise<
   return (await ask(store, order, 'deliveries')).deliveries
 }
 
-/** What was told, as `<type> <task> <level or partition>`. */
+/** The events, as `<type> <task> <level or partition>`. */
 async function told(store: Driver, id: string): Promise<string[]> {
   return (await log(store, id)).map(({ message: { type, facts }, taskId }) => {
     const place =
@@ -70,7 +70,7 @@ export function outboxTopic(harness: StoreHarness): void {
   describe('outbox', () => {
     const open = storesOf(harness)
 
-    test('levels and tasks that are done are told of, in this order, with the summary', async () => {
+    test('done levels and tasks have events, in this order, with the summary', async () => {
       const store = await open()
       const { id } = await subscribe(store)
       await store.callBack('a', [one(0, 0), one(0, 1), one(3, 0, { recordCount: 7 })])
@@ -120,7 +120,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await told(store, id)).slice(2)).toEqual(['level.done a 2', 'task.done a'])
     })
 
-    test('a lease that expires too often parks its partition, which is told of', async () => {
+    test('a lease that expires too often parks its partition, which has an event', async () => {
       const store = await open({ maxAttempts: 1 })
       const { id } = await subscribe(store)
       await store.callBack('a', some(0, 1))
@@ -138,7 +138,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toEqual(['task.cancelled a'])
     })
 
-    test('a task that is done again is told of again, with its new generation', async () => {
+    test('a task that is done again has another event, with its new generation', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.done'] })
       await store.callBack('a', some(0, 1))
@@ -152,7 +152,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(generations).toEqual([1, 2, 3])
     })
 
-    test('at most once: a task that is done, begun and done again by one pull each', async () => {
+    test('at most once: a task that is done, reopened and done again by one pull each', async () => {
       const store = await open({ delivery: 'at-most-once' })
       const { id } = await subscribe(store)
       await store.callBack('a', some(0, 1))
@@ -163,7 +163,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toHaveLength(4)
     })
 
-    test('only what a subscription asks for, and only of the tasks that it names', async () => {
+    test('only the types of a subscription, and only of its tasks', async () => {
       const store = await open()
       const everything = await subscribe(store)
       const some1 = await subscribe(store, { types: ['task.done'], taskPrefix: 'orders-' })
@@ -185,7 +185,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(first?.event).toBe(kept[0]?.event)
     })
 
-    test('a subscription is not told of the past', async () => {
+    test('a subscription gets no past events', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 1), ...some(1, 1)])
       await store.settle((await store.pullOne()).leaseId)
@@ -197,7 +197,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toHaveLength(2)
     })
 
-    test('everything is there after a restart, and nothing is told twice', async () => {
+    test('everything is kept after a restart, and no event is duplicated', async () => {
       const store = await open()
       const { id } = await subscribe(store)
       await store.callBack('a', some(0, 1))
@@ -220,7 +220,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(new Set(events).size).toBe(4)
     })
 
-    test('what is pending is given out in order; what was delivered is pending no more', async () => {
+    test('pending deliveries are returned in order; delivered ones are no longer pending', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['level.done'] })
       await store.callBack('a', [one(0, 0), one(1, 0), one(2, 0)])
@@ -246,7 +246,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await deliver(store, pending(id))).deliveries).toHaveLength(3)
     })
 
-    test('the list says what is pending, since when, and whose receiver is left alone', async () => {
+    test('the list shows what is pending, since when, and which receivers are paused', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
       const other = await subscribe(store, { types: ['task.cancelled'], taskPrefix: 'b' })
@@ -280,7 +280,7 @@ export function outboxTopic(harness: StoreHarness): void {
       })
     })
 
-    test('a disabled subscription is told of nothing until it is enabled', async () => {
+    test('a disabled subscription gets no events until it is enabled', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
       await deliver(store, { ask: 'record', changes: [], disable: [{ id, reason: 'answered 410' }] })
@@ -296,7 +296,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toEqual(['task.cancelled b'])
     })
 
-    test('a new secret signs beside the one before for a while', async () => {
+    test('a new secret signs together with the previous one for a while', async () => {
       const store = await open()
       const { id } = await subscribe(store)
       const rotate = {
@@ -313,7 +313,7 @@ export function outboxTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('those of the file are made, changed and removed with it, and by nothing else', async () => {
+    test('subscriptions of the file are created, changed and removed only with it', async () => {
       const store = await open()
       const own = await subscribe(store)
       const one = {
@@ -353,19 +353,19 @@ export function outboxTopic(harness: StoreHarness): void {
           ],
         },
       ])
-      // Another receiver is tried, and what is pending goes there.
+      // Another receiver is tried, and pending deliveries go there.
       const moved = { ...prefixed, url: 'http://c.example/' }
       expect(await define(moved)).toMatchObject([{ id, url: 'http://c.example/', state: 'active' }])
       expect(await told(store, id)).toEqual(['task.cancelled a'])
       await define()
       await store.maintainAll()
       expect(await define()).toEqual([])
-      // Without a file, what one left behind can be removed.
+      // Without a file, subscriptions of an earlier one can be removed.
       const [again] = await define(one)
       await ask(store, { ask: 'remove', id: again?.id ?? '', mayBeOfFile: true }, 'subscription')
     })
 
-    test('one that is removed is gone at once, and its deliveries with the next tidying', async () => {
+    test('a removed subscription is gone at once, and its deliveries with the next retention run', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
       await store.callBack('a', some(0, 1))
@@ -387,7 +387,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await deliver(store, targets)).subscriptions).toEqual([])
     })
 
-    test('deliveries are deleted when their time is over, and the subscription says up to where', async () => {
+    test('deliveries are deleted after their retention, and the subscription shows up to where', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'], url: null })
       for (const task of ['a', 'b']) {
@@ -402,7 +402,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(subscriptions[0]?.subscription.deletedTo).toBe(first?.event)
     })
 
-    test('what is unknown is said to be; there are at most a hundred subscriptions', async () => {
+    test('unknown ids are reported; there are at most a hundred subscriptions', async () => {
       const store = await open()
       const { id } = await subscribe(store)
       const feed = await subscribe(store, { url: null, types: ['task.cancelled'] })

@@ -7,7 +7,7 @@ export function pauseTopic(harness: StoreHarness): void {
   describe('pause and resume', () => {
     const open = storesOf(harness)
 
-    test('a paused task hands nothing out, and its leases run on', async () => {
+    test('a paused task hands nothing out, and its leases continue', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 2), one(1, 0)])
       const { leaseId } = await store.pullOne()
@@ -21,7 +21,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(await store.settle(leaseId)).toBeNull()
     })
 
-    test('resume hands out what was held, in its order, and says that something became ready', async () => {
+    test('resume hands out what was held, in its order, and reports that something became ready', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await store.control({ verb: 'pause', taskId: 'a' })
@@ -71,7 +71,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(names.slice(0, 3)).toEqual(['a-0-10', 'a-0-11', 'a-0-12'])
     })
 
-    test('a pause amid a resume, and back: nothing is stuck and nothing is doubled', async () => {
+    test('a pause during a resume, and back: nothing is stuck and nothing is duplicated', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 60)).flat())
       for (const verb of ['pause', 'resume', 'pause', 'resume'] as const)
@@ -85,33 +85,30 @@ export function pauseTopic(harness: StoreHarness): void {
       ['a few long levels', 31, 40, 40],
       ['a level of thousands', 99, 1, MANY],
       ['many levels', 499, 1, 1],
-    ])(
-      '%s, the largest there is among them: each order comes to its end',
-      async (_what, levels, each, last) => {
-        const store = await open()
-        const lower = Array.from({ length: levels }, (_, level) => some(level, each)).flat()
-        await store.callBack('a', [...lower, ...some(Number.MAX_SAFE_INTEGER, last)])
-        await store.control({ verb: 'pause', taskId: 'a' })
-        expect(await store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({
-          state: 'open',
-          more: false,
-        })
-        await store.maintainAll()
-        const given = await store.pullAll(1000)
-        expect(given).toHaveLength(levels * each + last)
-        const settlements = given.map(({ lease }) => ({
-          lease: leaseOf(lease?.id ?? ''),
-          order: settlement(),
-        }))
-        await store.batch({ settles: [{ instance: null, settlements }] })
-        await store.retry('a', { done: true })
-        await store.maintainAll()
-        expect((await store.task('a')).facts).toMatchObject({ state: 'open', partitions: { done: 0 } })
-        await store.control({ verb: 'cancel', taskId: 'a' })
-        await store.maintainAll()
-        expect((await store.task('a')).facts.partitions.cancelled).toBe(given.length)
-      },
-    )
+    ])('%s, including the largest: each request completes', async (_what, levels, each, last) => {
+      const store = await open()
+      const lower = Array.from({ length: levels }, (_, level) => some(level, each)).flat()
+      await store.callBack('a', [...lower, ...some(Number.MAX_SAFE_INTEGER, last)])
+      await store.control({ verb: 'pause', taskId: 'a' })
+      expect(await store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({
+        state: 'open',
+        more: false,
+      })
+      await store.maintainAll()
+      const given = await store.pullAll(1000)
+      expect(given).toHaveLength(levels * each + last)
+      const settlements = given.map(({ lease }) => ({
+        lease: leaseOf(lease?.id ?? ''),
+        order: settlement(),
+      }))
+      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.retry('a', { done: true })
+      await store.maintainAll()
+      expect((await store.task('a')).facts).toMatchObject({ state: 'open', partitions: { done: 0 } })
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await store.maintainAll()
+      expect((await store.task('a')).facts.partitions.cancelled).toBe(given.length)
+    })
 
     test('a task that was paused gets no more than its share afterwards', async () => {
       const store = await open()
@@ -124,7 +121,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(partitions.filter(({ taskId }) => taskId === 'a').length).toBeLessThanOrEqual(11)
     })
 
-    test('a task that is done says so and cannot be paused; an unknown one neither', async () => {
+    test('neither a done nor an unknown task can be paused', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.settle((await store.pullOne()).leaseId)
@@ -133,7 +130,7 @@ export function pauseTopic(harness: StoreHarness): void {
         expect(await store.control({ verb, taskId: 'b' })).toEqual({ kind: 'task_unknown' })
     })
 
-    test('leases that expire while a task is paused wait as held and go out after it', async () => {
+    test('leases that expire while a task is paused are held and handed out after it', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.pullOne()

@@ -10,10 +10,10 @@ interface PlainLane {
   tag: bigint
 }
 
-/** The fair order without a heap, reading ahead or a disk: every lane is looked at for every partition. */
+/** The fair order without a heap, read-ahead or a disk: every lane is checked for every partition. */
 class PlainOrder {
   readonly #levels = new Map<number, LevelTime>()
-  /** In the order of their first call-back: ties go to the older one. */
+  /** In the order of their first call-back: the older task wins a tie. */
   readonly #lanes = new Map<string, PlainLane>()
 
   callBack(taskId: string, level: number, firstIndex: number, counts: readonly number[]): void {
@@ -60,7 +60,7 @@ const callBack = fc.record({
   level: fc.integer({ min: 0, max: 2 }),
   counts: fc.oneof(arrayOf(5), arrayOf(200)),
 })
-/** Now and then all there is: only a level that drained begins anew. */
+/** Occasionally all partitions: only a drained level starts over. */
 const pull = fc.record({
   kind: fc.constant('pull' as const),
   count: fc.oneof(
@@ -74,12 +74,12 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom({ kind: 'crash' as const }, { kind: 'look' as const }) },
 )
 
-/** A property, so not among the topics that every store runs one by one. */
+/** A property test, so not among the topics that every store runs. */
 export function followsPlainOrder(harness: StoreHarness, numRuns: number): void {
   describe('the order of the hand-off', () => {
     const open = storesOf(harness)
 
-    test('is that of the plain rule, however it is stored, read ahead and put off', async () => {
+    test('is that of the plain rule, however it is stored, read ahead and deferred', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25, size: 'max' }), async (steps) => {
           const store = await open()

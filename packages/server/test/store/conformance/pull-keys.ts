@@ -25,7 +25,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       })
     })
 
-    test('leases that were settled, given back or lost are left out of a repeat', async () => {
+    test('settled, released or lost leases are not in a repeat', async () => {
       const store = await open()
       await store.callBack('a', some(0, 4))
       const { partitions } = await store.pull({ batch: 4, key: 'k' })
@@ -54,7 +54,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 12))
       const { partitions } = await store.pull({ batch: 12, key: 'k' })
       const ids = partitions.map(({ lease }) => lease?.id ?? '')
-      // Back-offs end in any order, and that is the order in which they wait again.
+      // Back-offs end in any order, which is the order in which the partitions wait again.
       expect(await store.pass(testPolicy.leaseMillis)).toMatchObject({ expired: 12 })
       await store.pass(4 * MINUTE)
       await store.renew(...ids)
@@ -70,7 +70,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       expect((await store.pull({ key: 'k' })).partitions).toHaveLength(1)
     })
 
-    test('twins in one batch get the same leases, once', async () => {
+    test('pulls with the same key in one batch get the same leases, once', async () => {
       const store = await open()
       await store.callBack('a', some(0, 5))
       const { pulls } = await store.batch({
@@ -85,10 +85,10 @@ export function pullKeysTopic(harness: StoreHarness): void {
       expect(pulls[1]?.partitions.map(({ index }) => index)).toEqual([2, 3])
     })
 
-    test('twins that find nothing are both told so, as if the key had never been used', async () => {
+    test('pulls with the same key that find nothing are both answered as if the key had never been used', async () => {
       const store = await open()
       const { pulls } = await store.batch({ pulls: [pullOrder({ key: 'k' }), pullOrder({ key: 'k' })] })
-      // A repeat is answered at once; a pull that found nothing may wait, and its twin with it.
+      // A repeat is answered at once; a pull that found nothing may wait, and so may its duplicate.
       expect(pulls).toEqual([
         { partitions: [], repeated: false },
         { partitions: [], repeated: false },
@@ -110,7 +110,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       expect(await store.pull({ key: 'k' })).toEqual({ partitions: first.partitions, repeated: true })
     })
 
-    test('a key is remembered until ten minutes after the last expiry', async () => {
+    test('a key is kept until ten minutes after the last expiry', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const { leaseId } = await store.pullOne({ key: 'k' })
@@ -123,7 +123,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       expect(await store.pull({ key: 'k' })).toMatchObject({ repeated: false })
     })
 
-    test('a key whose lease was renewed is remembered for as long as the lease runs', async () => {
+    test('a key whose lease was renewed is kept as long as the lease is valid', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const { leaseId } = await store.pullOne({ key: 'k' })

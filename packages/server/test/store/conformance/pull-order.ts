@@ -11,7 +11,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
       expect(await store.pull({ batch: 10 })).toEqual({ partitions: [], repeated: false })
     })
 
-    test('a pull gives the descriptor as it was called back, under a lease', async () => {
+    test('a pull returns the descriptor as it was called back, under a lease', async () => {
       const store = await open()
       await store.callBack('orders', [one(2, 5, { recordCount: 123, computeTableName: 'schema.table' })])
       const { lease, ...descriptor } = await store.pullOne()
@@ -46,7 +46,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
       expect(names).toEqual(['b-0-0', 'a-0-0', 'a-1-0', 'a-2-0', 'b-2-0'])
     })
 
-    test('a task alone keeps the order of its call-backs, whatever the indexes and sizes', async () => {
+    test('a single task keeps the order of its call-backs, whatever the indexes and sizes', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 9, { recordCount: 5000 }), one(0, 3, { recordCount: 0 })])
       await store.callBack('a', [one(0, 7), one(0, 1, { recordCount: 2_000_000_000 })])
@@ -59,13 +59,13 @@ export function pullOrderTopic(harness: StoreHarness): void {
       await store.callBack('large', some(0, 4, { recordCount: 300 }))
       await store.callBack('small', some(0, 12, { recordCount: 100 }))
       const names = (await store.pullAll(1)).map(({ taskId }) => taskId)
-      // Each large partition of 300 stands against three small ones of 100.
+      // Each large partition of 300 corresponds to three small ones of 100.
       for (let end = 4; end <= names.length; end += 4) {
         expect(names.slice(end - 4, end).filter((name) => name === 'large')).toHaveLength(1)
       }
     })
 
-    test('a level that drained owes nobody anything: all begin side by side', async () => {
+    test('after a level drained, all tasks start equal', async () => {
       const store = await open()
       await store.callBack('early', some(0, 20, { recordCount: 1000 }))
       await store.pullAll()
@@ -76,7 +76,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
         expect(names.slice(end - 2, end).toSorted()).toEqual(['early', 'late'])
     })
 
-    test('the first that comes to a drained level waits no longer than those who come after it', async () => {
+    test('the first task on a drained level waits no longer than later ones', async () => {
       const store = await open()
       await store.callBack('giant', [one(0, 0, { recordCount: 1_000_000 })])
       await store.pullAll()
@@ -85,7 +85,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
       expect(names.join('')).toBe('abcabcabc')
     })
 
-    test('a batch gets as many as it asked for, in the order of single pulls', async () => {
+    test('a batch gets the requested number, in the order of single pulls', async () => {
       const store = await open()
       const single = await open()
       for (const each of [store, single]) {
@@ -100,7 +100,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
       )
     })
 
-    test('a record budget ends the batch once it is met; the first partition is always given', async () => {
+    test('a record budget ends the batch once it is reached; the first partition is always included', async () => {
       const store = await open()
       await store.callBack('a', some(0, 10, { recordCount: 100 }))
       const counts = async (records: number) => (await store.pull({ batch: 50, records })).partitions.length
@@ -130,13 +130,13 @@ export function pullOrderTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('a larger partition gets a longer lease when the policy says so, up to twelve hours', async () => {
+    test('a larger partition gets a longer lease if the policy has this, up to twelve hours', async () => {
       const store = await open({ leaseMillisPerThousandRecords: 1000 })
       await store.callBack('a', [one(0, 0, { recordCount: 5000 }), one(0, 1, { recordCount: 10 ** 12 })])
       for (const millis of [605_000, 12 * 3_600_000]) {
         const { index, lease } = await store.pullOne()
         expect(lease?.expiresInMillis).toBe(millis)
-        // What is answered is also what is kept.
+        // What is answered is also what is stored.
         expect((await store.partition('a', 0, index)).dueAt).toBe(lease?.expiresAt)
       }
     })

@@ -12,7 +12,7 @@ export function releaseTopic(harness: StoreHarness): void {
   describe('release and back-off', () => {
     const open = storesOf(harness)
 
-    test('a released partition is ready at once, no attempt used up', async () => {
+    test('a released partition is ready at once, without using an attempt', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       expect(await release(store)).toMatchObject({ state: 'ready', attempts: 0 })
@@ -45,7 +45,7 @@ export function releaseTopic(harness: StoreHarness): void {
       }
     })
 
-    test('a failure in between starts the count of releases anew', async () => {
+    test('a failure in between resets the count of releases', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await release(store)
@@ -57,14 +57,14 @@ export function releaseTopic(harness: StoreHarness): void {
       expect(await release(store)).toMatchObject({ state: 'delayed', attempts: 1 })
     })
 
-    test('a worker may say how long the released partition should wait', async () => {
+    test('a worker may set the delay of a released partition', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const { leaseId } = await store.pullOne()
       await store.settle(leaseId, { outcome: 'released', retryAfterMillis: 3 * MINUTE, reason: 'busy' })
       expect(await store.partition('a', 0, 0)).toMatchObject({ state: 'delayed', reason: 'busy' })
       await store.pass(3 * MINUTE)
-      // It waited, but nothing went wrong with it: its place in the order is still its own.
+      // It waited without a failure, so it keeps its place in the order.
       expect((await store.pullAll(1)).map(({ index }) => index)).toEqual([0, 1])
     })
 
@@ -81,7 +81,7 @@ export function releaseTopic(harness: StoreHarness): void {
       }
     })
 
-    test('a failed partition comes back before the rest of a long task, not behind it', async () => {
+    test('a failed partition is retried before the rest of a long task, not after it', async () => {
       const store = await open()
       await store.callBack('a', some(0, 100))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', retryAfterMillis: 0 })

@@ -7,7 +7,7 @@ export function renewTopic(harness: StoreHarness): void {
   describe('renew', () => {
     const open = storesOf(harness)
 
-    test('a renewed lease runs its full length from now', async () => {
+    test('a renewed lease has its full length from now', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()

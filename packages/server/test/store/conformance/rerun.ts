@@ -13,7 +13,7 @@ async function finishAll(store: Driver, records: number | null = null): Promise<
 }
 
 export function rerunTopic(harness: StoreHarness): void {
-  describe('rerun: done partitions, only when asked for in so many words', () => {
+  describe('rerun: done partitions, only on explicit request', () => {
     const open = storesOf(harness)
 
     test('a finished task runs again as its next generation, as if just called back', async () => {
@@ -28,7 +28,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-0-2'])
     })
 
-    test('without being asked for, done stays done', async () => {
+    test('without the explicit request, done stays done', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
@@ -36,7 +36,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test.each([700, 2000])('behind %i others they go before a higher level', async (count) => {
+    test.each([700, 2000])('after %i others they go before a higher level', async (count) => {
       const store = await open()
       await store.callBack('a', [...some(0, count), ...some(1, 500)])
       const { leaseId } = await store.pullOne()
@@ -96,7 +96,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt: store.clock.now() })
     })
 
-    test('it may be paused and cancelled meanwhile', async () => {
+    test('it may be paused and cancelled during a rerun', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
@@ -108,7 +108,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions).toMatchObject({ done: MANY, cancelled: 0 })
     })
 
-    test('what is done is meant also by a clock that was set back since', async () => {
+    test('done partitions are included also after the clock was set back', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
@@ -117,19 +117,19 @@ export function rerunTopic(harness: StoreHarness): void {
       expect(await store.pullAll()).toHaveLength(3)
     })
 
-    test('an order whose steps were finished by upkeep does not begin again', async () => {
+    test('a request whose steps were finished by maintenance does not start again', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
       let result = await store.store.control(rerunOfAll)
       await store.maintainAll()
       await finishAll(store)
-      // Whoever gave the order repeats it while it says that there is more to do.
+      // The caller repeats the request while it reports more steps.
       while (result.kind === 'applied' && result.more) result = await store.store.control(rerunOfAll)
       expect((await store.task('a')).facts.partitions.done).toBe(MANY)
     })
 
-    test('what is finished after the order is not meant by it', async () => {
+    test('partitions finished after the request are not included', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, 1)])
       const handed = await store.pullAll(1000)
@@ -146,7 +146,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.done).toBe(1)
     })
 
-    test('an order for one level is not lost while another level is under way', async () => {
+    test('a request for one level is not lost while another level is in progress', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, 5)])
       await finishAll(store)

@@ -12,7 +12,7 @@ export function restartTopic(harness: StoreHarness): void {
   describe('restart', () => {
     const open = storesOf(harness)
 
-    test('nothing is different after it', async () => {
+    test('everything is unchanged', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 6), ...some(1, 2)], 'producer')
       await store.callBack('b', [...some(0, 2), one(4, 0)])
@@ -27,7 +27,7 @@ export function restartTopic(harness: StoreHarness): void {
       expect(await everything(store, 'a', 'b')).toEqual(before)
     })
 
-    test('the order goes on where it was: tasks keep their shares', async () => {
+    test('the order continues: tasks keep their shares', async () => {
       const store = await open()
       const reference = await open()
       for (const each of [store, reference]) {
@@ -43,7 +43,7 @@ export function restartTopic(harness: StoreHarness): void {
       expect(names).toEqual(expected)
     })
 
-    test('what a batch counted before it had to look at rows is counted once', async () => {
+    test('what a batch counted before it had to read rows is counted once', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 40), ...some(1, 3)])
       await store.callBack('b', some(0, 40))
@@ -63,7 +63,7 @@ export function restartTopic(harness: StoreHarness): void {
       expect(done).toEqual([1, 1])
     })
 
-    test('a lease given before it is settled after it', async () => {
+    test('a lease from before a restart is settled after it', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -75,7 +75,7 @@ export function restartTopic(harness: StoreHarness): void {
       expect(await store.settle(leaseId, { outcome: 'failed' })).toBe('lease_settled')
     })
 
-    test('with another policy what was agreed before still holds, and what is new follows the new one', async () => {
+    test('a changed policy applies to new leases, and existing ones keep theirs', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.pullOne()
@@ -96,7 +96,7 @@ export function restartTopic(harness: StoreHarness): void {
       await store.pass(DAY)
     })
 
-    test('closing waits for what was asked before', async () => {
+    test('closing waits for earlier requests', async () => {
       const store = await open()
       const asked = Array.from({ length: 10 }, (_, index) => store.callBack('a', [one(0, index)]))
       await store.reopen()

@@ -14,7 +14,7 @@ export function retentionTopic(harness: StoreHarness): void {
   describe('retention', () => {
     const open = storesOf(harness)
 
-    test('a finished task loses its partitions when their time is over, and keeps its summary', async () => {
+    test('a finished task loses its partitions after the retention, and keeps its summary', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 3), one(1, 0)])
       await finishAll(store)
@@ -29,7 +29,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(lanes).toEqual(before.lanes)
     })
 
-    test('a late repeat is answered as duplicates, something new in it is not swallowed', async () => {
+    test('a late repeat is answered as duplicates, new partitions in it are not ignored', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
@@ -60,7 +60,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.done).toBe(5)
     })
 
-    test('its time begins anew when it was reopened and finished, however fast that went', async () => {
+    test('the retention starts again when it was reopened and finished, however fast', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
@@ -68,7 +68,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.maintainAll()
       await store.callBack('a', some(0, 4))
       await store.settle((await store.pullOne()).leaseId)
-      // Brings nothing new, and opens nothing.
+      // Has nothing new, and reopens nothing.
       await store.callBack('a', some(0, 4))
       const finishedAt = store.clock.now()
       await store.maintainAll()
@@ -100,7 +100,7 @@ export function retentionTopic(harness: StoreHarness): void {
         expect(await store.partitions(taskId)).toHaveLength(count)
     })
 
-    test('a cancelled task is purged once its leases have ended, and holds up nobody until then', async () => {
+    test('a cancelled task is purged once its leases have ended, and blocks nothing until then', async () => {
       const store = await open()
       await store.callBack('cancelled', some(0, 3))
       await store.pull({ batch: 2 })
@@ -117,7 +117,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.partitions('cancelled')).toEqual([])
     })
 
-    test('a long cancelled task whose time is over when it is still being rewritten', async () => {
+    test('a long cancelled task whose retention ends while it is still being rewritten', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 30 }, (_, level) => some(level, 100)).flat())
       await store.store.control({ verb: 'cancel', taskId: 'a' })
@@ -151,7 +151,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.settle(leaseId)).toBe('lease_unknown')
     })
 
-    test('a task counts as purged from the first step on: what is left of it is not the whole', async () => {
+    test('a task counts as purged from the first step on: its remaining partitions are incomplete', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
@@ -164,7 +164,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(left.length).toBeLessThan(MANY)
       expect((await store.task('a')).facts).toMatchObject({ finishedAt, purgedAt })
       expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_purged' })
-      // The rest goes, also after a restart, and with a retention that is longer by then.
+      // The rest is removed, also after a restart with a longer retention.
       await store.reopen()
       store.clock.advance(1)
       await store.maintainAll(100 * DAY)
@@ -213,7 +213,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.store.instance('holder')).not.toBeNull()
     })
 
-    test('a node that ended in order is forgotten after an hour, one that died after a week', async () => {
+    test('a node that stopped gracefully is forgotten after an hour, a crashed one after a week', async () => {
       const store = await open()
       const heartbeat = { role: 'service' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
       const node = { version: '1.2.3', startedAt: store.clock.now(), draining: false }
@@ -240,7 +240,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await known()).toEqual([])
     })
 
-    test('what one instance did is never put down to another that came after it was forgotten', async () => {
+    test('the work of one instance is never attributed to another after it was forgotten', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.settle((await store.pullOne({ instance: 'first' })).leaseId)

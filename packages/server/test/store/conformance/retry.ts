@@ -12,10 +12,10 @@ async function parkAll(store: Driver, batch = 500): Promise<string[]> {
 }
 
 export function retryTopic(harness: StoreHarness): void {
-  describe('retry: parked partitions get another chance', () => {
+  describe('retry: parked partitions', () => {
     const open = storesOf(harness)
 
-    test('all of a task: attempts start anew, in the order of the call-backs', async () => {
+    test('all of a task: attempts start over, in the order of the call-backs', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 2), one(1, 0)])
       await parkAll(store)
@@ -103,7 +103,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.settle(second.leaseId)).toBe('lease_lost')
     })
 
-    test.each([700, 2000])('behind %i others they go before a higher level', async (count) => {
+    test.each([700, 2000])('after %i others they go before a higher level', async (count) => {
       const store = await open()
       await store.callBack('a', [...some(0, count), ...some(1, 500)])
       const { leaseId } = await store.pullOne()
@@ -112,7 +112,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await pullLevels(store, count)).toEqual([0])
     })
 
-    test('and so do those that are called back behind them', async () => {
+    test('and so do those that are called back after them', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 700), ...some(1, 500)])
       const { leaseId } = await store.pullOne()

@@ -5,10 +5,10 @@ import { callBackOrder, type Driver, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 export function sealTopic(harness: StoreHarness): void {
-  describe('seal: no more will come', () => {
+  describe('seal', () => {
     const open = storesOf(harness)
 
-    test('something new is refused, what is known is still a duplicate', async () => {
+    test('new partitions are refused, known ones are still duplicates', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       expect(await store.control({ verb: 'seal', taskId: 'a', expectedPartitions: null })).toMatchObject({
@@ -21,7 +21,7 @@ export function sealTopic(harness: StoreHarness): void {
       expect(await store.callBack('a', some(0, 2))).toMatchObject({ kind: 'stored', duplicates: 2 })
     })
 
-    test('the expected number is kept and may be corrected; without one the known stays', async () => {
+    test('the expected number is kept and may be corrected; without one the previous stays', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const seal = (expectedPartitions: number | null) =>
@@ -76,14 +76,14 @@ export function sealTopic(harness: StoreHarness): void {
       expect(await store.callBack('a', some(1, 1))).toEqual({ kind: 'task_sealed' })
     })
 
-    test('call-backs of one batch come one after the other: what comes after a seal is refused', async () => {
+    test('call-backs of one batch come one after the other: those after a seal are refused', async () => {
       const store = await open()
       const sealing = { ...callBackOrder('a', some(0, 2), null), seal: { partitions: null } }
       const { callBacks } = await store.batch({ callBacks: [sealing, callBackOrder('a', some(1, 1), null)] })
       expect(callBacks).toEqual([{ kind: 'stored', accepted: 2, duplicates: 0 }, { kind: 'task_sealed' }])
     })
 
-    test('a call-back that would seal with fewer partitions than there are leaves no trace', async () => {
+    test('a call-back that would seal with fewer partitions than there are stores nothing', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const tooFew = { seal: { partitions: 2 } }
@@ -93,7 +93,7 @@ export function sealTopic(harness: StoreHarness): void {
       expect(await calling(store, some(0, 2), tooFew)).toEqual({ kind: 'task_cancelled' })
     })
 
-    test('the names that brought partitions are kept, in order, the first sixteen', async () => {
+    test('the first sixteen producers of partitions are kept in order', async () => {
       const store = await open()
       await calling(store, some(0, 1), { owner: 'compute' })
       await calling(store, some(0, 1), { owner: 'repeats' })

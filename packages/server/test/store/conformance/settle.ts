@@ -7,7 +7,7 @@ export function settleTopic(harness: StoreHarness): void {
   describe('settle', () => {
     const open = storesOf(harness)
 
-    test('done: finished for good', async () => {
+    test('done: finished permanently', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -31,7 +31,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'delayed', '0-2': 'delayed' })
     })
 
-    test('within one array the first mention of a lease wins', async () => {
+    test('within one array the first settlement of a lease wins', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -60,7 +60,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect((await store.pullOne()).lease?.attempt).toBe(2)
     })
 
-    test('failed with no attempt left, or for good: parked', async () => {
+    test('failed with no attempt left, or final: parked', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('a', some(0, 2))
       const first = await store.pullOne()
@@ -76,7 +76,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test('a back-off that the worker asks for replaces the usual one, down to part of a millisecond', async () => {
+    test('a back-off requested by the worker replaces the usual one, down to part of a millisecond', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', retryAfterMillis: 7 * MINUTE })
@@ -106,7 +106,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect(facts).toMatchObject({ reportedRecords: Number.MAX_SAFE_INTEGER, mismatched: 3 })
     })
 
-    test('a lease that was never given is unknown: forged, from the future, of no partition', async () => {
+    test('a lease that was never granted is unknown: forged, from the future, of no partition', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -124,7 +124,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'leased' })
     })
 
-    test('settling comes before pulling within a batch: what is given back can go out again', async () => {
+    test('settling comes before pulling within a batch: a released partition can be handed out again', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()

@@ -7,7 +7,7 @@ import { MANY } from './lanes.ts'
 import { barrier, park } from './level-barrier.ts'
 
 export function stuckTaskTopic(harness: StoreHarness): void {
-  describe('a task that only an operator can move', () => {
+  describe('a task that only an operator can continue', () => {
     const open = storesOf(harness)
 
     /** One partition of level 0 is parked, and two of level 1 wait for it. */
@@ -22,7 +22,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       return (await store.store.tasks(query)).tasks.map(({ facts }) => facts.taskId)
     }
 
-    test('is stalled, in its view, in the list and for those who watch', async () => {
+    test('is stalled, in its view, in the list and in events', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), ...some(1, 2)])
       const { next } = await store.store.changes({ after: null, limit: 5 })
@@ -62,19 +62,19 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       expect(await inState(store, 'stalled')).toEqual(['a'])
     })
 
-    test('is stalled also where the lease expired for good', async () => {
+    test('is stalled also after the last attempt expired', async () => {
       const store = await open({ levelBarrier: true, maxAttempts: 1 })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       const { leaseId } = await store.pullOne()
       await store.pass(testPolicy.leaseMillis)
       expect(await inState(store, 'stalled')).toEqual(['a'])
-      // Whoever had it may still say that it is done.
+      // The previous holder may still settle it as done.
       await store.settle(leaseId)
       expect(await inState(store, 'open')).toEqual(['a'])
       expect(await store.state('a')).toBe('open')
     })
 
-    test('is not stalled as long as more of the level has to move up', async () => {
+    test('is not stalled while more of the level has to be read ahead', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [...some(0, MANY), one(1, 0)])
       let left = MANY
@@ -89,9 +89,9 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       }
     })
 
-    test('is not stalled while what a resume lets go has still to move up', async () => {
+    test('is not stalled while resumed partitions have still to be read ahead', async () => {
       const store = await open()
-      // So many levels below that a step may end before it comes to the open one.
+      // Enough lower levels that a step may end before it reaches the open one.
       await store.callBack(
         'a',
         Array.from({ length: 1100 }, (_, level) => one(level, 0)),
@@ -151,7 +151,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       expect(await inState(store, 'stalled')).toEqual(['a'])
     })
 
-    test('a level that was passed does not count, the next one with parked partitions does', async () => {
+    test('a skipped level does not count, the next one with parked partitions does', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), ...some(1, 2), one(2, 0)])
       await park(store)
@@ -166,7 +166,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       expect(await store.retry('a')).toMatchObject({ state: 'open' })
     })
 
-    test('becomes so by a barrier that is put up, and after a pause', async () => {
+    test('becomes so by a barrier, and after a pause', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), ...some(1, MANY)])
       await park(store)

@@ -72,7 +72,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.settings).toBeNull()
     })
 
-    test('no more than the limit is leased at a time; each lease that ends makes room', async () => {
+    test('no more than the limit is leased at a time; each lease that ends allows another', async () => {
       const store = await open()
       await store.callBack('limited', some(0, 10))
       await store.callBack('other', some(1, 10))
@@ -100,7 +100,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect(partitions.map(({ taskId }) => taskId)).toEqual(['limited', 'limited'])
     })
 
-    test('a pull that waits is told when a limit makes room', async () => {
+    test('a waiting pull is woken when a lease below the limit is free', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await set(store, 'a', { maxLeases: 1 })
@@ -123,7 +123,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       }
     })
 
-    test('a cancelled task takes none', async () => {
+    test('a cancelled task accepts none', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })

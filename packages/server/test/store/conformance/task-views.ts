@@ -56,7 +56,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(facts).toMatchObject({ firstCallBackAt: start, lastCallBackAt: start + MINUTE })
     })
 
-    test('tasks that are named, and tasks of a table', async () => {
+    test('tasks by id, and tasks of a table', async () => {
       const store = await open()
       const of = (...names: string[]) => names.map((name, at) => one(0, at, { computeTableName: name }))
       await store.callBack('a', of('x.one'))
@@ -83,7 +83,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect((await mixed(['x.one', 'x.two'])).every(([, others]) => others === false)).toBe(true)
     })
 
-    test('the pace is counted per second, newest first', async () => {
+    test('the throughput is counted per second, newest first', async () => {
       const store = await open()
       await store.callBack('a', some(0, 4, { recordCount: 10 }))
       const second = Math.floor(store.clock.now() / 1000)
@@ -111,7 +111,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(await list(store, { search: '5' })).toEqual(['t5'])
     })
 
-    test('those with parked partitions, whatever their state', async () => {
+    test('tasks with parked partitions, whatever their state', async () => {
       const store = await open()
       for (let number = 0; number < 9; number += 1) await store.callBack(`t${number}`, some(0, 2))
       for (const { taskId, lease } of (await store.pull({ batch: 9 })).partitions)
@@ -166,7 +166,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(await store.store.partitions(query)).toBeNull()
     })
 
-    test('task ids of any text are told apart exactly', async () => {
+    test('task ids of any text are distinguished exactly', async () => {
       const store = await open()
       const ids = [
         'a',

@@ -4,7 +4,7 @@ export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
-/** Minutes where the defaults have seconds, so that no rounding can be mistaken for a rule. */
+/** Minutes where the defaults have seconds, so that no rounding error looks like a rule. */
 export const testPolicy: Policy = {
   delivery: 'at-least-once',
   leaseMillis: 10 * MINUTE,

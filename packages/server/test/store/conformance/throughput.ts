@@ -19,7 +19,7 @@ const sumOf = async (store: Driver, query: Partial<ThroughputQuery> = {}) => {
   }
 }
 
-/** To the beginning of the next hour, so that what follows is within one. */
+/** Advances to the beginning of the next hour, so that what follows is within one. */
 const toNextHour = ({ clock }: Driver) => clock.advance(HOUR - (clock.now() % HOUR))
 
 const finish = async (store: Driver, count: number) => {
@@ -63,7 +63,7 @@ export function throughputTopic(harness: StoreHarness): void {
       expect((await history(store, { taskId: 'b' })).rows).toEqual([])
     })
 
-    test('is of one time where one is asked for, without the end', async () => {
+    test('is limited to a requested period, without its end', async () => {
       const store = await open()
       toNextHour(store)
       const begin = store.clock.now()
@@ -80,7 +80,7 @@ export function throughputTopic(harness: StoreHarness): void {
       })
     })
 
-    test('is told for each level; the highest ones are counted together', async () => {
+    test('is available for each level; the highest ones are counted together', async () => {
       const store = await open()
       toNextHour(store)
       const at = store.clock.now()
@@ -100,7 +100,7 @@ export function throughputTopic(harness: StoreHarness): void {
       expect(await sumOf(store)).toEqual({ partitions: 6, records: levels.reduce((a, b) => a + b) })
     })
 
-    test('a task that nobody called back has none', async () => {
+    test('an unknown task has none', async () => {
       const store = await open()
       const query = { taskId: 'x', step: 'hour' as const, from: null, to: null, byLevel: false }
       expect(await store.store.throughput(query)).toBeNull()
@@ -128,7 +128,7 @@ export function throughputTopic(harness: StoreHarness): void {
       expect(await sumOf(store, { step: 'hour' })).toEqual({ partitions: 2, records: 8 })
     })
 
-    test('comes to what the counters say, however often the store is opened again', async () => {
+    test('matches the counters, however often the store is opened again', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 20, { recordCount: 3 }), ...some(1, 20, { recordCount: 5 })])
       for (let round = 0; round < 10; round += 1) {

@@ -9,7 +9,7 @@ export function timingTopic(harness: StoreHarness): void {
   describe('how long attempts take', () => {
     const open = storesOf(harness)
 
-    test('is counted by task and level, and outlives a restart', async () => {
+    test('is counted by task and level, and survives a restart', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 4), ...some(1, 1)])
       for (const millis of [1000, 1000, 1000, 1000, 8000]) {
@@ -29,7 +29,7 @@ export function timingTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('what is leased or in back-off is known to the view, of its task alone', async () => {
+    test('the view has the leased and delayed partitions of its own task', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await store.callBack('b', some(0, 1))
@@ -60,7 +60,7 @@ export function timingTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('no second is promised while a worker that is gone holds the last one', async () => {
+    test('the time left is not too short while a dead worker holds the last partition', async () => {
       const store = await open()
       await store.callBack('a', some(0, 31))
       await store.pull({ instance: 'dead' })

@@ -3,7 +3,7 @@ import { leaseOf, nameOf, pullOrder, some } from './driver.ts'
 import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 export function undoTopic(harness: StoreHarness): void {
-  describe('undo: the lease of a pull that nobody received', () => {
+  describe('undo: the lease of a pull whose answer was not received', () => {
     const open = storesOf(harness)
 
     test('the partition is ready again in its place, as if it had never been handed out', async () => {
@@ -24,7 +24,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'ready' })
     })
 
-    test('it compares before it sets: a lease that is over, settled or followed by another is left alone', async () => {
+    test('it checks first: a lease that has ended, was settled or has a successor is not changed', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       const settled = await store.pullOne()
@@ -50,7 +50,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect(await store.renew(leaseId)).toEqual([{ refused: 'lease_settled' }])
     })
 
-    test('within a batch it comes before the pulls, and says that something became ready', async () => {
+    test('within a batch it comes before the pulls, and reports that something became ready', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -60,7 +60,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions).toHaveLength(1)
     })
 
-    test('of a paused task the partition is held, and nobody is told that something became ready', async () => {
+    test('of a paused task the partition is held, and nothing is reported as ready', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Store } from '../../../src/handoff/store.ts'
 import type { StoreReply } from './store-process.ts'
 
-/** What a store in another process answered instead of a result. */
+/** The error of a store in another process. */
 export class SeparateStoreError extends Error {
   readonly code: string | undefined
   constructor({ name, code, text }: { name: string; code?: string; text: string }) {
@@ -33,8 +33,8 @@ export class SeparateStore {
   }
 
   /**
-   * Opens the folder in a new process, or rejects with what it was refused for. `obeyModes` takes
-   * from root the power to write where the file modes forbid it; others never had it.
+   * Opens the folder in a new process, or rejects with the reason for its refusal. `obeyModes` drops root's
+   * permission to ignore file modes; other users never have it.
    */
   static async open(
     folder: string,
@@ -56,7 +56,7 @@ export class SeparateStore {
     }
   }
 
-  /** The largest size to which the process may write any file; null lifts the limit. */
+  /** The maximum file size that the process may write; null removes the limit. */
   limitFileSize(bytes: number | null): void {
     execFileSync('prlimit', [`--pid=${this.#child.pid}`, `--fsize=${bytes ?? 'unlimited'}:unlimited`])
   }

@@ -2,8 +2,8 @@ import { openEmbeddedStore } from '../../../src/open-store.ts'
 import { testPolicy } from '../conformance/test-policy.ts'
 
 /**
- * A store in a process of its own, for what only a process has: limits, rights, a sudden end. It is
- * asked over the channel to its parent and answers there.
+ * A store in its own process, for tests of process limits, permissions and crashes. Its parent calls it over
+ * IPC.
  */
 export interface StoreCall {
   readonly id: number

@@ -11,21 +11,21 @@ export interface Received {
   readonly event: CloudEvent
 }
 
-/** What it does with a request that it has read; null answers 204. */
+/** What it does with a request; null answers 204. */
 export type Behaviour = (
   received: Received,
   response: ServerResponse,
   request: IncomingMessage,
 ) => number | null | undefined
 
-/** A real receiver of webhooks on a port of its own, for the length of a test. */
+/** A real receiver of webhooks on its own port, for the duration of a test. */
 export class Receiver {
-  /** Everything that came, also what was answered with a failure. */
+  /** All requests, including those that were answered with a failure. */
   readonly received: Received[] = []
-  /** Those that were answered 2xx. */
+  /** Requests that were answered 2xx. */
   readonly taken: Received[] = []
   behave: Behaviour = () => 204
-  /** What was wrong with signatures, if `verifyWith` was called. */
+  /** Errors of signatures, if `verifyWith` was called. */
   readonly unverified: string[] = []
   #verifier: Webhook | undefined
   #server = createServer((request, response) => this.#serve(request, response))
@@ -47,7 +47,7 @@ export class Receiver {
     return this.#port
   }
 
-  /** Checks each request when it comes: the time of a signature is good for five minutes. */
+  /** Checks each request on arrival: the time of a signature is valid for five minutes. */
   verifyWith(secret: string): void {
     this.#verifier = new Webhook(secret)
   }
@@ -66,14 +66,14 @@ export class Receiver {
     await closed
   }
 
-  /** Each event once, in the order in which they were first taken. */
+  /** Each event once, in the order in which they were first accepted. */
   get firstTaken(): CloudEvent[] {
     const events = new Map<string, CloudEvent>()
     for (const { event } of this.taken) if (!events.has(event.id)) events.set(event.id, event)
     return [...events.values()]
   }
 
-  /** Of each task the events that were taken, in the order in which they first were. */
+  /** The accepted events of each task, in the order of their first acceptance. */
   get sequences(): Record<string, string[]> {
     const byTask = Object.groupBy(this.firstTaken, ({ subject }) => subject)
     return Object.fromEntries(
@@ -85,7 +85,7 @@ export class Receiver {
     for (const sequence of Object.values(this.sequences)) expect(sequence).toEqual(sequence.toSorted())
   }
 
-  /** Every event was signed with this secret, by what Standard Webhooks says of it. */
+  /** Every event was signed with this secret, as Standard Webhooks specifies. */
   expectSigned(secret: string): void {
     for (const { text, headers } of this.received)
       expect(new Webhook(secret).verify(text, headers as Record<string, string>)).toEqual(JSON.parse(text))
