@@ -7,6 +7,7 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   PullOrder,
+  ReleaseOrder,
   SettleOrder,
 } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
@@ -32,6 +33,7 @@ interface Habits {
 }
 
 const RECORDS = [0, 1, 50, 100, 100, 1000]
+const WORKERS = ['w1', 'w2', 'w3']
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
@@ -135,7 +137,12 @@ export class Workload {
     return {
       ...(chance.happens(0.5) ? { maxLeases: chance.between(1, 5) } : {}),
       ...(chance.happens(0.5) ? { weight: chance.pick([0.1, 0.5, 2, 7]) } : {}),
+      ...(chance.happens(0.3) ? { maxAttempts: chance.between(1, 8) } : {}),
     }
+  }
+
+  release(): ReleaseOrder {
+    return { instanceId: this.#chance.pick(WORKERS), limit: this.#chance.pick([1, 5, 1000]) }
   }
 
   /** The answer reached whoever asked. */
@@ -159,7 +166,7 @@ export class Workload {
   #pull(): PullOrder {
     const chance = this.#chance
     return {
-      instance: chance.pick([null, 'w1', 'w2', 'w3']),
+      instance: chance.pick([null, ...WORKERS]),
       batch: chance.happens(0.5) ? 1 : chance.between(1, this.#habits.batch),
       records: chance.happens(0.2) ? chance.pick([0, 150, 1000]) : null,
       key: chance.happens(this.#habits.keys) ? this.#key() : null,
@@ -198,7 +205,7 @@ export class Workload {
       lease,
       order: {
         outcome: chance.pick(['done', 'done', 'done', 'failed', 'released'] as const),
-        reason: null,
+        reason: chance.pick([null, 'no space', 'no answer']),
         retryAfterMillis: chance.happens(0.2) ? chance.pick([0, 300]) : null,
         final: chance.happens(0.1),
         records: chance.happens(0.3) ? 100 : null,

@@ -4,6 +4,7 @@ import type {
   SettingsOrder,
 } from '../../../packages/server/src/handoff/rules/control.ts'
 import type { Model } from './model.ts'
+import { recordFinished } from './model-history.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** What an operator's order does to the model; returns the kind of the answer. */
@@ -50,6 +51,7 @@ function set(model: Model, { taskId, settings }: SettingsOrder): string {
   model.tasks.set(taskId, task)
   task.maxLeases = settings.maxLeases ?? Number.POSITIVE_INFINITY
   task.weight = settings.weight ?? 1
+  task.maxAttempts = settings.maxAttempts ?? null
   if (!task.isKnown) return 'applied'
   model.touch(task)
   model.interrupt(task)
@@ -98,6 +100,7 @@ function revive(model: Model, partition: ModelPartition): void {
 }
 
 export function rerun(model: Model, partition: ModelPartition): void {
+  recordFinished(partition)
   partition.term += 1
   partition.leaseId = null
   partition.outcome = null

@@ -7,6 +7,17 @@ export type WaitingLine = 'fresh' | 'released' | 'retry'
 
 export type Outcome = 'done' | 'failed' | 'released' | 'expired'
 
+/** An attempt that ended, as its partition has to tell of it. */
+export interface ModelAttempt {
+  readonly attempt: number
+  readonly holder: string | null
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: Outcome
+  readonly reason: string | null
+  readonly records: number | null
+}
+
 export interface ModelPartition {
   readonly lane: ModelLane
   readonly descriptor: CalledBackPartition
@@ -24,6 +35,12 @@ export interface ModelPartition {
   /** When the lease or the back-off ends, or ended. */
   dueAt: number
   purged: boolean
+  /** The last ones, oldest first. The one that runs, and the one that finished it, are not among them. */
+  history: readonly ModelAttempt[]
+  leasedAt: number
+  settledAt: number
+  /** What the worker that finished it said that it processed. */
+  reported: number | null
 }
 
 export interface ModelLane {
@@ -62,6 +79,8 @@ export class ModelTask {
   /** The most leases at a time, and its share against others. */
   maxLeases = Number.POSITIVE_INFINITY
   weight = 1
+  /** Null: as many attempts as the service allows. */
+  maxAttempts: number | null = null
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId

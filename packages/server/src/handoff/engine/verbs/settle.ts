@@ -176,7 +176,7 @@ export function* takeBack(
     const leaseState = leaseStateOf(partition)
     const change = leaseState.taskCancelled
       ? judgeCancellation(leaseState)
-      : judgeTakingBack(leaseState, tx.policy, instanceId)
+      : judgeTakingBack(leaseState, policyFor(tx, partition), instanceId)
     applyChange(tx, partition, change)
     released += 1
     if (change.to === 'parked') parked += 1
