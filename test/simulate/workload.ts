@@ -26,6 +26,8 @@ interface Habits {
   readonly undos: number
   readonly renews: number
   readonly careless: number
+  /** How often a lease is settled as something else than done; where that is nearly always, partitions have many attempts. */
+  readonly returned: number
   /** How many tables there are; 0: one for each level. */
   readonly tables: number
   /** How often a pull names some. */
@@ -33,6 +35,7 @@ interface Habits {
 }
 
 const RECORDS = [0, 1, 50, 100, 100, 1000]
+const RETURNS = ['failed', 'released', 'released'] as const
 const WORKERS = ['w1', 'w2', 'w3']
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
@@ -63,6 +66,7 @@ export class Workload {
       careless: chance.pick([0.02, 0.2]),
       tables: chance.pick([0, 1, 2, 5]),
       filters: chance.pick([0, 0.2, 0.7]),
+      returned: chance.pick([0.4, 0.4, 0.4, 0.95]),
     }
     this.#tasksMade = tasks
   }
@@ -201,12 +205,13 @@ export class Workload {
 
   #settle(): SettleOrder {
     const chance = this.#chance
+    const { returned } = this.#habits
     const settlements = this.#some().map((lease) => ({
       lease,
       order: {
-        outcome: chance.pick(['done', 'done', 'done', 'failed', 'released'] as const),
+        outcome: chance.happens(returned) ? chance.pick(RETURNS) : ('done' as const),
         reason: chance.pick([null, 'no space', 'no answer']),
-        retryAfterMillis: chance.happens(0.2) ? chance.pick([0, 300]) : null,
+        retryAfterMillis: chance.happens(returned / 2) ? chance.pick([0, 0, 300]) : null,
         final: chance.happens(0.1),
         records: chance.happens(0.3) ? 100 : null,
       },

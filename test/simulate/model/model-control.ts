@@ -46,11 +46,14 @@ export function controlModel(model: Model, order: ControlOrder): string {
 
 /** Also before the first call-back. */
 function set(model: Model, { taskId, settings }: SettingsOrder): string {
+  // A task of which nothing is known, and for which nothing is set, is not kept.
+  if (!model.tasks.has(taskId) && Object.keys(settings).length === 0) return 'applied'
   const task = model.tasks.get(taskId) ?? new ModelTask(taskId, model.policy.levelBarrier)
   if (task.cancelled) return 'task_cancelled'
   model.tasks.set(taskId, task)
   task.maxLeases = settings.maxLeases ?? Number.POSITIVE_INFINITY
   task.weight = settings.weight ?? 1
+  task.leastWeight = task.isKnown ? Math.min(task.leastWeight, task.weight) : task.weight
   task.maxAttempts = settings.maxAttempts ?? null
   if (!task.isKnown) return 'applied'
   model.touch(task)

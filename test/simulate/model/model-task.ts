@@ -1,4 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import type { TaskSettings } from '../../../packages/server/src/handoff/rules/task-settings.ts'
 
 /** Where a partition stands. Whether one that waits may be handed out follows from its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
@@ -79,6 +80,8 @@ export class ModelTask {
   /** The most leases at a time, and its share against others. */
   maxLeases = Number.POSITIVE_INFINITY
   weight = 1
+  /** The smallest that it ever had: what was handed out before a change is charged as it was then. */
+  leastWeight = 1
   /** Null: as many attempts as the service allows. */
   maxAttempts: number | null = null
 
@@ -123,6 +126,14 @@ export class ModelTask {
 
   get isDone(): boolean {
     return !this.cancelled && unfinished(this.counts) === 0
+  }
+
+  isSetTo({ maxLeases, weight, maxAttempts }: TaskSettings): boolean {
+    return (
+      this.maxLeases === (maxLeases ?? Number.POSITIVE_INFINITY) &&
+      this.weight === (weight ?? 1) &&
+      this.maxAttempts === (maxAttempts ?? null)
+    )
   }
 
   isOpen(level: number): boolean {
