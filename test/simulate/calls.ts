@@ -6,12 +6,14 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   MaintenanceOrder,
+  ReleaseOrder,
+  ReleaseResult,
   Store,
   SweepOrder,
   SweepResult,
 } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from './model/disagreement.ts'
-import { learnPulls, learnSteps, learnSweep } from './model/learning.ts'
+import { learnPulls, learnRelease, learnSteps, learnSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
 import { controlModel } from './model/model-control.ts'
 import { Truth } from './model/truth.ts'
@@ -142,7 +144,33 @@ export function sweepCall(order: SweepOrder): Call {
   })
 }
 
-/** It runs alone, so everything that was removed or rerun was so by this call. */
+export function releaseCall(order: ReleaseOrder): Call {
+  const take = (
+    { simulation: { model, medium } }: SimulatedNode,
+    append: Append,
+    answer: ReleaseResult | null,
+  ) => {
+    model.now = append.now
+    learnRelease(model, new Truth(medium), order, answer)
+    model.conclude()
+  }
+  return call({
+    what: `release of ${order.instanceId}`,
+    ask: (store) => store.releaseInstance(order),
+    answered: (answer, node, append) => {
+      const { model, writer } = node.simulation
+      if (append?.isDurable === true) return take(node, append, answer as ReleaseResult)
+      if ((answer as ReleaseResult).released > 0) disagree('a release was answered before it was durable')
+      // One that no longer leads may find nothing where there is something.
+      if (writer !== node) return
+      for (const { holder } of model.leased)
+        if (holder === order.instanceId) disagree(`a release of ${holder} found none of its leases`)
+    },
+    lost: (node, append) => take(node, append, null),
+  })
+}
+
+/** It is alone: so what was removed or made to run again was so by this call. */
 export function maintainCall(order: MaintenanceOrder): Call {
   const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append | null) => {
     if (append === null) return

@@ -1,6 +1,6 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type { HandOffAnswers, HandOffBatch, SettleOrder } from '../../packages/server/src/handoff/store.ts'
-import { brief, controlCall, handOffCall, maintainCall, sweepCall } from './calls.ts'
+import { brief, controlCall, handOffCall, maintainCall, releaseCall, sweepCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
 import { emptyBatch, Workload } from './workload.ts'
@@ -108,6 +108,7 @@ class Episode {
     else if (drawn < 60) this.#sweep()
     else if (drawn < 70) this.#maintain()
     else if (drawn < 80) this.#look()
+    else if (drawn < 86) this.#release()
     else if (this.#workload.isLarge()) this.#largeCallBack()
     else this.#send(this.#workload.batch())
   }
@@ -198,7 +199,12 @@ class Episode {
     this.#call((node) => node.run(sweepCall(order)))
   }
 
-  /** It takes several steps, so it can be told apart from other calls only when there are none. */
+  #release(): void {
+    const order = this.#workload.release()
+    this.#call((node) => node.run(releaseCall(order)))
+  }
+
+  /** It takes several turns, so it is told apart from others only where there are none. */
   #maintain(): void {
     const { chance } = this.#simulation
     const order = {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { episode } from './episode.ts'
 import { mutants } from './mutants.ts'
+import { taskMutants } from './task-mutants.ts'
 
 const EPISODES = 150
 const STEPS = 600
 
 describe('the simulation finds', () => {
-  test.each(mutants)('that $bug', async ({ parts = {}, patch, firstSeed = 1 }) => {
+  test.each([...mutants, ...taskMutants])('that $bug', async ({ parts = {}, patch, firstSeed = 1 }) => {
     const restore = patch?.()
     try {
       const failure = await firstFailure(parts, firstSeed)

@@ -70,8 +70,8 @@ class SetHistory extends MemoryMedium {
   }
 }
 
-/** The engine on a disk with some methods replaced. */
-function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
+/** The engine on a disk that does some things otherwise. */
+export function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
   return {
     engine: (options) => {
       const changes = change(options.disk)
@@ -86,7 +86,7 @@ function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
   }
 }
 
-function patched<Name extends string>(
+export function patched<Name extends string>(
   prototype: { [name in Name]: unknown },
   name: Name,
   replace: (original: (...args: never[]) => unknown) => (...args: never[]) => unknown,
@@ -157,7 +157,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'memory is kept where a batch with a known key cannot run again',
-    firstSeed: 53,
+    firstSeed: 72,
     parts: onDisk((disk) => ({
       append: async (entry) => {
         wasKnown = false

@@ -179,12 +179,14 @@ export class SimulatedNode implements Host {
   /** An entry is also appended if nothing changed, or to repeat that a call-back is not open. */
   #isEmpty({ body }: Appended): boolean {
     if (!body.slice(0, body.lastIndexOf(',') + 1).endsWith(TASKS_ALONE)) return false
-    return decoded(body).tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns }) => {
-      const task = this.simulation.model.tasks.get(taskId)
-      if (task === undefined) return true
-      const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
-      return isSame && task.barrier === levelBarrier && reruns.length === 0
-    })
+    return decoded(body).tasks.every(
+      ({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
+        const task = this.simulation.model.tasks.get(taskId)
+        if (task === undefined) return settings === null
+        const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
+        return isSame && task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
+      },
+    )
   }
 
   /** The task whose large call-back an entry opens or closes. */

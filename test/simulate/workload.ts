@@ -7,6 +7,7 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   PullOrder,
+  ReleaseOrder,
   SettleOrder,
 } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
@@ -27,13 +28,17 @@ interface Habits {
   readonly undos: number
   readonly renews: number
   readonly careless: number
-  /** The number of tables; 0 means one for each level. */
+  /** How often a lease is settled as something else than done; where that is nearly always, partitions have many attempts. */
+  readonly returned: number
+  /** How many tables there are; 0: one for each level. */
   readonly tables: number
   /** How often a pull names tables. */
   readonly filters: number
 }
 
 const RECORDS = [0, 1, 50, 100, 100, 1000]
+const RETURNS = ['failed', 'released', 'released'] as const
+const WORKERS = ['w1', 'w2', 'w3']
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
@@ -65,6 +70,7 @@ export class Workload {
       careless: chance.pick([0.02, 0.2]),
       tables: chance.pick([0, 1, 2, 5]),
       filters: chance.pick([0, 0.2, 0.7]),
+      returned: chance.pick([0.4, 0.4, 0.4, 0.95]),
     }
     this.#tasksMade = tasks
   }
@@ -142,10 +148,15 @@ export class Workload {
     return {
       ...(chance.happens(0.5) ? { maxLeases: chance.between(1, 5) } : {}),
       ...(chance.happens(0.5) ? { weight: chance.pick([0.1, 0.5, 2, 7]) } : {}),
+      ...(chance.happens(0.3) ? { maxAttempts: chance.between(1, 8) } : {}),
     }
   }
 
-  /** The answer reached the client. */
+  release(): ReleaseOrder {
+    return { instanceId: this.#chance.pick(WORKERS), limit: this.#chance.pick([1, 5, 1000]) }
+  }
+
+  /** The answer reached whoever asked. */
   answered(answers: HandOffAnswers): void {
     for (const { partitions } of answers.pulls)
       for (const { lease } of partitions) {
@@ -166,7 +177,7 @@ export class Workload {
   #pull(): PullOrder {
     const chance = this.#chance
     return {
-      instance: chance.pick([null, 'w1', 'w2', 'w3']),
+      instance: chance.pick([null, ...WORKERS]),
       batch: chance.happens(0.5) ? 1 : chance.between(1, this.#habits.batch),
       records: chance.happens(0.2) ? chance.pick([0, 150, 1000]) : null,
       key: chance.happens(this.#habits.keys) ? this.#key() : null,
@@ -201,12 +212,13 @@ export class Workload {
 
   #settle(): SettleOrder {
     const chance = this.#chance
+    const { returned } = this.#habits
     const settlements = this.#some().map((lease) => ({
       lease,
       order: {
-        outcome: chance.pick(['done', 'done', 'done', 'failed', 'released'] as const),
-        reason: null,
-        retryAfterMillis: chance.happens(0.2) ? chance.pick([0, 300]) : null,
+        outcome: chance.happens(returned) ? chance.pick(RETURNS) : ('done' as const),
+        reason: chance.pick([null, 'no space', 'no answer']),
+        retryAfterMillis: chance.happens(returned / 2) ? chance.pick([0, 0, 300]) : null,
         final: chance.happens(0.1),
         records: chance.happens(0.3) ? 100 : null,
       },

@@ -148,7 +148,7 @@ export async function startMutantFleet(mutant: Mutant, leaseMillis: number): Pro
     const { url: path = '/', method = 'GET' } = request
     const heard = hear({ path, headers: endToEnd(request.headers), body: Buffer.concat(chunks).toString() })
     const body = heard.body === '' ? {} : { body: heard.body }
-    const answer = await fetch(node.url + path, { method, headers: heard.headers, ...body })
+    const answer = await fetch(node.url + heard.path, { method, headers: heard.headers, ...body })
     const said = await answer.text()
     const type = answer.headers.get('content-type') ?? 'application/json'
     response.writeHead(answer.status, { 'content-type': type })

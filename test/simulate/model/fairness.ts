@@ -9,9 +9,8 @@ interface Lead {
 }
 
 /**
- * Checks that, over any interval in which two lanes of a level both have fresh work, the amounts handed out
- * differ by at most the sum of their largest partitions, each divided by the weight of its task. For each
- * pair of lanes it keeps the largest lead of one over the other.
+ * Over any interval in which two lanes of a level both have fresh work, what they were handed differs by at most the sum
+ * of their largest partitions, each divided by the smallest weight that its task had. Kept for each pair of lanes: by how much one got ahead of the other at worst.
  */
 export class Fairness {
   readonly #leads = new Map<ModelLane, Map<ModelLane, Lead>>()
@@ -22,10 +21,10 @@ export class Fairness {
       if (other === lane || other.level !== lane.level || freshWaiting(other) === 0) continue
       if (!other.task.isOpen(other.level)) continue
       const ahead = this.#lead(lane, other)
-      ahead.records += weighted(lane, cost)
+      ahead.records += charged(cost, lane.task.weight)
       const behind = this.#lead(other, lane)
-      behind.records = Math.max(0, behind.records - weighted(lane, cost))
-      if (ahead.records > weighted(lane, lane.largestCost) + weighted(other, other.largestCost))
+      behind.records = Math.max(0, behind.records - charged(cost, lane.task.weight))
+      if (ahead.records > largest(lane) + largest(other))
         disagree(
           `level ${lane.level}: ${lane.task.taskId} was handed ${ahead.records} records more than ` +
             `${other.task.taskId}; their largest partitions are ${lane.largestCost} and ${other.largestCost}`,
@@ -48,5 +47,6 @@ export class Fairness {
   }
 }
 
-const weighted = ({ task: { weight } }: ModelLane, cost: number): number =>
-  Math.max(1, Math.round(cost / weight))
+const charged = (cost: number, weight: number): number => Math.max(1, Math.round(cost / weight))
+
+const largest = ({ task, largestCost }: ModelLane): number => charged(largestCost, task.leastWeight)

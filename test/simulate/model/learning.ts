@@ -1,5 +1,11 @@
 import { formatLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
-import type { PullOrder, SweepOrder, SweepResult } from '../../../packages/server/src/handoff/store.ts'
+import type {
+  PullOrder,
+  ReleaseOrder,
+  ReleaseResult,
+  SweepOrder,
+  SweepResult,
+} from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'
 import { rerun } from './model-control.ts'
@@ -46,7 +52,31 @@ export function learnSweep(
   if (ended.expired > limit) disagree(`a sweep with the limit ${limit} ended ${ended.expired} leases`)
 }
 
-/** Learns what retention removed, and what was rerun, by a step that has not been answered yet. */
+/** Of a release: it ends the leases of this instance, as many as it may, and touches no other. */
+export function learnRelease(
+  model: Model,
+  truth: Truth,
+  { instanceId, limit }: ReleaseOrder,
+  result: ReleaseResult | null,
+): void {
+  const held = [...model.leased].filter(({ holder }) => holder === instanceId)
+  const taken = held.filter((partition) => truth.partition(partition)?.status.state !== 'leased')
+  const expected = Math.min(limit, held.length)
+  if (taken.length !== expected)
+    disagree(`a release of ${instanceId} ended ${taken.length} leases, and it held ${held.length}`)
+  for (const partition of taken) model.takeBack(partition, instanceId)
+  for (const partition of model.leased)
+    if (truth.partition(partition)?.status.state !== 'leased')
+      disagree(`a release of ${instanceId} ended the lease of ${nameOf(partition)}`)
+  if (result === null) return
+  const parked = taken.filter(({ place }) => place === 'parked').length
+  if (result.released !== taken.length || result.parked !== parked)
+    disagree(
+      `a release tells of ${result.released} leases and ${result.parked} parked, not ${taken.length} and ${parked}`,
+    )
+}
+
+/** What retention removed, and what was made to run again, by a step that has not been answered yet. */
 export function learnSteps(model: Model, truth: Truth, finishedBefore: number): void {
   for (const task of model.tasks.values()) {
     const isOld = task.finishedAt !== null && task.finishedAt < finishedBefore

@@ -4,6 +4,7 @@ import type {
   SettingsOrder,
 } from '../../../packages/server/src/handoff/rules/control.ts'
 import type { Model } from './model.ts'
+import { recordFinished } from './model-history.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** Applies a control request to the model; returns the kind of the answer. */
@@ -45,11 +46,15 @@ export function controlModel(model: Model, order: ControlOrder): string {
 
 /** Also allowed before the first call-back. */
 function set(model: Model, { taskId, settings }: SettingsOrder): string {
+  // A task of which nothing is known, and for which nothing is set, is not kept.
+  if (!model.tasks.has(taskId) && Object.keys(settings).length === 0) return 'applied'
   const task = model.tasks.get(taskId) ?? new ModelTask(taskId, model.policy.levelBarrier)
   if (task.cancelled) return 'task_cancelled'
   model.tasks.set(taskId, task)
   task.maxLeases = settings.maxLeases ?? Number.POSITIVE_INFINITY
   task.weight = settings.weight ?? 1
+  task.leastWeight = task.isKnown ? Math.min(task.leastWeight, task.weight) : task.weight
+  task.maxAttempts = settings.maxAttempts ?? null
   if (!task.isKnown) return 'applied'
   model.touch(task)
   model.interrupt(task)
@@ -98,6 +103,7 @@ function revive(model: Model, partition: ModelPartition): void {
 }
 
 export function rerun(model: Model, partition: ModelPartition): void {
+  recordFinished(partition)
   partition.term += 1
   partition.leaseId = null
   partition.outcome = null

@@ -1,4 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import type { TaskSettings } from '../../../packages/server/src/handoff/rules/task-settings.ts'
 
 /** The state of a partition. Whether a waiting one may be handed out depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
@@ -6,6 +7,17 @@ export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'canc
 export type WaitingLine = 'fresh' | 'released' | 'retry'
 
 export type Outcome = 'done' | 'failed' | 'released' | 'expired'
+
+/** An attempt that ended, as its partition has to tell of it. */
+export interface ModelAttempt {
+  readonly attempt: number
+  readonly holder: string | null
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: Outcome
+  readonly reason: string | null
+  readonly records: number | null
+}
 
 export interface ModelPartition {
   readonly lane: ModelLane
@@ -24,6 +36,12 @@ export interface ModelPartition {
   /** When the lease or the back-off ends, or ended. */
   dueAt: number
   purged: boolean
+  /** The last ones, oldest first. The one that runs, and the one that finished it, are not among them. */
+  history: readonly ModelAttempt[]
+  leasedAt: number
+  settledAt: number
+  /** What the worker that finished it said that it processed. */
+  reported: number | null
 }
 
 export interface ModelLane {
@@ -62,6 +80,10 @@ export class ModelTask {
   /** The maximum number of leases at a time, and its weight against other tasks. */
   maxLeases = Number.POSITIVE_INFINITY
   weight = 1
+  /** The smallest that it ever had: what was handed out before a change is charged as it was then. */
+  leastWeight = 1
+  /** Null: as many attempts as the service allows. */
+  maxAttempts: number | null = null
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId
@@ -104,6 +126,14 @@ export class ModelTask {
 
   get isDone(): boolean {
     return !this.cancelled && unfinished(this.counts) === 0
+  }
+
+  isSetTo({ maxLeases, weight, maxAttempts }: TaskSettings): boolean {
+    return (
+      this.maxLeases === (maxLeases ?? Number.POSITIVE_INFINITY) &&
+      this.weight === (weight ?? 1) &&
+      this.maxAttempts === (maxAttempts ?? null)
+    )
   }
 
   isOpen(level: number): boolean {

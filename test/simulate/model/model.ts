@@ -5,6 +5,7 @@ import type { SettlementOrder } from '../../../packages/server/src/handoff/rules
 import type { PulledPartition, PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from './disagreement.ts'
 import { Fairness } from './fairness.ts'
+import { amendExpiry, recordEnd, withdrawExpiry } from './model-history.ts'
 import {
   freshWaiting,
   type ModelLane,
@@ -123,6 +124,10 @@ export class Model {
       holder: null,
       dueAt: 0,
       purged: false,
+      history: [],
+      leasedAt: 0,
+      settledAt: 0,
+      reported: null,
     }
     lane.partitions.set(descriptor.index, partition)
     lane.counts.waiting += 1
@@ -237,6 +242,7 @@ export class Model {
     partition.outcome = null
     partition.holder = holder
     partition.dueAt = this.now + this.policy.leaseMillis
+    partition.leasedAt = this.now
     this.#leases.set(leaseId, partition)
   }
 
@@ -282,15 +288,23 @@ export class Model {
     if (order.outcome === 'done') {
       // An expiry has counted the attempt, unless an operator has reset it since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
+      if (isLate) withdrawExpiry(partition)
+      partition.settledAt = this.now
+      partition.reported = order.records
       partition.releases = 0
       partition.outcome = 'done'
       this.move(partition, 'done')
     } else if (order.outcome === 'failed') {
       partition.outcome = 'failed'
+      if (isLate) amendExpiry(partition, order.reason)
+      else recordEnd(partition, 'failed', order.reason, this.now)
       if (!isLate) this.#useAttempt(partition, order.final, order.retryAfterMillis)
       else if (order.final) this.move(partition, 'parked')
       this.changed.add(partition)
-    } else if (!isLate) this.#release(partition, order.retryAfterMillis)
+    } else if (!isLate) {
+      recordEnd(partition, 'released', order.reason, this.now)
+      this.#release(partition, order.retryAfterMillis)
+    }
     return null
   }
 
@@ -300,7 +314,10 @@ export class Model {
     const { outcome } = partition
     if (outcome !== null && outcome !== 'expired') return 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
-    if (outcome === 'expired') partition.attempts = Math.max(0, partition.attempts - 1)
+    if (outcome === 'expired') {
+      partition.attempts = Math.max(0, partition.attempts - 1)
+      withdrawExpiry(partition)
+    }
     partition.outcome = null
     this.move(partition, 'leased')
     partition.dueAt = this.now + this.policy.leaseMillis
@@ -322,10 +339,27 @@ export class Model {
       return
     }
     partition.outcome = 'expired'
+    const reason = `the lease of attempt ${partition.attempts + 1} expired before it was settled`
+    recordEnd(partition, 'expired', reason, this.now)
     this.#useAttempt(partition, false, null)
   }
 
-  /** Its back-off has ended. */
+  /** An operator takes its lease back: that counts like an expiry, without a back-off. */
+  takeBack(partition: ModelPartition, from: string): void {
+    if (partition.lane.task.cancelled) {
+      this.move(partition, 'cancelled')
+      return
+    }
+    partition.outcome = 'expired'
+    const reason = `an operator took the lease of attempt ${partition.attempts + 1} back from ${from}`
+    recordEnd(partition, 'expired', reason, this.now)
+    partition.attempts += 1
+    partition.releases = 0
+    partition.dueAt = this.now
+    this.move(partition, this.#hasAttempts(partition) ? 'waiting' : 'parked', 'retry')
+  }
+
+  /** The time of its back-off has come. */
   wake(partition: ModelPartition): void {
     if (partition.lane.task.cancelled) this.move(partition, 'cancelled')
     else this.move(partition, 'waiting', partition.line)
@@ -335,8 +369,12 @@ export class Model {
     partition.attempts += 1
     partition.releases = 0
     partition.line = 'retry'
-    if (final || partition.attempts >= this.policy.maxAttempts) this.move(partition, 'parked')
+    if (final || !this.#hasAttempts(partition)) this.move(partition, 'parked')
     else this.#delay(partition, partition.attempts, askedMillis)
+  }
+
+  #hasAttempts({ attempts, lane }: ModelPartition): boolean {
+    return attempts < (lane.task.maxAttempts ?? this.policy.maxAttempts)
   }
 
   #release(partition: ModelPartition, askedMillis: number | null): void {

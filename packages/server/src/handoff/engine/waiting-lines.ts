@@ -227,12 +227,20 @@ export class WaitingLines {
     const first = firstWaiting(table)
     const retries = retriesOf(table)
     const before = table.turn
-    if (isLaneOpen(owner, level) || (before === null && first + retries > 0)) {
-      if (table.tag < time.virtual) table.tag = time.virtual
-      if (table.retryTag < time.virtual) table.retryTag = time.virtual
+    let isMoved = false
+    if (isLaneOpen(owner, level) || before === null) {
+      // Only lines that have work: a tag that moved has to be written, also where the turn stays as it is.
+      if (first > 0 && table.tag < time.virtual) {
+        table.tag = time.virtual
+        isMoved = true
+      }
+      if (retries > 0 && table.retryTag < time.virtual) {
+        table.retryTag = time.virtual
+        isMoved = true
+      }
     }
     table.turn = earlier(first > 0 ? table.tag : null, retries > 0 ? table.retryTag : null)
-    if (table.turn === before) return
+    if (table.turn === before && !isMoved) return
     this.#tx.touchLaneTable(table)
     this.#memory.tableOrders.put(table)
   }

@@ -177,6 +177,17 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(again.partitions.map(nameOf)).toEqual(first.partitions.map(nameOf))
     })
 
+    test('a retry that starts where the fresh partitions of its lane do is stored like that', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3, sales))
+      await store.callBack('b', some(0, 3, sales))
+      const [, failed] = (await store.pull({ batch: 3, tables: SALES })).partitions
+      expect(failed?.taskId).toBe('b')
+      await store.settle(failed?.lease?.id ?? '', { outcome: 'failed', retryAfterMillis: 0 })
+      await store.sweep()
+      expect(await store.store.audit()).toEqual([])
+    })
+
     test('many lanes of other tables do not keep it from its own, also after a restart', async () => {
       const store = await open()
       for (let at = 0; at < 40; at += 1) await store.callBack(`other-${at}`, some(0, 3, orders))

@@ -35,6 +35,24 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.partition('mine', 0, 0)).state).toBe('parked')
     })
 
+    test('its own attempts count when an operator takes a lease back', async () => {
+      const store = await open({ maxAttempts: 2 })
+      await store.callBack('few', some(0, 1))
+      await store.callBack('many', some(0, 1))
+      await set(store, 'few', { maxAttempts: 1 })
+      await set(store, 'many', { maxAttempts: 3 })
+      for (const states of [
+        ['parked', 'ready'],
+        ['parked', 'ready'],
+        ['parked', 'parked'],
+      ]) {
+        await store.pull({ batch: 2, instance: 'w' })
+        await store.store.releaseInstance({ instanceId: 'w', limit: 10 })
+        const [few, many] = [await store.partition('few', 0, 0), await store.partition('many', 0, 0)]
+        expect([few.state, many.state]).toEqual(states)
+      }
+    })
+
     test('they may come before the first call-back, and survive a restart', async () => {
       const store = await open()
       const settings = { leaseMillis: MINUTE, weight: 2.5 }

@@ -1,0 +1,155 @@
+import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
+import type { Entry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
+import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/task-settings.ts'
+import type { HandOffBatch, Store } from '../../packages/server/src/handoff/store.ts'
+import type { EndedAttempt, StoredTask } from '../../packages/server/src/handoff/stored.ts'
+import { type Mutant, onDisk, patched } from './mutants.ts'
+import type { Parts } from './simulation.ts'
+
+/** The engine, and something in front of it that changes what it is asked. */
+function asked(change: (store: Store) => Partial<Store>): Partial<Parts> {
+  return {
+    engine: async (options) => {
+      const store = await openEngine(options)
+      return Object.assign(store, change(store))
+    },
+  }
+}
+
+/** Pulls that are not what was asked for. */
+const withPulls = (change: (pulls: HandOffBatch['pulls']) => HandOffBatch['pulls']): Partial<Parts> =>
+  asked((store) => {
+    const handOff = store.handOff.bind(store)
+    return { handOff: (batch) => handOff({ ...batch, pulls: change(batch.pulls) }) }
+  })
+
+const withSettings = (change: (settings: TaskSettingsChange) => TaskSettingsChange): Partial<Parts> =>
+  asked((store) => {
+    const control = store.control.bind(store)
+    return {
+      control: (order) =>
+        control(order.verb === 'settings' ? { ...order, settings: change(order.settings) } : order),
+    }
+  })
+
+/** A task with settings is not what it was when it is loaded. */
+const loadedTasks = (change: (task: StoredTask) => StoredTask): Partial<Parts> =>
+  onDisk((disk) => ({
+    load: async (needs) => {
+      const loaded = await disk.load(needs)
+      return { ...loaded, tasks: loaded.tasks.map((task) => (task.settings === null ? task : change(task))) }
+    },
+  }))
+
+/** The attempts of each partition are told otherwise by every entry. */
+const withHistory = (
+  change: (history: readonly EndedAttempt[]) => readonly EndedAttempt[],
+): (() => () => void) =>
+  patched(
+    Transaction.prototype,
+    'entry',
+    (entry) =>
+      function (this: Transaction) {
+        const told = entry.call(this as never) as Entry
+        const partitions = told.partitions.map(([id, status]): Entry['partitions'][number] => [
+          id,
+          status === null || status.history === null
+            ? status
+            : { ...status, history: change(status.history) },
+        ])
+        return { ...told, partitions }
+      },
+  )
+
+/** Bugs in what pulls choose, in settings of tasks, in the history of attempts and in releases of instances. */
+export const taskMutants: readonly Mutant[] = [
+  {
+    bug: 'a pull ignores the tables that it names',
+    firstSeed: 3,
+    parts: withPulls((pulls) => pulls.map((pull) => ({ ...pull, tables: null }))),
+  },
+  {
+    bug: 'a pull ignores the tasks that it names',
+    firstSeed: 3,
+    parts: withPulls((pulls) => pulls.map((pull) => ({ ...pull, tasks: null }))),
+  },
+  {
+    bug: 'a pull ignores all tables but the first',
+    firstSeed: 3,
+    parts: withPulls((pulls) => pulls.map((pull) => ({ ...pull, tables: pull.tables?.slice(0, 1) ?? null }))),
+  },
+  {
+    bug: 'retries are read without the table that a pull names',
+    firstSeed: 5,
+    parts: onDisk((disk) => ({
+      load: (needs) => {
+        const returned = needs.returned?.map(({ table: _table, ...line }) => line)
+        return disk.load(returned === undefined ? needs : { ...needs, returned })
+      },
+    })),
+  },
+  {
+    bug: 'a task has one lease more than its limit',
+    firstSeed: 3,
+    parts: withSettings(({ maxLeases, ...settings }) => ({
+      ...settings,
+      ...(maxLeases === undefined ? {} : { maxLeases: maxLeases + 1 }),
+    })),
+  },
+  {
+    bug: 'a task has one lease less than its limit',
+    firstSeed: 7,
+    parts: withSettings(({ maxLeases, ...settings }) => ({
+      ...settings,
+      ...(maxLeases === undefined ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
+    })),
+  },
+  {
+    bug: 'a limit is not known after a take-over',
+    firstSeed: 3,
+    parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
+  },
+  {
+    bug: 'leases from before a take-over do not count towards a limit',
+    parts: loadedTasks((task) => ({ ...task, partitions: { ...task.partitions, leased: 0 } })),
+  },
+  {
+    bug: 'a weight is ignored',
+    firstSeed: 8,
+    parts: withSettings(({ weight: _weight, ...settings }) => settings),
+  },
+  {
+    bug: 'a weight is not known after a take-over',
+    firstSeed: 17,
+    parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, weight: 1 } })),
+  },
+  {
+    bug: 'the attempts of a task are ignored',
+    parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
+  },
+  {
+    bug: 'an attempt that was released is missing in the history',
+    patch: withHistory((history) => history.filter(({ outcome }) => outcome !== 'released')),
+  },
+  {
+    bug: 'the history keeps one attempt less',
+    firstSeed: 69,
+    patch: withHistory((history) => history.slice(-9)),
+  },
+  {
+    bug: 'a history that was flushed is forgotten',
+    parts: onDisk((disk) => ({
+      load: async (needs) => {
+        const loaded = await disk.load(needs)
+        return { ...loaded, partitions: loaded.partitions.map((row) => ({ ...row, history: null })) }
+      },
+    })),
+  },
+  {
+    bug: 'a release forgets a lease',
+    parts: onDisk((disk) => ({
+      heldBy: async (instanceId, limit) => (await disk.heldBy(instanceId, limit)).slice(1),
+    })),
+  },
+]
