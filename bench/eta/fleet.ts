@@ -151,7 +151,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
   while (done < fleet.partitions.length) {
     const ends = [...leases.values()].map((lease) => Math.min(lease.endsAt, expiryOf(lease, fleet)))
     const next = Math.min(...ends, ...delayed.map(({ dueAt }) => dueAt))
-    if (!Number.isFinite(next)) throw new Error(`${fleet.name}: nobody is left to finish the task`)
+    if (!Number.isFinite(next)) throw new Error(`${fleet.name}: no worker is left to finish the task`)
     while (nextLook < next) {
       renew(leases, fleet, nextLook)
       look(nextLook)

@@ -42,7 +42,7 @@ async function run(bench: Bench) {
       },
       { label: 'memory', unit: 'MB' as const, values: [busy.usage.rssMb] },
     ],
-    notes: [`${sizes.pollers} workers in long polls of 20 s, opened anew when they end.`],
+    notes: [`${sizes.pollers} workers in long polls of 20 s, opened again when they end.`],
   }
 }
 

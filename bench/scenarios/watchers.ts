@@ -49,9 +49,9 @@ async function run(bench: Bench) {
       },
     })
 
-  const alone = contender('nobody watches', 0, true)
+  const alone = contender('no watchers', 0, true)
   const watched = contender(`${STREAMS} event streams`, STREAMS, true)
-  const unread = contender(`${STREAMS} event streams that nobody reads`, STREAMS, false)
+  const unread = contender(`${STREAMS} event streams that are not read`, STREAMS, false)
   const rows = await interleave([alone, watched, unread], bench.sizes, bench.progress)
   const [aloneRow, watchedRow, unreadRow] = [alone, watched, unread].map((one) => rowOf(rows, one))
   if (!aloneRow || !watchedRow || !unreadRow) throw new Error('a contender has no row')

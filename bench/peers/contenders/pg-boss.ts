@@ -9,7 +9,7 @@ export const pgBoss: Peer = {
     const name = `pg-boss ${packageVersion('pg-boss', import.meta.url)}`
     const about = {
       setting: 'PostgreSQL, fsync per commit; fetch and complete, pool of 16; supervision and schedules off',
-      hurt: 'its statements are parsed and planned anew each time; finished work is kept',
+      hurt: 'its statements are parsed and planned again each time; finished work is kept',
     }
     return libraryContenders(bench, {
       connect: { peer: 'pg-boss', to: { url: database.url } },

@@ -275,7 +275,7 @@ export const errorCodes = {
     status: null,
     title: 'Lease lost',
     retryable: false,
-    meaning: 'Since this lease ended the partition was handed out again, or an operator had it run anew.',
+    meaning: 'Since this lease ended the partition was handed out again, or an operator had it run again.',
     remedy:
       'Drop the work: another lease covers it, or will. Where leases expire, renew in time or set longer ones.',
   },

@@ -49,7 +49,7 @@ export const configSchema = Type.Object({
     description: 'serve a host that is not loopback without asking for tokens',
   }),
   tokensFile: orNone({
-    description: 'JSON file of tokens and their roles; without it nobody is asked for one',
+    description: 'JSON file of tokens and their roles; without it no token is required',
   }),
   subscriptionsFile: orNone({
     description:

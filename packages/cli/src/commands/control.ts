@@ -54,7 +54,7 @@ export async function agreed(question: string, given: Arguments): Promise<number
   if (given.switch('yes')) return undefined
   const { stdin, stderr } = process
   if (!stdin.isTTY || !stderr.isTTY) {
-    throw new UsageError('this cannot be undone, and without a terminal nobody can be asked: add --yes')
+    throw new UsageError('this cannot be undone, and there is no terminal to confirm it on: add --yes')
   }
   const refusal = await refusalOf(question, stdin, stderr)
   if (refusal !== undefined) note('nothing was changed')

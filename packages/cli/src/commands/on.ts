@@ -98,7 +98,7 @@ crash an event may come twice, with the same BATON_EVENT_ID.`,
     { line: 'baton on task.done --task-prefix orders- -- ./publish.sh', says: 'The next step of a pipeline' },
     {
       line: `baton on task.stalled partition.parked -- sh -c 'mail -s "$BATON_TASK_ID" ops'`,
-      says: 'Tell somebody',
+      says: 'Send an alert',
     },
   ],
   run: (given) => interruptible((signal) => run(given, signal)),

@@ -153,7 +153,7 @@ export const tasks: Command = {
   examples: [
     { line: 'baton tasks --watch', says: 'Everything that moves' },
     { line: 'baton tasks orders-2026-03 --watch && ./publish.sh', says: 'Go on when it is done' },
-    { line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'", says: 'What needs somebody' },
+    { line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'", says: 'What needs an operator' },
     { line: 'baton tasks --parked', says: 'Where something is stuck, although the rest may move' },
   ],
   run: async (given) => {

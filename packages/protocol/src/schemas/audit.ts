@@ -25,7 +25,7 @@ export const auditEntrySchema = Type.Object(
       description: 'How often: refusals that follow each other from one address are one entry',
     }),
   },
-  { description: 'Something that somebody did, and who it was' },
+  { description: 'An action and who did it' },
 )
 export type AuditEntry = Static<typeof auditEntrySchema>
 

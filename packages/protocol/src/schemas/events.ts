@@ -21,7 +21,7 @@ export type ParkedEvent = Static<typeof parkedEventSchema>
 
 export const resetEventSchema = Type.Object(
   {},
-  { description: 'Something may have been missed: look at everything anew' },
+  { description: 'Events may have been missed: read everything again' },
 )
 
 /** The schema of `data`, by event name. */

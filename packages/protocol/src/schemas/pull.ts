@@ -6,7 +6,7 @@ import { orNull, timestamp, traceparent } from './schema-parts.ts'
 export const leaseSchema = Type.Object(
   {
     id: Type.String({
-      description: 'Whoever knows it may renew and settle the lease',
+      description: 'A secret: a request that names it may renew and settle the lease',
       examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
     }),
     attempt: Type.Integer({

@@ -21,7 +21,7 @@ const counters = states
  * without touching an index. The low fillfactor leaves space for the next version of each row on its page.
  */
 export const schema = `
--- The one row that says who leads. Whoever changes the term leads; see head.ts.
+-- The one row that says who leads. The node that raises the term leads; see head.ts.
 CREATE TABLE baton.head (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   term text COLLATE "C",

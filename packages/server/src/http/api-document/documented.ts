@@ -53,7 +53,7 @@ export const pullHeaders = {
       description:
         `wait=<seconds up to ${MAX_WAIT_SECONDS}> waits for something to become ready; ` +
         `batch=<up to ${MAX_BATCH}> asks for several; ` +
-        'records=<number> stops once so many records are met, ' +
+        'records=<number> stops once this number of records is reached, ' +
         `and without batch asks for up to ${MAX_BATCH}; the first is given in any case`,
       examples: ['wait=20, batch=50'],
     }),
@@ -95,6 +95,6 @@ export const chosenParameters = (only: string) => ({
 export const pullParameters = {
   ...chosenParameters('Only partitions of'),
   batch: amount(`How many at most, up to ${MAX_BATCH}; as in Prefer`, 50, 1),
-  records: amount('Stop once so many records are met; as in Prefer', 200_000),
+  records: amount('Stop once this number of records is reached; as in Prefer', 200_000),
   wait: amount(`How many seconds to wait for something, up to ${MAX_WAIT_SECONDS}; as in Prefer`, 20),
 }

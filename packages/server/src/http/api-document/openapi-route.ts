@@ -42,7 +42,7 @@ export async function describeRoutes(
         { name: 'hand-off', description: 'Call back, pull, renew, settle' },
         { name: 'tasks', description: 'How far tasks are, and control over them' },
         { name: 'instances', description: 'Who takes part' },
-        { name: 'health', description: 'For whoever runs the service' },
+        { name: 'health', description: 'For operations' },
       ],
       components: {
         securitySchemes: {

@@ -37,7 +37,7 @@ export function eventsRoute(
       description:
         'An event has the present state of a task, at most a few times a second. The stream begins with an `id` without an ' +
         'event, and later events bring others. A client that reconnects with the last of them in Last-Event-ID ' +
-        'hears what it missed, or `reset` when that is no longer known: it then looks at everything anew. A client ' +
+        'hears what it missed, or `reset` when that is no longer known: it then reads everything again. A client ' +
         'that reads too slowly also gets a `reset`, in place of what it left waiting.',
       tags: ['tasks'],
       headers: Type.Object({

@@ -55,7 +55,7 @@ function ofCertificate({ code = '', message, host, cert }: TlsError): Words | un
     }
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const names = cert?.subjectaltname ?? cert?.subject?.CN ?? 'nobody'
+    const names = cert?.subjectaltname ?? cert?.subject?.CN ?? 'no name'
     return {
       reason: 'the certificate of PostgreSQL is for another host',
       exactly: `it is for ${names}, and not for ${host}`,
