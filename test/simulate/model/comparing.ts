@@ -1,7 +1,7 @@
 import type { Tally } from '../../../packages/server/src/handoff/rules/task-facts.ts'
+import { isHistory } from '../../../packages/server/test/handoff/model-history.ts'
 import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'
-import { compareHistory } from './model-history.ts'
 import { type ModelLane, type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'
 import type { Truth } from './truth.ts'
 
@@ -96,5 +96,8 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
     disagree(`${name} is stored as held by ${status.holder}`)
   if (place === 'waiting' && status.line !== line)
     disagree(`${name} waits on the line ${status.line}, not ${line}`)
-  compareHistory(partition, status.history as ModelPartition['history'] | null)
+  if (!isHistory(partition, status.history))
+    disagree(
+      `${name} tells of the attempts ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,
+    )
 }

@@ -3,8 +3,8 @@ import type {
   RetryOrder,
   SettingsOrder,
 } from '../../../packages/server/src/handoff/rules/control.ts'
+import { recordFinished } from '../../../packages/server/test/handoff/model-history.ts'
 import type { Model } from './model.ts'
-import { recordFinished } from './model-history.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** Applies a control request to the model; returns the kind of the answer. */

@@ -1,5 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { TaskSettings } from '../../../packages/server/src/handoff/rules/task-settings.ts'
+import type { Attempted } from '../../../packages/server/test/handoff/model-history.ts'
 
 /** The state of a partition. Whether a waiting one may be handed out depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
@@ -8,40 +9,21 @@ export type WaitingLine = 'fresh' | 'released' | 'retry'
 
 export type Outcome = 'done' | 'failed' | 'released' | 'expired'
 
-/** An attempt that ended, as its partition has to tell of it. */
-export interface ModelAttempt {
-  readonly attempt: number
-  readonly holder: string | null
-  readonly startedAt: number
-  readonly endedAt: number
-  readonly outcome: Outcome
-  readonly reason: string | null
-  readonly records: number | null
-}
-
-export interface ModelPartition {
+export interface ModelPartition extends Attempted {
   readonly lane: ModelLane
   readonly descriptor: CalledBackPartition
   /** Known from its first lease on. */
   id: number
   place: Place
   line: WaitingLine
-  attempts: number
   releases: number
   term: number
   /** The newest lease; null before the first one, and again after a rerun. */
   leaseId: string | null
   outcome: Outcome | null
-  holder: string | null
   /** When the lease or the back-off ends, or ended. */
   dueAt: number
   purged: boolean
-  /** The last ones, oldest first. The one that runs, and the one that finished it, are not among them. */
-  history: readonly ModelAttempt[]
-  leasedAt: number
-  settledAt: number
-  /** What the worker that finished it said that it processed. */
-  reported: number | null
 }
 
 export interface ModelLane {

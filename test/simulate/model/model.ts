@@ -3,9 +3,15 @@ import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-i
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { SettlementOrder } from '../../../packages/server/src/handoff/rules/settlement.ts'
 import type { PulledPartition, PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import {
+  amendExpiry,
+  notAttempted,
+  recordEnd,
+  recordExpiry,
+  withdrawExpiry,
+} from '../../../packages/server/test/handoff/model-history.ts'
 import { disagree } from './disagreement.ts'
 import { Fairness } from './fairness.ts'
-import { amendExpiry, recordEnd, withdrawExpiry } from './model-history.ts'
 import {
   freshWaiting,
   type ModelLane,
@@ -121,13 +127,9 @@ export class Model {
       term: 0,
       leaseId: null,
       outcome: null,
-      holder: null,
       dueAt: 0,
       purged: false,
-      history: [],
-      leasedAt: 0,
-      settledAt: 0,
-      reported: null,
+      ...notAttempted(),
     }
     lane.partitions.set(descriptor.index, partition)
     lane.counts.waiting += 1
@@ -339,8 +341,7 @@ export class Model {
       return
     }
     partition.outcome = 'expired'
-    const reason = `the lease of attempt ${partition.attempts + 1} expired before it was settled`
-    recordEnd(partition, 'expired', reason, this.now)
+    recordExpiry(partition, null, this.now)
     this.#useAttempt(partition, false, null)
   }
 
@@ -351,8 +352,7 @@ export class Model {
       return
     }
     partition.outcome = 'expired'
-    const reason = `an operator took the lease of attempt ${partition.attempts + 1} back from ${from}`
-    recordEnd(partition, 'expired', reason, this.now)
+    recordExpiry(partition, from, this.now)
     partition.attempts += 1
     partition.releases = 0
     partition.dueAt = this.now

@@ -1,5 +1,6 @@
 import type { ControlOrder, RetryOrder } from '../../src/handoff/rules/control.ts'
 import type { Model } from './model.ts'
+import { recordFinished } from './model-history.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
 
 const isFinished = (task: ModelTask) => task.state === 'done'
@@ -7,8 +8,7 @@ const isFinished = (task: ModelTask) => task.state === 'done'
 /** Applies a control request to the model; returns the kind of the answer. */
 export function controlModel(model: Model, order: ControlOrder): string {
   const task = model.tasks.get(order.taskId)
-  if (order.verb === 'settings' && task?.cancelled !== true)
-    model.limits.set(order.taskId, order.settings.maxLeases ?? Number.POSITIVE_INFINITY)
+  if (order.verb === 'settings' && task?.cancelled !== true) model.settings.set(order.taskId, order.settings)
   if (task === undefined) return order.verb === 'settings' ? 'applied' : 'task_unknown'
   if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
   switch (order.verb) {
@@ -30,7 +30,7 @@ export function controlModel(model: Model, order: ControlOrder): string {
       task.barrier = order.enabled
       return 'applied'
     case 'settings':
-      task.maxLeases = order.settings.maxLeases ?? Number.POSITIVE_INFINITY
+      task.settings = order.settings
       return 'applied'
     case 'skip-parked':
       if (isFinished(task)) return 'task_finished'
@@ -88,6 +88,7 @@ function revive(task: ModelTask, partition: ModelPartition): void {
 }
 
 function rerun(partition: ModelPartition): void {
+  recordFinished(partition)
   partition.place = 'waiting'
   partition.attempts = 0
   partition.releases = 0

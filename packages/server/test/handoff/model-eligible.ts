@@ -20,7 +20,10 @@ export class Eligible {
     this.#filter = filter
     this.#shown = new Map([...tasks].flatMap((task) => [...task.shown()]))
     for (const [{ task }, state] of this.#shown)
-      this.#slots.set(task, (this.#slots.get(task) ?? task.maxLeases) - (state === 'leased' ? 1 : 0))
+      this.#slots.set(
+        task,
+        (this.#slots.get(task) ?? task.settings.maxLeases ?? Infinity) - (state === 'leased' ? 1 : 0),
+      )
     for (const [partition, state] of this.#shown) {
       if (state !== 'ready' || !this.#isFor(partition)) continue
       const { level } = partition.descriptor

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { TaskSettingsChange } from '../../src/handoff/rules/task-settings.ts'
 import type { PullOrder } from '../../src/handoff/store.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
@@ -39,7 +40,8 @@ export type Step =
   | { readonly kind: 'maintain'; readonly retentionMillis: number }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'pause' | 'resume' | 'cancel' }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'seal' | 'skip-parked' }
-  | { readonly kind: 'limit'; readonly taskId: string; readonly maxLeases: number | null }
+  | { readonly kind: 'settings'; readonly taskId: string; readonly settings: TaskSettingsChange }
+  | { readonly kind: 'release'; readonly instanceId: string }
   | { readonly kind: 'barrier'; readonly taskId: string; readonly enabled: boolean }
   | {
       readonly kind: 'retry'
@@ -94,7 +96,7 @@ const names = (name: fc.Arbitrary<string>): fc.Arbitrary<string[] | null> =>
 
 function pull({ batch }: Sizes): fc.Arbitrary<PullOrder> {
   return fc.record({
-    instance: fc.constantFrom(null, 'w'),
+    instance: fc.constantFrom(null, 'v', 'w'),
     batch: fc.integer({ min: 1, max: batch }),
     records: fc.constantFrom(null, null, 0, 150),
     key: fc.constantFrom(null, null, 'k', 'l'),
@@ -161,11 +163,22 @@ export function step(sizes: Sizes): fc.Arbitrary<Step> {
     },
     {
       arbitrary: fc.record({
-        kind: fc.constant('limit'),
+        kind: fc.constant('settings'),
         taskId,
-        maxLeases: fc.constantFrom(null, null, 1, 2, 5),
+        settings: fc.record(
+          {
+            maxLeases: fc.constantFrom(1, 2, 5),
+            maxAttempts: fc.constantFrom(1, 2, 6),
+            weight: fc.constantFrom(0.1, 3),
+          },
+          { requiredKeys: [] },
+        ),
       }),
       weight: 2,
+    },
+    {
+      arbitrary: fc.record({ kind: fc.constant('release'), instanceId: fc.constantFrom('v', 'w') }),
+      weight: 1,
     },
     {
       arbitrary: fc.record({ kind: fc.constant('barrier'), taskId, enabled: fc.boolean() }),

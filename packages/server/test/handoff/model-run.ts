@@ -75,6 +75,9 @@ class ModelRun {
         await this.#driver.maintainAll(step.retentionMillis)
         this.#model.maintain(step.retentionMillis)
         break
+      case 'release':
+        await this.#release(step.instanceId)
+        break
       default:
         await this.#control(controlOrderOf(step, this.#runLength))
     }
@@ -153,6 +156,15 @@ class ModelRun {
     await this.#driver.maintainAll()
   }
 
+  async #release(instanceId: string): Promise<void> {
+    const expected = this.#model.takeBack(instanceId)
+    const { released, parked } = await this.#driver.store.releaseInstance({ instanceId, limit: 100_000 })
+    claim(
+      released === expected.released && parked === expected.parked,
+      `a release told of ${released} leases and ${parked} parked, not ${JSON.stringify(expected)}`,
+    )
+  }
+
   #leases({ pick, forged }: LeasePick): LeaseRef[] {
     const from = pick * this.#runLength
     return Array.from({ length: this.#runLength }, (_, at) => this.#lease(from + at, forged))
@@ -188,16 +200,11 @@ function descriptorsOf({ places, contradicts }: CallBackStep, runLength: number)
 }
 
 function controlOrderOf(
-  step: Extract<Step, { kind: 'control' | 'barrier' | 'retry' | 'limit' }>,
+  step: Extract<Step, { kind: 'control' | 'barrier' | 'retry' | 'settings' }>,
   runLength: number,
 ): ControlOrder {
   const { taskId } = step
-  if (step.kind === 'limit')
-    return {
-      verb: 'settings',
-      taskId,
-      settings: step.maxLeases === null ? {} : { maxLeases: step.maxLeases },
-    }
+  if (step.kind === 'settings') return { verb: 'settings', taskId, settings: step.settings }
   if (step.kind === 'barrier') return { verb: 'level-barrier', taskId, enabled: step.enabled }
   if (step.kind === 'control')
     return step.verb === 'seal'

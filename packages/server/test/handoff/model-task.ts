@@ -1,4 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import type { TaskSettings } from '../../src/handoff/rules/task-settings.ts'
+import type { Attempted } from './model-history.ts'
 
 /** The state of a partition; whether a waiting one is ready or held depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
@@ -8,12 +10,11 @@ export interface ModelLease {
   outcome: 'done' | 'failed' | 'released' | 'expired' | null
 }
 
-export interface ModelPartition {
+export interface ModelPartition extends Attempted {
   readonly task: ModelTask
   readonly descriptor: CalledBackPartition
   readonly arrival: number
   place: Place
-  attempts: number
   releases: number
   /** The newest lease; null before the first one, and again after a rerun. */
   lease: ModelLease | null
@@ -22,7 +23,6 @@ export interface ModelPartition {
   /** Set while only the range of a randomized back-off is known. */
   dueBetween: { readonly first: number; readonly last: number } | null
   wasHandedOut: boolean
-  reported: number | null
   purged: boolean
 }
 
@@ -43,7 +43,7 @@ export class ModelTask {
   generation = 1
   wasted = 0
   finishedAt: number | null = null
-  maxLeases = Number.POSITIVE_INFINITY
+  settings: Pick<TaskSettings, 'maxLeases' | 'maxAttempts'> = {}
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId

@@ -4,6 +4,7 @@ import type { SettlementOrder } from '../../src/handoff/rules/settlement.ts'
 import type { PulledPartition, PullOrder, PullResult } from '../../src/handoff/store.ts'
 import { claim, Disagreement } from './model-claim.ts'
 import { Eligible } from './model-eligible.ts'
+import { amendExpiry, notAttempted, recordEnd, recordExpiry, withdrawExpiry } from './model-history.ts'
 import { type ModelLease, type ModelPartition, ModelTask } from './model-task.ts'
 
 const KEY_GRACE = 600_000
@@ -15,8 +16,8 @@ const KEY_GRACE = 600_000
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
-  /** Settings of tasks that may not be known yet. */
-  readonly limits = new Map<string, number>()
+  /** Of tasks that may not be known yet. */
+  readonly settings = new Map<string, ModelTask['settings']>()
   readonly #leases = new Map<string, ModelPartition>()
   readonly #keys = new Map<string, { readonly leaseIds: string[]; readonly surelyKnownUntil: number }>()
   readonly #policy: Policy
@@ -56,7 +57,7 @@ export class Model {
       task.purged = false
       task.finishedAt = null
     }
-    task.maxLeases = this.limits.get(taskId) ?? Number.POSITIVE_INFINITY
+    task.settings = this.settings.get(taskId) ?? {}
     this.tasks.set(taskId, task)
     for (const descriptor of fresh) this.#arrive(task, descriptor)
     return { kind: 'stored', accepted: fresh.length, duplicates: partitions.length - fresh.length }
@@ -78,7 +79,7 @@ export class Model {
     for (const [position, handedOut] of partitions.entries()) {
       claim(position < order.batch, 'a pull got more than it asked for')
       claim(position === 0 || records < (order.records ?? Infinity), 'a pull got more than its budget')
-      this.#handOut(handedOut, eligible)
+      this.#handOut(handedOut, eligible, order.instance)
       records += handedOut.recordCount
     }
     const isFull = partitions.length === order.batch
@@ -102,15 +103,22 @@ export class Model {
       lease.outcome = 'done'
       partition.place = 'done'
       partition.reported = order.records
-      // An expiry has counted the attempt, unless an operator has reset it since.
+      partition.settledAt = this.#now()
+      if (isLate) withdrawExpiry(partition)
+      // An expiry has counted the attempt, unless an operator took that back since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
     } else if (order.outcome === 'failed' && isLate) {
       lease.outcome = 'failed'
+      amendExpiry(partition, order.reason)
       if (order.final) partition.place = 'parked'
     } else if (order.outcome === 'failed') {
       lease.outcome = 'failed'
+      recordEnd(partition, 'failed', order.reason, this.#now())
       this.#useAttempt(partition, order.final, order.retryAfterMillis)
-    } else if (!isLate) this.#release(partition, order.retryAfterMillis)
+    } else if (!isLate) {
+      recordEnd(partition, 'released', order.reason, this.#now())
+      this.#release(partition, order.retryAfterMillis)
+    }
     return null
   }
 
@@ -122,6 +130,7 @@ export class Model {
     if (task.cancelled) return 'task_cancelled'
     if (lease.outcome === 'expired') {
       partition.attempts = Math.max(0, partition.attempts - 1)
+      withdrawExpiry(partition)
       task.wasted -= 1
     }
     lease.outcome = null
@@ -145,6 +154,7 @@ export class Model {
       if (partition.task.cancelled) partition.place = 'cancelled'
       else {
         if (partition.lease !== null) partition.lease.outcome = 'expired'
+        recordExpiry(partition, null, now)
         this.#useAttempt(partition, false, null)
       }
     }
@@ -152,6 +162,20 @@ export class Model {
       if (partition.place !== 'delayed' || partition.dueBetween !== null || partition.dueAt > now) continue
       partition.place = partition.task.cancelled ? 'cancelled' : 'waiting'
     }
+  }
+
+  /** An operator takes back what an instance holds: that counts like an expiry, without a back-off. */
+  takeBack(instanceId: string): { released: number; parked: number } {
+    const held = this.all().filter(({ place, holder }) => place === 'leased' && holder === instanceId)
+    for (const partition of held)
+      if (partition.task.cancelled) partition.place = 'cancelled'
+      else {
+        if (partition.lease !== null) partition.lease.outcome = 'expired'
+        recordExpiry(partition, instanceId, this.#now())
+        this.#countAttempt(partition)
+        partition.place = this.#hasAttempts(partition) ? 'waiting' : 'parked'
+      }
+    return { released: held.length, parked: held.filter(({ place }) => place === 'parked').length }
   }
 
   maintain(retentionMillis: number): void {
@@ -176,12 +200,12 @@ export class Model {
       dueAt: 0,
       dueBetween: null,
       wasHandedOut: false,
-      reported: null,
+      ...notAttempted(),
       purged: false,
     })
   }
 
-  #handOut(handedOut: PulledPartition, eligible: Eligible): void {
+  #handOut(handedOut: PulledPartition, eligible: Eligible, holder: string | null): void {
     const { taskId, level, index, recordCount, computeTableName, lease } = handedOut
     const name = `${taskId}-${level}-${index}`
     const partition = this.tasks.get(taskId)?.find(level, index)
@@ -193,6 +217,8 @@ export class Model {
     claim(!this.#leases.has(lease.id), `the lease ${lease.id} was given twice`)
     partition.place = 'leased'
     partition.wasHandedOut = true
+    partition.holder = holder
+    partition.leasedAt = this.#now()
     partition.dueAt = this.#now() + this.#policy.leaseMillis
     claim(lease.expiresAt === partition.dueAt, `the lease of ${name} ends at ${lease.expiresAt}`)
     partition.lease = { id: lease.id, outcome: null }
@@ -219,11 +245,19 @@ export class Model {
   }
 
   #useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
+    this.#countAttempt(partition)
+    if (final || !this.#hasAttempts(partition)) partition.place = 'parked'
+    else this.#delay(partition, partition.attempts, askedMillis)
+  }
+
+  #countAttempt(partition: ModelPartition): void {
     partition.attempts += 1
     partition.releases = 0
     partition.task.wasted += 1
-    if (final || partition.attempts >= this.#policy.maxAttempts) partition.place = 'parked'
-    else this.#delay(partition, partition.attempts, askedMillis)
+  }
+
+  #hasAttempts({ attempts, task }: ModelPartition): boolean {
+    return attempts < (task.settings.maxAttempts ?? this.#policy.maxAttempts)
   }
 
   #release(partition: ModelPartition, askedMillis: number | null): void {
