@@ -4,7 +4,7 @@ import { until } from '../../support/until.ts'
 import { finishTasks, subscribe } from './tasks.ts'
 
 /** How often the service is killed. For a longer run: `WEBHOOK_KILLS=50 npm test -- test/webhooks`. */
-export const KILLS = Number(process.env['WEBHOOK_KILLS'] ?? 4)
+export const KILLS = Number(process.env['WEBHOOK_KILLS'] ?? 3)
 const TASKS_PER_KILL = 4
 /** The events of a task of two levels. */
 const EVENTS_PER_TASK = 3

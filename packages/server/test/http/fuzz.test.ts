@@ -6,13 +6,13 @@ import { descriptor, isEmbedded, leaseId, TestApp } from '../support/test-app.ts
  * Bodies are validated before any store sees them, so with a server behind the store, fewer bodies test as
  * much. Each run has another seed; after changes to request parsing, try more with FUZZ_BODIES.
  */
-const BODIES = Number(process.env['FUZZ_BODIES'] ?? (isEmbedded() ? 4_000 : 1_000))
+const BODIES = Number(process.env['FUZZ_BODIES'] ?? (isEmbedded() ? 3_000 : 600))
 const AT_ONCE = 50
 
 /** Valid bodies for every POST endpoint, to be mutated. Leases change during the test. */
 const targets = (dice: Dice, leases: readonly string[]): [string, unknown][] => {
-  const task = `t-${dice.below(12)}`
-  const of = (level: number) => descriptor(task, level, dice.below(60), { record_count: dice.below(1000) })
+  const task = `t-${dice.below(8)}`
+  const of = (level: number) => descriptor(task, level, dice.below(40), { record_count: dice.below(1000) })
   const [one = '1-1-aaaaaaaaaaaaaaaa', two = 'x'] = [dice.pick(leases), dice.pick(leases)]
   const outcome = dice.pick(['done', 'failed', 'released'])
   return [
