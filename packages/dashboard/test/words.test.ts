@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { niceCeiling, plotOf } from '../src/overview/plot.ts'
 import { lastLine } from '../src/parts/last-line.ts'
 import { compact, percent, perSecond } from '../src/parts/numbers.ts'
+import { niceCeiling, plotOf } from '../src/parts/plot.ts'
 import { ago, duration } from '../src/parts/times.ts'
 
 describe('numbers', () => {

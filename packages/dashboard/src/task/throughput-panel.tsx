@@ -1,13 +1,10 @@
 import type { TaskView, Throughput } from '@baton/protocol'
 import { useState } from 'preact/hooks'
-import { niceCeiling, plotOf } from '../overview/plot.ts'
+import { Chart } from '../parts/chart.tsx'
 import { compact, counted } from '../parts/numbers.ts'
 import { duration } from '../parts/times.ts'
 import { now } from '../service/clock.ts'
 import { type Measure, type Span, seriesOf, spans, useThroughput } from './throughput-state.ts'
-
-const WIDTH = 720
-const HEIGHT = 160
 
 /**
  * The throughput of a task over time, including the time before the page was opened. Omitted if nothing was
@@ -50,7 +47,9 @@ export function ThroughputPanel({ view }: { view: TaskView }) {
         </div>
       </header>
       {loaded.kind === 'failed' ? <p class="muted chart-note">{loaded.detail}</p> : null}
-      {loaded.kind === 'there' ? <Chart throughput={loaded.value} measure={measure} span={span} /> : null}
+      {loaded.kind === 'there' ? (
+        <ThroughputChart throughput={loaded.value} measure={measure} span={span} />
+      ) : null}
     </section>
   )
 }
@@ -60,39 +59,17 @@ function sumsInWords({ points }: Throughput): string {
   return `${counted(sum('partitions'), 'partition')}, ${counted(sum('records'), 'record')}`
 }
 
-interface ChartProps {
+interface ThroughputChartProps {
   readonly throughput: Throughput
   readonly measure: Measure
   readonly span: Span
 }
 
-function Chart({ throughput, measure, span }: ChartProps) {
+function ThroughputChart({ throughput, measure, span }: ThroughputChartProps) {
   const series = seriesOf(throughput, measure, span, now.value)
-  const most = Math.max(...series)
-  const ceiling = niceCeiling(most)
-  const plot = plotOf(series, { width: WIDTH, height: HEIGHT, ceiling })
   const length = duration(span.millis / 1000)
-  const label =
+  const label = () =>
     `${measure === 'records' ? 'Records' : 'Partitions'} done per ${span.step} over the last ${length}, ` +
-    `at most ${compact(most)}, in this ${span.step} so far ${compact(series.at(-1) ?? 0)}`
-  return (
-    <figure class="chart" role="img" aria-label={label}>
-      <div class="chart-scale" aria-hidden="true">
-        <span>{compact(ceiling)}</span>
-        <span>{compact(ceiling / 2)}</span>
-        <span>0</span>
-      </div>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        <line class="chart-grid" x1="0" x2={WIDTH} y1="0.5" y2="0.5" />
-        <line class="chart-grid" x1="0" x2={WIDTH} y1={HEIGHT / 2} y2={HEIGHT / 2} />
-        <line class="chart-base" x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
-        <path class="chart-area" d={plot.area} />
-        <path class="chart-line" d={plot.line} />
-      </svg>
-      <div class="chart-time" aria-hidden="true">
-        <span>{length} ago</span>
-        <span>now</span>
-      </div>
-    </figure>
-  )
+    `at most ${compact(Math.max(...series))}, in this ${span.step} so far ${compact(series.at(-1) ?? 0)}`
+  return <Chart series={series} span={length} text={compact} label={label} />
 }
