@@ -41,7 +41,11 @@ test('a file of version 7 is opened unchanged and supports what version 8 adds',
     '0-4': 'ready',
     '1-7': 'ready',
   })
+  // Nothing is invented for what became done earlier.
+  const history = { taskId: 'orders', step: 'hour' as const, from: 0, to: null, byLevel: true }
+  expect((await driver.store.throughput(history))?.rows).toEqual([])
   expect(await driver.settle(LEASE)).toBeNull()
+  expect((await driver.store.throughput(history))?.rows).toMatchObject([{ level: 0, partitions: 1 }])
   await driver.callBack('orders', [one(2, 0, { extraFields: '{"a":1}' })])
   const handed = await driver.pullAll()
   expect(handed.map(({ level, index, extraFields = null }) => [level, index, extraFields])).toEqual([
@@ -53,7 +57,7 @@ test('a file of version 7 is opened unchanged and supports what version 8 adds',
   expect(await store.audit()).toEqual([])
   await store.close()
 
-  const columnsOf = (path: string) => {
+  const schemaOf = (path: string) => {
     const db = new DatabaseSync(path)
     const columns = db
       .prepare(
@@ -61,10 +65,11 @@ test('a file of version 7 is opened unchanged and supports what version 8 adds',
          WHERE t.type = 'table' ORDER BY t.name, c.name`,
       )
       .all()
+    const indexes = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name").all()
     db.close()
-    return columns
+    return [...columns, ...indexes]
   }
   const fresh = await testFolder()
   await (await openSqliteDisk({ folder: fresh })).close()
-  expect(columnsOf(join(folder, 'baton.db'))).toEqual(columnsOf(join(fresh, 'baton.db')))
+  expect(schemaOf(join(folder, 'baton.db'))).toEqual(schemaOf(join(fresh, 'baton.db')))
 })

@@ -1,5 +1,5 @@
 import type { Images, Loaded } from '../../../src/handoff/disk.ts'
-import { noOutboxImages } from '../../../src/handoff/outbox.ts'
+import { noImages } from '../../../src/handoff/engine/state/images.ts'
 import { noTallies } from '../../../src/handoff/rules/task-facts.ts'
 import {
   type PartitionDescriptor,
@@ -117,25 +117,7 @@ export const status = (changes: Partial<PartitionStatus> = {}): PartitionStatus 
 export const leased = (changes: Partial<PartitionStatus> = {}): PartitionStatus =>
   status({ state: 'leased', term: 1, holder: 'w', secret: 's'.repeat(16), leasedAt: NOW, ...changes })
 
-export const images = (changes: Partial<Images> = {}): Images => ({
-  tasks: new Map(),
-  lanes: new Map(),
-  levels: new Map(),
-  laneTables: new Map(),
-  tableTimes: new Map(),
-  partitions: new Map(),
-  keys: new Map(),
-  pace: new Map(),
-  ranges: [],
-  tables: new Map(),
-  produced: new Map(),
-  instances: new Map(),
-  outbox: noOutboxImages(),
-  totals: new Map(),
-  throughput: new Map(),
-  nextIds: null,
-  ...changes,
-})
+export const images = (changes: Partial<Images> = {}): Images => ({ ...noImages(), ...changes })
 
 export const byId = <Image extends { readonly id: number }>(...all: Image[]): Map<number, Image> =>
   new Map(all.map((image) => [image.id, image]))

@@ -35,7 +35,11 @@ test('a database of version 12 is opened unchanged and supports what version 13 
     '0-4': 'ready',
     '1-7': 'ready',
   })
+  // Nothing is invented for what became done earlier.
+  const history = { taskId: 'orders', step: 'hour' as const, from: 0, to: null, byLevel: true }
+  expect((await driver.store.throughput(history))?.rows).toEqual([])
   expect(await driver.settle(LEASE)).toBeNull()
+  expect((await driver.store.throughput(history))?.rows).toMatchObject([{ level: 0, partitions: 1 }])
   await driver.store.handOff({
     settles: [],
     renews: [],
@@ -55,8 +59,10 @@ test('a database of version 12 is opened unchanged and supports what version 13 
   expect(await store.audit()).toEqual([])
   await store.close()
 
-  const columns = `SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
-    WHERE table_schema = 'baton' ORDER BY table_name, column_name`
+  const columns = `SELECT table_name, column_name, data_type, is_nullable, collation_name, column_default
+    FROM information_schema.columns WHERE table_schema = 'baton' ORDER BY table_name, column_name`
+  const indexes = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'baton' ORDER BY indexname"
+  const version = 'SELECT version FROM baton.schema_version'
   const fresh = await databases.create()
-  expect(await query(columns)).toEqual(await fresh.query(columns))
+  for (const text of [columns, indexes, version]) expect(await query(text)).toEqual(await fresh.query(text))
 })
