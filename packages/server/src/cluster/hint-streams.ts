@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Prepared } from '../handoff/readied.ts'
-import type { PreparedOf } from '../handoff/store.ts'
+import { Readied } from '../handoff/readied.ts'
+import type { ReadiedOf } from '../handoff/store.ts'
 import type { StreamLine } from './peer-messages.ts'
 import type { PeerSignature, SignedRequest } from './peer-signature.ts'
 
@@ -21,7 +21,7 @@ const LONGEST_KINDS = 3000
 interface Stream {
   readonly follower: Pick<SignedRequest, 'from' | 'number'>
   readonly response: ServerResponse
-  untold: Prepared
+  untold: Readied
 }
 
 /**
@@ -81,7 +81,7 @@ export class HintStreams {
   /** Returns false if this node neither leads nor is about to. */
   open(follower: SignedRequest, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#term === undefined) return false
-    const stream: Stream = { follower, response, untold: new Prepared() }
+    const stream: Stream = { follower, response, untold: new Readied() }
     this.#streams.add(stream)
     const close = () => {
       this.#streams.delete(stream)
@@ -101,7 +101,7 @@ export class HintStreams {
   }
 
   /** Sends a hint to all followers except the one whose request caused it. */
-  tell(readied: number, readiedOf: readonly PreparedOf[] | null = null, except?: string): void {
+  tell(readied: number, readiedOf: readonly ReadiedOf[] | null = null, except?: string): void {
     if (readied <= 0 || this.#streams.size === 0) return
     for (const stream of this.#streams)
       if (stream.follower.from !== except) stream.untold.merge(readied, readiedOf)
@@ -114,7 +114,7 @@ export class HintStreams {
   #tellOne(stream: Stream): void {
     const { response, untold } = stream
     if (untold.count === 0) return
-    stream.untold = new Prepared()
+    stream.untold = new Readied()
     if (response.writableLength > MOST_UNREAD_BYTES) response.destroy()
     else write(response, { readied: untold.count, readiedOf: shortEnough(untold.kinds) })
   }
@@ -125,7 +125,7 @@ export class HintStreams {
 }
 
 /** If the kinds would make the line too long, they are left out, and all waiting pulls are retried. */
-const shortEnough = (kinds: readonly PreparedOf[] | null): readonly PreparedOf[] | null =>
+const shortEnough = (kinds: readonly ReadiedOf[] | null): readonly ReadiedOf[] | null =>
   kinds === null || JSON.stringify(kinds).length > LONGEST_KINDS ? null : kinds
 
 function write(response: ServerResponse, line: StreamLine): void {

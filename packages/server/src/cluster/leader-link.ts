@@ -2,7 +2,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
-import { LeaderChanged, type PreparedOf } from '../handoff/store.ts'
+import { LeaderChanged, type ReadiedOf } from '../handoff/store.ts'
 import type { LedHead, Peer } from './head.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
@@ -35,7 +35,7 @@ export interface LinkEnd {
 export interface LinkEvents {
   /** The leader has authenticated itself. */
   opened(): void
-  readied(count: number, readiedOf: readonly PreparedOf[] | null): void
+  readied(count: number, readiedOf: readonly ReadiedOf[] | null): void
   /** The leader takes no more requests. */
   leaving(): void
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
-import { LeaderChanged, type PreparedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { HoldBack } from './hold-back.ts'
@@ -82,7 +82,7 @@ export class Leadership {
    * Called with the number of partitions that became ready. The number is infinite after a change of leader,
    * when hints may have been missed.
    */
-  onReadied: (count: number, readiedOf?: readonly PreparedOf[] | null) => void = () => undefined
+  onReadied: (count: number, readiedOf?: readonly ReadiedOf[] | null) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
     this.#options = options

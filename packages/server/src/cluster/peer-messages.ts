@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
-import { type HandOffBatch, type PreparedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { type HandOffBatch, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { digestOf } from './peer-signature.ts'
 
 /** The store's methods that followers forward to the leader. Sweep and maintenance run on the leader only. */
@@ -32,7 +32,7 @@ export const HINTS = 'hints'
 export type StreamLine =
   | { readonly hello: { readonly term: string; readonly mac: string } }
   /** The number of partitions that became ready. */
-  | { readonly readied: number; readonly readiedOf?: readonly PreparedOf[] | null }
+  | { readonly readied: number; readonly readiedOf?: readonly ReadiedOf[] | null }
   /** The leader takes no more batches, and finishes those it has. */
   | { readonly leaving: true }
 

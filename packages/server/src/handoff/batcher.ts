@@ -105,7 +105,7 @@ const SHARING_LIMIT = 2000
  * timer: spinning the event loop would take CPU time from other nodes; see the bench scenario
  * `postgres-nodes`.
  */
-const PATIENT_MILLIS = 1
+const MAX_WAIT_MILLIS = 1
 
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
@@ -125,7 +125,7 @@ export class Batcher {
   #inFlight = 0
   /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
   #expected = 0
-  #patientUntil = 0
+  #waitUntil = 0
   readonly #batching: Batching
 
   constructor(store: Store, events: BatcherEvents, tracing?: BatchTracing) {
@@ -164,8 +164,8 @@ export class Batcher {
     setImmediate(() => {
       if (this.#isEnough()) this.#go()
       else if (this.#queue.length > seen) this.#endTurn(this.#queue.length)
-      else if (performance.now() < this.#patientUntil)
-        this.#waitTimer = setTimeout(() => this.#go(), PATIENT_MILLIS)
+      else if (performance.now() < this.#waitUntil)
+        this.#waitTimer = setTimeout(() => this.#go(), MAX_WAIT_MILLIS)
       else this.#go()
     })
   }
@@ -208,7 +208,7 @@ export class Batcher {
   #expectAfter(answered: number, tookMillis: number): void {
     const { waitShare = 0 } = this.#batching
     this.#expected = answered + this.#queue.length
-    this.#patientUntil = performance.now() + Math.min(tookMillis * waitShare, PATIENT_MILLIS)
+    this.#waitUntil = performance.now() + Math.min(tookMillis * waitShare, MAX_WAIT_MILLIS)
   }
 
   #nextBatch(): readonly Pending[] {

@@ -1,7 +1,7 @@
 import { systemClock, systemStopwatch } from './clock.ts'
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
-import type { PreparedOf, Store } from './store.ts'
+import type { ReadiedOf, Store } from './store.ts'
 
 /**
  * Runs a function periodically, never concurrently with itself: after its interval, or earlier on request.
@@ -69,7 +69,7 @@ const CLOCK_JUMP_MILLIS = 1000
 const LOOK_AROUND_MILLIS = 2000
 
 interface MaintenanceEvents {
-  readied(count: number, readiedOf?: readonly PreparedOf[] | null): void
+  readied(count: number, readiedOf?: readonly ReadiedOf[] | null): void
   /** Other nodes may have made partitions ready without a hint. */
   lookAround(): void
   /** Partitions ran out of attempts because their leases expired. */

@@ -1,6 +1,6 @@
 import type { Batcher } from './batcher.ts'
 import type { Pulled, PullRequest } from './requests.ts'
-import { type PreparedOf, type PullOrder, type PullResult, StoreUnavailable } from './store.ts'
+import { type PullOrder, type PullResult, type ReadiedOf, StoreUnavailable } from './store.ts'
 import { MAX_WAITING_PULLS, NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
 /** Called with the result of a pull before it is returned. */
@@ -63,7 +63,7 @@ export class Pulls {
   }
 
   /** Wakes pulls for this many ready partitions, by task and table if known. */
-  wake(readied: number, readiedOf?: readonly PreparedOf[] | null): void {
+  wake(readied: number, readiedOf?: readonly ReadiedOf[] | null): void {
     this.#waiting.wake(readied, readiedOf)
   }
 

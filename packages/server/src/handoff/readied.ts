@@ -1,10 +1,10 @@
-import type { PreparedOf } from './store.ts'
+import type { ReadiedOf } from './store.ts'
 
 /** With more kinds than this, all waiting pulls are woken. */
 const MOST_KINDS = 100
 
 /** Counts the partitions that a transaction made ready, by task and table. */
-export class Prepared {
+export class Readied {
   count = 0
   /** By task, then by table. The table is null if any table of the task may be ready. */
   #kinds: Map<string, Map<string | null, number>> | null = null
@@ -35,16 +35,16 @@ export class Prepared {
   }
 
   /** Adds other counts. Without kinds, any task or table may be ready. */
-  merge(count: number, kinds: readonly PreparedOf[] | null | undefined): void {
+  merge(count: number, kinds: readonly ReadiedOf[] | null | undefined): void {
     if (count > 0 && (kinds === null || kinds === undefined)) this.#anything()
     else for (const [task, table, ready] of kinds ?? []) this.#addKind(task, table, ready)
     this.count += count
   }
 
   /** Null: any task or table. */
-  get kinds(): readonly PreparedOf[] | null {
+  get kinds(): readonly ReadiedOf[] | null {
     if (this.#isAnything) return null
-    const kinds: PreparedOf[] = []
+    const kinds: ReadiedOf[] = []
     for (const [task, tables] of this.#kinds ?? [])
       for (const [table, count] of tables) kinds.push([task, table, count])
     return kinds

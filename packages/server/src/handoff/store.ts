@@ -77,11 +77,11 @@ export interface Store {
 export type HintListener = (
   readied: number,
   nextDueInMillis?: number | null,
-  readiedOf?: readonly PreparedOf[] | null,
+  readiedOf?: readonly ReadiedOf[] | null,
 ) => void
 
 /** The number of partitions of a task and table. Null: any of its tables. */
-export type PreparedOf = readonly [task: string, table: string | null, count: number]
+export type ReadiedOf = readonly [task: string, table: string | null, count: number]
 
 /** For a store that processes several batches concurrently. */
 export interface Batching {
@@ -134,7 +134,7 @@ export interface HandOffAnswers {
    */
   readonly readied: number
   /** The same by task and table, for pulls with a filter. Null or absent if unknown. */
-  readonly readiedOf?: readonly PreparedOf[] | null
+  readonly readiedOf?: readonly ReadiedOf[] | null
   /** When the earliest lease or back-off of this batch ends, by the store's clock. */
   readonly nextDueInMillis: number | null
 }
@@ -235,7 +235,7 @@ export interface SweepOrder {
 export interface SweepResult {
   /** Partitions that became ready because their back-off ended or a barrier opened. */
   readonly woken: number
-  readonly readiedOf?: readonly PreparedOf[] | null
+  readonly readiedOf?: readonly ReadiedOf[] | null
   readonly expired: number
   readonly parked: number
   /** More partitions are due than the limit allowed. */

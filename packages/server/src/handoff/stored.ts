@@ -205,46 +205,6 @@ export const untouched = (): PartitionStatus => ({
   history: null,
 })
 
-/**
- * A partition with this status. All fields are written out, because every partition enters memory through
- * here.
- */
-export const untouchedPartition = (
-  id: number,
-  lane: number,
-  index: number,
-  recordCount: number,
-  computeTable: string,
-  spelling: string | null,
-  calledBackAt: number,
-  extraFields: string | null,
-  traceparent: string | null,
-): StoredPartition => ({
-  id,
-  lane,
-  index,
-  recordCount,
-  computeTable,
-  spelling,
-  calledBackAt,
-  extraFields,
-  traceparent,
-  state: 'ready',
-  line: 'fresh',
-  term: 0,
-  attempts: 0,
-  releases: 0,
-  holder: null,
-  secret: '',
-  outcome: null,
-  dueAt: null,
-  leasedAt: null,
-  settledAt: null,
-  reportedRecords: null,
-  reason: null,
-  history: null,
-})
-
 /** The virtual time of a level; 64-bit. */
 export interface StoredLevel {
   readonly level: number

@@ -1,4 +1,4 @@
-import type { PreparedOf, PullOrder, PullResult } from './store.ts'
+import type { PullOrder, PullResult, ReadiedOf } from './store.ts'
 
 /** The filter of a pull. */
 type Filter = Pick<PullOrder, 'tables' | 'tasks'>
@@ -17,7 +17,7 @@ const groupOf = ({ tables, tasks }: Filter): string =>
 function wantedOf(
   { tables, tasks }: Filter,
   readied: number,
-  readiedOf: readonly PreparedOf[] | null,
+  readiedOf: readonly ReadiedOf[] | null,
 ): number {
   if (readiedOf === null || (tables === null && tasks === null)) return readied
   let wanted = 0
@@ -32,9 +32,9 @@ function wantedOf(
 class Notifications {
   /** Incremented whenever partitions become ready. */
   epoch = 0
-  readonly #events: (readonly PreparedOf[] | null)[] = []
+  readonly #events: (readonly ReadiedOf[] | null)[] = []
 
-  note(readiedOf: readonly PreparedOf[] | null): void {
+  note(readiedOf: readonly ReadiedOf[] | null): void {
     this.epoch += 1
     this.#events.push(readiedOf)
     if (this.#events.length > EVENTS_KEPT) this.#events.shift()
@@ -147,7 +147,7 @@ export class WaitingPulls {
   }
 
   /** Wakes pulls for this many ready partitions, by task and table if known. */
-  wake(readied: number, readiedOf: readonly PreparedOf[] | null = null): void {
+  wake(readied: number, readiedOf: readonly ReadiedOf[] | null = null): void {
     if (readied <= 0) return
     this.#notifications.note(readiedOf)
     for (const { filter, waiters } of this.#groups.values()) {

@@ -24,10 +24,10 @@ interface Path {
   settle(name: string, body: unknown, query?: string): Promise<Answer>
 }
 
-async function guarded(kind: 'express' | 'server'): Promise<{ baton: TestApp; path: Path; port: number }> {
+async function guarded(kind: 'fast path' | 'server'): Promise<{ baton: TestApp; path: Path; port: number }> {
   const baton = await TestApp.open({ tokensFile: await tokensFile({ tokens }) })
   const port = await listening(baton.app)
-  const more = kind === 'express' ? {} : { TE: 'trailers' }
+  const more = kind === 'fast path' ? {} : { TE: 'trailers' }
   const headersOf = (name: string) => ({ Host: 'localhost', Authorization: as(name).authorization, ...more })
   const send = async (bytes: string) => {
     const connection = await RawConnection.open(port)
@@ -53,7 +53,7 @@ async function guarded(kind: 'express' | 'server'): Promise<{ baton: TestApp; pa
 const tablesOf = ({ body }: Answer): string[] =>
   body.partitions.map(({ computeTableName }: Leased) => computeTableName)
 
-describe.each(['express', 'server'] as const)(
+describe.each(['fast path', 'server'] as const)(
   'a worker that is limited to tables, by the %s path',
   (kind) => {
     test('pulls partitions of these and no others', async () => {

@@ -7,7 +7,7 @@ import {
   type StoredPartition,
   type StoredTableTime,
   type StoredTask,
-  untouchedPartition,
+  untouched,
 } from '../../handoff/stored.ts'
 import { arrayQuery } from './query.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
@@ -114,19 +114,18 @@ export class Loads {
     const found: StoredPartition[] = []
     for (const row of this.#sql.fresh.all(lane, after, tail, limit)) {
       const [id, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent] = row
-      found.push(
-        untouchedPartition(
-          id,
-          lane,
-          index,
-          recordCount,
-          computeTable,
-          spelling,
-          calledBackAt,
-          extraFields,
-          traceparent,
-        ),
-      )
+      found.push({
+        id,
+        lane,
+        index,
+        recordCount,
+        computeTable,
+        spelling,
+        calledBackAt,
+        extraFields,
+        traceparent,
+        ...untouched(),
+      })
     }
     return found
   }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
-import { Prepared } from '../readied.ts'
+import { Readied } from '../readied.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
 import type { ThroughputQuery, ThroughputRecord } from '../shown/throughput-record.ts'
@@ -120,7 +120,7 @@ export class EngineStore implements Store {
   async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
     if (this.#closed) throw storeClosed()
     const results: CallBackResult[] = []
-    const readied = new Prepared()
+    const readied = new Readied()
     let answers: HandOffAnswers | undefined
     let part: HandOffBatch = { ...batch, callBacks: [], pulls: [] }
     const run = async (following: HandOffBatch) => {

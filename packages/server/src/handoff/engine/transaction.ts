@@ -1,6 +1,6 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
-import { Prepared } from '../readied.ts'
+import { Readied } from '../readied.ts'
 import type { Policy } from '../rules/policy.ts'
 import { isAtLimit } from '../rules/task-settings.ts'
 import type {
@@ -63,7 +63,7 @@ export class Transaction {
   /** Leases that were settled as failed and whose partitions are now parked. */
   readonly parkedLeases: string[] = []
   /** Partitions that became available for pulls. */
-  readonly readied = new Prepared()
+  readonly readied = new Readied()
   earliestDueAt: number | null = null
 
   /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */

@@ -1,4 +1,4 @@
-import type { Prepared } from '../readied.ts'
+import type { Readied } from '../readied.ts'
 import { advance, cost, drain, isLaneOpen } from '../rules/lane-rules.ts'
 import { weightOfTask } from '../rules/task-settings.ts'
 import type { Line } from '../stored.ts'
@@ -7,7 +7,7 @@ import type { Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from 
 /** The part of a transaction that is needed here. */
 interface Changes {
   readonly memory: Memory
-  readonly readied: Prepared
+  readonly readied: Readied
   touchLane(lane: Lane): void
   touchLevel(level: Level): void
   touchLaneTable(table: LaneTable): void

@@ -1,5 +1,5 @@
 import type { Disk } from '../../disk.ts'
-import { type CallBackOrder, type CallBackResult, type PreparedOf, StoreUnavailable } from '../../store.ts'
+import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../../store.ts'
 import type { PartitionDescriptor, StagedIds } from '../../stored.ts'
 import { concludeTasks, moveBarriers } from '../course.ts'
 import type { Runner } from '../runner.ts'
@@ -251,7 +251,7 @@ const interrupted = () =>
 export interface Stored {
   readonly result: CallBackResult
   readonly readied: number
-  readonly readiedOf?: readonly PreparedOf[] | null
+  readonly readiedOf?: readonly ReadiedOf[] | null
 }
 
 interface Opened {
