@@ -61,3 +61,12 @@ describe('a long list of partitions', () => {
     ).toEqual([])
   })
 })
+
+test('a task with two compute tables names both, apart from whether it is sealed', async () => {
+  const { url, client } = await startService()
+  const [first, second] = partitionsOf('orders', [2])
+  if (first === undefined || second === undefined) throw new Error('two partitions were expected')
+  await client.callBack([first, { ...second, computeTableName: 'results.sales' }])
+  const page = await visit(`${url}/#/tasks/orders`)
+  await page.getByText('and results.sales · not sealed').waitFor()
+})

@@ -29,7 +29,7 @@ export function TaskFacts({ view }: { view: TaskView }) {
       </Fact>
       <Fact name="Compute table" value={tables[0] ?? '–'} small>
         {tables.length > 1
-          ? `and ${tables.slice(1, TABLES_NAMED).join(', ')}${tables.length > TABLES_NAMED ? ', …' : ''}`
+          ? `and ${tables.slice(1, TABLES_NAMED).join(', ')}${tables.length > TABLES_NAMED ? ', …' : ''} · `
           : ''}
         {natureOf(view)}
       </Fact>
@@ -56,7 +56,7 @@ function ComingFacts({ view }: { view: TaskView }) {
       </>
     )
   }
-  const eta = waitsForSomebody(view) ? null : view.etaSeconds
+  const eta = waitsForOperator(view) ? null : view.etaSeconds
   return (
     <>
       <Fact name="Records per second" value={perSecond(view.recordsPerSecond)}>
@@ -100,12 +100,12 @@ function EndFacts({ view, at }: { view: TaskView; at: string }) {
  * Whether the barrier is closed because of parked partitions. More partitions than the parked ones then wait
  * for an operator.
  */
-function waitsForSomebody({ waitingFor }: TaskView): boolean {
+function waitsForOperator({ waitingFor }: TaskView): boolean {
   return waitingFor !== null && waitingFor.parked > 0
 }
 
 function etaNote(view: TaskView, eta: number | null): string {
-  if (waitsForSomebody(view)) return `higher levels wait for ${exact(view.waitingFor?.parked ?? 0)} parked`
+  if (waitsForOperator(view)) return `higher levels wait for ${exact(view.waitingFor?.parked ?? 0)} parked`
   if (view.state !== 'open') return 'nothing moves now'
   if (eta === null) return 'not known yet'
   const parked = view.partitions.parked > 0 ? `, but for ${exact(view.partitions.parked)} parked` : ''
