@@ -44,8 +44,8 @@ import { control } from './verbs/control.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { Maintenance } from './verbs/maintenance.ts'
 import { endDue, takeBack } from './verbs/settle.ts'
+import { viewThroughput } from './verbs/view-throughput.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
-import { viewThroughput } from './view-throughput.ts'
 
 /**
  * Requests share a transaction up to this many partitions. Larger transactions would delay other requests.
