@@ -17,6 +17,7 @@ import type {
   StoredTask,
 } from '../stored.ts'
 import { noTotals, type TotalsAdded } from '../views/records.ts'
+import { type PackedOutbox, packOutbox, unpackOutbox } from './outbox-changes.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**
@@ -147,7 +148,7 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
-    entry.outbox,
+    entry.outbox === null ? null : packOutbox(entry.outbox),
     entry.totals.map(({ instanceId, role, at, totals }) => [
       instanceId,
       role,
@@ -214,7 +215,7 @@ export function decodeEntry(body: string): Entry {
     Entry['produced'],
     Entry['instances'],
     NextIds | null,
-    OutboxEntry | null,
+    PackedOutbox | null,
     [string, InstanceRole, number, ...number[]][],
     [number, string, number, string, string, string | null, number, number, number, number][],
     [number, string, string][],
@@ -252,7 +253,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
-    outbox,
+    outbox: outbox === null ? null : unpackOutbox(outbox, at),
     totals: totals.map(([instanceId, role, at, ...values]) => ({
       instanceId,
       role,
