@@ -223,7 +223,7 @@ describe('views and control', () => {
     const lines = []
     for await (const line of client.manifest(taskId)) lines.push(line)
     expect(lines).toMatchObject([{ partition_name: `${taskId}-0-0`, state: 'ready' }, {}, {}])
-    await expect(client.task('nobody')).rejects.toMatchObject({ code: 'task_unknown', status: 404 })
+    await expect(client.task('no-such')).rejects.toMatchObject({ code: 'task_unknown', status: 404 })
   })
 
   test('pause, resume, seal, retry, barrier, cancel', async () => {
