@@ -5,7 +5,7 @@ test('an area is a package, a test folder of the server, or a folder of test/', 
   expect(areaOf('packages/server/test/http/pull.test.ts')).toBe('server/http')
   expect(areaOf('packages/server/test/disk/postgres/tls.test.ts')).toBe('server/disk')
   expect(areaOf('packages/server/test/main.test.ts')).toBe('server')
-  expect(areaOf('packages/cli/src/show/bar.test.ts')).toBe('cli')
+  expect(areaOf('packages/cli/src/show/progress.test.ts')).toBe('cli')
   expect(areaOf('packages/cli/test/work.test.ts')).toBe('cli')
   expect(areaOf('test/browser/links.test.ts')).toBe('browser')
 })

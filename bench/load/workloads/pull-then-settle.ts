@@ -1,4 +1,4 @@
-import { newIdempotencyKey } from '../../../packages/client/src/call-options.ts'
+import { newIdempotencyKey } from '../../../packages/client/src/client-options.ts'
 import { type ClientsInput, type HandOffResult, runClients } from '../clients.ts'
 import { leaseIds, pullRequest, pullRequestForKey, settleRequest } from '../requests.ts'
 

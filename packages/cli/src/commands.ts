@@ -1,12 +1,27 @@
-import type { CommandEntry } from './command.ts'
+import type { CommandEntry, CommandWithOwnLine } from './command-line.ts'
 
 const control = (verb: string) => async () => (await import('./commands/control.ts')).controlCommand(verb)
+
+/** Parses its own command line: the settings of the service. */
+const serve: CommandWithOwnLine = {
+  hasOwnLine: true,
+  completedFlags: async () => {
+    const { flagOf, settingNames, settingOf } = await import('@baton/server/settings')
+    return Object.fromEntries(
+      settingNames.map((setting) => {
+        const { description, type } = settingOf(setting)
+        return [flagOf(setting).slice(2), { kind: type === 'boolean' ? 'switch' : 'text', description }]
+      }),
+    )
+  },
+  run: async (argv) => (await import('@baton/server/run-service')).runService(argv),
+}
 
 export const commands: readonly CommandEntry[] = [
   {
     name: 'serve',
     summary: 'run the service',
-    load: async () => (await import('./commands/serve.ts')).serve,
+    load: async () => serve,
   },
   {
     name: 'call-back',
@@ -35,7 +50,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'subscriptions',
-    summary: 'show and change who is told what by webhooks',
+    summary: 'show and change which events webhooks send, and where',
     load: async () => (await import('./commands/subscriptions.ts')).subscriptions,
   },
   {
@@ -51,17 +66,17 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'status',
     summary: 'show service nodes, workers and producers',
-    load: async () => (await import('./commands/status.ts')).status,
+    load: async () => (await import('./commands/fleet.ts')).status,
   },
   {
     name: 'scale',
     summary: 'show how many workers the backlog takes',
-    load: async () => (await import('./commands/scale.ts')).scale,
+    load: async () => (await import('./commands/fleet.ts')).scale,
   },
   {
     name: 'release',
     summary: 'take the leases of an instance back',
-    load: async () => (await import('./commands/release.ts')).release,
+    load: async () => (await import('./commands/fleet.ts')).release,
   },
   { name: 'pause', summary: 'hand out nothing more of a task', load: control('pause') },
   { name: 'resume', summary: 'end a pause', load: control('resume') },
@@ -91,7 +106,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'pull',
     summary: 'take partitions, for scripts',
-    load: async () => (await import('./commands/pull.ts')).pull,
+    load: async () => (await import('./commands/leases.ts')).pull,
   },
   {
     name: 'settle',
@@ -126,12 +141,12 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'audit',
     summary: 'show who gave which order, and refused tokens',
-    load: async () => (await import('./commands/audit.ts')).audit,
+    load: async () => (await import('./commands/access.ts')).audit,
   },
   {
     name: 'token',
     summary: 'make a token for the tokens file of a service',
-    load: async () => (await import('./commands/token.ts')).token,
+    load: async () => (await import('./commands/access.ts')).token,
   },
   {
     name: 'completion',

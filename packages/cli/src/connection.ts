@@ -1,8 +1,13 @@
-import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
+import {
+  BatonClient,
+  type BatonClientOptions,
+  type FailedTry,
+  ProblemError,
+  type Violation,
+} from '@baton/client'
 import { checkInstanceId, DEFAULT_TABLE_FIELD } from '@baton/protocol/core'
-import type { Arguments } from './arguments.ts'
+import type { Arguments, Flag, Flags } from './command-line.ts'
 import { UsageError } from './errors.ts'
-import type { Flags } from './flag.ts'
 import { remark } from './terminal.ts'
 
 /** The address of the service, and the identity of the caller. */
@@ -86,4 +91,50 @@ function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry)
 /** The URL of the service, for child processes. */
 export function urlOf(given: Arguments): string {
   return given.textOrDefault('url')
+}
+
+/** For every command with a limited list: continues where the previous list ended. */
+export const cursorFlag: Flag = {
+  kind: 'text',
+  placeholder: 'NEXT',
+  description: 'go on where an earlier list was cut: what it says, or its `next` in JSON',
+}
+
+/** The note below a truncated list. */
+export function moreText(ways: string, cursor: string): string {
+  return `there are more: ${ways}, or go on with --cursor ${cursor}`
+}
+
+/** Maps what was sent to what the user wrote. */
+export interface Origin {
+  /**
+   * A line of a file, or a name on the command line. `undefined` if the pointer itself is the best
+   * description.
+   */
+  readonly placeOf: (pointer: string) => string | undefined
+  /** Rewrites a fault that mentions other positions. */
+  readonly inItsTerms?: (detail: string) => string
+  /** A hint for all faults together, if no single fault is enough to explain them. */
+  readonly hintFor?: (errors: readonly Violation[]) => string | undefined
+}
+
+/**
+ * A problem whose pointers refer to the request, with the way to translate them for users who never saw the
+ * request.
+ */
+export class LocatedProblem extends Error {
+  override name = 'LocatedProblem'
+  readonly problemError: ProblemError
+  readonly origin: Origin
+
+  constructor(problemError: ProblemError, origin: Origin) {
+    super(problemError.message)
+    this.problemError = problemError
+    this.origin = origin
+  }
+}
+
+/** Wraps problems of the service. Other errors are returned unchanged. */
+export function located(error: unknown, origin: Origin): unknown {
+  return error instanceof ProblemError ? new LocatedProblem(error, origin) : error
 }

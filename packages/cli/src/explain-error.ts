@@ -9,16 +9,15 @@ import {
 } from '@baton/client'
 import { errorCodes } from '@baton/protocol/core'
 import { commands } from './commands.ts'
-import { exitCodes, Refusal, UsageError } from './errors.ts'
-import { InputError } from './input/input.ts'
+import { LocatedProblem, type Origin } from './connection.ts'
+import { exitCodes, Interruption, Refusal, UsageError } from './errors.ts'
+import { InputError } from './input/json-values.ts'
 import { SpoolError } from './input/spool.ts'
-import { Interruption } from './interruption.ts'
-import { LocatedProblem, type Origin } from './located-problem.ts'
 import { counted } from './show/numbers.ts'
 import { shown } from './show/table.ts'
 
 /** For an answer that is not from Baton, or from a wrong path. */
-export const urlHint =
+const urlHint =
   'Does --url or BATON_URL lead to Baton, with the base path if the service is mounted under one?'
 
 /**
@@ -34,7 +33,7 @@ const ownWords: Readonly<Record<string, { readonly detail?: string; readonly rem
 }
 
 /** Explains a problem to a person: what is wrong, where, and what to do. */
-export function problemLines(error: ProblemError, origin: Origin | undefined): string[] {
+function problemLines(error: ProblemError, origin: Origin | undefined): string[] {
   const { problem, code } = error
   const faults = faultLines(error, origin)
   const words = ownWords[code]

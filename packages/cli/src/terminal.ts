@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { InstanceStatus, PartitionState, TaskState } from '@baton/client'
-import type { Arguments } from './arguments.ts'
+import type { Arguments } from './command-line.ts'
 
 export const stateColours = {
   ready: 'blue',

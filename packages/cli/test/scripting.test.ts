@@ -33,7 +33,7 @@ describe('pull, renew and settle, for scripts', () => {
 
     const renewed = await baton(['renew', first, second, '--json'], { url })
     expect(JSON.parse(renewed.stdout).renewed).toMatchObject([{ leaseId: first }, { leaseId: second }])
-    expect(await baton(['renew', 'nobody'], { url })).toMatchObject({ code: 1 })
+    expect(await baton(['renew', 'no-such'], { url })).toMatchObject({ code: 1 })
 
     const settled = await baton(['settle', first, '--processed', '9', '--batch', '1', '--json'], { url })
     expect(settled.code).toBe(0)

@@ -16,18 +16,20 @@ describe('a task that is sealed before all of it was called back', () => {
 
   test('is reported as incomplete when it is sealed, also in JSON', async () => {
     const { url } = service()
-    await doneTask('told')
+    await doneTask('sealed')
     const lacking =
       '7 of 10 partitions are not called back, and cannot be any more: a sealed task takes nothing new. ' +
       'Where the number is wrong, seal it again with the right one.'
-    expect(await baton(['seal', 'told', '--yes', '--partitions', '10'], { url })).toEqual({
+    expect(await baton(['seal', 'sealed', '--yes', '--partitions', '10'], { url })).toEqual({
       code: 0,
-      stdout: 'told is done, sealed, 10 expected\n',
+      stdout: 'sealed is done, sealed, 10 expected\n',
       stderr: `baton: ${lacking}\n`,
     })
-    const { stdout, stderr } = await baton(['seal', 'told', '--yes', '--partitions', '10', '--json'], { url })
-    expect([JSON.parse(stdout), JSON.parse(stderr)]).toMatchObject([{ taskId: 'told' }, { note: lacking }])
-    expect(await baton(['seal', 'told', '--yes', '--partitions', '3'], { url })).toMatchObject({
+    const { stdout, stderr } = await baton(['seal', 'sealed', '--yes', '--partitions', '10', '--json'], {
+      url,
+    })
+    expect([JSON.parse(stdout), JSON.parse(stderr)]).toMatchObject([{ taskId: 'sealed' }, { note: lacking }])
+    expect(await baton(['seal', 'sealed', '--yes', '--partitions', '3'], { url })).toMatchObject({
       code: 0,
       stderr: '',
     })

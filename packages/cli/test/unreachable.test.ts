@@ -21,11 +21,11 @@ describe('an unreachable service', () => {
       '',
     ])
     const asJson = await baton(['tasks', '--json', '--timeout', '1'], { url })
-    const told = asJson.stderr
+    const notes = asJson.stderr
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
-    expect(told).toMatchObject([{ note: expect.any(String) }, { error: { name: 'UnreachableError' } }])
+    expect(notes).toMatchObject([{ note: expect.any(String) }, { error: { name: 'UnreachableError' } }])
     const calledBack = await baton(['call-back', '-', '--timeout', '1'], {
       url,
       input: JSON.stringify(descriptors('x', 1)),

@@ -35,7 +35,7 @@ describe('views of tasks', () => {
     expect(stuck.stdout).toMatch(/shown-0-1 +parked +250 +\d +no· such table/)
     const json = await baton(['tasks', 'shown', '--json'], { url })
     expect(JSON.parse(json.stdout)).toMatchObject({ taskId: 'shown', partitions: { done: 1, parked: 1 } })
-    const unknown = await baton(['tasks', 'nobody'], { url })
+    const unknown = await baton(['tasks', 'no-such'], { url })
     expect(unknown).toMatchObject({ code: 3 })
     expect(unknown.stderr).toContain('was ever called back')
     expect(unknown.stderr).toContain('baton tasks lists those that there are')
@@ -95,7 +95,7 @@ describe('views of tasks', () => {
     const wrong = await baton(['throughput', 'worked', '--from', 'yesterday'], { url })
     expect(wrong.code).not.toBe(0)
     expect(wrong.stderr).toContain('from must be a time with its offset, like 2026-03-01T12:00:00Z')
-    expect(await baton(['throughput', 'nobody'], { url })).toMatchObject({ code: 3 })
+    expect(await baton(['throughput', 'no-such'], { url })).toMatchObject({ code: 3 })
   })
 
   test('parked partitions with every attempt, and moved to another service', async () => {
@@ -194,7 +194,7 @@ describe('views of tasks', () => {
     expect((await baton(['release', 'loader-7', '--yes', '--json'], { url })).stdout).toContain(
       '"released":0',
     )
-    expect(await baton(['release', 'nobody', '--yes'], { url })).toMatchObject({ code: 3 })
+    expect(await baton(['release', 'no-such', '--yes'], { url })).toMatchObject({ code: 3 })
   })
 
   test('control requests, and what is refused', async () => {
@@ -230,7 +230,7 @@ describe('views of tasks', () => {
       text: 'controlled is cancelled (3 changed)\n',
     })
     expect(await say('pause', 'controlled')).toMatchObject({ code: 1 })
-    expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
+    expect(await say('pause', 'no-such')).toMatchObject({ code: 3 })
   })
 
   test.each(['n\n', 'y\n', ''])('a task is not cancelled or sealed for %j from a pipe', async (input) => {
@@ -302,6 +302,6 @@ describe('views of tasks', () => {
     expect(one.stdout).toContain('produced: open, 0 of 2 partitions, 0% of 20 records')
     const json = await baton(['status', 'compute-1', '--json'], { url })
     expect(JSON.parse(json.stdout)).toMatchObject({ role: 'producer' })
-    expect(await baton(['status', 'nobody'], { url })).toMatchObject({ code: 3 })
+    expect(await baton(['status', 'no-such'], { url })).toMatchObject({ code: 3 })
   })
 })

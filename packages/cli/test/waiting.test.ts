@@ -4,8 +4,8 @@ import { RestartableService } from '../../../test/support/restartable-service.ts
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { waitText } from '../src/commands/wait.ts'
 import { exitCodes } from '../src/errors.ts'
+import { waitText } from '../src/show/progress.ts'
 import { baton, startBaton } from './support/baton.ts'
 
 async function settleAll(client: BatonClient, outcome: Outcome = 'done'): Promise<void> {

@@ -57,17 +57,17 @@ describe('at-most-once delivery', () => {
     const scratch = new Scratch()
     const script = 'echo begun > "$OUT/begun"; exec sleep 1000'
     const working = startBaton(['work', '--', 'sh', '-c', script], { url, env: { OUT: scratch.path } })
-    let told = ''
+    let stderr = ''
     working.process.stderr?.on('data', (bytes) => {
-      told += bytes
+      stderr += bytes
     })
     await until(() => scratch.lines('begun').length === 1)
     working.ctrlC()
-    await until(() => told.includes('finishing 1 partition; Ctrl-C again ends them and loses them'))
+    await until(() => stderr.includes('finishing 1 partition; Ctrl-C again ends them and loses them'))
     working.ctrlC()
     expect(await working.ended).toMatchObject({ code: 130 })
-    expect(told).toContain('ending commands; their partitions cannot be given back')
-    expect(told).toMatch(/orders-0-0 lost after/)
-    expect(told).toContain('0 partitions done, 0 failed, 0 given back, 1 lost')
+    expect(stderr).toContain('ending commands; their partitions cannot be given back')
+    expect(stderr).toMatch(/orders-0-0 lost after/)
+    expect(stderr).toContain('0 partitions done, 0 failed, 0 given back, 1 lost')
   })
 })

@@ -86,12 +86,12 @@ describe('a worker that stops', () => {
 
   test('by Ctrl-C twice: commands are ended and their partitions released', async () => {
     const { client, working } = await twoAtWork()
-    let told = ''
+    let stderr = ''
     working.process.stderr?.on('data', (bytes) => {
-      told += bytes
+      stderr += bytes
     })
     working.ctrlC()
-    await until(() => told.includes('Ctrl-C again'))
+    await until(() => stderr.includes('Ctrl-C again'))
     working.ctrlC()
     expect(await working.ended).toMatchObject({ code: 130 })
     expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready', 'ready', 'ready'])
@@ -127,13 +127,13 @@ test.each([
     url,
     env: { OUT: scratch.path },
   })
-  let told = ''
+  let stderr = ''
   working.process.stderr?.on('data', (bytes) => {
-    told += bytes
+    stderr += bytes
   })
   await until(() => scratch.names().includes('begun'))
   working.process.kill(signal)
-  await until(() => /finishing|told to stop/.test(told))
+  await until(() => /finishing|told to stop/.test(stderr))
   scratch.file('gate', '')
   expect(await working.ended).toMatchObject({ code })
   expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])

@@ -1,7 +1,7 @@
 import { checkCallBack } from '@baton/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CallBackCheck } from './call-back-check.ts'
+import { CallBackCheck, SeenIndexes } from './call-back-check.ts'
 
 /** Few distinct values, so that duplicates, wrong order and mixed tasks occur. */
 const descriptor = fc
@@ -34,5 +34,18 @@ test('checking in pieces finds the same first error as checking the whole array'
         expect(pieceOf(found)).toBe(pieceOf(whole.ok ? undefined : whole.violations[0]?.pointer))
       },
     ),
+  )
+})
+
+test('returns exactly what a set would', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: 40 }), { maxLength: 200 }), (indexes) => {
+      const seen = new SeenIndexes()
+      const set = new Set<number>()
+      for (const index of indexes) {
+        expect(seen.add(index)).toBe(!set.has(index))
+        set.add(index)
+      }
+    }),
   )
 })

@@ -1,6 +1,15 @@
-import type { CallBack, CallBackOptions, Problem } from '@baton/protocol'
+import type { CallBack, CallBackOptions, CallBackCheck as ContractCheck, Problem } from '@baton/protocol'
 import { listedViolations, partitionName, problem, ViolationList } from '@baton/protocol/core'
-import { heldAgainstContract } from './contract.ts'
+
+/**
+ * Checks a call-back against the contract. The schemas are loaded on first use: loading them is slow, and
+ * programs that only pull or read never need them.
+ */
+export async function checkAgainstContract(body: unknown, options: CallBackOptions): Promise<ContractCheck> {
+  const { checkCallBack } = await import('@baton/protocol')
+  // A call-back with more levels than one request may have is sent in several requests.
+  return checkCallBack(body, { maxLevels: Number.POSITIVE_INFINITY, ...options })
+}
 
 /**
  * The set of indexes seen so far, stored as ranges. Producers count upwards, so a level of ten million
@@ -61,7 +70,7 @@ export class CallBackCheck {
 
   /** Checks the next piece, in wire form. Returns the problem, if there is one. */
   async take(piece: readonly unknown[]): Promise<Problem | undefined> {
-    const checked = await heldAgainstContract(piece, this.#options)
+    const checked = await checkAgainstContract(piece, this.#options)
     const offset = this.#offset
     this.#offset += piece.length
     if (!checked.ok) {

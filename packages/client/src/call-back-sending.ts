@@ -1,6 +1,6 @@
 import { rebased } from './call-back-check.ts'
-import type { SealableCallOptions } from './call-options.ts'
 import type { BatonClient } from './client.ts'
+import type { SealableCallOptions } from './client-options.ts'
 import { BatonError, type CallBackProgress, ProblemError, problemError } from './errors.ts'
 import { jsonText } from './transport.ts'
 

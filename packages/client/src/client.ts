@@ -25,6 +25,7 @@ import type {
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
 import {
+  type BatonClientOptions,
   type CallOptions,
   type Chosen,
   type ManifestOptions,
@@ -39,8 +40,7 @@ import {
   type SettleOptions,
   type TasksOptions,
   type ThroughputOptions,
-} from './call-options.ts'
-import type { BatonClientOptions } from './client-options.ts'
+} from './client-options.ts'
 import { UnsendableError } from './errors.ts'
 import { followEvents, textLines } from './event-stream.ts'
 import { persist } from './persistence.ts'
@@ -131,9 +131,9 @@ export class BatonClient {
 
   /** Reports how the work under leases ended. */
   async settle(settlements: readonly Settlement[], options: SettleOptions = {}): Promise<SettleAnswer> {
-    const { pull: wish, idempotencyKey = newIdempotencyKey() } = options
+    const { pull: requested, idempotencyKey = newIdempotencyKey() } = options
     // A filter without a batch size pulls one partition.
-    const pull = wish !== undefined && isFilterOnly(wish) ? { ...wish, batch: 1 } : wish
+    const pull = requested !== undefined && isFilterOnly(requested) ? { ...requested, batch: 1 } : requested
     const headers = pull === undefined ? {} : { ...preferring(pull), 'idempotency-key': idempotencyKey }
     const waitSeconds = pull?.waitSeconds
     const body = jsonText(settlements, 'the settlement')

@@ -1,9 +1,8 @@
 import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
-import { type Chosen, newIdempotencyKey, type PullChoice } from './call-options.ts'
 import type { BatonClient } from './client.ts'
+import { type Chosen, newIdempotencyKey, type PullChoice, sharedTrace } from './client-options.ts'
 import { type FailedTry, persist } from './persistence.ts'
-import { sharedTrace } from './shared-trace.ts'
-import type { ServiceWatch } from './worker-events.ts'
+import type { ServiceWatch } from './worker-options.ts'
 
 /** Low enough that a request with the longest reasons, escaped, stays below the body limit of the service. */
 const SETTLEMENTS_PER_REQUEST = 250
@@ -25,17 +24,17 @@ const { setImmediate: whenTurnEnds = queueMicrotask } = globalThis as {
 }
 
 /** The answer to a settlement: settled or refused. */
-export type SettlementAnswer =
+type SettlementAnswer =
   | { readonly settled: true; readonly parked: boolean }
   | { readonly settled: false; readonly refusal: Refusal }
 
-export interface HandOffLoopOptions {
+interface HandOffLoopOptions {
   readonly client: BatonClient
   readonly watch: ServiceWatch
   readonly waitSeconds: number
   readonly chosen: Chosen
   /** How much may be pulled now; `undefined` if there is no capacity. */
-  readonly room: () => PullChoice | undefined
+  readonly capacity: () => PullChoice | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
   /** Whether a handler is running, so that a settlement may follow at any moment. */
   readonly isBusy: () => boolean
@@ -86,9 +85,9 @@ export class HandOffLoop {
       })
     }
     if (this.#mayWait) {
-      const wish = this.#options.room()
-      if (wish === undefined) return
-      this.#waitingPull = this.#pullAndWait(wish).finally(() => {
+      const pull = this.#options.capacity()
+      if (pull === undefined) return
+      this.#waitingPull = this.#pullAndWait(pull).finally(() => {
         this.#waitingPull = undefined
         this.turn()
       })
@@ -141,15 +140,15 @@ export class HandOffLoop {
     const { waitSeconds, receive, onNothingReady, onHopeless } = this.#options
     const settling: WaitingSettlement[] = []
     const idempotencyKey = newIdempotencyKey()
-    let wish: PullChoice | undefined
+    let pull: PullChoice | undefined
     let tries = 0
     const attempt = () => {
       tries += 1
       settling.push(...this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST - settling.length))
       // Once a try has included a pull, each repetition includes it, even if no capacity is left: the answer
       // may have been lost, and with it leases.
-      wish = this.#wish() ?? wish
-      return this.#settle(settling, this.#settlements.length === 0 ? wish : undefined, idempotencyKey)
+      pull = this.#nextPull() ?? pull
+      return this.#settle(settling, this.#settlements.length === 0 ? pull : undefined, idempotencyKey)
     }
     try {
       const answer = await this.#untilAnswered(attempt, this.#ending.signal)
@@ -166,7 +165,7 @@ export class HandOffLoop {
       // Callers of `settle` get their answer before new partitions start.
       await undefined
       if (answer.partitions.length > 0) receive(answer.partitions)
-      else if (wish !== undefined && waitSeconds === 0 && tries === 1) onNothingReady()
+      else if (pull !== undefined && waitSeconds === 0 && tries === 1) onNothingReady()
     } catch (error) {
       for (const { reject } of settling) reject(error)
       if (!this.#ending.signal.aborted) onHopeless(error)
@@ -174,20 +173,20 @@ export class HandOffLoop {
   }
 
   /** What to pull with a settlement. Nothing, while another pull is waiting at the service. */
-  #wish(): PullChoice | undefined {
+  #nextPull(): PullChoice | undefined {
     if (this.#waitingPull !== undefined || this.#closing.signal.aborted) return undefined
-    return this.#options.room()
+    return this.#options.capacity()
   }
 
   #settle(settling: readonly WaitingSettlement[], pull: PullChoice | undefined, idempotencyKey: string) {
     const settlements = settling.map(({ settlement }) => settlement)
     const traceparent = sharedTrace(settling.map((one) => one.traceparent))
     const once = { retryForSeconds: 0, signal: this.#ending.signal, traceparent }
-    const wish = pull === undefined ? undefined : { ...pull, ...this.#options.chosen }
-    return this.#options.client.settle(settlements, { pull: wish, idempotencyKey, ...once })
+    const chosenPull = pull === undefined ? undefined : { ...pull, ...this.#options.chosen }
+    return this.#options.client.settle(settlements, { pull: chosenPull, idempotencyKey, ...once })
   }
 
-  async #pullAndWait(wish: PullChoice): Promise<void> {
+  async #pullAndWait(amount: PullChoice): Promise<void> {
     const { client, chosen, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
     const idempotencyKey = newIdempotencyKey()
     const begun = performance.now()
@@ -198,7 +197,7 @@ export class HandOffLoop {
       tries += 1
       if (this.#gathers) this.#report()
       while (this.#exchange !== undefined) await this.#exchange
-      return client.pull({ ...wish, ...chosen, ...wait, idempotencyKey, retryForSeconds: 0, signal })
+      return client.pull({ ...amount, ...chosen, ...wait, idempotencyKey, retryForSeconds: 0, signal })
     }
     try {
       const { partitions, retryAfterSeconds } = await this.#untilAnswered(attempt, signal)

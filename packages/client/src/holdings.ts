@@ -1,12 +1,17 @@
 import type { PulledPartition } from '@baton/protocol'
 import { MAX_BATCH } from '@baton/protocol/core'
-import type { PullChoice } from './call-options.ts'
+import type { PullChoice } from './client-options.ts'
 import { type LeaseLostError, WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import { type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
-import type { WorkerEventListener } from './worker-events.ts'
-import type { Handler, HandlingContext, WorkerOptions, WorkerSettings } from './worker-options.ts'
+import type {
+  Handler,
+  HandlingContext,
+  WorkerEventListener,
+  WorkerOptions,
+  WorkerSettings,
+} from './worker-options.ts'
 
 /** One partition that this worker holds, from the pull until its handler has ended. */
 class Holding {
@@ -84,7 +89,7 @@ export class Holdings {
   }
 
   /** How much may be pulled now. */
-  room(): PullChoice | undefined {
+  capacity(): PullChoice | undefined {
     const { concurrency, prefetch, recordBudget } = this.#options.settings
     const inHand = this.#running.size + this.#waiting.length
     // A partition without a lease cannot be released, so it is not pulled before a handler is free.

@@ -60,7 +60,10 @@ export type {
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
+export type { ServiceAddress } from './client.ts'
+export { BatonClient } from './client.ts'
 export type {
+  BatonClientOptions,
   CallOptions,
   Chosen,
   ManifestOptions,
@@ -69,15 +72,13 @@ export type {
   PullChoice,
   Pulled,
   PullOptions,
+  RequestReport,
   ScaleOptions,
   SealableCallOptions,
   SettleOptions,
   TasksOptions,
   ThroughputOptions,
-} from './call-options.ts'
-export type { ServiceAddress } from './client.ts'
-export { BatonClient } from './client.ts'
-export type { BatonClientOptions, RequestReport } from './client-options.ts'
+} from './client-options.ts'
 export {
   BatonError,
   type CallBackProgress,
@@ -105,5 +106,10 @@ export { HeldPartition, pullEach } from './pull-each.ts'
 export type { EventPageOptions, Subscriptions } from './subscriptions.ts'
 export { TableField } from './table-field.ts'
 export { type StopOptions, Worker } from './worker.ts'
-export type { WorkerEvent, WorkerEventListener } from './worker-events.ts'
-export type { Handler, HandlingContext, WorkerOptions } from './worker-options.ts'
+export type {
+  Handler,
+  HandlingContext,
+  WorkerEvent,
+  WorkerEventListener,
+  WorkerOptions,
+} from './worker-options.ts'

@@ -1,10 +1,10 @@
 import type { Lease, RenewAnswer } from '@baton/protocol'
 import { MAX_LEASES_PER_REQUEST } from '@baton/protocol/core'
 import type { BatonClient } from './client.ts'
+import { sharedTrace } from './client-options.ts'
 import { BatonError, LeaseLostError } from './errors.ts'
 import { backOffMillis } from './persistence.ts'
-import { sharedTrace } from './shared-trace.ts'
-import type { ServiceWatch } from './worker-events.ts'
+import type { ServiceWatch } from './worker-options.ts'
 
 /**
  * The margin in which to stop a handler before another worker may start, and to wait for the answer to a last

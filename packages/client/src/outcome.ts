@@ -75,7 +75,7 @@ export function outcomeOfResult(result: unknown): HandlingOutcome {
  * The outcome for what a handler threw. An error after an abort means released, not failed, unless the
  * handler threw an explicit `Failed` or `Released`.
  */
-export function outcomeOfError(error: unknown, wasTold: boolean): HandlingOutcome {
+export function outcomeOfError(error: unknown, wasAborted: boolean): HandlingOutcome {
   if (error instanceof Released || error instanceof Failed) {
     const { message: reason, retryAfterSeconds } = error
     const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
@@ -83,7 +83,7 @@ export function outcomeOfError(error: unknown, wasTold: boolean): HandlingOutcom
       ? { outcome: 'released', reason, ...timing }
       : { outcome: 'failed', reason, final: error.final, ...timing }
   }
-  return wasTold
+  return wasAborted
     ? { outcome: 'released', reason: 'the worker stopped' }
     : { outcome: 'failed', reason: reasonOf(error) }
 }

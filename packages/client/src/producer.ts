@@ -1,6 +1,6 @@
 import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
 import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem, type UnknownFields } from '@baton/protocol/core'
-import { CallBackCheck } from './call-back-check.ts'
+import { CallBackCheck, checkAgainstContract } from './call-back-check.ts'
 import {
   type CallBackCallOptions,
   type CallBackReceipt,
@@ -10,7 +10,6 @@ import {
   piecesOf,
 } from './call-back-sending.ts'
 import { type BatonClient, clientOf, type ServiceAddress } from './client.ts'
-import { heldAgainstContract } from './contract.ts'
 import { ContractError } from './errors.ts'
 
 const DEFAULT_DESCRIPTORS_PER_REQUEST = 50_000
@@ -89,7 +88,7 @@ export class Producer<Fields extends object = object> {
 
   /** Uses the message of the contract check. */
   async #noArray(given: unknown): Promise<ContractError> {
-    const checked = await heldAgainstContract(given, this.#check)
+    const checked = await checkAgainstContract(given, this.#check)
     const errors = checked.ok ? {} : listedViolations(checked)
     return new ContractError(
       problem('contract_violation', 'this is no array of descriptors', errors),

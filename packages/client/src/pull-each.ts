@@ -36,15 +36,15 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
   }
 
   done(details: Omit<DoneOutcome, 'outcome'> = {}): void {
-    this.#say({ ...details, outcome: 'done' })
+    this.#settleOnce({ ...details, outcome: 'done' })
   }
 
   fail(details: Omit<FailedOutcome, 'outcome'> = {}): void {
-    this.#say({ ...details, outcome: 'failed' })
+    this.#settleOnce({ ...details, outcome: 'failed' })
   }
 
   release(details: Omit<ReleasedOutcome, 'outcome'> = {}): void {
-    this.#say({ ...details, outcome: 'released' })
+    this.#settleOnce({ ...details, outcome: 'released' })
   }
 
   /** Releases the partition if it has no outcome yet. */
@@ -53,7 +53,7 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
   }
 
   /** Only the first outcome counts. */
-  #say(outcome: HandlingOutcome): void {
+  #settleOnce(outcome: HandlingOutcome): void {
     if (this.#settled) return
     this.#settled = true
     this.#settle(outcome)
@@ -79,7 +79,7 @@ export async function* pullEach<Fields extends object = object>(
   options: WorkerOptions = {},
 ): AsyncGenerator<HeldPartition<Fields>, void, undefined> {
   const arrived: HeldPartition<Fields>[] = []
-  const said = new Saying()
+  const outcomes = new HeldOutcomes()
   let wake = () => {}
   let left = false
   const worker = new Worker<Fields>(
@@ -89,7 +89,7 @@ export async function* pullEach<Fields extends object = object>(
         // A pull in progress may still return partitions without a lease. They cannot be released, and the
         // loop that would handle them has ended.
         if (left) return settle(loopEnded)
-        arrived.push(new HeldPartition(partition, context, (outcome) => said.add(() => settle(outcome))))
+        arrived.push(new HeldPartition(partition, context, (outcome) => outcomes.add(() => settle(outcome))))
         wake()
       }),
     options,
@@ -102,10 +102,10 @@ export async function* pullEach<Fields extends object = object>(
   over.catch(() => {})
   try {
     while (true) {
-      said.passOn()
+      outcomes.send()
       const next = arrived.shift()
       if (next !== undefined) {
-        said.hold()
+        outcomes.hold()
         yield next
       } else if (running) await new Promise<void>((resolve) => (wake = resolve))
       else break
@@ -115,7 +115,7 @@ export async function* pullEach<Fields extends object = object>(
     left = true
     // Stop first, so that settling does not pull new partitions.
     const stopped = worker.stop()
-    said.passOn()
+    outcomes.send()
     for (const held of arrived) held.release(loopEnded)
     await stopped
   }
@@ -126,21 +126,21 @@ const loopEnded = { outcome: 'released', reason: 'the loop has ended' } as const
 /**
  * Outcomes to pass to the worker. Held back while the loop's body runs, because the loop may be about to end.
  */
-class Saying {
+class HeldOutcomes {
   readonly #waiting: (() => void)[] = []
   #held = false
 
-  add(say: () => void): void {
-    if (this.#held) this.#waiting.push(say)
-    else say()
+  add(settle: () => void): void {
+    if (this.#held) this.#waiting.push(settle)
+    else settle()
   }
 
   hold(): void {
     this.#held = true
   }
 
-  passOn(): void {
+  send(): void {
     this.#held = false
-    for (const say of this.#waiting.splice(0)) say()
+    for (const settle of this.#waiting.splice(0)) settle()
   }
 }

@@ -10,7 +10,7 @@ import type {
   SubscriptionStatus,
   UnsubscribeAnswer,
 } from '@baton/protocol'
-import type { CallOptions, PageOptions } from './call-options.ts'
+import type { CallOptions, PageOptions } from './client-options.ts'
 import { jsonText, type RequestSpec } from './transport.ts'
 
 /** Where to continue, and the most events to return. */
@@ -38,9 +38,9 @@ export class Subscriptions {
   /**
    * Tried once unless `retryForSeconds` is given, because a repetition would create a second subscription.
    */
-  async create(wish: SubscribeRequest = {}, options: CallOptions = {}): Promise<SubscriptionSecret> {
+  async create(request: SubscribeRequest = {}, options: CallOptions = {}): Promise<SubscriptionSecret> {
     const { retryForSeconds = 0 } = options
-    const answer = await this.#post('/subscriptions', wish, { ...options, retryForSeconds })
+    const answer = await this.#post('/subscriptions', request, { ...options, retryForSeconds })
     return answer as SubscriptionSecret
   }
 
@@ -57,11 +57,11 @@ export class Subscriptions {
   /** Tried once unless `retryForSeconds` is given, because a repetition would create another secret. */
   async rotateSecret(
     id: string,
-    wish: RotateSecretRequest = {},
+    request: RotateSecretRequest = {},
     options: CallOptions = {},
   ): Promise<SubscriptionSecret> {
     const { retryForSeconds = 0 } = options
-    const answer = await this.#post(`${pathOf(id)}/rotate-secret`, wish, { ...options, retryForSeconds })
+    const answer = await this.#post(`${pathOf(id)}/rotate-secret`, request, { ...options, retryForSeconds })
     return answer as SubscriptionSecret
   }
 

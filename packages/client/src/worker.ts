@@ -3,8 +3,15 @@ import { HandOffLoop } from './hand-off-loop.ts'
 import { Holdings } from './holdings.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { timer } from './persistence.ts'
-import { guarded, ServiceWatch, type WorkerEventListener } from './worker-events.ts'
-import { type Handler, settingsOf, type WorkerOptions, type WorkerSettings } from './worker-options.ts'
+import {
+  guarded,
+  type Handler,
+  ServiceWatch,
+  settingsOf,
+  type WorkerEventListener,
+  type WorkerOptions,
+  type WorkerSettings,
+} from './worker-options.ts'
 
 /** A deadline that can be moved earlier but not later. */
 export class Deadline {
@@ -88,7 +95,7 @@ export class Worker<Fields extends object = object> implements AsyncDisposable {
       watch,
       waitSeconds: this.#settings.waitSeconds,
       chosen: { tables: options.tables, tasks: options.tasks },
-      room: () => this.#holdings.room(),
+      capacity: () => this.#holdings.capacity(),
       receive: (partitions) => this.#holdings.receive(partitions),
       isBusy: () => this.#holdings.running > 0,
       onNothingReady: () => {

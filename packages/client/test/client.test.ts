@@ -70,18 +70,18 @@ describe('lost answers', () => {
   })
 
   test('each retried failure is reported to the listener of the call, or else to that of the client', async () => {
-    const told: string[] = []
+    const reported: string[] = []
     const fails = () => Promise.reject(new TypeError('fetch failed'))
     const answers = () => Promise.resolve(Response.json({ tasks: [], next: null }))
     const script = [fails, fails, answers, fails, answers]
     const client = new BatonClient({
       url: 'http://127.0.0.1:2',
       fetch: () => (script.shift() ?? answers)(),
-      onFailure: ({ failures }) => told.push(`client ${failures}`),
+      onFailure: ({ failures }) => reported.push(`client ${failures}`),
     })
     await client.tasks()
-    await client.tasks({ onFailure: ({ failures }) => told.push(`call ${failures}`) })
-    expect(told).toEqual(['client 1', 'client 2', 'call 1'])
+    await client.tasks({ onFailure: ({ failures }) => reported.push(`call ${failures}`) })
+    expect(reported).toEqual(['client 1', 'client 2', 'call 1'])
   })
 
   test('an abort rejects with its own reason', async () => {
@@ -194,8 +194,8 @@ describe('a service with another configuration', () => {
     expect(partitions[0]).not.toHaveProperty('warehouseTable')
     expect((await rowsOf(client, 'orders'))[1]).toMatchObject({ computeTableName: 'results.orders' })
     // A worker that does not know the name can still read it.
-    const untold = await new BatonClient(url).pull()
-    expect(untold.partitions[0]).toMatchObject({ computeTableName: 'results.orders' })
+    const unconfigured = await new BatonClient(url).pull()
+    expect(unconfigured.partitions[0]).toMatchObject({ computeTableName: 'results.orders' })
     expect(requests.map(({ method, path, status }) => `${method} ${path} ${status}`)).toEqual([
       'POST /call-back 200',
       'GET /pull 200',
@@ -223,7 +223,7 @@ describe('views and control', () => {
     const lines = []
     for await (const line of client.manifest(taskId)) lines.push(line)
     expect(lines).toMatchObject([{ partition_name: `${taskId}-0-0`, state: 'ready' }, {}, {}])
-    await expect(client.task('nobody')).rejects.toMatchObject({ code: 'task_unknown', status: 404 })
+    await expect(client.task('no-such')).rejects.toMatchObject({ code: 'task_unknown', status: 404 })
   })
 
   test('pause, resume, seal, retry, barrier, cancel', async () => {

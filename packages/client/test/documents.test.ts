@@ -59,8 +59,11 @@ test('the example for logs keeps the error of an event as JSON', async () => {
   const [shaping = ''] = /^function fieldsOf[\s\S]*?^}$/m.exec(example?.text ?? '') ?? []
   const module = `data:text/javascript,${encodeURIComponent(`export ${stripTypeScriptTypes(shaping)}`)}`
   const { fieldsOf } = await import(/* @vite-ignore */ module)
-  const line = JSON.stringify(fieldsOf({ kind: 'threw', partition: {}, error: new RangeError('no room') }))
-  expect(JSON.parse(line)).toMatchObject({ kind: 'threw', error: { name: 'RangeError', message: 'no room' } })
+  const line = JSON.stringify(fieldsOf({ kind: 'threw', partition: {}, error: new RangeError('no space') }))
+  expect(JSON.parse(line)).toMatchObject({
+    kind: 'threw',
+    error: { name: 'RangeError', message: 'no space' },
+  })
   expect(fieldsOf({ kind: 'renewed', leases: 2 })).toEqual({ kind: 'renewed', leases: 2 })
 })
 

@@ -19,7 +19,7 @@ describe('outcomes', () => {
           case 'orders-0-1':
             return { records: 9 }
           case 'orders-0-2':
-            throw new Error('no room', { cause: new Error('disk full') })
+            throw new Error('no space', { cause: new Error('disk full') })
           case 'orders-0-3':
             throw new Failed('no such table', { final: true })
           case 'orders-0-4':
@@ -36,7 +36,7 @@ describe('outcomes', () => {
     expect(await rowsOf(client, 'orders')).toMatchObject([
       { state: 'done', reportedRecords: null },
       { state: 'done', reportedRecords: 9 },
-      { state: 'delayed', attempts: 1, lastReason: 'Error: no room; caused by Error: disk full' },
+      { state: 'delayed', attempts: 1, lastReason: 'Error: no space; caused by Error: disk full' },
       { state: 'parked', attempts: 1, lastReason: 'no such table' },
       { state: 'delayed', attempts: 1, lastReason: 'later' },
       { state: 'delayed', attempts: 0, lastReason: 'not mine' },

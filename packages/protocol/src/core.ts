@@ -2,23 +2,25 @@
 // it so that they do not load the schema library at every start. The rest of the protocol needs the schema
 // library.
 
-export { checkChosen, chosenKeywords } from './chosen.ts'
-export type { ProblemCode } from './error-codes.ts'
 export {
   type ErrorCode,
   type ErrorCodeEntry,
   errorCodes,
+  type ProblemCode,
   type RefusalCode,
   refusalCodes,
   refusalDetail,
 } from './error-codes.ts'
 export { InexactNumber, parseExactJson } from './exact-json.ts'
-export { didYouMean, objectFaults } from './field-faults.ts'
+export { didYouMean, objectFaults, type UnknownFields, unknownFieldRules } from './field-faults.ts'
 export {
+  checkChosen,
   checkIdempotencyKey,
   checkInstanceId,
+  chosenKeywords,
   idempotencyKeyKeywords,
   instanceIdKeywords,
+  readTraceparent,
 } from './identifiers.ts'
 export {
   DEFAULT_TABLE_FIELD,
@@ -48,7 +50,10 @@ export {
   MAX_SCALE_TARGET_SECONDS,
   MAX_TABLE_NAME_LENGTH,
   MAX_TASK_ID_LENGTH,
+  MAX_THROUGHPUT_POINTS,
   MAX_WAIT_SECONDS,
+  MINUTES_KEPT_MILLIS,
+  THROUGHPUT_LEVELS,
 } from './limits.ts'
 export {
   explainPartitionName,
@@ -57,8 +62,16 @@ export {
   partitionName,
 } from './partition-name.ts'
 export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
-export { listedViolations, PROBLEM_MEDIA_TYPE, type ProblemExtra, problem, problemType } from './problem.ts'
-export { type ScaleLimit, type ScaleReason, scaleLimits, scaleReasons } from './scale-words.ts'
+export {
+  type CheckFailure,
+  listedViolations,
+  PROBLEM_MEDIA_TYPE,
+  type ProblemExtra,
+  problem,
+  problemType,
+  quoted,
+  ViolationList,
+} from './problem.ts'
 export {
   readTaskSettings,
   type SettingName,
@@ -87,25 +100,20 @@ export {
   type PartitionState,
   partitionStates,
   percentOf,
+  type ScaleLimit,
+  type ScaleReason,
+  STEP_MILLIS,
   type SubscriptionState,
+  scaleLimits,
+  scaleReasons,
   subscriptionStates,
   type TaskState,
+  type ThroughputStep,
   taskStates,
+  throughputSteps,
   type UnfinishedTaskState,
   unfinishedTaskStates,
   type WebhookEventType,
   webhookEventTypes,
 } from './states.ts'
 export { portablePattern } from './text-form.ts'
-export {
-  MAX_THROUGHPUT_POINTS,
-  MINUTES_KEPT_MILLIS,
-  STEP_MILLIS,
-  THROUGHPUT_LEVELS,
-  type ThroughputStep,
-  throughputSteps,
-} from './throughput-step.ts'
-export { readTraceparent } from './traceparent.ts'
-export { type UnknownFields, unknownFieldRules } from './unknown-fields.ts'
-export type { CheckFailure } from './violation.ts'
-export { quoted, ViolationList } from './violation.ts'

@@ -1,6 +1,4 @@
 import type { TSchema } from 'typebox'
-import { ruleOfPattern } from './text-form.ts'
-import type { UnknownFields } from './unknown-fields.ts'
 import {
   type CheckFailure,
   describeValue,
@@ -8,7 +6,12 @@ import {
   quoted,
   soleViolation,
   ViolationList,
-} from './violation.ts'
+} from './problem.ts'
+import { ruleOfPattern } from './text-form.ts'
+
+/** How the service handles fields of a descriptor that are not in the contract. */
+export const unknownFieldRules = ['refuse', 'ignore', 'keep'] as const
+export type UnknownFields = (typeof unknownFieldRules)[number]
 
 const MAX_EDITS = 2
 

@@ -1,8 +1,11 @@
 import { brokenRule } from './field-faults.ts'
-import { printableText } from './text-form.ts'
-import { describeValue } from './violation.ts'
+import { MAX_CHOSEN, MAX_TABLE_NAME_LENGTH, MAX_TASK_ID_LENGTH } from './limits.ts'
+import { describeValue } from './problem.ts'
+import { printableText, qualifiedTableName, taskIdText } from './text-form.ts'
 
-/** Kept apart from its schema: clients need these rules without the schema library. */
+// Names that clients send: instances, keys, tables and tasks, traces. Kept apart from the schemas, because
+// clients need these rules without the schema library.
+
 export const instanceIdKeywords = {
   type: 'string',
   minLength: 1,
@@ -20,7 +23,6 @@ export function checkInstanceId(
   return { ok: true, instanceId: value as string }
 }
 
-/** Kept apart from the schemas for the same reason. */
 export const idempotencyKeyKeywords = {
   type: 'string',
   minLength: 1,
@@ -42,4 +44,49 @@ export function checkIdempotencyKey(
     ok: false,
     detail: `must have 1 to ${maxLength} visible ASCII characters, no spaces, and be given once`,
   }
+}
+
+export const chosenKeywords = {
+  table: {
+    type: 'string',
+    minLength: 1,
+    maxLength: MAX_TABLE_NAME_LENGTH,
+    pattern: qualifiedTableName.pattern,
+  },
+  task: { type: 'string', minLength: 1, maxLength: MAX_TASK_ID_LENGTH, pattern: taskIdText.pattern },
+} as const
+
+/** Checks the tables or tasks that a request names. The detail is a sentence about the parameter. */
+export function checkChosen(
+  kind: 'table' | 'task',
+  names: readonly string[],
+): { ok: true; names: readonly string[] } | { ok: false; detail: string } {
+  const distinct = [...new Set(names)]
+  if (distinct.length > MAX_CHOSEN)
+    return {
+      ok: false,
+      detail: `at most ${MAX_CHOSEN} ${kind}s can be named at once, and these are ${distinct.length}`,
+    }
+  for (const name of distinct) {
+    const rule = brokenRule(chosenKeywords[kind], name)
+    if (rule !== undefined) return { ok: false, detail: `${kind} ${rule}, got ${describeValue(name)}` }
+  }
+  return { ok: true, names: distinct }
+}
+
+/** `<version>-<trace id>-<parent id>-<flags>`. Later versions may append more fields. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const ZEROS = /^0+$/
+
+/**
+ * Parses a `traceparent` of W3C Trace Context and returns the form to pass on. Returns null for a value that
+ * the specification says to ignore. An unknown later version is passed on as version 00, with the only flag
+ * of that version.
+ */
+export function readTraceparent(text: string | undefined): string | null {
+  const [, version, traceId = '', parentId = '', flags = '', more] = TRACEPARENT.exec(text ?? '') ?? []
+  if (version === undefined || version === 'ff') return null
+  if (ZEROS.test(traceId) || ZEROS.test(parentId)) return null
+  if (version !== '00') return `00-${traceId}-${parentId}-0${Number.parseInt(flags, 16) & 1}`
+  return more === undefined ? `00-${traceId}-${parentId}-${flags}` : null
 }

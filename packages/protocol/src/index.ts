@@ -1,16 +1,4 @@
-export type { CallBack, CalledBackPartition } from './call-back-relations.ts'
 export * from './core.ts'
-export { type Scale, scaleSchema } from './scale.ts'
-export {
-  type Attempt,
-  type AttemptSeconds,
-  attemptSchema,
-  attemptSecondsSchema,
-  type Failure,
-  failureSchema,
-  type Straggler,
-  stragglerSchema,
-} from './schemas/attempt.ts'
 export {
   type AuditEntry,
   type AuditList,
@@ -18,6 +6,7 @@ export {
   auditKinds,
   auditListSchema,
 } from './schemas/audit.ts'
+export type { CallBack, CalledBackPartition } from './schemas/call-back.ts'
 export {
   type CallBackAnswer,
   type CallBackCheck,
@@ -28,11 +17,33 @@ export {
 } from './schemas/call-back.ts'
 export { descriptorSchema, type PartitionDescriptor } from './schemas/descriptor.ts'
 export {
+  type CloudEvent,
+  cloudEventSchema,
+  type Delivery,
+  type DeliveryList,
+  deliveryListSchema,
+  deliverySchema,
+  type EventPage,
+  eventPageSchema,
   eventSchemas,
   type ParkedEvent,
   parkedEventSchema,
+  type RotateSecretRequest,
   resetEventSchema,
+  rotateSecretRequestSchema,
   type StreamEvent,
+  type SubscribeRequest,
+  type Subscription,
+  type SubscriptionList,
+  type SubscriptionSecret,
+  type SubscriptionStatus,
+  subscribeRequestSchema,
+  subscriptionListSchema,
+  subscriptionSchema,
+  subscriptionSecretSchema,
+  subscriptionStatusSchema,
+  type UnsubscribeAnswer,
+  unsubscribeAnswerSchema,
 } from './schemas/events.ts'
 export {
   type InstanceList,
@@ -47,8 +58,46 @@ export {
   type ReleaseAnswer,
   releaseAnswerSchema,
 } from './schemas/instance.ts'
-export { leaseIdSchema, type Refusal, refusalSchema } from './schemas/lease-reference.ts'
+export {
+  checkRenewal,
+  checkSettlements,
+  type Lease,
+  leaseIdSchema,
+  leaseSchema,
+  type PullAnswer,
+  type PulledPartition,
+  pullAnswerSchema,
+  pulledPartitionSchema,
+  type Refusal,
+  type RenewAnswer,
+  type RenewedLease,
+  refusalSchema,
+  renewAnswerSchema,
+  renewedLeaseSchema,
+  renewRequestSchema,
+  type SettleAnswer,
+  type Settlement,
+  settleAnswerSchema,
+  settlementSchema,
+  settleRequestSchema,
+} from './schemas/leases.ts'
 export { namedSchemas } from './schemas/named-schemas.ts'
+export {
+  type Attempt,
+  type AttemptSeconds,
+  attemptSchema,
+  attemptSecondsSchema,
+  type Failure,
+  failureSchema,
+  type ManifestLine,
+  manifestLineSchema,
+  type PartitionList,
+  type PartitionRow,
+  partitionListSchema,
+  partitionRowSchema,
+  type Straggler,
+  stragglerSchema,
+} from './schemas/partitions.ts'
 export {
   type Conflict,
   conflictSchema,
@@ -57,54 +106,7 @@ export {
   type Violation,
   violationSchema,
 } from './schemas/problem.ts'
-export {
-  type Lease,
-  leaseSchema,
-  type PullAnswer,
-  type PulledPartition,
-  pullAnswerSchema,
-  pulledPartitionSchema,
-} from './schemas/pull.ts'
-export {
-  checkRenewal,
-  type RenewAnswer,
-  type RenewedLease,
-  renewAnswerSchema,
-  renewedLeaseSchema,
-  renewRequestSchema,
-} from './schemas/renew.ts'
-export {
-  checkSettlements,
-  type SettleAnswer,
-  type Settlement,
-  settleAnswerSchema,
-  settlementSchema,
-  settleRequestSchema,
-} from './schemas/settle.ts'
-export {
-  type CloudEvent,
-  cloudEventSchema,
-  type Delivery,
-  type DeliveryList,
-  deliveryListSchema,
-  deliverySchema,
-  type EventPage,
-  eventPageSchema,
-  type RotateSecretRequest,
-  rotateSecretRequestSchema,
-  type SubscribeRequest,
-  type Subscription,
-  type SubscriptionList,
-  type SubscriptionSecret,
-  type SubscriptionStatus,
-  subscribeRequestSchema,
-  subscriptionListSchema,
-  subscriptionSchema,
-  subscriptionSecretSchema,
-  subscriptionStatusSchema,
-  type UnsubscribeAnswer,
-  unsubscribeAnswerSchema,
-} from './schemas/subscription.ts'
+export { type Scale, scaleSchema } from './schemas/scale.ts'
 export {
   type IndexRanges,
   indexRangesSchema,
@@ -117,10 +119,14 @@ export {
   type TaskList,
   type TaskSummary,
   type TaskView,
+  type Throughput,
+  type ThroughputPoint,
   type Totals,
   taskListSchema,
   taskSummarySchema,
   taskViewSchema,
+  throughputPointSchema,
+  throughputSchema,
   totalsSchema,
   type WaitingFor,
   waitingForSchema,
@@ -134,26 +140,10 @@ export {
   retryRequestSchema,
   type SealRequest,
   sealRequestSchema,
-} from './schemas/task-control.ts'
-export {
-  type ManifestLine,
-  manifestLineSchema,
-  type PartitionList,
-  type PartitionRow,
-  partitionListSchema,
-  partitionRowSchema,
-} from './schemas/task-partitions.ts'
-export {
   type TaskSettings,
   type TaskSettingsAnswer,
   type TaskSettingsRequest,
   taskSettingsAnswerSchema,
   taskSettingsRequestSchema,
   taskSettingsSchema,
-} from './schemas/task-settings.ts'
-export {
-  type Throughput,
-  type ThroughputPoint,
-  throughputPointSchema,
-  throughputSchema,
-} from './throughput.ts'
+} from './schemas/task-control.ts'

@@ -19,6 +19,15 @@ export const MAX_PRODUCER_TASKS = 100
 export const MAX_COUNTED_DELIVERIES = 10_000
 /** Keeps the answer to an invalid body smaller than the body itself. */
 export const MAX_LISTED_VIOLATIONS = 100
+/** Points of a task's history in one answer. */
+export const MAX_THROUGHPUT_POINTS = 2000
+
+// How much of a task's history is kept.
+
+/** Each level below this one is counted by itself. This level and all above it are counted as this level. */
+export const THROUGHPUT_LEVELS = 16
+/** Points of minutes are kept for this long, points of hours as long as the partitions of finished tasks. */
+export const MINUTES_KEPT_MILLIS = 86_400_000
 
 // Limits that clients must observe too. This file has no imports, so that the dashboard can use the limits
 // without the schemas that check them.

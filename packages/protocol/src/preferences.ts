@@ -21,7 +21,7 @@ const ours = {
   records: { least: 0, most: Number.MAX_SAFE_INTEGER, unit: 'records', field: 'records' },
 } as const
 
-export type PreferenceName = keyof typeof ours
+type PreferenceName = keyof typeof ours
 
 /** Parses one preference, from the Prefer header or the query. A value above the maximum is capped. */
 export function readPreference(

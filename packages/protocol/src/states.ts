@@ -61,6 +61,25 @@ export const eventNames = ['task', 'parked', 'instance', 'reset'] as const
 export type EventName = (typeof eventNames)[number]
 
 /**
+ * How the number of workers was determined: from the measured pace; without one, because none was measured
+ * yet; or from an empty backlog.
+ */
+export const scaleReasons = ['pace', 'no-pace', 'no-backlog'] as const
+export type ScaleReason = (typeof scaleReasons)[number]
+
+/**
+ * Why more workers would not help: no more partitions can be handed out, or a task reached its `maxLeases`.
+ */
+export const scaleLimits = ['partitions', 'max-leases'] as const
+export type ScaleLimit = (typeof scaleLimits)[number]
+
+/** The length of one point of a task's history. */
+export const throughputSteps = ['minute', 'hour'] as const
+export type ThroughputStep = (typeof throughputSteps)[number]
+
+export const STEP_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: 60_000, hour: 3_600_000 }
+
+/**
  * Formats a share as a percentage, the same way in every display: never 100 % before it is complete, never 0
  * % once it is above zero. Undefined if the whole is zero.
  */

@@ -5,7 +5,7 @@
  * Lone surrogates (`\p{Cs}`) have no UTF-8 encoding, and a PostgreSQL text cannot contain NUL. Accepting
  * either would mean storing something else than what was sent.
  */
-export interface TextForm {
+interface TextForm {
   readonly pattern: string
   /**
    * The same pattern in the syntax that all regular expression dialects share, which cannot express

@@ -58,15 +58,15 @@ describe('fields beyond the contract', () => {
   })
 
   test('are bounded, and the field that exceeds the limit is named', () => {
-    const room = MAX_EXTRA_FIELDS_BYTES - '{"a":""}'.length
-    expect(kept(`"a":"${'x'.repeat(room)}"`)).toHaveLength(MAX_EXTRA_FIELDS_BYTES)
+    const longest = MAX_EXTRA_FIELDS_BYTES - '{"a":""}'.length
+    expect(kept(`"a":"${'x'.repeat(longest)}"`)).toHaveLength(MAX_EXTRA_FIELDS_BYTES)
     const detail =
       'with "b" the fields beyond the contract take more than 2048 bytes as JSON; keep what is larger elsewhere, and send where it is'
-    expect(faults(plain, { ...plain, partition_name: 'orders-0-8', a: 'x'.repeat(room), b: 1 })).toEqual([
+    expect(faults(plain, { ...plain, partition_name: 'orders-0-8', a: 'x'.repeat(longest), b: 1 })).toEqual([
       { pointer: '/1/b', detail },
     ])
     // In bytes, not in characters.
-    expect(faults({ ...plain, a: 'é'.repeat(room / 2 + 1) })).toMatchObject([{ pointer: '/0/a' }])
+    expect(faults({ ...plain, a: 'é'.repeat(longest / 2 + 1) })).toMatchObject([{ pointer: '/0/a' }])
   })
 
   test('must not have the name of a field of a pulled partition', () => {

@@ -1,69 +1,15 @@
 import { type CallBackReceipt, type PartitionDescriptor, Producer } from '@baton/client'
 import { type UnknownFields, unknownFieldRules } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes, UsageError } from '../errors.ts'
+import type { Arguments, Command } from '../command-line.ts'
+import { connect, connectionFlags, located } from '../connection.ts'
+import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { checkSource, inLines, placeOf, tableFieldHint } from '../input/check.ts'
-import { type Adapt, readValues, type Source } from '../input/input.ts'
+import { type Adapt, readValues, type Source } from '../input/json-values.ts'
 import { givenSource, ReadWindow, spool } from '../input/spool.ts'
-import { interruptible } from '../interruption.ts'
-import { located } from '../located-problem.ts'
-import { bar, percent } from '../show/bar.ts'
-import { count, counted } from '../show/numbers.ts'
+import { counted } from '../show/numbers.ts'
+import { ProgressLine } from '../show/progress.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
-
-const REDRAW_MILLIS = 100
-const BAR_WIDTH = 30
-
-/** A progress bar on stderr. Prints nothing if stderr is not a terminal. */
-export class ProgressLine implements Disposable {
-  readonly #label: string
-  readonly #total: number | undefined
-  readonly #stream = process.stderr
-  #done = 0
-  #drawnAt = 0
-  #said = ''
-
-  constructor(label: string, total: number | undefined) {
-    this.#label = label
-    this.#total = total
-  }
-
-  advance(amount: number): void {
-    this.#done += amount
-    this.#said = ''
-    this.#draw(false)
-  }
-
-  /** Shows a text next to the bar until the bar moves again. */
-  say(text: string): void {
-    this.#said = text
-    this.#draw(true)
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#drawnAt > 0) this.#stream.write('\r\u001b[K')
-  }
-
-  #draw(now: boolean): void {
-    if (!this.#stream.isTTY) return
-    const time = performance.now()
-    if (!now && time - this.#drawnAt < REDRAW_MILLIS) return
-    this.#drawnAt = time
-    const amount = this.#total === undefined ? count(this.#done) : `${this.#bar(this.#total)}`
-    this.#stream.write(`\r${this.#label} ${amount} ${this.#said}\u001b[K`)
-  }
-
-  #bar(total: number): string {
-    const segments = [
-      { amount: this.#done, mark: '█', style: 'green' },
-      { amount: Math.max(total - this.#done, 0), mark: '░', style: 'dim' },
-    ] as const
-    return `${bar(BAR_WIDTH, segments, this.#stream)} ${percent(this.#done, total)}`
-  }
-}
 
 export const callBack: Command = {
   operands: 'FILE|-',

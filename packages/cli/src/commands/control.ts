@@ -1,13 +1,9 @@
 import { createInterface } from 'node:readline'
 import type { BatonClient, ControlAnswer, TaskView } from '@baton/client'
 import { parsePartitionName } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command, Example } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes, UsageError } from '../errors.ts'
-import type { Flags } from '../flag.ts'
-import { Interruption } from '../interruption.ts'
-import { located } from '../located-problem.ts'
+import type { Arguments, Command, Example, Flags } from '../command-line.ts'
+import { connect, connectionFlags, located } from '../connection.ts'
+import { exitCodes, Interruption, UsageError } from '../errors.ts'
 import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, print, printJson, remark } from '../terminal.ts'
@@ -18,7 +14,7 @@ export function missingText({ expectedPartitions, missingPartitions }: TaskView)
   return `${count(missingPartitions)} of ${count(expectedPartitions)} partitions`
 }
 
-export interface QuestionStreams {
+interface QuestionStreams {
   readonly input: NodeJS.ReadableStream
   readonly output: NodeJS.WritableStream
 }
@@ -117,7 +113,7 @@ const verbs: Readonly<Record<string, Verb>> = {
         kind: 'text',
         placeholder: 'NAMES',
         repeatable: true,
-        description: 'only these, separated by commas or each with a flag of its own',
+        description: 'only these, separated by commas, or one flag for each',
       },
       done: {
         kind: 'switch',

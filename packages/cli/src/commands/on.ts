@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { open, readFile, rename } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   type BatonClient,
@@ -9,18 +10,14 @@ import {
   type WebhookEventType,
 } from '@baton/client'
 import { webhookEventTypes } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
-import { exitCodes, UsageError } from '../errors.ts'
-import { LONGEST_TIMER_SECONDS } from '../flag.ts'
-import { interruptible } from '../interruption.ts'
+import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
-import { EventPosition } from './event-position.ts'
 
 /** Runs the command to its end, with the event on its stdin. Returns why it failed, or undefined. */
-export async function runForEvent(
+async function runForEvent(
   [command = '', ...args]: readonly string[],
   event: CloudEvent,
   url: string,
@@ -73,7 +70,7 @@ crash an event may come twice, with the same BATON_EVENT_ID.`,
       kind: 'text',
       placeholder: 'FILE',
       default: 'baton-on.json',
-      description: 'where to keep how far it is; each use of this command needs one of its own',
+      description: 'where to keep how far it is; each use of this command needs its own',
     },
     'task-prefix': {
       kind: 'text',
@@ -157,7 +154,7 @@ function typesOf(given: Arguments): WebhookEventType[] {
   return [...new Set(given.operands.filter(isType))].sort()
 }
 
-interface Wish {
+interface SubscriptionRequest {
   readonly types: WebhookEventType[]
   readonly taskPrefix: string
   readonly signal: AbortSignal
@@ -167,10 +164,10 @@ interface Wish {
 async function subscribed(
   client: BatonClient,
   position: EventPosition,
-  { signal, ...wish }: Wish,
+  { signal, ...request }: SubscriptionRequest,
 ): Promise<string> {
   if (position.subscription !== null) return position.subscription
-  const { id } = await client.subscriptions.create(wish, { signal })
+  const { id } = await client.subscriptions.create(request, { signal })
   try {
     await position.begin(id)
   } catch (error) {
@@ -194,3 +191,91 @@ const isGone = (error: unknown): boolean =>
 
 const goneText = (given: Arguments): string =>
   `the service no longer has the subscription of ${given.textOrDefault('state')}; remove that file to subscribe again, from now on`
+
+/** The subscription that a state file belongs to. */
+interface Following {
+  readonly url: string
+  readonly types: readonly string[]
+  readonly taskPrefix: string
+}
+
+interface State extends Following {
+  readonly subscription: string
+  /** The last event that was handled. */
+  readonly after?: string
+}
+
+/**
+ * The position of `baton on` in its events, kept in a file. The file is flushed and replaced atomically
+ * before the next event is handled.
+ */
+class EventPosition {
+  readonly #path: string
+  readonly #following: Following
+  #state: State | null
+
+  private constructor(path: string, following: Following, state: State | null) {
+    this.#path = path
+    this.#following = following
+    this.#state = state
+  }
+
+  static async open(path: string, following: Following): Promise<EventPosition> {
+    const state = await read(path)
+    if (state !== null) {
+      const made = JSON.stringify([state.types, state.taskPrefix])
+      if (made !== JSON.stringify([following.types, following.taskPrefix]))
+        throw new UsageError(
+          `${path} belongs to ${state.types.join(' ')}${state.taskPrefix === '' ? '' : ` of tasks that begin with ${state.taskPrefix}`}; name another file with --state`,
+        )
+    }
+    return new EventPosition(path, following, state)
+  }
+
+  get subscription(): string | null {
+    return this.#state?.subscription ?? null
+  }
+
+  get after(): string | undefined {
+    return this.#state?.after
+  }
+
+  async begin(subscription: string): Promise<void> {
+    await this.#write({ ...this.#following, subscription })
+  }
+
+  async move(after: string): Promise<void> {
+    if (this.#state === null) throw new Error('there is no subscription yet')
+    await this.#write({ ...this.#state, after })
+  }
+
+  async #write(state: State): Promise<void> {
+    const beside = `${this.#path}.new`
+    const file = await open(beside, 'w', 0o600)
+    try {
+      await file.writeFile(`${JSON.stringify(state, null, 2)}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(beside, this.#path)
+    this.#state = state
+  }
+}
+
+async function read(path: string): Promise<State | null> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`)
+  }
+  try {
+    const state = JSON.parse(text) as State
+    if (typeof state.subscription === 'string' && Array.isArray(state.types)) return state
+  } catch {
+    // Reported below.
+  }
+  throw new UsageError(`${path} is not a state file of baton on; name another one with --state`)
+}

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import type { Attempt, PartitionRow, PartitionState } from '@baton/client'
 import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol/core'
-import type { Command } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
+import type { Command } from '../command-line.ts'
+import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
-import { cursorFlag, moreText } from '../paging.ts'
 import { duration, since } from '../show/numbers.ts'
 import { partitionTable, reasonText } from '../show/partition-table.ts'
 import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
@@ -18,7 +17,7 @@ interface Line extends Attempt {
 }
 
 /** A table of attempts, oldest first. Partitions that were never handed out have none. */
-export function attemptTable(rows: readonly PartitionRow[], width: number, now: number = Date.now()): string {
+function attemptTable(rows: readonly PartitionRow[], width: number, now: number = Date.now()): string {
   const lines = rows.flatMap(({ partition_name, history }): Line[] =>
     history.map((attempt) => ({ ...attempt, name: partition_name })),
   )
@@ -31,7 +30,7 @@ export function attemptTable(rows: readonly PartitionRow[], width: number, now: 
       { title: 'STARTED', of: ({ startedAt }) => since(startedAt, now) },
       { title: 'TOOK', of: (line) => duration(secondsOf(line, now)), align: 'right' },
       { title: 'OUTCOME', of: ({ outcome }) => outcome ?? 'running' },
-      { title: 'REASON', of: ({ reason }, room) => reasonText(reason ?? '', room), text: REASON },
+      { title: 'REASON', of: ({ reason }, cellWidth) => reasonText(reason ?? '', cellWidth), text: REASON },
     ],
     width,
   )
@@ -95,7 +94,7 @@ export const partitions: Command = {
     },
     cursor: cursorFlag,
     history: { kind: 'switch', description: 'also list the latest attempts of each' },
-    wide: { kind: 'switch', description: 'shorten nothing, also where the terminal has no room for it' },
+    wide: { kind: 'switch', description: 'shorten nothing, also where the terminal is too narrow' },
     ...connectionFlags,
   },
   examples: [

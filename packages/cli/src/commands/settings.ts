@@ -1,11 +1,8 @@
 import type { TaskSettingsRequest } from '@baton/client'
 import { type SettingName, settingKeywords, settingNames, settingWord } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
+import type { Arguments, Command, Flag, Flags } from '../command-line.ts'
+import { connect, connectionFlags, located } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
-import type { Flag, Flags } from '../flag.ts'
-import { located } from '../located-problem.ts'
 import { table } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
 

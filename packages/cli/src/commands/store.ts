@@ -1,19 +1,17 @@
 import { statSync } from 'node:fs'
 import type { Location, Progress } from '@baton/server/store-tools'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import type { Arguments, Command, Flags } from '../command-line.ts'
 import { exitCodes, Refusal, UsageError } from '../errors.ts'
-import type { Flags } from '../flag.ts'
 import { counted } from '../show/numbers.ts'
+import { ProgressLine } from '../show/progress.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
-import { ProgressLine } from './call-back.ts'
 
 /**
  * The location of the data, with the same flags as `baton serve`. These commands read the store directly,
  * without the service.
  */
-export const storeFlags = {
+const storeFlags = {
   data: {
     kind: 'text',
     placeholder: 'FOLDER',
@@ -31,7 +29,7 @@ export const storeFlags = {
   json: { kind: 'switch', description: 'answer in JSON, errors too' },
 } satisfies Flags
 
-export function locationOf(given: Arguments): Location {
+function locationOf(given: Arguments): Location {
   const databaseUrl = given.text('database-url')
   if (databaseUrl === undefined) return { data: given.textOrDefault('data') }
   if (
@@ -49,7 +47,7 @@ type StoreTools = typeof import('@baton/server/store-tools')
  * Runs an operation with a progress bar. Converts errors of the store or the file to messages without a stack
  * trace.
  */
-export async function withStoreTools<Result>(
+async function withStoreTools<Result>(
   label: string,
   work: (tools: StoreTools, progress: Progress) => Promise<Result>,
 ): Promise<Result> {

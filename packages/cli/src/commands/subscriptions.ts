@@ -1,19 +1,13 @@
 import type { BatonClient, Delivery, SubscriptionStatus, WebhookEventType } from '@baton/client'
 import { MAX_COUNTED_DELIVERIES, MAX_PAGE_LENGTH, webhookEventTypes } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
+import type { Arguments, Command } from '../command-line.ts'
+import { connect, connectionFlags, cursorFlag, located, moreText } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
-import { located } from '../located-problem.ts'
-import { cursorFlag, moreText } from '../paging.ts'
 import { ahead, count, since } from '../show/numbers.ts'
 import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
 import { note, print, printJson, styled } from '../terminal.ts'
 
-export function subscriptionTable(
-  subscriptions: readonly SubscriptionStatus[],
-  width = tableWidth(),
-): string {
+function subscriptionTable(subscriptions: readonly SubscriptionStatus[], width = tableWidth()): string {
   return table(
     subscriptions,
     [
@@ -50,7 +44,7 @@ function whyOf({ reason, circuitOpenUntil }: SubscriptionStatus): string {
 
 const colours = { delivered: 'green', pending: 'yellow', failed: 'red', kept: 'dim' } as const
 
-export function deliveryTable(deliveries: readonly Delivery[], width = tableWidth()): string {
+function deliveryTable(deliveries: readonly Delivery[], width = tableWidth()): string {
   return table(
     deliveries,
     [
@@ -94,12 +88,12 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
       const url = given.operands[1] ?? ''
       const types = given.texts('type') as readonly WebhookEventType[]
       const taskPrefix = given.text('task-prefix')
-      const wish = {
+      const request = {
         url,
         ...(types.length === 0 ? {} : { types: [...types] }),
         ...(taskPrefix === undefined ? {} : { taskPrefix }),
       }
-      const made = await client.subscriptions.create(wish).catch((error: unknown) => {
+      const made = await client.subscriptions.create(request).catch((error: unknown) => {
         throw located(error, { placeOf: (pointer) => places[pointer] ?? '' })
       })
       return { data: made, text: `${made.id}\nsecret: ${made.secret} (shown only now)` }
@@ -123,8 +117,8 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
     operands: 'ID',
     run: async (client, given) => {
       const overlapSeconds = given.number('overlap')
-      const wish = overlapSeconds === undefined ? {} : { overlapSeconds }
-      const rotated = await client.subscriptions.rotateSecret(idOf(given), wish)
+      const request = overlapSeconds === undefined ? {} : { overlapSeconds }
+      const rotated = await client.subscriptions.rotateSecret(idOf(given), request)
       return { data: rotated, text: `secret: ${rotated.secret} (shown only now)` }
     },
   },
@@ -156,7 +150,7 @@ const idOf = (given: Arguments): string => given.operands[1] ?? ''
 export const subscriptions: Command = {
   operands: '[VERB …]',
   operandCount: [0, 3],
-  details: `Shows who is told what happens to tasks, and changes it:
+  details: `Shows which events of tasks are sent where, and changes it:
   baton subscriptions                       all of them
   baton subscriptions add URL               have events posted there; prints the secret that signs them
   baton subscriptions remove ID

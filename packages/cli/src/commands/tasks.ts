@@ -1,15 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, type TaskState, type TaskSummary, type TaskView } from '@baton/client'
 import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes, UsageError } from '../errors.ts'
-import { LONGEST_TIMER_SECONDS } from '../flag.ts'
-import { interruptible } from '../interruption.ts'
-import { cursorFlag, moreText } from '../paging.ts'
-import { percent } from '../show/bar.ts'
+import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
+import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
+import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { count, duration, rounded } from '../show/numbers.ts'
+import { percent } from '../show/progress.ts'
 import { fitting, shown } from '../show/table.ts'
 import { taskTable, taskView } from '../show/task.ts'
 import { heightOf, note, print, printJson, remark, styled, taskColours, widthOf } from '../terminal.ts'
@@ -19,7 +15,7 @@ import { missingText } from './control.ts'
  * Finds the tasks that changed since the last poll. Pace and remaining time are ignored, because they change
  * all the time.
  */
-export class Changes {
+class Changes {
   #seen = new Map<string, string>()
 
   since(tasks: readonly TaskSummary[]): TaskSummary[] {
@@ -35,7 +31,7 @@ function lookOf({ state, generation, sealed, expectedPartitions, partitions, rec
 }
 
 /** A task on one line, with the time: for logs. */
-export function taskLine(task: TaskSummary, at: Date = new Date()): string {
+function taskLine(task: TaskSummary, at: Date = new Date()): string {
   const { taskId, state, partitions, records, recordsPerSecond, etaSeconds } = task
   const whole = records.total > 0 ? records : partitions
   return [
@@ -54,7 +50,7 @@ const HIDE_CURSOR = '\u001b[?25l'
 const SHOW_CURSOR = '\u001b[?25h'
 
 /** Redraws lines of a terminal in place. The last state stays on the screen at the end. */
-export class Redrawn {
+class Redrawn {
   readonly #stream: NodeJS.WriteStream
   #height = 0
 
@@ -80,14 +76,14 @@ export class Redrawn {
   }
 }
 
-export interface TaskEnding {
+interface TaskEnding {
   readonly exitCode: number
   /** Why a task that is done counts as failed. */
   readonly flaw?: string
 }
 
 /** How a task ended. Undefined while it has not ended. */
-export function endingOf(task: TaskView): TaskEnding | undefined {
+function endingOf(task: TaskView): TaskEnding | undefined {
   switch (task.state) {
     case 'done':
       return doneEnding(task)

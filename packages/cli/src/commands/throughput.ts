@@ -1,11 +1,12 @@
-import type { ThroughputStep } from '@baton/client'
-import { throughputSteps } from '@baton/protocol/core'
-import type { Command } from '../command.ts'
+import type { Throughput, ThroughputPoint, ThroughputStep } from '@baton/client'
+import { STEP_MILLIS, THROUGHPUT_LEVELS, throughputSteps } from '@baton/protocol/core'
+import type { Command } from '../command-line.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
-import { shown } from '../show/table.ts'
-import { throughputView } from '../show/throughput.ts'
-import { print, printJson } from '../terminal.ts'
+import { count, counted } from '../show/numbers.ts'
+import { bar } from '../show/progress.ts'
+import { type Column, shown, table, tableWidth } from '../show/table.ts'
+import { print, printJson, styled } from '../terminal.ts'
 
 /** The default period. */
 const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: 3_600_000, hour: 86_400_000 }
@@ -52,4 +53,63 @@ export const throughput: Command = {
     else print(`${shown(answer.taskId)}: nothing became done between ${answer.from} and ${answer.to}`)
     return exitCodes.ok
   },
+}
+
+const MARKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+const LINE_WIDTH = 60
+
+/** A sparkline of the whole period, and a row for each step in which partitions became done. */
+export function throughputView(throughput: Throughput, width = tableWidth()): string {
+  const { taskId, points } = throughput
+  const sum = (measure: Measure) => points.reduce((total, point) => total + point[measure], 0)
+  const measure: Measure = sum('records') > 0 ? 'records' : 'partitions'
+  const whole = `${counted(sum('partitions'), 'partition')}, ${counted(sum('records'), 'record')} done`
+  const most = points.reduce((largest, point) => Math.max(largest, point[measure]), 1)
+  const columns: Column<ThroughputPoint>[] = [
+    { title: throughput.step.toUpperCase(), of: ({ at }) => shortTime(at) },
+    ...(points[0]?.level === undefined ? [] : [{ title: 'LEVEL', of: levelText, align: 'right' as const }]),
+    { title: 'PARTITIONS', of: ({ partitions }) => count(partitions), align: 'right' },
+    { title: 'RECORDS', of: ({ records }) => count(records), align: 'right' },
+    {
+      title: '',
+      of: (point, cellWidth) => share(point[measure], most, cellWidth),
+      picture: { most: 30, least: 8 },
+    },
+  ]
+  return [
+    `${styled('bold', shown(taskId))}: ${whole}`,
+    `  ${shortTime(throughput.from)} ${sparkline(throughput, measure)} ${shortTime(throughput.to)}`,
+    '',
+    table(points, columns, width),
+  ].join('\n')
+}
+
+type Measure = 'partitions' | 'records'
+
+/** Omits the seconds if they are zero. */
+const shortTime = (at: string): string => at.replace(/(:00)?\.\d+Z$/, 'Z')
+
+const levelText = ({ level }: ThroughputPoint): string =>
+  level === THROUGHPUT_LEVELS ? `${level} and up` : `${level ?? ''}`
+
+/** An amount above zero is always visible. */
+const share = (amount: number, most: number, width: number): string =>
+  bar(amount === 0 ? 0 : Math.max(1, Math.round((amount / most) * width)), [
+    { amount, mark: '█', style: 'green' },
+  ])
+
+/** A line of time cells of equal length. A cell without finished partitions is a dot. */
+export function sparkline({ from, to, step, points }: Throughput, measure: Measure): string {
+  const begin = Date.parse(from)
+  const steps = Math.max(1, Math.ceil((Date.parse(to) - begin) / STEP_MILLIS[step]))
+  const cells = Array<number>(Math.min(steps, LINE_WIDTH)).fill(0)
+  for (const point of points) {
+    const at = Math.floor((Date.parse(point.at) - begin) / STEP_MILLIS[step])
+    const cell = Math.min(cells.length - 1, Math.floor((at / steps) * cells.length))
+    cells[cell] = (cells[cell] ?? 0) + point[measure]
+  }
+  const most = Math.max(...cells)
+  const mark = (value: number) =>
+    value === 0 ? '·' : (MARKS[Math.ceil((value / most) * MARKS.length) - 1] ?? '·')
+  return cells.map(mark).join('')
 }

@@ -1,74 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, ProblemError, type TaskView } from '@baton/client'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, placeFlags } from '../connection.ts'
-import { exitCodes, UsageError } from '../errors.ts'
-import { LONGEST_TIMER_SECONDS } from '../flag.ts'
-import { interruptible } from '../interruption.ts'
-import { bar, percent } from '../show/bar.ts'
-import { duration } from '../show/numbers.ts'
+import { exitCodes, interruptible, UsageError } from '../errors.ts'
+import { WaitLine } from '../show/progress.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson, remark } from '../terminal.ts'
 import { missingText } from './control.ts'
-
-const BAR_WIDTH = 30
-
-/**
- * Shows the progress of several tasks on one line of stderr, redrawn in place. Prints nothing if stderr is
- * not a terminal.
- */
-export class WaitLine implements Disposable {
-  readonly #isOn: boolean
-  readonly #stream = process.stderr
-  #isDrawn = false
-
-  constructor(isOn: boolean) {
-    this.#isOn = isOn && process.stderr.isTTY
-  }
-
-  show(tasks: readonly (TaskView | null)[]): void {
-    if (!this.#isOn) return
-    this.#stream.write(`\r${waitText(tasks, this.#stream)}\u001b[K`)
-    this.#isDrawn = true
-  }
-
-  end(): void {
-    if (this.#isDrawn) this.#stream.write('\r\u001b[K')
-    this.#isDrawn = false
-  }
-
-  [Symbol.dispose](): void {
-    this.end()
-  }
-}
-
-/**
- * The progress, measured in records as for a single task. Tasks that were not called back yet are not
- * counted.
- */
-export function waitText(tasks: readonly (TaskView | null)[], stream?: NodeJS.WriteStream): string {
-  const known = tasks.filter((task) => task !== null)
-  const sum = (of: (task: TaskView) => number) => known.reduce((total, task) => total + of(task), 0)
-  const done = sum(({ records }) => records.done)
-  const parked = sum(({ records }) => records.parked)
-  const total = sum(({ records }) => records.total)
-  const segments = [
-    { amount: done, mark: '█', style: 'green' },
-    { amount: parked, mark: '▒', style: 'red' },
-    { amount: total - done - parked, mark: '░', style: 'dim' },
-  ] as const
-  const left = known.map(({ etaSeconds }) => etaSeconds).filter((seconds) => seconds !== null)
-  const ended = known.filter(({ state }) => state !== 'open' && state !== 'paused').length
-  return [
-    bar(BAR_WIDTH, segments, stream),
-    percent(done, total),
-    tasks.length > 1 ? `${ended} of ${tasks.length} tasks` : (known[0]?.state ?? 'not called back yet'),
-    ...(left.length > 0 ? [`${duration(Math.max(...left))} left`] : []),
-  ]
-    .filter((part) => part !== '')
-    .join('  ')
-}
 
 const MOST_TASKS = 1000
 

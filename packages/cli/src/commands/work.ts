@@ -3,26 +3,23 @@ import { hostname } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { Worker } from '@baton/client'
 import { MAX_WAIT_SECONDS } from '@baton/protocol/core'
-import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
 import { commandExitCodes, exitCodes, UsageError } from '../errors.ts'
-import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { counted } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
 import { commandHandler } from '../work/command-handler.ts'
-import { CommandUnusable } from '../work/command-run.ts'
+import { CommandUnusable, ReportFiles } from '../work/command-run.ts'
 import { EventLog } from '../work/event-log.ts'
-import { ReportFiles } from '../work/report-file.ts'
 import { StopSignals } from '../work/stop-signals.ts'
-import { chosenFlags, chosenIn } from './pull.ts'
+import { chosenFlags, chosenIn } from './leases.ts'
 
 /**
  * Throws if the command cannot be run, before anything is pulled for it. Not checked on Windows, which has
  * its own rules for executable files.
  */
-export function checkCommand(command: string, path = process.env['PATH'] ?? ''): void {
+function checkCommand(command: string, path = process.env['PATH'] ?? ''): void {
   if (process.platform === 'win32') return
   if (command.includes('/')) {
     const fault = faultOf(command)

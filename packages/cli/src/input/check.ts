@@ -1,6 +1,6 @@
 import { CallBackCheck, namingPositions, type Violation } from '@baton/client'
 import { MAX_LISTED_VIOLATIONS, quoted, type UnknownFields } from '@baton/protocol/core'
-import { InputError, type ReadValue, readValues, type Source } from './input.ts'
+import { InputError, type ReadValue, readValues, type Source } from './json-values.ts'
 
 type LineOf = (position: number) => number | undefined
 

@@ -3,7 +3,7 @@ import { readdir, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Scratch } from '../../test/support/scratch.ts'
-import type { Source } from './input.ts'
+import type { Source } from './json-values.ts'
 import { SpoolError, spool } from './spool.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { isatty, ReadStream } from 'node:tty'
 import { UsageError } from '../errors.ts'
-import { fileSource, type ReadValue, type Source } from './input.ts'
+import { fileSource, type ReadValue, type Source } from './json-values.ts'
 
 /**
  * The descriptors that are being sent. Acknowledged descriptors are dropped, so that memory does not grow

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { PartitionRow } from '@baton/client'
 import { expect, test } from 'vitest'
-import { partitionTable } from './partition-table.ts'
+import { partitionTable, reasonText } from './partition-table.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z')
 const NARROW = 80
@@ -54,4 +54,23 @@ test('the terminal shows the last line of a long reason, and more if it fits', (
   const [, wide = ''] = shownIn(Number.POSITIVE_INFINITY, parked)
   expect(wide).toContain('exit code 1: Traceback (most recent call last): · File')
   expect(wide).toMatch(/ValueError: no such table$/)
+})
+
+const traceback =
+  'exit code 1: Traceback (most recent call last):\n  File "load.py", line 3, in <module>\nValueError: no such table\n\n'
+
+test.each([
+  [
+    traceback,
+    Number.POSITIVE_INFINITY,
+    'exit code 1: Traceback (most recent call last): · File "load.py", line 3, in <module> · ValueError: no such table',
+  ],
+  [traceback, 80, '… ValueError: no such table'],
+  [traceback, 15, '… ValueError: …'],
+  ['exit code 1: table is locked', 80, 'exit code 1: table is locked'],
+  ['exit code 1: table is locked', 20, 'exit code 1: table …'],
+  ['no\u0007 such table\r\n', 80, 'no· such table'],
+  ['', 80, ''],
+])('%j in %d columns', (reason, width, text) => {
+  expect(reasonText(reason, width)).toBe(text)
 })

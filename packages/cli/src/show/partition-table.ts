@@ -1,24 +1,7 @@
-import type { InstanceStatus, PartitionRow } from '@baton/client'
-import { instanceColours, stateColours, styled } from '../terminal.ts'
-import { ahead, count, since } from './numbers.ts'
-import { beginning, type Column, nameColumn, shown, table, tableWidth } from './table.ts'
-
-export function instanceTable(instances: readonly InstanceStatus[], width = tableWidth()): string {
-  return table(
-    instances,
-    [
-      nameColumn('INSTANCE', ({ instanceId }) => instanceId),
-      { title: 'ROLE', of: ({ role }) => role },
-      { title: 'STATUS', of: ({ status: state }) => styled(instanceColours[state], state) },
-      { title: 'LEASES', of: ({ leases }) => count(leases), align: 'right' },
-      { title: 'DONE', of: ({ totals }) => count(totals.done), align: 'right' },
-      { title: 'FAILED', of: ({ totals }) => count(totals.failed), align: 'right' },
-      { title: 'RECORDS', of: ({ totals }) => count(totals.records), align: 'right' },
-      { title: 'SEEN', of: ({ lastSeenAt }) => since(lastSeenAt) },
-    ],
-    width,
-  )
-}
+import type { PartitionRow } from '@baton/client'
+import { stateColours, styled } from '../terminal.ts'
+import { ahead, count } from './numbers.ts'
+import { beginning, type Column, nameColumn, shown, table } from './table.ts'
 
 /**
  * The reason of a failure on one line. It usually is the end of a program's output, so if it is too long,
@@ -66,7 +49,7 @@ export function partitionTable(
       ...where(
         {
           title: 'LAST REASON',
-          of: ({ lastReason }, room) => reasonText(lastReason ?? '', room),
+          of: ({ lastReason }, cellWidth) => reasonText(lastReason ?? '', cellWidth),
           text: REASON,
         },
         ({ lastReason }) => lastReason !== null,

@@ -76,14 +76,14 @@ export function table<Row>(
   columns: readonly Column<Row>[],
   width = tableWidth(),
 ): string {
-  const rooms = columns.map(({ picture }) => picture?.most ?? Number.POSITIVE_INFINITY)
-  const whole = cellsOf(rows, columns, rooms)
+  const limits = columns.map(({ picture }) => picture?.most ?? Number.POSITIVE_INFINITY)
+  const whole = cellsOf(rows, columns, limits)
   const widths = widthsOf(whole)
   let excess = widths.reduce((sum, each) => sum + each, GAP.length * (columns.length - 1)) - width
   if (excess <= 0) return linesOf(whole, columns).join('\n')
   const shrink = (at: number, least: number) => {
     const given = Math.min(Math.max((widths[at] ?? 0) - least, 0), excess)
-    if (given > 0) rooms[at] = (widths[at] ?? 0) - given
+    if (given > 0) limits[at] = (widths[at] ?? 0) - given
     excess -= given
   }
   for (const [at, { picture }] of columns.entries()) if (picture !== undefined) shrink(at, picture.least)
@@ -99,7 +99,7 @@ export function table<Row>(
       width,
     )
   }
-  return linesOf(cellsOf(rows, columns, rooms), columns)
+  return linesOf(cellsOf(rows, columns, limits), columns)
     .map((line) => fitting(line, width))
     .join('\n')
 }
@@ -107,11 +107,11 @@ export function table<Row>(
 function cellsOf<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  rooms: readonly number[],
+  limits: readonly number[],
 ): string[][] {
   return [
     columns.map(({ title }) => styled('dim', title)),
-    ...rows.map((row) => columns.map(({ of }, at) => of(row, rooms[at] ?? 0))),
+    ...rows.map((row) => columns.map(({ of }, at) => of(row, limits[at] ?? 0))),
   ]
 }
 

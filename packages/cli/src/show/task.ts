@@ -1,8 +1,8 @@
 import type { LevelView, StateCounts, TaskSummary, TaskView } from '@baton/client'
 import { stateColours, styled, taskColours } from '../terminal.ts'
-import { bar, percent } from './bar.ts'
 import { ahead, count, counted, duration, rounded, since } from './numbers.ts'
 import { reasonText } from './partition-table.ts'
+import { bar, percent } from './progress.ts'
 import { nameColumn, shown, table } from './table.ts'
 
 const LIST_BAR = { most: 20, least: 8 }

@@ -8,8 +8,14 @@ import {
   Released,
 } from '@baton/client'
 import { commandExitCodes } from '../errors.ts'
-import { type CommandEnd, CommandUnusable, runCommand, type StderrSink } from './command-run.ts'
-import type { Report, ReportFiles } from './report-file.ts'
+import {
+  type CommandEnd,
+  CommandUnusable,
+  type Report,
+  type ReportFiles,
+  runCommand,
+  type StderrSink,
+} from './command-run.ts'
 
 /** The number of partitions whose releases are counted. The oldest are evicted. */
 const REMEMBERED = 10_000

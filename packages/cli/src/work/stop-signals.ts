@@ -2,7 +2,7 @@ import type { Worker } from '@baton/client'
 import { exitCodes } from '../errors.ts'
 import { counted } from '../show/numbers.ts'
 
-export interface StopSignalsOptions {
+interface StopSignalsOptions {
   readonly worker: Worker
   readonly drainSeconds: number
   /** The time between SIGTERM and SIGKILL for commands. */

@@ -34,7 +34,7 @@ export class ProgramProcess {
     return program
   }
 
-  told<K extends WorkerEvent['kind']>(kind: K): Extract<WorkerEvent, { kind: K }>[] {
+  eventsOf<K extends WorkerEvent['kind']>(kind: K): Extract<WorkerEvent, { kind: K }>[] {
     return this.events.filter((event): event is Extract<WorkerEvent, { kind: K }> => event.kind === kind)
   }
 

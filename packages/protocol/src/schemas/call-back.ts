@@ -1,11 +1,16 @@
 import Type, { type Static } from 'typebox'
-import { type CallBack, CallBackRelations } from '../call-back-relations.ts'
-import { type ExtraFields, extraFieldsOf } from '../extra-fields.ts'
-import { type FieldFault, fieldFaults } from '../field-faults.ts'
+import { type FieldFault, fieldFaults, type UnknownFields } from '../field-faults.ts'
 import { DEFAULT_TABLE_FIELD, MAX_LEVELS_PER_CALL_BACK } from '../limits.ts'
-import type { UnknownFields } from '../unknown-fields.ts'
-import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from '../violation.ts'
-import { descriptorCheck, descriptorSchema } from './descriptor.ts'
+import { explainPartitionName, parsePartitionName } from '../partition-name.ts'
+import {
+  type CheckFailure,
+  describeValue,
+  pointerTo,
+  quoted,
+  soleViolation,
+  ViolationList,
+} from '../problem.ts'
+import { descriptorCheck, descriptorSchema, type ExtraFields, extraFieldsOf } from './descriptor.ts'
 import { count } from './schema-parts.ts'
 
 export const callBackAnswerSchema = Type.Object(
@@ -95,4 +100,196 @@ function report(violations: ViolationList, descriptor: object, at: number, fault
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A partition of a valid call-back. */
+export interface CalledBackPartition {
+  level: number
+  index: number
+  recordCount: number
+  computeTableName: string
+  /** The name as it was sent, if it differs from the canonical name for this level and index. */
+  spelling: string | null
+  /**
+   * The fields beyond the contract, as the text of one JSON object. Absent if there are none or they are not
+   * kept.
+   */
+  extraFields?: string | null
+}
+
+export interface CallBack {
+  taskId: string
+  recordTotal: number
+  partitions: CalledBackPartition[]
+}
+
+/**
+ * Checks the rules of a call-back that span several fields or elements. Elements are checked in array order.
+ * A field that is invalid by itself is passed in as unsound, and every rule that needs it is skipped.
+ */
+class CallBackRelations {
+  readonly #tableField: string
+  readonly #maxLevels: number
+  readonly #partitions: CalledBackPartition[] = []
+  /** The array position of each partition, by level and index. */
+  readonly #positions = new Map<number, Map<number, number>>()
+  #taskId: string | undefined
+  #taskIdAt = 0
+  #previousLevel = 0
+  #recordTotal = 0
+  #totalExceeded = false
+  #levelsExceeded = false
+  /** Faults of the element being checked. */
+  #faults: FieldFault[] = []
+
+  constructor(tableField: string, maxLevels: number) {
+    this.#tableField = tableField
+    this.#maxLevels = maxLevels
+  }
+
+  /** Checks the next element. Returns the rules that it breaks, if any. */
+  take(
+    descriptor: Record<string, unknown>,
+    at: number,
+    unsound: ReadonlySet<string> | undefined,
+    extraFields: string | null,
+  ): FieldFault[] | undefined {
+    const taskId = unsound?.has('taskId') ? undefined : (descriptor['taskId'] as string)
+    const name = unsound?.has('partition_name') ? undefined : (descriptor['partition_name'] as string)
+    const level = unsound?.has('priorityLevel') ? undefined : (descriptor['priorityLevel'] as number)
+    const records = unsound?.has('record_count') ? undefined : (descriptor['record_count'] as number)
+
+    if (taskId !== undefined) this.#shareTask(taskId, at)
+    if (taskId !== undefined && name !== undefined) {
+      const parsed = this.#readName(taskId, name, level, at)
+      if (parsed !== undefined) {
+        const partition: CalledBackPartition = {
+          level: parsed.level,
+          index: parsed.index,
+          // Adding zero turns a -0 from the wire into 0.
+          recordCount: (records ?? 0) + 0,
+          computeTableName: descriptor[this.#tableField] as string,
+          spelling: parsed.canonical ? null : name,
+        }
+        if (extraFields !== null) partition.extraFields = extraFields
+        this.#partitions.push(partition)
+      }
+    }
+    if (level !== undefined) this.#ascend(level)
+    this.#countLevels()
+    if (records !== undefined) this.#addRecords(records)
+    return this.#takeFaults()
+  }
+
+  /** Whether the call-back has more levels than allowed. */
+  get hasTooManyLevels(): boolean {
+    return this.#levelsExceeded
+  }
+
+  /** The checked call-back. Valid only if no rule was broken. */
+  callBack(): CallBack {
+    return { taskId: this.#taskId ?? '', recordTotal: this.#recordTotal, partitions: this.#partitions }
+  }
+
+  #shareTask(taskId: string, at: number): void {
+    if (this.#taskId === undefined) {
+      this.#taskId = taskId
+      this.#taskIdAt = at
+    } else if (taskId !== this.#taskId) {
+      const [expected, expectedAt] = [this.#taskId, this.#taskIdAt]
+      this.#fault(
+        'taskId',
+        () =>
+          `taskId must be the same in the whole array: /${expectedAt} has ${quoted(expected)}, ` +
+          `this one ${quoted(taskId)}; call each task back by itself`,
+      )
+    }
+  }
+
+  #readName(taskId: string, name: string, level: number | undefined, at: number) {
+    const parsed = parsePartitionName(taskId, name)
+    if (parsed === undefined) {
+      this.#fault(
+        'partition_name',
+        () => `partition_name ${explainPartitionName(taskId, name)}, got ${quoted(name)}`,
+      )
+      return undefined
+    }
+    if (level !== undefined && parsed.level !== level) {
+      this.#fault(
+        'partition_name',
+        () =>
+          `the group in partition_name is ${parsed.level} but priorityLevel is ${level}; they must be equal`,
+      )
+    }
+    const earlier = taskId === this.#taskId ? this.#claim(parsed.level, parsed.index, at) : undefined
+    if (earlier !== undefined) {
+      this.#fault(
+        'partition_name',
+        () =>
+          `partition_name ${quoted(name)} names the same partition as /${earlier}: ` +
+          `level ${parsed.level}, index ${parsed.index}; each may occur once`,
+      )
+    }
+    return parsed
+  }
+
+  /** Records a partition. Returns the position of its first occurrence if it is a duplicate. */
+  #claim(level: number, index: number, at: number): number | undefined {
+    let ofLevel = this.#positions.get(level)
+    if (ofLevel === undefined) {
+      ofLevel = new Map()
+      this.#positions.set(level, ofLevel)
+    }
+    const earlier = ofLevel.get(index)
+    if (earlier === undefined) ofLevel.set(index, at)
+    return earlier
+  }
+
+  #ascend(level: number): void {
+    const previous = this.#previousLevel
+    if (level < previous) {
+      this.#fault(
+        'priorityLevel',
+        () => `priorityLevel ${level} comes after ${previous}; order the array by ascending priorityLevel`,
+      )
+    }
+    // Compare with the previous element, not with the highest level so far: one misplaced element is one
+    // violation.
+    this.#previousLevel = level
+  }
+
+  /** Reported once, at the first element that exceeds the limit. */
+  #countLevels(): void {
+    if (this.#levelsExceeded || this.#positions.size <= this.#maxLevels) return
+    this.#levelsExceeded = true
+    this.#fault(
+      'priorityLevel',
+      () =>
+        `an array may have at most ${this.#maxLevels} different values of priorityLevel, and this is one more; ` +
+        'send the levels from here on in another array',
+    )
+  }
+
+  #addRecords(records: number): void {
+    if (this.#totalExceeded) return
+    this.#recordTotal += records
+    if (this.#recordTotal <= Number.MAX_SAFE_INTEGER) return
+    this.#totalExceeded = true
+    this.#fault(
+      'record_count',
+      () => `with this record_count the array's record total passes ${Number.MAX_SAFE_INTEGER}`,
+    )
+  }
+
+  #fault(field: string, detail: () => string): void {
+    this.#faults.push({ field, detail })
+  }
+
+  #takeFaults(): FieldFault[] | undefined {
+    if (this.#faults.length === 0) return undefined
+    const faults = this.#faults
+    this.#faults = []
+    return faults
+  }
 }

@@ -1,8 +1,9 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import { MAX_PARTITION_NAME_LENGTH } from '../limits.ts'
-import type { EventName } from '../states.ts'
+import { MAX_COUNTED_DELIVERIES, MAX_PARTITION_NAME_LENGTH, MAX_TASK_ID_LENGTH } from '../limits.ts'
+import { deliveryStates, type EventName, subscriptionStates, webhookEventTypes } from '../states.ts'
+import { wellFormedText } from '../text-form.ts'
 import { type InstanceStatus, instanceStatusSchema } from './instance.ts'
-import { count, orNull } from './schema-parts.ts'
+import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { type TaskSummary, taskSummarySchema } from './task.ts'
 
 export const parkedEventSchema = Type.Object(
@@ -38,3 +39,181 @@ export type StreamEvent =
   | { readonly name: 'parked'; readonly data: ParkedEvent }
   | { readonly name: 'instance'; readonly data: InstanceStatus }
   | { readonly name: 'reset'; readonly data: Record<string, never> }
+
+const MAX_URL_LENGTH = 2000
+/** How long an old secret may still sign events after a rotation. */
+const MAX_OVERLAP_SECONDS = 30 * 86_400
+
+const secret = Type.String({
+  maxLength: 100,
+  description: 'What signs the events: `whsec_` and 24 to 64 bytes in base64',
+  examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+})
+const url = Type.String({
+  minLength: 1,
+  maxLength: MAX_URL_LENGTH,
+  pattern: wellFormedText.pattern,
+  examples: ['https://pipeline.example/hooks/baton'],
+})
+const types = Type.Array(oneOf(webhookEventTypes), {
+  minItems: 1,
+  maxItems: webhookEventTypes.length,
+  examples: [['task.done', 'task.stalled']],
+})
+
+export const subscribeRequestSchema = Type.Object(
+  {
+    url: Type.Optional(
+      Type.String({
+        ...url,
+        description: 'Where events are posted to: http or https. Without it they are kept to be read',
+      }),
+    ),
+    types: Type.Optional({ ...types, description: 'Which events; all of them if it is left out' }),
+    taskPrefix: Type.Optional(
+      Type.String({
+        maxLength: MAX_TASK_ID_LENGTH,
+        pattern: wellFormedText.pattern,
+        description: 'Only of tasks whose ids begin with this',
+        examples: ['orders-'],
+      }),
+    ),
+    secret: Type.Optional(secret),
+  },
+  {
+    additionalProperties: false,
+    description: 'Where events are sent, and which. A secret is made if none is given',
+  },
+)
+export type SubscribeRequest = Static<typeof subscribeRequestSchema>
+
+export const rotateSecretRequestSchema = Type.Object(
+  {
+    secret: Type.Optional(secret),
+    overlapSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_OVERLAP_SECONDS,
+        default: 86_400,
+        description: 'How long events are signed with the secret before as well',
+      }),
+    ),
+  },
+  { additionalProperties: false, description: 'A new secret; one is made if none is given' },
+)
+export type RotateSecretRequest = Static<typeof rotateSecretRequestSchema>
+
+const subscriptionFields = {
+  id: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }),
+  name: orNull(
+    Type.String({
+      description: 'Its name in the subscriptions file; null if it was made over HTTP',
+      examples: ['pipeline'],
+    }),
+  ),
+  url: orNull({ ...url, description: 'Null: events are not posted, they are kept to be read' }),
+  types,
+  taskPrefix: Type.String({ examples: ['orders-'] }),
+  state: oneOf(subscriptionStates),
+  reason: orNull(Type.String({ description: 'Why it is disabled' })),
+  createdAt: timestamp(),
+}
+
+export const subscriptionSchema = Type.Object(subscriptionFields, {
+  description: 'Where events are sent, and which',
+})
+export type Subscription = Static<typeof subscriptionSchema>
+
+export const subscriptionSecretSchema = Type.Object(
+  { ...subscriptionFields, secret },
+  { description: 'A subscription and its secret, which is not shown again' },
+)
+export type SubscriptionSecret = Static<typeof subscriptionSecretSchema>
+
+export const subscriptionStatusSchema = Type.Object(
+  {
+    ...subscriptionFields,
+    pending: Type.Integer({
+      minimum: 0,
+      maximum: MAX_COUNTED_DELIVERIES,
+      description: 'Events still to be delivered; this is the largest number that is counted to',
+      examples: [3],
+    }),
+    oldestPendingAt: orNull(timestamp({ description: 'When the oldest event that is pending happened' })),
+    circuitOpenUntil: orNull(
+      timestamp({
+        description: 'The receiver failed too often, or asked for a pause: nothing is sent before this time',
+      }),
+    ),
+  },
+  { description: 'A subscription and what is still to be delivered' },
+)
+export type SubscriptionStatus = Static<typeof subscriptionStatusSchema>
+
+export const subscriptionListSchema = Type.Object({ subscriptions: Type.Array(subscriptionStatusSchema) })
+export type SubscriptionList = Static<typeof subscriptionListSchema>
+
+export const unsubscribeAnswerSchema = Type.Object(
+  { id: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }), removed: Type.Boolean({ description: 'True' }) },
+  { description: 'The subscription is gone' },
+)
+export type UnsubscribeAnswer = Static<typeof unsubscribeAnswerSchema>
+
+export const deliverySchema = Type.Object(
+  {
+    event: count({ description: 'The place of the event in the order of all events', examples: [412] }),
+    id: Type.String({ description: 'The `webhook-id`', examples: ['evt_9aQx3LmT0bYw5KcE'] }),
+    type: oneOf(webhookEventTypes),
+    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    time: timestamp({ description: 'When it happened' }),
+    state: oneOf(deliveryStates),
+    attempts: count(),
+    attemptedAt: orNull(timestamp({ description: 'When it was sent last' })),
+    nextAttemptAt: orNull(timestamp({ description: 'While it is pending: not before' })),
+    status: orNull(Type.Integer({ description: 'HTTP status of the last answer' })),
+    error: orNull(Type.String({ description: 'Why the last attempt failed' })),
+    durationSeconds: orNull(Type.Number({ description: 'How long the last attempt took' })),
+  },
+  { description: 'What became of an event for a subscription' },
+)
+export type Delivery = Static<typeof deliverySchema>
+
+export const deliveryListSchema = Type.Object({
+  deliveries: Type.Array(deliverySchema),
+  next: orNull(Type.String({ description: 'Cursor of the next page' })),
+})
+export type DeliveryList = Static<typeof deliveryListSchema>
+
+export const cloudEventSchema = Type.Object(
+  {
+    specversion: oneOf(['1.0']),
+    id: Type.String({ examples: ['evt_9aQx3LmT0bYw5KcE'] }),
+    source: Type.String({ examples: ['/baton'] }),
+    type: oneOf(webhookEventTypes),
+    subject: Type.String({ description: 'The task', examples: ['orders-2026-03'] }),
+    time: timestamp(),
+    datacontenttype: oneOf(['application/json']),
+    sequence: Type.String({
+      description: 'Compared as texts, these are in the order of the events',
+      examples: ['0000000000000412'],
+    }),
+    data: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      description: 'What happened; depends on the type',
+    }),
+  },
+  { description: 'An event, as CloudEvents 1.0 has it' },
+)
+export type CloudEvent = Static<typeof cloudEventSchema>
+
+export const eventPageSchema = Type.Object(
+  {
+    events: Type.Array(cloudEventSchema),
+    next: Type.String({ description: '`after` of the next request', examples: ['0000000000000412'] }),
+    missed: Type.Boolean({
+      description: 'Events behind `after` were deleted by retention before they were read',
+    }),
+  },
+  { description: 'Events of a subscription, the oldest first' },
+)
+export type EventPage = Static<typeof eventPageSchema>

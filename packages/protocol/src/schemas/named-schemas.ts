@@ -1,8 +1,6 @@
 import type { TSchema } from 'typebox'
 import { problemCodes, refusalCodes } from '../error-codes.ts'
 import { DEFAULT_TABLE_FIELD } from '../limits.ts'
-import { scaleSchema } from '../scale.ts'
-import { scaleLimits, scaleReasons } from '../scale-words.ts'
 import {
   attemptOutcomes,
   etaReasons,
@@ -11,33 +9,20 @@ import {
   instanceStates,
   outcomes,
   partitionStates,
+  scaleLimits,
+  scaleReasons,
   taskStates,
+  throughputSteps,
 } from '../states.ts'
-import { throughputPointSchema, throughputSchema } from '../throughput.ts'
-import { throughputSteps } from '../throughput-step.ts'
-import { attemptSchema, attemptSecondsSchema, failureSchema, stragglerSchema } from './attempt.ts'
 import { auditEntrySchema, auditListSchema } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
-import { parkedEventSchema } from './events.ts'
-import {
-  instanceListSchema,
-  instanceStatusSchema,
-  instanceTotalsSchema,
-  producedTaskSchema,
-  releaseAnswerSchema,
-} from './instance.ts'
-import { refusalSchema } from './lease-reference.ts'
-import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
-import { leaseSchema, pullAnswerSchema, pulledPartitionSchema } from './pull.ts'
-import { renewAnswerSchema, renewedLeaseSchema } from './renew.ts'
-import { oneOf } from './schema-parts.ts'
-import { settleAnswerSchema, settlementSchema } from './settle.ts'
 import {
   cloudEventSchema,
   deliveryListSchema,
   deliverySchema,
   eventPageSchema,
+  parkedEventSchema,
   rotateSecretRequestSchema,
   subscribeRequestSchema,
   subscriptionListSchema,
@@ -45,7 +30,36 @@ import {
   subscriptionSecretSchema,
   subscriptionStatusSchema,
   unsubscribeAnswerSchema,
-} from './subscription.ts'
+} from './events.ts'
+import {
+  instanceListSchema,
+  instanceStatusSchema,
+  instanceTotalsSchema,
+  producedTaskSchema,
+  releaseAnswerSchema,
+} from './instance.ts'
+import {
+  leaseSchema,
+  pullAnswerSchema,
+  pulledPartitionSchema,
+  refusalSchema,
+  renewAnswerSchema,
+  renewedLeaseSchema,
+  settleAnswerSchema,
+  settlementSchema,
+} from './leases.ts'
+import {
+  attemptSchema,
+  attemptSecondsSchema,
+  failureSchema,
+  manifestLineSchema,
+  partitionListSchema,
+  partitionRowSchema,
+  stragglerSchema,
+} from './partitions.ts'
+import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
+import { scaleSchema } from './scale.ts'
+import { oneOf } from './schema-parts.ts'
 import {
   indexRangesSchema,
   levelViewSchema,
@@ -54,6 +68,8 @@ import {
   taskListSchema,
   taskSummarySchema,
   taskViewSchema,
+  throughputPointSchema,
+  throughputSchema,
   totalsSchema,
   waitingForSchema,
 } from './task.ts'
@@ -62,9 +78,10 @@ import {
   levelBarrierRequestSchema,
   retryRequestSchema,
   sealRequestSchema,
+  taskSettingsAnswerSchema,
+  taskSettingsRequestSchema,
+  taskSettingsSchema,
 } from './task-control.ts'
-import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
-import { taskSettingsAnswerSchema, taskSettingsRequestSchema, taskSettingsSchema } from './task-settings.ts'
 
 /** The schemas by type name, for API documents that define each schema once and reference it by name. */
 export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly<Record<string, TSchema>> {

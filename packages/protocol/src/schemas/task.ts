@@ -6,11 +6,13 @@ import {
   MAX_LISTED_MISMATCHES,
   MAX_LISTED_STRAGGLERS,
   MAX_LISTED_TABLES,
+  MAX_THROUGHPUT_POINTS,
+  THROUGHPUT_LEVELS,
 } from '../limits.ts'
-import { etaReasons, taskStates } from '../states.ts'
-import { attemptSecondsSchema, failureSchema, stragglerSchema } from './attempt.ts'
+import { etaReasons, taskStates, throughputSteps } from '../states.ts'
+import { attemptSecondsSchema, failureSchema, stragglerSchema } from './partitions.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
-import { taskSettingsSchema } from './task-settings.ts'
+import { taskSettingsSchema } from './task-control.ts'
 
 export const stateCountsSchema = Type.Object(
   {
@@ -176,9 +178,42 @@ export const totalsSchema = Type.Object(
     records: stateCountsSchema,
     complete: Type.Boolean({
       description:
-        'False when there are more such tasks than are added up: each number is then at least so high',
+        'False when there are more such tasks than are added up: each number is then a lower bound',
     }),
   },
   { description: 'All unfinished tasks together' },
 )
 export type Totals = Static<typeof totalsSchema>
+
+export const throughputPointSchema = Type.Object(
+  {
+    at: timestamp({ description: 'When the minute or hour began' }),
+    level: Type.Optional(
+      count({
+        maximum: THROUGHPUT_LEVELS,
+        description: `Only with \`by=level\`. Levels from ${THROUGHPUT_LEVELS} up are counted together, as ${THROUGHPUT_LEVELS}`,
+      }),
+    ),
+    partitions: count({ description: 'Partitions that became done' }),
+    records: count({ description: 'Their declared records' }),
+  },
+  { description: 'What became done within one minute or hour' },
+)
+export type ThroughputPoint = Static<typeof throughputPointSchema>
+
+export const throughputSchema = Type.Object(
+  {
+    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    step: oneOf(throughputSteps, { description: 'How long one point is' }),
+    from: timestamp({
+      description: `Where the points begin: as asked for, or later where there are more than ${MAX_THROUGHPUT_POINTS}. Those before it are found with this time as \`to\``,
+    }),
+    to: timestamp({ description: 'Where they end; the last step may not be over yet' }),
+    points: Type.Array(throughputPointSchema, {
+      maxItems: MAX_THROUGHPUT_POINTS,
+      description: 'Oldest first. Steps in which nothing became done are left out',
+    }),
+  },
+  { description: 'What became done of a task, by minute or by hour' },
+)
+export type Throughput = Static<typeof throughputSchema>

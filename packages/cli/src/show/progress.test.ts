@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
 import { percent as percentOnPage } from '../../../dashboard/src/parts/numbers.ts'
-import { bar, percent } from './bar.ts'
+import { bar, percent } from './progress.ts'
 
 const segment = fc.record({
   amount: fc.oneof(fc.constant(0), fc.nat(), fc.maxSafeNat()),

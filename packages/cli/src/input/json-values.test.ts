@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ElementScanner, ScanError } from './element-scanner.ts'
+import { ElementScanner, ScanError } from './json-values.ts'
 
 function scan(text: string, size = text.length || 1): { text: string; line: number }[] {
   const scanner = new ElementScanner()

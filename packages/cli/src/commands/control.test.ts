@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { confirmed } from './commands/control.ts'
-import { Interruption } from './interruption.ts'
+import { Interruption } from '../errors.ts'
+import { confirmed } from './control.ts'
 
 const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { InstanceStatus } from '@baton/client'
 import { expect, test } from 'vitest'
-import { instanceTable } from './partition-table.ts'
+import { instanceTable } from './fleet.ts'
 
 const totals = {
   pulls: 0,

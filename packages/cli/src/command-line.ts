@@ -1,7 +1,71 @@
 import { parseArgs } from 'node:util'
 import { didYouMean } from '@baton/protocol/core'
 import { UsageError } from './errors.ts'
-import type { Flag, Flags } from './flag.ts'
+
+/** The maximum of a flag that sets a timer. Timers above 24 days fire at once. */
+export const LONGEST_TIMER_SECONDS = 86_400
+
+/** A flag of a command. Its name is its key, with hyphens. */
+export interface Flag {
+  readonly kind: 'switch' | 'text' | 'number'
+  /** The placeholder of the value in the help: `N`, `SECONDS`. */
+  readonly placeholder?: string
+  readonly description: string
+  readonly short?: string
+  /** The environment variable that is read if the flag is absent. */
+  readonly variable?: string
+  /** The default value, shown in the help and returned by `Arguments`. */
+  readonly default?: string | number
+  /** Describes the behaviour without the flag, if there is no default value. Shown in the help. */
+  readonly otherwise?: string
+  readonly choices?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly fractions?: boolean
+  /** Whether the flag may be given several times. Other flags with a value may not. */
+  readonly repeatable?: boolean
+}
+
+export type Flags = Readonly<Record<string, Flag>>
+
+export interface Example {
+  readonly line: string
+  readonly says: string
+}
+
+export interface Command {
+  readonly hasOwnLine?: false
+  /** The operands as shown in the help, for example `TASK`. */
+  readonly operands: string
+  /** The minimum and maximum number of operands. */
+  readonly operandCount: readonly [least: number, most: number]
+  readonly details: string
+  readonly flags: Flags
+  readonly examples: readonly Example[]
+  /** Everything after `--` is a command to run. */
+  readonly takesCommand?: boolean
+  /** Also accepts operands before `--`. */
+  readonly operandsBeforeCommand?: boolean
+  /** Returns the exit code. */
+  readonly run: (given: Arguments) => Promise<number>
+}
+
+/** A command that parses its command line itself. It has its own flags, help and exit codes. */
+export interface CommandWithOwnLine {
+  readonly hasOwnLine: true
+  /**
+   * The flags that a shell can complete. Loaded on demand, because running the command does not need them.
+   */
+  readonly completedFlags: () => Promise<Flags>
+  readonly run: (argv: readonly string[]) => Promise<number>
+}
+
+export interface CommandEntry {
+  readonly name: string
+  readonly summary: string
+  /** Loaded on demand, so that the help does not wait for the client to load. */
+  readonly load: () => Promise<Command | CommandWithOwnLine>
+}
 
 /** The values given for a flag, in order. */
 interface Value {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { descriptor } from '../../../client/test/support/descriptors.ts'
 import { tableFieldHint } from './check.ts'
 
-const { computeTableName, ...untold } = descriptor('orders', 0, 0)
+const { computeTableName, ...without } = descriptor('orders', 0, 0)
 
 /** The hint if the check and the command have these names for the table field. */
 function hint(descriptors: readonly object[], checked = 'computeTableName', expected = checked) {
@@ -12,10 +12,10 @@ function hint(descriptors: readonly object[], checked = 'computeTableName', expe
 }
 
 test.each([
-  ['another name', [{ ...untold, warehouseTable: computeTableName }], 'warehouseTable'],
+  ['another name', [{ ...without, warehouseTable: computeTableName }], 'warehouseTable'],
   [
     'another name, escaped in pointers',
-    [{ ...untold, 'warehouse/~table': computeTableName }],
+    [{ ...without, 'warehouse/~table': computeTableName }],
     'warehouse/~table',
   ],
 ])('a file with %s for the table field', (_, descriptors, name) => {
@@ -30,14 +30,14 @@ test('a service with another name for it', () => {
 })
 
 test.each([
-  ['only lacks it', [untold]],
-  ['has another field that is no table', [{ ...untold, checksum: 'a91f' }]],
-  ['has another field that is a number', [{ ...untold, ratio: 0.5 }]],
-  ['has another field with more dots', [{ ...untold, host: 'a.example.org' }]],
+  ['only lacks it', [without]],
+  ['has another field that is no table', [{ ...without, checksum: 'a91f' }]],
+  ['has another field that is a number', [{ ...without, ratio: 0.5 }]],
+  ['has another field with more dots', [{ ...without, host: 'a.example.org' }]],
   ['has a field too many', [{ ...descriptor('orders', 0, 0), warehouseTable: 'x' }]],
-  ['misspells it', [{ ...untold, computeTablename: computeTableName }]],
-  ['has the two faults in two places', [untold, { ...descriptor('orders', 0, 1), warehouseTable: 'x' }]],
-  ['lacks another field', [{ computeTableName, ...untold, record_count: undefined, rows: 3 }]],
+  ['misspells it', [{ ...without, computeTablename: computeTableName }]],
+  ['has the two faults in two places', [without, { ...descriptor('orders', 0, 1), warehouseTable: 'x' }]],
+  ['lacks another field', [{ computeTableName, ...without, record_count: undefined, rows: 3 }]],
 ])('there is no hint if a file %s', (_, descriptors) => {
   expect(hint(JSON.parse(JSON.stringify(descriptors)))).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { MAX_SCALE_TARGET_SECONDS } from './limits.ts'
-import { scaleLimits, scaleReasons } from './scale-words.ts'
-import { count, oneOf, orNull } from './schemas/schema-parts.ts'
+import { MAX_SCALE_TARGET_SECONDS } from '../limits.ts'
+import { scaleLimits, scaleReasons } from '../states.ts'
+import { count, oneOf, orNull } from './schema-parts.ts'
 
 const backlogCountsSchema = Type.Object(
   {

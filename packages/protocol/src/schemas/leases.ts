@@ -1,0 +1,245 @@
+import Type, { type Static, type TSchema } from 'typebox'
+import { Compile } from 'typebox/schema'
+import { refusalCodes, refusalDetail } from '../error-codes.ts'
+import { brokenRule, fieldFaults, type ObjectShape } from '../field-faults.ts'
+import {
+  DEFAULT_TABLE_FIELD,
+  MAX_KEPT_REASON_LENGTH,
+  MAX_LEASES_PER_REQUEST,
+  MAX_RETRY_AFTER_SECONDS,
+} from '../limits.ts'
+import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from '../problem.ts'
+import { outcomes } from '../states.ts'
+import { wellFormedText } from '../text-form.ts'
+import { descriptorFields } from './descriptor.ts'
+import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
+
+export const leaseSchema = Type.Object(
+  {
+    id: Type.String({
+      description: 'A secret: a request that names it may renew and settle the lease',
+      examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
+    }),
+    attempt: Type.Integer({
+      minimum: 1,
+      description: 'Which attempt at the partition this is',
+      examples: [1],
+    }),
+    expiresAt: timestamp({ description: 'When the lease ends unless it is renewed, by the service clock' }),
+    expiresInSeconds: Type.Number({
+      minimum: 0,
+      description: 'The same as a duration, for clients whose clock differs',
+      examples: [300],
+    }),
+  },
+  { description: 'One term of holding a partition' },
+)
+export type Lease = Static<typeof leaseSchema>
+
+const defaultPulledPartitionSchema = pulledPartition(DEFAULT_TABLE_FIELD)
+export type PulledPartition = Static<typeof defaultPulledPartitionSchema>
+
+export function pulledPartitionSchema(
+  tableField: string = DEFAULT_TABLE_FIELD,
+): typeof defaultPulledPartitionSchema {
+  return tableField === DEFAULT_TABLE_FIELD ? defaultPulledPartitionSchema : pulledPartition(tableField)
+}
+
+function pulledPartition(tableField: string) {
+  return Type.Object(
+    {
+      ...descriptorFields(tableField),
+      lease: orNull(leaseSchema),
+      traceparent: Type.Optional(traceparent()),
+    },
+    {
+      description:
+        'A partition that was handed out; lease is null where handing out settles. It also has the fields beyond the contract that its descriptor had, where the service keeps them',
+    },
+  )
+}
+
+export function pullAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
+  return Type.Object(
+    {
+      partitions: Type.Array(pulledPartitionSchema(tableField), {
+        description: 'In the order in which they were due; empty when nothing is ready',
+      }),
+    },
+    { description: 'What was handed out' },
+  )
+}
+export type PullAnswer = Static<ReturnType<typeof pullAnswerSchema>>
+
+interface ArrayWording {
+  /** Completes the message "the body must be an array of …". */
+  elements: string
+  maxElements: number
+}
+
+/**
+ * Creates the check of a body that is an array of independent elements, objects or scalars. The compiled
+ * schema decides; its keywords give the explanation when an element is invalid.
+ */
+function arrayCheck<S extends TSchema>(element: S, wording: ArrayWording) {
+  const compiled = Compile(element)
+  const { elements, maxElements } = wording
+  return (body: unknown): { ok: true; elements: Static<S>[] } | CheckFailure => {
+    if (!Array.isArray(body)) {
+      return soleViolation('', `the body must be an array of ${elements}, got ${describeValue(body)}`)
+    }
+    if (body.length === 0) return soleViolation('', `the array must not be empty: it holds ${elements}`)
+    if (body.length > maxElements) {
+      const detail = `the array must hold at most ${maxElements} ${elements}, got ${body.length}; send several requests`
+      return soleViolation('', detail)
+    }
+    const violations = new ViolationList()
+    for (let at = 0; at < body.length; at += 1) {
+      if (!compiled.Check(body[at])) explain(element, body[at], pointerTo('', at), violations)
+    }
+    return violations.isEmpty ? { ok: true, elements: body as Static<S>[] } : violations.failure()
+  }
+}
+
+function explain(schema: TSchema, value: unknown, at: string, violations: ViolationList): void {
+  if ((schema as { type?: string }).type !== 'object') {
+    const rule = brokenRule(schema, value) ?? 'is not valid'
+    violations.add(at, () => `each element ${rule}, got ${describeValue(value)}`)
+  } else if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    violations.add(at, () => `each element must be an object, got ${describeValue(value)}`)
+  } else {
+    const shape = schema as unknown as ObjectShape
+    for (const fault of fieldFaults(shape, value as Record<string, unknown>, 'ignore')) {
+      violations.add(pointerTo(at, fault.field), fault.detail)
+    }
+  }
+}
+
+/**
+ * A lease id as a client sends it: any text of a reasonable size, because an unknown lease is a regular
+ * answer and not an error.
+ */
+export const leaseIdSchema = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: wellFormedText.pattern,
+  description: 'The id of a lease, from a pull',
+  examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
+})
+
+export const refusalSchema = Type.Object(
+  {
+    leaseId: Type.String({ description: 'The lease as it was named in the request' }),
+    code: oneOf(refusalCodes, { description: 'Why, from the registry of error codes' }),
+    detail: Type.String({
+      description: 'Why, for a person',
+      examples: [refusalDetail('lease_lost')],
+    }),
+  },
+  { description: 'A lease for which the request had no effect; the others are unaffected by it' },
+)
+export type Refusal = Static<typeof refusalSchema>
+
+export const renewRequestSchema = Type.Array(leaseIdSchema, {
+  minItems: 1,
+  maxItems: MAX_LEASES_PER_REQUEST,
+  description: 'The leases to extend by their full length from now',
+})
+
+export const renewedLeaseSchema = Type.Object({
+  leaseId: Type.String({ description: 'The lease as it was named in the request' }),
+  expiresAt: leaseSchema.properties.expiresAt,
+  expiresInSeconds: leaseSchema.properties.expiresInSeconds,
+})
+export type RenewedLease = Static<typeof renewedLeaseSchema>
+
+export const renewAnswerSchema = Type.Object(
+  { renewed: Type.Array(renewedLeaseSchema), refused: Type.Array(refusalSchema) },
+  { description: 'What became of each lease' },
+)
+export type RenewAnswer = Static<typeof renewAnswerSchema>
+
+const checkLeaseIds = arrayCheck(leaseIdSchema, {
+  elements: 'lease ids',
+  maxElements: MAX_LEASES_PER_REQUEST,
+})
+
+export function checkRenewal(body: unknown): { ok: true; leaseIds: string[] } | CheckFailure {
+  const checked = checkLeaseIds(body)
+  return checked.ok ? { ok: true, leaseIds: checked.elements } : checked
+}
+
+const MAX_SENT_REASON_LENGTH = 65_536
+
+export const settlementSchema = Type.Object(
+  {
+    leaseId: leaseIdSchema,
+    outcome: oneOf(outcomes, {
+      description:
+        'done: finished with the partition; failed: tried and could not, costs an attempt; ' +
+        'released: giving it back untried, costs none',
+      examples: ['done'],
+    }),
+    reason: Type.Optional(
+      Type.String({
+        maxLength: MAX_SENT_REASON_LENGTH,
+        pattern: wellFormedText.pattern,
+        description: `Shown to operators; the first ${MAX_KEPT_REASON_LENGTH} characters are kept`,
+        examples: ['compute table is locked'],
+      }),
+    ),
+    retryAfterSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: MAX_RETRY_AFTER_SECONDS,
+        description: 'Replaces the usual back-off before the next attempt',
+        examples: [30],
+      }),
+    ),
+    final: Type.Optional(
+      Type.Boolean({ description: 'With failed: park the partition now, whatever attempts are left' }),
+    ),
+    records: Type.Optional(
+      count({ description: 'Records actually processed; kept beside the declared count', examples: [25000] }),
+    ),
+  },
+  { description: 'How the work under one lease ended' },
+)
+export type Settlement = Static<typeof settlementSchema>
+
+export const settleRequestSchema = Type.Array(settlementSchema, {
+  minItems: 1,
+  maxItems: MAX_LEASES_PER_REQUEST,
+  description: 'Of several settlements of one lease the first counts',
+})
+
+export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
+  return Type.Object(
+    {
+      settled: Type.Array(Type.String(), { description: 'Leases that are settled as asked, now or before' }),
+      parked: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'Those of them that failed for good: their partitions are parked. Absent where there are none',
+        }),
+      ),
+      refused: Type.Array(refusalSchema),
+      partitions: Type.Array(pulledPartitionSchema(tableField), {
+        description:
+          'The next partitions, where a preference asked for some: wait, batch or records; empty otherwise',
+      }),
+    },
+    { description: 'What became of each settlement' },
+  )
+}
+export type SettleAnswer = Static<ReturnType<typeof settleAnswerSchema>>
+
+const checkEachSettlement = arrayCheck(settlementSchema, {
+  elements: 'settlements',
+  maxElements: MAX_LEASES_PER_REQUEST,
+})
+
+export function checkSettlements(body: unknown): { ok: true; settlements: Settlement[] } | CheckFailure {
+  const checked = checkEachSettlement(body)
+  return checked.ok ? { ok: true, settlements: checked.elements } : checked
+}
