@@ -1,20 +1,16 @@
 import type { FieldFault } from './field-faults.ts'
 import { explainPartitionName, parsePartitionName } from './partition-name.ts'
+import { type OptionalField, optionalFields } from './schemas/descriptor.ts'
 import { quoted } from './violation.ts'
 
-/** A partition of a valid call-back. */
-export interface CalledBackPartition {
+/** A partition of a valid call-back. Optional fields are absent if the partition does not have them. */
+export interface CalledBackPartition extends Partial<Record<OptionalField, string | null>> {
   level: number
   index: number
   recordCount: number
   computeTableName: string
   /** The name as it was sent, if it differs from the canonical name for this level and index. */
   spelling: string | null
-  /**
-   * The fields beyond the contract, as the text of one JSON object. Absent if there are none or they are not
-   * kept.
-   */
-  extraFields?: string | null
 }
 
 export interface CallBack {
@@ -71,7 +67,10 @@ export class CallBackRelations {
           computeTableName: descriptor[this.#tableField] as string,
           spelling: parsed.canonical ? null : name,
         }
-        if (extraFields !== null) partition.extraFields = extraFields
+        for (const field of optionalFields) {
+          const text = field === 'extraFields' ? extraFields : descriptor[field]
+          if (typeof text === 'string') partition[field] = text
+        }
         this.#partitions.push(partition)
       }
     }
