@@ -1,4 +1,5 @@
 import type { Fields, Kind } from '../handoff/fields.ts'
+import { type PartitionState, partitionStates } from '../handoff/rules/life-cycle.ts'
 
 // What the tables of SQLite and PostgreSQL have in common.
 
@@ -14,8 +15,10 @@ export interface TableOptions<Row> {
 }
 
 export interface Column {
-  readonly field: string
   readonly name: string
+  readonly field: string
+  /** Of a count: the state that it counts. */
+  readonly state: PartitionState | null
   readonly kind: Kind
   readonly declared: string
 }
@@ -24,13 +27,21 @@ export function columnsOf<Row>(fields: Fields<Row>, options: TableOptions<Row>):
   const named: Readonly<Record<string, string | undefined>> = options.named ?? {}
   const declared: Readonly<Record<string, string | undefined>> = options.declared ?? {}
   const defaults: Readonly<Record<string, unknown>> = options.defaults ?? {}
-  return Object.entries<Kind>(fields).map(([field, kind]) => ({
-    field,
+  const columns = Object.entries<Kind>(fields).map(([field, kind]) => ({
     name: named[field] ?? columnOf(field),
+    field,
+    state: null,
     kind,
     declared: declared[field] ?? defaultOf(defaults[field] ?? null),
   }))
+  return options.tallied === true ? [...columns, ...tallies] : columns
 }
+
+const tallies = partitionStates.flatMap((state) =>
+  ['partitions', 'records'].map(
+    (field): Column => ({ name: `${state}_${field}`, field, state, kind: 'integer', declared: '' }),
+  ),
+)
 
 /** Fields whose names SQL reserves. */
 const reserved: Readonly<Record<string, string>> = { index: 'idx', table: 'name' }
@@ -41,4 +52,19 @@ const columnOf = (field: string): string =>
 function defaultOf(value: unknown): string {
   if (value === null) return ''
   return `DEFAULT ${typeof value === 'number' ? value : `'${value}'`}`
+}
+
+// Expressions for `compiled`.
+
+export const valueIn = ({ field, state }: Column): string =>
+  state === null ? `row.${field}` : `row.${field}.${state}`
+
+/** A row; `valueOf` is the expression for the value of a column. */
+export function rowOf(columns: readonly Column[], valueOf: (column: Column, at: number) => string): string {
+  const values = columns.map((column, at) => ({ ...column, value: valueOf(column, at) }))
+  const members = [...Map.groupBy(values, ({ field }) => field)].map(([field, found]) => {
+    const counts = found.filter(({ state }) => state !== null).map(({ state, value }) => `${state}: ${value}`)
+    return `${field}: ${counts.length > 0 ? `{ ${counts.join(', ')} }` : found[0]?.value}`
+  })
+  return `({ ${members.join(', ')} })`
 }

@@ -1,6 +1,5 @@
 import { compiled, type Fields, type Kind } from '../../handoff/fields.ts'
-import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { type Column, columnsOf, type TableOptions } from '../sql-columns.ts'
+import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
 
 /** A tag may exceed a safe integer, and is sent as text in the JSON arrays in which rows are read. */
 const sqlTypes: Readonly<Record<Kind, string>> = {
@@ -23,25 +22,19 @@ const sqlTypes: Readonly<Record<Kind, string>> = {
 
 /** The columns of a table. Builds the SQL that writes and reads its rows, and converts the values. */
 export class Columns<Stored extends object> {
-  /** The fields of a row that was read. */
-  readonly fields: readonly string[]
   /** Reads an array made by `asJson`. */
   readonly read: (values: readonly unknown[]) => Stored
-  readonly #plain: readonly Column[]
-  readonly #columns: readonly (Pick<Column, 'name' | 'kind'> & { readonly get: (row: object) => unknown })[]
+  readonly #columns: readonly Column[]
+  /** The value of each column in a row. */
+  readonly #values: readonly ((row: Stored) => unknown)[]
 
   constructor(fields: Fields<Stored>, options: TableOptions<Stored> = {}) {
-    const { tallied = false } = options
-    const plain = columnsOf(fields, options)
-    const found = plain.map((column) => ({ ...column, get: getter(column.field) }))
-    const readers = plain.map(({ field, kind }, at) =>
-      isTag(kind) ? `${field}: tag(values[${at}])` : `${field}: values[${at}]`,
+    this.#columns = columnsOf(fields, options)
+    this.#values = this.#columns.map((column) => compiled('row', valueIn(column)))
+    const read = rowOf(this.#columns, ({ kind }, at) =>
+      isTag(kind) ? `readTag(values[${at}])` : `values[${at}]`,
     )
-    this.fields = [...Object.keys(fields), ...(tallied ? tallyFields : [])]
-    this.#plain = plain
-    this.#columns = tallied ? [...found, ...tallyColumns] : found
-    if (tallied) readers.push(...tallyReaders(plain.length))
-    this.read = compiled('values', `({ ${readers.join(', ')} })`, { tag: readTag })
+    this.read = compiled('values', read, { readTag })
   }
 
   /**
@@ -54,12 +47,18 @@ export class Columns<Stored extends object> {
       const rule = kind === 'key' ? ' PRIMARY KEY' : kind.endsWith('?') ? '' : ' NOT NULL'
       return `${name} ${sqlTypes[kind]}${collation}${rule} ${declared}`.trimEnd()
     }
-    const inOrder = this.#plain.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind))
+    const plain = this.#columns.filter(({ state }) => state === null)
+    const inOrder = plain.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind))
     return inOrder.map(text).join(',\n  ')
   }
 
   get names(): string[] {
     return this.#columns.map(({ name }) => name)
+  }
+
+  /** The fields of a row that was read. */
+  get fields(): string[] {
+    return [...new Set(this.#columns.map(({ field }) => field))]
   }
 
   /** In SQL: the SET list of an upsert. */
@@ -102,8 +101,8 @@ export class Columns<Stored extends object> {
 
   /** The values of the array parameters. */
   arrays(rows: readonly Stored[]): string[] {
-    return this.#columns.map(({ kind, get }) => {
-      const values = rows.map((row) => get(row))
+    return this.#columns.map(({ kind }, at) => {
+      const values = rows.map((row) => this.#values[at]?.(row))
       if (sqlTypes[kind] === 'json') return textArray(values.map(asJson))
       if (kind === 'filled?') return filledArray(values as (string | null)[])
       return sqlTypes[kind] === 'text'
@@ -151,23 +150,5 @@ const typesInOrder = ['bigint', 'integer', 'boolean', 'text', 'json']
 
 const positionOf = (kind: Kind): number =>
   2 * typesInOrder.indexOf(sqlTypes[kind]) + (kind.endsWith('?') ? 1 : 0)
-
-const getter = (path: string): ((row: object) => unknown) => compiled('row', `row.${path}`)
-
-const tallyFields = ['partitions', 'records']
-
-const tallyColumns = tallyFields.flatMap((field) =>
-  partitionStates.map((state) => ({
-    name: `${state}_${field}`,
-    kind: 'integer' as const,
-    get: getter(`${field}.${state}`),
-  })),
-)
-
-const tallyReaders = (from: number): string[] =>
-  tallyFields.map((field, nth) => {
-    const first = from + nth * partitionStates.length
-    return `${field}: { ${partitionStates.map((state, at) => `${state}: values[${first + at}]`).join(', ')} }`
-  })
 
 const asJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))

@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { compiled, type Fields, type Kind } from '../../handoff/fields.ts'
-import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { type Column, columnsOf, type TableOptions } from '../sql-columns.ts'
+import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
 import { arrayQuery } from './query.ts'
 
 interface Codec {
@@ -50,10 +49,6 @@ const codecs: Readonly<Record<Kind, Codec>> = {
   },
 }
 
-const tallies = partitionStates.flatMap((state) =>
-  (['partitions', 'records'] as const).map((field) => ({ field, state, name: `${state}_${field}` })),
-)
-
 /** A table with one record type. Its SQL and conversions are generated from its list of fields. */
 export class Table<Row extends object> {
   readonly name: string
@@ -61,57 +56,45 @@ export class Table<Row extends object> {
   readonly read: (values: readonly unknown[]) => Row
   /** Adds the values of a row to a list, in the order of `names`. */
   readonly addValues: (to: SQLInputValue[], row: Row) => void
-  readonly #columns: readonly (Column & Codec)[]
-  readonly #tallies: typeof tallies
+  readonly #columns: readonly Column[]
 
   constructor(name: string, fields: Fields<Row>, options: TableOptions<Row> = {}) {
     this.name = name
-    this.#tallies = options.tallied === true ? tallies : []
-    this.#columns = columnsOf(fields, options).map((column) => ({ ...column, ...codecs[column.kind] }))
-    this.read = compiled('values', `({ ${this.#readers().join(', ')} })`, { columns: this.#columns })
-    this.addValues = compiled('to, row', `to.push(${this.#writers().join(', ')})`, { columns: this.#columns })
-  }
-
-  #readers(): string[] {
-    const read = this.#columns.map(({ field, read }, at) =>
-      read === undefined ? `${field}: values[${at}]` : `${field}: columns[${at}].read(values[${at}])`,
+    this.#columns = columnsOf(fields, options)
+    const read = rowOf(this.#columns, ({ kind }, at) =>
+      codecs[kind].read === undefined ? `values[${at}]` : `codecs['${kind}'].read(values[${at}])`,
     )
-    const counts = Map.groupBy(this.#tallies.entries(), ([, { field }]) => field)
-    for (const [field, states] of counts) {
-      const values = states.map(([at, { state }]) => `${state}: values[${this.#columns.length + at}]`)
-      read.push(`${field}: { ${values.join(', ')} }`)
-    }
-    return read
-  }
-
-  #writers(): string[] {
-    const values = this.#columns.map(({ field, write }, at) =>
-      write === undefined ? `row.${field}` : `columns[${at}].write(row.${field})`,
-    )
-    return [...values, ...this.#tallies.map(({ field, state }) => `row.${field}.${state}`)]
+    const written = this.#columns.map((column) => {
+      const { kind } = column
+      return codecs[kind].write === undefined
+        ? valueIn(column)
+        : `codecs['${kind}'].write(${valueIn(column)})`
+    })
+    this.read = compiled('values', read, { codecs })
+    this.addValues = compiled('to, row', `to.push(${written.join(', ')})`, { codecs })
   }
 
   /** The column list for CREATE TABLE. */
   get declarations(): string {
-    const plain = this.#columns.map(({ name, type, declared }) => `${name} ${type} ${declared}`.trimEnd())
-    return [...plain, ...this.#tallies.map(({ name }) => `${name} INTEGER NOT NULL`)].join(',\n  ')
+    const texts = this.#columns.map(({ name, kind, declared }) => `${name} ${codecs[kind].type} ${declared}`)
+    return texts.map((text) => text.trimEnd()).join(',\n  ')
   }
 
   get names(): string[] {
-    return [...this.#columns, ...this.#tallies].map(({ name }) => name)
+    return this.#columns.map(({ name }) => name)
   }
 
   /** The fields of a row that was read. */
   get fields(): string[] {
-    return [...new Set([...this.#columns, ...this.#tallies].map(({ field }) => field))]
+    return [...new Set(this.#columns.map(({ field }) => field))]
   }
 
   /** The column list for SELECT, in the order that `read` expects. */
   get columns(): string {
-    const plain = this.#columns.map(({ name, kind }) =>
+    const texts = this.#columns.map(({ name, kind }) =>
       kind.startsWith('tag') ? `CAST(${this.name}.${name} AS TEXT)` : `${this.name}.${name}`,
     )
-    return [...plain, ...this.#tallies.map(({ name }) => `${this.name}.${name}`)].join(', ')
+    return texts.join(', ')
   }
 
   /** In the order of `names`. */

@@ -1,7 +1,7 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import { compiled, copierOf, listerOf, namesOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
-import { type Line, type PartitionStatus, type StoredOutcome, statusFields } from '../partition.ts'
+import { type Line, type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { emptyTally, type Tally } from '../rules/task-facts.ts'
 import {
@@ -305,21 +305,21 @@ function packed(field: keyof PartitionStatus): string {
   return statusFields[field] === 'time?' ? `(${value} === null ? null : ${value} - at)` : value
 }
 
-const unpackers = statusNames.map(
-  (field): [field: string, unpack: (value: unknown, at: number) => unknown] => {
-    const names = Object.entries(codes[field] ?? {})
-    // Earlier versions stored names instead of numbers.
-    if (names.length > 0) return [field, (value) => names.find(([, code]) => code === value)?.[0] ?? value]
-    if (statusFields[field] === 'time?') return [field, (value, at) => (value as number) + at]
-    return [field, (value) => value]
-  },
+const codedNames: ReadonlyMap<string, ReadonlyMap<unknown, string>> = new Map(
+  Object.entries(codes).map(([field, numbers]) => [
+    field,
+    new Map(Object.entries(numbers).map(([name, code]) => [code, name])),
+  ]),
 )
 
+/** A field that the entry lacks has its first value. Earlier versions stored names instead of numbers. */
 function unpackStatus(values: readonly unknown[], at: number): PartitionStatus {
-  const status: Record<string, unknown> = {}
-  for (const [nth, [field, unpack]] of unpackers.entries()) {
+  const status: Record<string, unknown> = { ...untouched() }
+  for (const [nth, field] of statusNames.entries()) {
     const value = values[nth] ?? null
-    status[field] = value === null ? null : unpack(value, at)
+    if (value === null) continue
+    if (statusFields[field] === 'time?') status[field] = (value as number) + at
+    else status[field] = codedNames.get(field)?.get(value) ?? value
   }
   return status as unknown as PartitionStatus
 }
