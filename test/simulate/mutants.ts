@@ -2,7 +2,7 @@ import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-mediu
 import { type Appended, type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
-import type { Lane } from '../../packages/server/src/handoff/engine/state/memory.ts'
+import type { Lane } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'

@@ -35,7 +35,7 @@ export interface EndLine {
 type Row = Record<string, unknown>
 
 export function encodeRows({ section, rows }: RowBatch, fields: readonly string[]): string {
-  const big = new Set(Object.keys(bigFields[section]))
+  const big = bigFields(section)
   let lines = ''
   for (const row of rows as readonly object[] as readonly Row[]) {
     const values = fields.map((field) => (big.has(field) ? asText(row[field]) : row[field]))
@@ -48,8 +48,8 @@ const asText = (value: unknown): string | null => (value === null ? null : Strin
 
 /** Reads the rows of a section. */
 export function rowReader({ section, fields }: SectionLine): (values: readonly unknown[]) => object {
-  const big = new Set(Object.keys(bigFields[section]))
-  const added = addedFields[section] ?? []
+  const big = bigFields(section)
+  const added = addedFields(section)
   return (values) => {
     if (values.length !== fields.length)
       throw new SyntaxError(`a row has ${values.length} values for ${fields.length} fields`)

@@ -167,7 +167,7 @@ function checkFields(
     throw refuse(
       `${section} have ${unknown.join(', ')}, which this program does not know; import with the version of Baton that wrote the file`,
     )
-  const mayLack = addedFields[section] ?? []
+  const mayLack = addedFields(section)
   const absent = known[section].filter((field) => !fields.includes(field) && !mayLack.includes(field))
   if (absent.length > 0)
     throw refuse(`${section} lack ${absent.join(', ')}; export again with this version of Baton`)

@@ -1,7 +1,7 @@
 import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/lane-rules.ts'
 import { bringUpToDate, decidingLevel, taskState } from '../rules/task-course.ts'
 import type { TaskState } from '../rules/task-facts.ts'
-import type { Lane, Task } from './state/memory.ts'
+import type { Lane, Task } from './state/memory-rows.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
 /** Updates tasks after their partitions changed: the position of their level barrier and their state. */

@@ -1,6 +1,6 @@
 import type { Line } from '../partition.ts'
 import { LineBuffer } from './state/line-buffer.ts'
-import type { Lane, LaneTable, Lines } from './state/memory.ts'
+import type { Lane, LaneTable, Lines } from './state/memory-rows.ts'
 import { firstWaiting, retriesOf } from './waiting-lines.ts'
 
 /** What a pull is served from: a lane, or one table of a lane. */

@@ -2,7 +2,8 @@ import type { Line } from '../partition.ts'
 import type { Readied } from '../readied.ts'
 import { advance, cost, drain, isLaneOpen } from '../rules/lane-rules.ts'
 import { weightOfTask } from '../rules/task-settings.ts'
-import type { Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
+import type { Memory } from './state/memory.ts'
+import type { Lane, LaneTable, Level, Partition, TableTime, Task } from './state/memory-rows.ts'
 
 /** The part of a transaction that is needed here. */
 interface Changes {

@@ -2,7 +2,7 @@ import { type Line, untouched } from '../../partition.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from '../source.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
-import type { Lane, Partition } from './memory.ts'
+import type { Lane, Partition } from './memory-rows.ts'
 
 const ROWS_AT_A_TIME = 32
 const ROWS_AT_MOST = 1000

@@ -1,4 +1,9 @@
-import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
+import {
+  type CallBack,
+  type CalledBackPartition,
+  MAX_LISTED_VIOLATIONS,
+  optionalFields,
+} from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
 import { type KnownPartition, newPartition, optionalOf, type PartitionDescriptor } from '../../partition.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
@@ -13,7 +18,7 @@ import {
 } from '../../rules/task-course.ts'
 import { noTallies, totalOf } from '../../rules/task-facts.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
-import { type Lane, nameOfTime, type Task } from '../state/memory.ts'
+import { type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import { firstWaiting } from '../waiting-lines.ts'
 import { applySettings } from './settings.ts'
@@ -347,6 +352,8 @@ function* known(
 }
 
 function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
-  const { recordCount, computeTable, spelling } = before
-  return { ...optionalOf(before), level, index, recordCount, computeTableName: computeTable, spelling }
+  const { recordCount, computeTable: computeTableName, spelling } = before
+  const partition: CalledBackPartition = { level, index, recordCount, computeTableName, spelling }
+  for (const field of optionalFields) if (before[field] !== null) partition[field] = before[field]
+  return partition
 }

@@ -20,7 +20,7 @@ import {
 } from './call-back.ts'
 
 /** Runs a transaction in its turn. */
-type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Call-backs that are too large for one entry. A first transaction opens the call-back and reserves ids. Its

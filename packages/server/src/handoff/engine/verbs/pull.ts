@@ -9,7 +9,7 @@ import type { PullOrder, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
 import { lineToServe } from '../source.ts'
 import { firstOf, LINES_AT_A_TIME } from '../state/load-lines.ts'
-import type { Lane, LaneTable, Partition } from '../state/memory.ts'
+import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 

@@ -24,7 +24,7 @@ import {
 import { countReport } from '../../rules/task-course.ts'
 import { policyOf } from '../../rules/task-settings.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../store.ts'
-import type { Lane, Partition } from '../state/memory.ts'
+import type { Lane, Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 
 /** Everything that workers or timeouts do to leases. */
