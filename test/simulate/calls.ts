@@ -16,7 +16,7 @@ import { disagree } from './model/disagreement.ts'
 import { learnPulls, learnRelease, learnSteps, learnSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
 import { controlModel } from './model/model-control.ts'
-import { Truth } from './model/truth.ts'
+import type { Truth } from './model/truth.ts'
 import type { Append, SimulatedNode } from './node.ts'
 
 /** A call to a store, and how its answer is checked. */
@@ -58,8 +58,7 @@ export function handOffCall(batch: HandOffBatch, largeTask: string | null = null
     largeTask,
     ask: (store) => store.handOff(batch),
     answered: (answer, node, append) => judgeHandOff(batch, answer as HandOffAnswers, node, append),
-    lost: ({ simulation: { model, medium } }, append) => {
-      const truth = new Truth(medium)
+    lost: ({ simulation: { model, truth } }, append) => {
       model.now = append.now
       // Its entry may have been an earlier one than the last.
       if (largeTask !== null && !batch.callBacks.some((order) => isStored(model, truth, order))) return
@@ -102,10 +101,11 @@ function judgeLate(batch: HandOffBatch, answer: HandOffAnswers, model: Model): v
 }
 
 export function controlCall(order: ControlOrder): Call {
-  const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append) => {
+  const take = ({ simulation }: SimulatedNode, append: Append) => {
+    const { model } = simulation
     model.now = append.now
     const kind = controlModel(model, order)
-    if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
+    if (order.verb === 'retry' && order.done) learnSteps(model, simulation.truth, 0)
     model.conclude()
     return kind
   }
@@ -124,12 +124,12 @@ export function controlCall(order: ControlOrder): Call {
 
 export function sweepCall(order: SweepOrder): Call {
   const take = (
-    { simulation: { model, medium } }: SimulatedNode,
+    { simulation: { model, truth } }: SimulatedNode,
     append: Append,
     answer: SweepResult | null,
   ) => {
     model.now = append.now
-    learnSweep(model, new Truth(medium), order, answer)
+    learnSweep(model, truth, order, answer)
     model.conclude()
   }
   return call({
@@ -146,12 +146,12 @@ export function sweepCall(order: SweepOrder): Call {
 
 export function releaseCall(order: ReleaseOrder): Call {
   const take = (
-    { simulation: { model, medium } }: SimulatedNode,
+    { simulation: { model, truth } }: SimulatedNode,
     append: Append,
     answer: ReleaseResult | null,
   ) => {
     model.now = append.now
-    learnRelease(model, new Truth(medium), order, answer)
+    learnRelease(model, truth, order, answer)
     model.conclude()
   }
   return call({
@@ -172,10 +172,11 @@ export function releaseCall(order: ReleaseOrder): Call {
 
 /** It is alone: so what was removed or made to run again was so by this call. */
 export function maintainCall(order: MaintenanceOrder): Call {
-  const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append | null) => {
+  const take = ({ simulation }: SimulatedNode, append: Append | null) => {
     if (append === null) return
+    const { model, truth } = simulation
     model.now = append.now
-    learnSteps(model, new Truth(medium), append.now - order.retentionMillis)
+    learnSteps(model, truth, append.now - order.retentionMillis)
     model.conclude()
   }
   return call({

@@ -132,8 +132,8 @@ class Episode {
 
   /** Mostly the leader. A client that does not know of a new leader calls the old one. */
   #target(): SimulatedNode {
-    const { chance, leader, nodes } = this.#simulation
-    return chance.happens(0.95) ? leader : chance.pick(nodes)
+    const { chance, leader } = this.#simulation
+    return chance.happens(0.95) ? leader : chance.pick(this.#simulation.nodes)
   }
 
   /**

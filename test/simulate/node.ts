@@ -1,11 +1,10 @@
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
-import { encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { decodeEntry, encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Call } from './calls.ts'
 import { type Appending, FaultyDisk, type Host } from './faulty-disk.ts'
-import { decoded } from './model/decoded.ts'
 import type { Simulation } from './simulation.ts'
 
 /** An append, and the calls that it makes durable. */
@@ -179,7 +178,7 @@ export class SimulatedNode implements Host {
   /** An entry is also appended if nothing changed, or to repeat that a call-back is not open. */
   #isEmpty({ body }: Appended): boolean {
     if (!body.slice(0, body.lastIndexOf(',') + 1).endsWith(TASKS_ALONE)) return false
-    return decoded(body).tasks.every(
+    return decodeEntry(body).tasks.every(
       ({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
         const task = this.simulation.model.tasks.get(taskId)
         if (task === undefined) return settings === null
@@ -192,8 +191,11 @@ export class SimulatedNode implements Host {
   /** The task whose large call-back an entry opens or closes. */
   #stagedBy({ body }: Appended): string | null {
     const { staging } = this.simulation
-    if (staging.size === 0 && !body.includes('{"first":')) return null
-    const changed = decoded(body).tasks.find((task) => (task.staging !== null) !== staging.has(task.taskId))
+    const isNamed = (taskId: string) => body.includes(`"${taskId}"`)
+    if (!body.includes('{"first":') && ![...staging].some(isNamed)) return null
+    const changed = decodeEntry(body).tasks.find(
+      (task) => (task.staging !== null) !== staging.has(task.taskId),
+    )
     return changed?.taskId ?? null
   }
 

@@ -35,6 +35,7 @@ export class Simulation {
   readonly time = new VirtualTime()
   readonly medium: MemoryMedium
   readonly model: Model
+  readonly #truth: Truth
   readonly policy: Policy
   readonly engine: Parts['engine']
   readonly faults: { -readonly [Fault in keyof DiskFaults]: number }
@@ -62,6 +63,7 @@ export class Simulation {
     this.chance = new Chance(seed).for('simulation')
     this.story = isTold ? [] : null
     this.medium = medium()
+    this.#truth = new Truth(this.medium)
     this.engine = engine
     const { chance } = this
     this.faults = faultsOf(chance)
@@ -81,8 +83,7 @@ export class Simulation {
     this.#options = {
       policy: this.policy,
       random: () => spread,
-      secret: () =>
-        (secrets.below(2 ** 32) + 2 ** 32 * (secrets.below(2 ** 20) + 2 ** 20)).toString(36).padEnd(16, '-'),
+      secret: () => String(10 ** 15 + secrets.below(2 ** 32)),
       nextTurn: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
@@ -103,6 +104,11 @@ export class Simulation {
 
   get nodes(): SimulatedNode[] {
     return [...this.#processes].filter(({ isDead }) => !isDead)
+  }
+
+  /** What is durable now. */
+  get truth(): Truth {
+    return this.#truth.refresh()
   }
 
   addNode(name: string): SimulatedNode {
@@ -161,7 +167,7 @@ export class Simulation {
         for (const { append } of process.calls) if (append?.isDurable === true) append.isJudged = true
         if (process.isDead) this.#processes.delete(process)
       }
-      const truth = new Truth(this.medium)
+      const { truth } = this
       this.staging.clear()
       for (const taskId of truth.staging()) this.staging.add(taskId)
       compareChanged(this.model, truth)
@@ -173,7 +179,7 @@ export class Simulation {
   /** Compares the model with what is durable, unless something durable was not answered yet. */
   compare(all: boolean): boolean {
     for (const process of this.#processes) for (const _ of process.missed()) return false
-    const truth = new Truth(this.medium)
+    const { truth } = this
     if (all) compareAll(this.model, truth)
     else compareChanged(this.model, truth)
     return true

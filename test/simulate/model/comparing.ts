@@ -51,7 +51,7 @@ function compareTask(task: ModelTask, truth: Truth): void {
 
 /** No episode is as long as minutes are retained. Hours may have been removed by retention. */
 function compareDone({ task, level, everDone }: ModelLane, id: number, truth: Truth): void {
-  const [byMinute, byHour] = [truth.done(id, 'minute', level), truth.done(id, 'hour', level)]
+  const { minute: byMinute, hour: byHour } = truth.done(id, level)
   const isSame = byMinute.partitions === everDone.partitions && byMinute.records === everDone.records
   if (!isSame || byHour.partitions > byMinute.partitions || byHour.records > byMinute.records)
     disagree(

@@ -1,69 +1,98 @@
 import type { MemoryMedium } from '../../../packages/server/src/disk/memory/memory-medium.ts'
-import type { Images } from '../../../packages/server/src/handoff/disk.ts'
-import { addToImages, noImages } from '../../../packages/server/src/handoff/engine/state/images.ts'
+import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
+import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
 import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'
 import type { StoredKey, StoredLane, StoredTask } from '../../../packages/server/src/handoff/stored.ts'
-import { decoded } from './decoded.ts'
 import type { ModelLane, ModelPartition } from './model-task.ts'
 
-type Done = { readonly partitions: number; readonly records: number }
+type Step = 'minute' | 'hour'
+type Done = Readonly<Record<Step, { partitions: number; records: number }>>
 
 /** What is durable: the rows, and the entries that are not flushed to rows yet. */
 export class Truth {
   readonly #medium: MemoryMedium
-  readonly #images: Images = noImages()
-  readonly #tasks = new Map<string, StoredTask>()
-  #done: Map<string, Done> | null = null
+  /** An entry is needed many times before it is flushed, and is decoded once. */
+  #entries = new Map<string, Entry>()
+  readonly #tasks = new Map<number, StoredTask>()
+  readonly #tasksByName = new Map<string, StoredTask>()
+  readonly #lanes = new Map<number, StoredLane>()
+  readonly #partitions = new Map<number, PartitionStatus | null>()
+  readonly #keys = new Map<string, StoredKey | null>()
+  /** What these entries add to the history. */
+  #added: DoneWithin[] = []
+  #done: Map<number, Done> | null = null
 
   constructor(medium: MemoryMedium) {
     this.#medium = medium
-    for (const body of medium.unflushed()) addToImages(this.#images, decoded(body))
-    for (const task of this.#images.tasks.values()) this.#tasks.set(task.taskId, task)
+  }
+
+  /** To be called before it is used: the medium has changed since the last time. */
+  refresh(): this {
+    for (const images of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
+      images.clear()
+    this.#added = []
+    this.#done = null
+    const known = this.#entries
+    this.#entries = new Map()
+    for (const body of this.#medium.unflushed()) {
+      const entry = known.get(body) ?? decodeEntry(body)
+      this.#entries.set(body, entry)
+      for (const task of entry.tasks) {
+        this.#tasks.set(task.id, task)
+        this.#tasksByName.set(task.taskId, task)
+      }
+      for (const lane of entry.lanes) this.#lanes.set(lane.id, lane)
+      for (const [id, status] of entry.partitions) this.#partitions.set(id, status)
+      for (const [key, row] of entry.keys) this.#keys.set(key, row)
+      this.#added.push(...entry.throughput)
+    }
+    return this
   }
 
   task(taskId: string): StoredTask | undefined {
-    return this.#tasks.get(taskId) ?? this.#medium.tasks.get(this.#medium.tasksByName.get(taskId) ?? 0)
+    return this.#tasksByName.get(taskId) ?? this.#medium.tasks.get(this.#medium.tasksByName.get(taskId) ?? 0)
   }
 
   /** Whether a partition is stored and counts. */
   has(task: number, level: number, index: number): boolean {
     const lane = this.#find(task, level)
     const id = this.#medium.partitions.ofLane(lane?.id ?? 0).byIndex.get(index)
-    const tail = (this.#images.lanes.get(lane?.id ?? 0) ?? lane)?.tail
+    const tail = (this.#lanes.get(lane?.id ?? 0) ?? lane)?.tail
     return id !== undefined && tail !== undefined && id <= tail
   }
 
   lane(lane: ModelLane): StoredLane | undefined {
     if (lane.id === 0) lane.id = this.#find(this.task(lane.task.taskId)?.id ?? 0, lane.level)?.id ?? 0
-    return this.#images.lanes.get(lane.id) ?? this.#medium.lanes.get(lane.id)
+    return this.#lanes.get(lane.id) ?? this.#medium.lanes.get(lane.id)
   }
 
   /** What the history counts as done within all minutes, and within all hours, of a level. */
-  done(task: number, step: 'minute' | 'hour', level: number): Done {
+  done(task: number, level: number): Done {
     if (this.#done === null) {
       this.#done = new Map()
-      for (const row of [...this.#medium.throughput.values(), ...this.#images.throughput.values()]) {
-        const key = `${row.task}:${row.step}:${row.level}`
-        const { partitions = 0, records = 0 } = this.#done.get(key) ?? {}
-        this.#done.set(key, { partitions: partitions + row.partitions, records: records + row.records })
+      for (const row of this.#medium.throughput.values())
+        addTo(doneOf(this.#done, row.task, row.level)[row.step], row)
+      for (const row of this.#added) {
+        const { minute, hour } = doneOf(this.#done, row.task, row.level)
+        addTo(minute, row)
+        addTo(hour, row)
       }
     }
-    return this.#done.get(`${task}:${step}:${level}`) ?? { partitions: 0, records: 0 }
+    return doneOf(this.#done, task, level)
   }
 
   /** The row may be older than its image. */
   #find(task: number, level: number): StoredLane | undefined {
-    return (
-      this.#medium.lanesOf.get(task)?.find((lane) => lane.level === level) ??
-      [...this.#images.lanes.values()].find((lane) => lane.task === task && lane.level === level)
-    )
+    for (const lane of this.#medium.lanesOf.get(task) ?? []) if (lane.level === level) return lane
+    for (const lane of this.#lanes.values()) if (lane.task === task && lane.level === level) return lane
+    return undefined
   }
 
   /** Tasks with a call-back that is not closed. */
   *staging(): Generator<string> {
-    for (const task of this.#images.tasks.values()) if (task.staging !== null) yield task.taskId
+    for (const task of this.#tasks.values()) if (task.staging !== null) yield task.taskId
     for (const { id, taskId, staging } of this.#medium.tasks.values())
-      if (staging !== null && !this.#images.tasks.has(id)) yield taskId
+      if (staging !== null && !this.#tasks.has(id)) yield taskId
   }
 
   /** The row of a partition, if there is one that counts. */
@@ -85,24 +114,42 @@ export class Truth {
     readonly task: StoredTask
   }> {
     const ids = new Set(this.#medium.partitions.leased)
-    for (const id of this.#images.partitions.keys()) ids.add(id)
+    for (const id of this.#partitions.keys()) ids.add(id)
     for (const id of [...ids].sort((a, b) => a - b)) {
       const row = this.#medium.partitions.rows.get(id)
       const status = this.#statusOf(id)
       if (row === undefined || status?.state !== 'leased') continue
-      const lane = this.#images.lanes.get(row.lane) ?? this.#medium.lanes.get(row.lane)
-      const task = this.#images.tasks.get(lane?.task ?? 0) ?? this.#medium.tasks.get(lane?.task ?? 0)
+      const lane = this.#lanes.get(row.lane) ?? this.#medium.lanes.get(row.lane)
+      const task = this.#tasks.get(lane?.task ?? 0) ?? this.#medium.tasks.get(lane?.task ?? 0)
       if (lane !== undefined && task !== undefined) yield { row: { ...row, ...status }, lane, task }
     }
   }
 
   key(key: string): StoredKey | undefined {
-    const image = this.#images.keys.get(key)
+    const image = this.#keys.get(key)
     return image === null ? undefined : (image ?? this.#medium.keys.get(key))
   }
 
   #statusOf(id: number): PartitionStatus | null | undefined {
-    const image = this.#images.partitions.get(id)
+    const image = this.#partitions.get(id)
     return image === undefined ? this.#medium.partitions.rows.get(id) : image
   }
+}
+
+/** More levels than any task has here. */
+const LEVELS = 1000
+
+function doneOf(all: Map<number, Done>, task: number, level: number): Done {
+  const key = task * LEVELS + level
+  let done = all.get(key)
+  if (done === undefined) {
+    done = { minute: { partitions: 0, records: 0 }, hour: { partitions: 0, records: 0 } }
+    all.set(key, done)
+  }
+  return done
+}
+
+function addTo(done: Done[Step], { partitions, records }: Done[Step]): void {
+  done.partitions += partitions
+  done.records += records
 }
