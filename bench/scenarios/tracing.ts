@@ -8,7 +8,7 @@ import { startBaton } from '../harness/services.ts'
 import { quotient } from '../report/model.ts'
 
 const CLIENTS = 16
-const SDK = fileURLToPath(new URL('../limits/recording-sdk.ts', import.meta.url))
+const limit = (file: string): string => fileURLToPath(new URL(`../limits/${file}`, import.meta.url))
 
 async function run(bench: Bench) {
   const load = startLoad(bench)
@@ -25,12 +25,18 @@ async function run(bench: Bench) {
         client.call('settleAndPull', { urls: [url], clients: CLIENTS, seconds, batch: 1 }),
     })
   }
+  const unable = await contender('Baton, the API is not installed', [limit('no-tracing-api.ts')])
   const without = await contender('Baton, no SDK', [])
-  const recording = await contender('Baton, an SDK that records every span', [SDK])
-  const rows = await interleave([without, recording], bench.sizes, bench.progress)
+  const recording = await contender('Baton, an SDK that records every span', [limit('recording-sdk.ts')])
+  const rows = await interleave([unable, without, recording], bench.sizes, bench.progress)
   return {
     rows,
-    figures: [quotient('recording every span ÷ no SDK', rowOf(rows, recording), rowOf(rows, without))],
+    figures: [
+      quotient('no SDK ÷ the API is not installed', rowOf(rows, without), rowOf(rows, unable), {
+        atLeast: 0.97,
+      }),
+      quotient('recording every span ÷ no SDK', rowOf(rows, recording), rowOf(rows, without)),
+    ],
     notes: [
       `${CLIENTS} clients, settle and pull in one request. Partitions have no trace; requests are spans all the same.`,
     ],

@@ -67,7 +67,7 @@ async function run(bench: Bench) {
       },
     ],
     notes: [
-      `${CLIENTS} clients call back tasks of ${PER_TASK} partitions and pull and settle them one by one. Each task that ` +
+      `${CLIENTS} clients call back tasks of ${PER_TASK} partitions, and pull and settle them in batches of ${PER_TASK}. Each task that ` +
         `ends is an event. In the end ${pending} of them are pending.`,
     ],
   }

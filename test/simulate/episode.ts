@@ -247,11 +247,13 @@ class Episode {
     for (const other of simulation.nodes) other.isDead = true
     const node = simulation.addNode(name)
     // Messages of the other processes may still arrive and make its first start fail.
-    const hasStarted = () => {
-      if (node.store === null) simulation.lead(node)
-      return node.store !== null
+    const start = () => {
+      if (node.store !== null) return
+      simulation.lead(node)
+      simulation.time.after(1, start)
     }
-    await simulation.until(hasStarted, 'no leader starts')
+    start()
+    await simulation.until(() => node.store !== null, 'no leader starts')
     for (const task of model.tasks.values())
       if (!task.cancelled) await this.#ask(node, { verb: 'resume', taskId: task.taskId })
     for (let round = 0; simulation.failure === null; round += 1) {

@@ -9,8 +9,9 @@ import {
   type OpenedDisk,
 } from '../../packages/server/src/handoff/disk.ts'
 import type { OutboxDisk } from '../../packages/server/src/handoff/outbox.ts'
+import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
-import type { PartitionDescriptor, StagedIds } from '../../packages/server/src/handoff/stored.ts'
+import type { StagedIds } from '../../packages/server/src/handoff/stored.ts'
 import type { Chance } from '../chaos/support/chance.ts'
 import type { VirtualTime } from './virtual-time.ts'
 

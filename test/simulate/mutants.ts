@@ -5,9 +5,9 @@ import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Lane } from '../../packages/server/src/handoff/engine/state/memory.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
+import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
 import { isLaneOpen } from '../../packages/server/src/handoff/rules/lane-rules.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
-import type { PartitionDescriptor } from '../../packages/server/src/handoff/stored.ts'
 import type { Parts } from './simulation.ts'
 
 export interface Mutant {

@@ -19,17 +19,18 @@ export class VirtualTime {
     this.#push({ at: this.now + millis, order: this.#order, happen })
   }
 
-  /**
-   * Runs the earliest event and everything that follows from it immediately. False if nothing is scheduled.
-   */
-  async next(): Promise<boolean> {
+  /** Runs the earliest event. False if nothing is scheduled. */
+  next(): boolean {
     const event = this.#pop()
-    if (event !== undefined) {
-      this.now = Math.max(this.now, event.at)
-      event.happen()
-    }
-    await new Promise(setImmediate)
-    return event !== undefined
+    if (event === undefined) return false
+    this.now = event.at
+    event.happen()
+    return true
+  }
+
+  /** Resolves once no other promise can continue, without a turn of the event loop. */
+  settled(): Promise<void> {
+    return new Promise(process.nextTick)
   }
 
   #push(event: Event): void {

@@ -8,27 +8,25 @@ export interface WholeTasksInput extends ClientsInput {
 
 /**
  * Tasks arrive and end at the same rate: each client calls one back, then pulls and settles as many
- * partitions.
+ * partitions, in one batch if they are ready.
  */
 export function wholeTasks(input: WholeTasksInput): Promise<HandOffResult> {
   const { partitionsPerTask } = input
   return runClients(input, (client) => {
     const { url, instanceId } = client
-    const pull = pullRequest(url, instanceId, {})
+    const pull = pullRequest(url, instanceId, { batch: partitionsPerTask })
     const settle = settleRequest(url, instanceId)
     let left = 0
     const next = () => {
-      if (left > 0) {
-        left -= 1
-        return client.request(pull, onPulled)
-      }
+      if (left > 0) return client.request(pull, onPulled)
       if (!client.goOn()) return client.finish()
       left = partitionsPerTask
       client.request(callBackRequest(url, callBackBody(partitionsPerTask, newTask(), 1)), next)
     }
     const onPulled = (body: string) => {
       const leases = leaseIds(body)
-      // Other clients were faster; this one still pulls as many partitions as it called back.
+      left -= Math.max(1, leases.length)
+      // Other clients were faster.
       if (leases.length === 0) return next()
       client.request(settle(leases), (answer) => {
         client.settled(leases.length, answer)

@@ -15,7 +15,12 @@ export {
   callBackRequestSchema,
   checkCallBack,
 } from './schemas/call-back.ts'
-export { descriptorSchema, type PartitionDescriptor } from './schemas/descriptor.ts'
+export {
+  descriptorSchema,
+  type OptionalField,
+  optionalFields,
+  type PartitionDescriptor,
+} from './schemas/descriptor.ts'
 export {
   type CloudEvent,
   cloudEventSchema,

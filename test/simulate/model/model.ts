@@ -1,8 +1,9 @@
 import type { CallBack } from '@baton/protocol'
+import type { PulledPartition } from '../../../packages/server/src/handoff/partition.ts'
 import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { SettlementOrder } from '../../../packages/server/src/handoff/rules/settlement.ts'
-import type { PulledPartition, PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import type { PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
 import {
   amendExpiry,
   notAttempted,

@@ -1,13 +1,8 @@
 import type { MemoryMedium } from '../../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Images } from '../../../packages/server/src/handoff/disk.ts'
 import { addToImages, noImages } from '../../../packages/server/src/handoff/engine/state/images.ts'
-import type {
-  PartitionStatus,
-  StoredKey,
-  StoredLane,
-  StoredPartition,
-  StoredTask,
-} from '../../../packages/server/src/handoff/stored.ts'
+import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'
+import type { StoredKey, StoredLane, StoredTask } from '../../../packages/server/src/handoff/stored.ts'
 import { decoded } from './decoded.ts'
 import type { ModelLane, ModelPartition } from './model-task.ts'
 

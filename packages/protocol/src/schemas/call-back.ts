@@ -10,7 +10,14 @@ import {
   soleViolation,
   ViolationList,
 } from '../problem.ts'
-import { descriptorCheck, descriptorSchema, type ExtraFields, extraFieldsOf } from './descriptor.ts'
+import {
+  descriptorCheck,
+  descriptorSchema,
+  type ExtraFields,
+  extraFieldsOf,
+  type OptionalField,
+  optionalFields,
+} from './descriptor.ts'
 import { count } from './schema-parts.ts'
 
 export const callBackAnswerSchema = Type.Object(
@@ -102,19 +109,14 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A partition of a valid call-back. */
-export interface CalledBackPartition {
+/** A partition of a valid call-back. Optional fields are absent if the partition does not have them. */
+export interface CalledBackPartition extends Partial<Record<OptionalField, string | null>> {
   level: number
   index: number
   recordCount: number
   computeTableName: string
   /** The name as it was sent, if it differs from the canonical name for this level and index. */
   spelling: string | null
-  /**
-   * The fields beyond the contract, as the text of one JSON object. Absent if there are none or they are not
-   * kept.
-   */
-  extraFields?: string | null
 }
 
 export interface CallBack {
@@ -171,7 +173,10 @@ class CallBackRelations {
           computeTableName: descriptor[this.#tableField] as string,
           spelling: parsed.canonical ? null : name,
         }
-        if (extraFields !== null) partition.extraFields = extraFields
+        for (const field of optionalFields) {
+          const text = field === 'extraFields' ? extraFields : descriptor[field]
+          if (typeof text === 'string') partition[field] = text
+        }
         this.#partitions.push(partition)
       }
     }

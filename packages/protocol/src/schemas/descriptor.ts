@@ -51,6 +51,14 @@ const defaultDescriptorSchema = Type.Object(descriptorProperties, {
 export type PartitionDescriptor = Static<typeof defaultDescriptorSchema>
 
 /**
+ * Texts of a called-back partition that few partitions have, and that are never empty: the optional
+ * properties of a descriptor, and `extraFields`, which are its fields beyond the contract as the text of one
+ * JSON object.
+ */
+export const optionalFields = ['extraFields'] as const
+export type OptionalField = (typeof optionalFields)[number]
+
+/**
  * The five properties of a descriptor, with the table field under the name that this deployment uses on the
  * wire.
  */

@@ -9,16 +9,9 @@ import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { addToImages, noImages } from '../handoff/engine/state/images.ts'
 import { auditRecount, laneName } from '../handoff/engine/verbs/audit.ts'
+import type { Line, StoredPartition } from '../handoff/partition.ts'
 import { noTallies, totalOf } from '../handoff/rules/task-facts.ts'
-import type {
-  IndexRangeOfLane,
-  Line,
-  NextIds,
-  StoredLane,
-  StoredLaneTable,
-  StoredPartition,
-  StoredTask,
-} from '../handoff/stored.ts'
+import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
 
 /** The most findings that are reported. */
 const MOST_FINDINGS = 1000

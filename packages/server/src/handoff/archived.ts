@@ -1,6 +1,8 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Images } from './disk.ts'
+import { type Fields, namesOf } from './fields.ts'
 import type { StoredDelivery, SubscriptionRow } from './outbox.ts'
+import { partitionFields, type StoredPartition } from './partition.ts'
 import { StoreRefused } from './store.ts'
 import type {
   IndexRangeOfLane,
@@ -10,19 +12,20 @@ import type {
   StoredLaneTable,
   StoredLevel,
   StoredPace,
-  StoredPartition,
   StoredTableTime,
   StoredTask,
   StoredThroughput,
 } from './stored.ts'
 
 // The content of a store, independent of its kind: the rows that an export writes, an import reads and a
-// check verifies. The fields are those of handoff/stored.ts. A field added there needs no change here.
+// check verifies. The fields are those of stored.ts and partition.ts. A field added there needs no change here.
 
 export interface StoredTable {
   readonly task: number
   readonly name: string
 }
+
+export const tableFields: Fields<StoredTable> = { task: 'integer', name: 'text' }
 
 export interface StoredProduced {
   readonly instance: string
@@ -30,6 +33,8 @@ export interface StoredProduced {
   /** When the instance last called the task back. */
   readonly at: number
 }
+
+export const producedFields: Fields<StoredProduced> = { instance: 'text', task: 'integer', at: 'integer' }
 
 export interface StoredInstance extends InstanceTotals {
   readonly instanceId: string
@@ -39,6 +44,24 @@ export interface StoredInstance extends InstanceTotals {
   readonly version: string | null
   readonly startedAt: number | null
   readonly draining: boolean
+}
+
+export const instanceFields: Fields<StoredInstance> = {
+  instanceId: 'text',
+  role: 'text',
+  firstSeenAt: 'integer',
+  lastSeenAt: 'integer',
+  version: 'text?',
+  startedAt: 'integer?',
+  draining: 'flag',
+  pulls: 'integer',
+  partitions: 'integer',
+  records: 'integer',
+  done: 'integer',
+  failed: 'integer',
+  released: 'integer',
+  callBacks: 'integer',
+  calledBack: 'integer',
 }
 
 export interface ArchivedRows {
@@ -99,9 +122,9 @@ export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Nam
   throughput: {},
 }
 
-/** Fields that earlier versions did not write. They are null in rows without them. */
+/** Fields that a file of an earlier version may lack. They are null in its rows. */
 export const addedFields: Partial<PerSection<readonly string[]>> = {
-  partitions: ['extraFields', 'traceparent'] satisfies (keyof StoredPartition)[],
+  partitions: namesOf(partitionFields).filter((field) => partitionFields[field].endsWith('?')),
 }
 
 export const sections = Object.keys(bigFields) as Section[]

@@ -1,23 +1,26 @@
 import type { InstanceRole, ThroughputStep } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
+import type {
+  KnownPartition,
+  Line,
+  PartitionDescriptor,
+  PartitionStatus,
+  StoredPartition,
+} from './partition.ts'
 import type { IndexRange } from './rules/index-runs.ts'
+import type { StoredState } from './rules/life-cycle.ts'
 import type { Tallies } from './rules/task-facts.ts'
 import type { ThroughputRow } from './shown/throughput-record.ts'
 import type {
   IndexRangeOfLane,
-  Line,
   NextIds,
-  PartitionDescriptor,
-  PartitionStatus,
   StagedIds,
   StoredKey,
   StoredLane,
   StoredLaneTable,
   StoredLevel,
   StoredPace,
-  StoredPartition,
-  StoredState,
   StoredTableTime,
   StoredTask,
   StoredThroughput,
@@ -290,11 +293,6 @@ export interface IndexesOfLane {
 
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
-
-export type KnownPartition = Pick<
-  PartitionDescriptor,
-  'recordCount' | 'computeTable' | 'spelling' | 'extraFields'
->
 
 /** Rows, and the rows they belong to. */
 export type LoadedRows = Pick<

@@ -9,6 +9,7 @@ import { InstanceRegister, type Node } from './instance-register.ts'
 import type { Log } from './log.ts'
 import { Maintenance } from './maintenance.ts'
 import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
+import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import type {
   CallBackOutcome,
@@ -23,7 +24,7 @@ import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
 import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
-import { type CallBackOrder, type PulledPartition, type Store, StoreUnavailable } from './store.ts'
+import { type CallBackOrder, type Store, StoreUnavailable } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
   InstancePage,

@@ -1,4 +1,5 @@
 import type { DeliveryState, SubscriptionState, WebhookEventType } from '@baton/protocol'
+import type { Fields } from './fields.ts'
 
 // Subscriptions and their deliveries, as a transactional outbox: events are written in the entry that makes
 // their cause durable, with one delivery for each matching subscription.
@@ -46,11 +47,14 @@ export interface DeliveryBacklog {
   readonly oldestAt: number | null
 }
 
-/** The row format. */
+// Fields that are queried have columns; the rest is JSON.
+
 export interface SubscriptionRow {
   readonly id: string
   readonly body: StoredSubscription
 }
+
+export const subscriptionFields: Fields<SubscriptionRow> = { id: 'text', body: 'json' }
 
 export interface SigningSecret {
   readonly secret: string
@@ -67,6 +71,15 @@ export interface StoredDelivery {
   readonly at: number
   readonly message: EventMessage
   readonly progress: DeliveryProgress
+}
+
+export const deliveryFields: Fields<StoredDelivery> = {
+  subscription: 'text',
+  event: 'integer',
+  taskId: 'text',
+  at: 'integer',
+  message: 'json',
+  progress: 'json',
 }
 
 export interface EventMessage {

@@ -1,6 +1,7 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
+import type { PulledPartition } from './partition.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
@@ -181,26 +182,6 @@ export interface PullResult {
   readonly partitions: readonly PulledPartition[]
   /** The key was used before. These are its leases that are still valid. */
   readonly repeated: boolean
-}
-
-export interface PulledPartition {
-  readonly taskId: string
-  readonly level: number
-  readonly index: number
-  readonly spelling: string | null
-  readonly computeTableName: string
-  readonly recordCount: number
-  readonly lease: GrantedLease | null
-  /** Present only if set, which is rare. */
-  readonly extraFields?: string | null
-  readonly traceparent?: string | null
-}
-
-export interface GrantedLease {
-  readonly id: string
-  readonly attempt: number
-  readonly expiresAt: number
-  readonly expiresInMillis: number
 }
 
 export interface SettleOrder {

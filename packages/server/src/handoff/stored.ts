@@ -1,26 +1,13 @@
 import type { TaskState, ThroughputStep } from '@baton/protocol'
-import type { EndedAttempt, FailureGroups } from './rules/attempt-history.ts'
+import type { Fields } from './fields.ts'
+import type { FailureGroups } from './rules/attempt-history.ts'
 import type { Durations } from './rules/durations.ts'
-import type { StoredState } from './rules/life-cycle.ts'
-import type { LeaseOutcome } from './rules/settlement.ts'
 import type { Tally } from './rules/task-facts.ts'
 import type { TaskSettings } from './rules/task-settings.ts'
 
-// The stored fields of tasks, lanes and partitions. The engine holds them in memory, an entry has them as
-// after-images, and a disk keeps them as rows. Every disk keeps exactly these fields.
-
-export type { EndedAttempt, FailureGroups, StoredState }
-
-/**
- * The queue of its lane in which a ready partition waits, or which a leased or delayed one joins when it
- * returns:
- * - `fresh`: not handed out yet, ordered by id
- * - `released`: returned unused, ordered by id, before all others
- * - `retry`: waiting for another attempt, ordered by due time
- */
-export type Line = 'fresh' | 'released' | 'retry'
-
-export type StoredOutcome = LeaseOutcome
+// The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
+// memory, an entry has them as after-images, and a disk keeps them as rows. Entries and tables have the fields
+// in the order of these lists, so a new field comes last: entries without it stay readable.
 
 export interface StoredTask {
   readonly id: number
@@ -62,6 +49,34 @@ export interface StoredTask {
   failures: FailureGroups | null
   /** Durations of the attempts that finished partitions; see rules/durations.ts. */
   readonly durations: Durations
+}
+
+export const taskFields: Fields<StoredTask> = {
+  id: 'key',
+  taskId: 'text',
+  state: 'text',
+  paused: 'flag',
+  cancelled: 'flag',
+  sealed: 'flag',
+  expectedPartitions: 'integer?',
+  levelBarrier: 'flag',
+  openLevel: 'integer?',
+  generation: 'integer',
+  firstCallBackAt: 'integer',
+  lastCallBackAt: 'integer',
+  finishedAt: 'integer?',
+  purgedAt: 'integer?',
+  delivered: 'integer',
+  attemptsWasted: 'integer',
+  reportedDeclared: 'integer',
+  reportedRecords: 'integer',
+  mismatched: 'integer',
+  owners: 'list',
+  reruns: 'list',
+  staging: 'json?',
+  settings: 'json?',
+  failures: 'kept?',
+  durations: 'list',
 }
 
 /** The remainder of an order to rerun done partitions. */
@@ -111,6 +126,24 @@ export interface StoredLane {
   readonly records: Tally
 }
 
+export const laneFields: Fields<StoredLane> = {
+  id: 'key',
+  task: 'integer',
+  level: 'integer',
+  tag: 'tag',
+  retryTag: 'tag',
+  cursor: 'integer',
+  tail: 'integer',
+  released: 'integer',
+  retries: 'integer',
+  turn: 'tag?',
+  parkedSkipped: 'flag',
+  purged: 'integer',
+  purgedRecords: 'integer',
+  busyMillis: 'integer',
+  attemptsDone: 'integer',
+}
+
 /**
  * One compute table of a lane: the position of the lane in the order of pulls that name this table. Nearly
  * every lane has only one table. Then the counts and cursor of the lane apply, and those of the table are not
@@ -138,6 +171,19 @@ export interface StoredLaneTable {
   retries: number
 }
 
+export const laneTableFields: Fields<StoredLaneTable> = {
+  lane: 'integer',
+  table: 'text',
+  level: 'integer',
+  tag: 'tag',
+  retryTag: 'tag',
+  turn: 'tag?',
+  cursor: 'integer',
+  ready: 'integer',
+  released: 'integer',
+  retries: 'integer',
+}
+
 /** The virtual time of pulls that name a table, on one level; 64-bit. */
 export interface StoredTableTime {
   readonly level: number
@@ -145,65 +191,7 @@ export interface StoredTableTime {
   virtual: bigint
 }
 
-/** The immutable part of a partition. Within a lane, ids increase in the order of arrival. */
-export interface PartitionDescriptor {
-  readonly id: number
-  readonly lane: number
-  readonly index: number
-  readonly recordCount: number
-  readonly computeTable: string
-  /** The original spelling of its name, if it is not the canonical form. */
-  readonly spelling: string | null
-  readonly calledBackAt: number
-  /** Additional fields of its descriptor, as the text of a JSON object. */
-  readonly extraFields: string | null
-  /** The trace context of its call-back. */
-  readonly traceparent: string | null
-}
-
-/** The mutable part of a partition, which entries contain. */
-export interface PartitionStatus {
-  state: StoredState
-  line: Line
-  /** The number of its latest lease; 0 before the first. */
-  term: number
-  attempts: number
-  releases: number
-  holder: string | null
-  secret: string
-  outcome: StoredOutcome | null
-  /**
-   * When the lease or back-off ends. For a ready partition in the retry queue: when it became due, which
-   * determines its position.
-   */
-  dueAt: number | null
-  leasedAt: number | null
-  settledAt: number | null
-  reportedRecords: number | null
-  reason: string | null
-  /** Earlier attempts, oldest first. The running or successful attempt is in the other fields. */
-  history: readonly EndedAttempt[] | null
-}
-
-export interface StoredPartition extends PartitionDescriptor, PartitionStatus {}
-
-/** The status of a partition that was just called back. */
-export const untouched = (): PartitionStatus => ({
-  state: 'ready',
-  line: 'fresh',
-  term: 0,
-  attempts: 0,
-  releases: 0,
-  holder: null,
-  secret: '',
-  outcome: null,
-  dueAt: null,
-  leasedAt: null,
-  settledAt: null,
-  reportedRecords: null,
-  reason: null,
-  history: null,
-})
+export const tableTimeFields: Fields<StoredTableTime> = { level: 'integer', table: 'text', virtual: 'tag' }
 
 /** The virtual time of a level; 64-bit. */
 export interface StoredLevel {
@@ -214,6 +202,8 @@ export interface StoredLevel {
   served: bigint
 }
 
+export const levelFields: Fields<StoredLevel> = { level: 'key', virtual: 'tag', served: 'tag' }
+
 /** A pull's Idempotency-Key and the leases of its answer. */
 export interface StoredKey {
   readonly key: string
@@ -221,12 +211,21 @@ export interface StoredKey {
   forgetAt: number
 }
 
+export const keyFields: Fields<StoredKey> = { key: 'text', leases: 'json', forgetAt: 'integer' }
+
 /** Partitions of a task that were finished within one second. */
 export interface StoredPace {
   readonly task: number
   readonly second: number
   partitions: number
   records: number
+}
+
+export const paceFields: Fields<StoredPace> = {
+  task: 'integer',
+  second: 'integer',
+  partitions: 'integer',
+  records: 'integer',
 }
 
 /** Partitions of a task that became done on a level within one minute or hour; see engine/throughput.ts. */
@@ -241,6 +240,15 @@ export interface StoredThroughput {
   records: number
 }
 
+export const throughputFields: Fields<StoredThroughput> = {
+  task: 'integer',
+  step: 'text',
+  at: 'integer',
+  level: 'integer',
+  partitions: 'integer',
+  records: 'integer',
+}
+
 /**
  * Indexes that were ever called back on a lane. Stored as a union of ranges: adding a range twice changes
  * nothing.
@@ -250,6 +258,8 @@ export interface IndexRangeOfLane {
   readonly first: number
   readonly last: number
 }
+
+export const rangeFields: Fields<IndexRangeOfLane> = { lane: 'integer', first: 'integer', last: 'integer' }
 
 /** The next ids to issue. */
 export interface NextIds {

@@ -1,5 +1,5 @@
 import { webhookEventTypes } from '@baton/protocol'
-import type { PulledPartition } from '../../src/handoff/store.ts'
+import type { PulledPartition } from '../../src/handoff/partition.ts'
 import { type Driver, nameOf, one } from '../store/conformance/driver.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 

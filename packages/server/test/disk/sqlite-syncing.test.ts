@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { migrate } from '../../src/disk/sqlite/folder.ts'
+import { migrate } from '../../src/disk/sqlite/migrate.ts'
 import { Session } from '../../src/disk/sqlite/session.ts'
 import { noImages } from '../../src/handoff/engine/state/images.ts'
-import type { PartitionDescriptor } from '../../src/handoff/stored.ts'
+import type { PartitionDescriptor } from '../../src/handoff/partition.ts'
 import { aRow } from './conformance/builders.ts'
 
 const [NORMAL, FULL] = [1, 2]

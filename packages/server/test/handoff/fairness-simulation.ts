@@ -1,4 +1,4 @@
-import type { PulledPartition } from '../../src/handoff/store.ts'
+import type { PulledPartition } from '../../src/handoff/partition.ts'
 import { type Driver, one } from '../store/conformance/driver.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 

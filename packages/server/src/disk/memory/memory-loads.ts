@@ -2,14 +2,14 @@ import type {
   Due,
   IndexesOfLane,
   KnownOfLane,
-  KnownPartition,
   Loaded,
   LoadedRows,
   Needs,
   Recount,
 } from '../../handoff/disk.ts'
+import { type KnownPartition, knownOf, type StoredPartition } from '../../handoff/partition.ts'
 import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/task-facts.ts'
-import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../handoff/stored.ts'
+import type { StoredKey, StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyPartition, copyTask, type MemoryMedium } from './memory-medium.ts'
 import { firstAbove } from './partition-table.ts'
 
@@ -236,10 +236,8 @@ export function knownIn(medium: MemoryMedium, { lane, tail, indexes }: IndexesOf
   const known = new Map<number, KnownPartition | null>()
   for (const index of indexes) {
     const row = medium.partitions.rows.get(byIndex.get(index) ?? 0)
-    if (row !== undefined && row.id <= tail) {
-      const { recordCount, computeTable, spelling, extraFields } = row
-      known.set(index, { recordCount, computeTable, spelling, extraFields })
-    } else if (ranges.some(({ first, last }) => first <= index && index <= last)) known.set(index, null)
+    if (row !== undefined && row.id <= tail) known.set(index, knownOf(row))
+    else if (ranges.some(({ first, last }) => first <= index && index <= last)) known.set(index, null)
   }
   return known
 }

@@ -7,18 +7,17 @@ import type {
   StoredDelivery,
   StoredSubscription,
 } from '../../handoff/outbox.ts'
+import type { PartitionDescriptor, StoredPartition } from '../../handoff/partition.ts'
 import type { IndexRun } from '../../handoff/rules/index-runs.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type {
   NextIds,
-  PartitionDescriptor,
   StagedIds,
   StoredKey,
   StoredLane,
   StoredLaneTable,
   StoredLevel,
   StoredPace,
-  StoredPartition,
   StoredTableTime,
   StoredTask,
   StoredThroughput,

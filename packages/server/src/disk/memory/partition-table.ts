@@ -1,10 +1,10 @@
-import type {
-  PartitionDescriptor,
-  PartitionStatus,
-  StagedIds,
-  StoredPartition,
-} from '../../handoff/stored.ts'
-import { untouched } from '../../handoff/stored.ts'
+import {
+  newPartition,
+  type PartitionDescriptor,
+  type PartitionStatus,
+  type StoredPartition,
+} from '../../handoff/partition.ts'
+import type { StagedIds } from '../../handoff/stored.ts'
 
 /** The partitions of one lane, found by id and by index. */
 export interface LaneRows {
@@ -40,27 +40,14 @@ export class PartitionTable {
     if ((rows.ids.at(-1) ?? 0) < id) rows.ids.push(id)
     else rows.ids.splice(firstAbove(rows.ids, id), 0, id)
     rows.byIndex.set(index, id)
-    this.rows.set(id, { ...descriptorOf(descriptor), ...untouched() })
+    this.rows.set(id, newPartition(descriptor))
   }
 
   /** Images are made from existing rows, so an image without a row is a bug in the engine. */
   update(id: number, status: PartitionStatus): void {
     const row = this.rows.get(id)
     if (row === undefined) throw new Error(`partition ${id} is written and has no row`)
-    row.state = status.state
-    row.line = status.line
-    row.term = status.term
-    row.attempts = status.attempts
-    row.releases = status.releases
-    row.holder = status.holder
-    row.secret = status.secret
-    row.outcome = status.outcome
-    row.dueAt = status.dueAt
-    row.leasedAt = status.leasedAt
-    row.settledAt = status.settledAt
-    row.reportedRecords = status.reportedRecords
-    row.reason = status.reason
-    row.history = status.history
+    Object.assign(row, status)
     mark(this.leased, id, row.state === 'leased')
     mark(this.delayed, id, row.state === 'delayed')
     mark(this.ofLane(row.lane).returned, id, row.state === 'ready' && row.line !== 'fresh')
@@ -81,13 +68,6 @@ export class PartitionTable {
   removeRange({ first, last }: StagedIds): void {
     for (let id = first; id <= last; id += 1) this.remove(id)
   }
-}
-
-/** Only the descriptor's fields. The argument may have more. */
-function descriptorOf(given: PartitionDescriptor): PartitionDescriptor {
-  const { id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent } =
-    given
-  return { id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent }
 }
 
 function mark(ids: Set<number>, id: number, isIn: boolean): void {

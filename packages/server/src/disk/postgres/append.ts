@@ -1,14 +1,9 @@
-import {
-  type Appended,
-  type IndexesOfLane,
-  KnownKeys,
-  type KnownOfLane,
-  type KnownPartition,
-} from '../../handoff/disk.ts'
+import { type Appended, type IndexesOfLane, KnownKeys, type KnownOfLane } from '../../handoff/disk.ts'
+import type { KnownPartition, PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
+import type { StagedIds } from '../../handoff/stored.ts'
 import { plainArray, textArray } from './columns.ts'
-import { descriptorColumns } from './rows.ts'
+import { descriptorColumns, knownColumns } from './rows.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
 import { LeadershipLost } from './session/failures.ts'
 
@@ -88,11 +83,11 @@ export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
     indexes.map((index) => ({ at, lane, tail, index })),
   )
   return {
-    text: `SELECT w.at, w.idx, p.record_count, p.compute_table, p.spelling, p.extra_fields
+    text: `SELECT w.at, w.idx, p.known
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (at, lane, tail, idx) LEFT JOIN LATERAL
-      (SELECT record_count, compute_table, spelling, extra_fields FROM baton.partition
+      (SELECT ${knownColumns.asJson('r')} AS known FROM baton.partition r
        WHERE lane = w.lane AND idx = w.idx AND id + 0 <= w.tail OFFSET 0) p ON true
-    WHERE p.record_count IS NOT NULL
+    WHERE p.known IS NOT NULL
       OR (SELECT last FROM baton.lane_range WHERE lane = w.lane AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
     values: [
       plainArray(wanted.map(({ at }) => at)),
@@ -105,17 +100,10 @@ export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
 
 export function readKnown(rows: readonly Row[], lanes: number): KnownOfLane[] {
   const known = Array.from({ length: lanes }, () => new Map<number, KnownPartition | null>())
-  for (const row of rows)
-    known[row['at'] as number]?.set(
-      row['idx'] as number,
-      row['record_count'] === null
-        ? null
-        : {
-            recordCount: row['record_count'] as number,
-            computeTable: row['compute_table'] as string,
-            spelling: row['spelling'] as string | null,
-            extraFields: row['extra_fields'] as string | null,
-          },
+  for (const { at, idx, known: values } of rows)
+    known[at as number]?.set(
+      idx as number,
+      values === null ? null : knownColumns.read(values as readonly unknown[]),
     )
   return known
 }

@@ -2,9 +2,11 @@ import {
   type ArchivedRows,
   type ArchiveSource,
   type ArchiveTarget,
+  instanceFields,
   notEmpty,
   type PerSection,
   perSection,
+  producedFields,
   type RowBatch,
   refuseMissing,
   type Section,
@@ -12,8 +14,9 @@ import {
   type StoredProduced,
   type StoredTable,
   sections,
+  tableFields,
 } from '../../handoff/archived.ts'
-import type { IndexRangeOfLane, NextIds } from '../../handoff/stored.ts'
+import { type IndexRangeOfLane, type NextIds, rangeFields } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 import { fence } from './head.ts'
 import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
@@ -46,44 +49,24 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
   tableTimes: { name: 'table_time', columns: tableTimeColumns, order: 'level, name' },
   ranges: {
     name: 'lane_range',
-    columns: new Columns<IndexRangeOfLane>({ lane: 'number', first: 'number', last: 'number' }),
+    columns: new Columns<IndexRangeOfLane>(rangeFields),
     order: 'lane, first',
   },
   tables: {
     name: 'task_compute_table',
-    columns: new Columns<StoredTable>({ task: 'number', name: 'text' }),
+    columns: new Columns<StoredTable>(tableFields),
     order: 'position',
   },
   keys: { name: 'pull_key', columns: keyColumns, order: 'key' },
   pace: { name: 'pace', columns: paceColumns, order: 'task, second' },
   instances: {
     name: 'instance',
-    columns: new Columns<StoredInstance>({
-      instanceId: 'text',
-      role: 'text',
-      firstSeenAt: 'number',
-      lastSeenAt: 'number',
-      version: 'text',
-      startedAt: 'number',
-      draining: 'flag',
-      pulls: 'number',
-      partitions: 'number',
-      records: 'number',
-      done: 'number',
-      failed: 'number',
-      released: 'number',
-      callBacks: 'number',
-      calledBack: 'number',
-    }),
+    columns: new Columns<StoredInstance>(instanceFields),
     order: 'instance_id',
   },
   produced: {
     name: 'produced_task',
-    columns: new Columns<StoredProduced>({
-      instance: 'text',
-      task: 'number',
-      at: { kind: 'number', column: 'last_call_back_at' },
-    }),
+    columns: new Columns<StoredProduced>(producedFields, { named: { at: 'last_call_back_at' } }),
     order: 'instance, task',
   },
   partitions: { name: 'partition', columns: partitionColumns, order: 'id' },

@@ -1,5 +1,5 @@
 import type { Loaded, LoadedRows } from '../../handoff/disk.ts'
-import type { StoredPartition } from '../../handoff/stored.ts'
+import type { StoredPartition } from '../../handoff/partition.ts'
 import {
   keyColumns,
   laneColumns,

@@ -1,59 +1,55 @@
-import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { emptyTally, type Tally } from '../../handoff/rules/task-facts.ts'
+import { compiled, type Fields, type Kind } from '../../handoff/fields.ts'
+import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
 
-/**
- * The type of a field. `number` and `big` are both bigint in PostgreSQL; a `big` may exceed a safe integer,
- * is a BigInt here, and is sent as text in the JSON arrays in which rows are read. `kept` is JSON whose
- * stored value is kept when null is written. `optional` is a text that is never empty and mostly null.
- */
-type Kind = 'number' | 'big' | 'text' | 'optional' | 'flag' | 'json' | 'kept'
-
-const sqlTypes = {
-  number: 'bigint',
-  big: 'bigint',
+/** A tag may exceed a safe integer, and is sent as text in the JSON arrays in which rows are read. */
+const sqlTypes: Readonly<Record<Kind, string>> = {
+  key: 'bigint',
+  integer: 'bigint',
+  'integer?': 'bigint',
+  small: 'integer',
+  tag: 'bigint',
+  'tag?': 'bigint',
+  'time?': 'bigint',
   text: 'text',
-  optional: 'text',
+  'text?': 'text',
+  'filled?': 'text',
   flag: 'boolean',
   json: 'json',
-  kept: 'json',
-} as const
-
-interface Tallied {
-  readonly partitions: Tally
-  readonly records: Tally
-}
-
-interface Column {
-  readonly name: string
-  readonly kind: Kind
-  get(row: object): unknown
-}
-
-type Fields<Stored> = {
-  readonly [Field in keyof Stored as Stored[Field] extends Tally ? never : Field]:
-    | Kind
-    | { readonly kind: Kind; readonly column: string }
+  'json?': 'json',
+  list: 'json',
+  'kept?': 'json',
 }
 
 /** The columns of a table. Builds the SQL that writes and reads its rows, and converts the values. */
 export class Columns<Stored extends object> {
+  /** Reads an array made by `asJson`. */
+  readonly read: (values: readonly unknown[]) => Stored
   readonly #columns: readonly Column[]
-  readonly #fields: readonly (readonly [field: string, isBig: boolean])[]
-  readonly #hasTallies: boolean
+  /** The value of each column in a row. */
+  readonly #values: readonly ((row: Stored) => unknown)[]
 
-  constructor(fields: Fields<Stored>, { tallies = false } = {}) {
-    const named = Object.entries<Kind | { kind: Kind; column: string }>(fields).map(([field, given]) => {
-      const { kind, column } = typeof given === 'string' ? { kind: given, column: snake(field) } : given
-      return { field, kind, column }
-    })
-    this.#fields = named.map(({ field, kind }) => [field, kind === 'big'])
-    this.#hasTallies = tallies
-    const plain = named.map(({ field, kind, column }) => ({
-      name: column,
-      kind,
-      get: (row: object) => (row as Record<string, unknown>)[field],
-    }))
-    this.#columns = tallies ? [...plain, ...tallyColumns('partitions'), ...tallyColumns('records')] : plain
+  constructor(fields: Fields<Stored>, options: TableOptions<Stored> = {}) {
+    this.#columns = columnsOf(fields, options)
+    this.#values = this.#columns.map((column) => compiled('row', valueIn(column)))
+    const read = rowOf(this.#columns, ({ kind }, at) =>
+      isTag(kind) ? `readTag(values[${at}])` : `values[${at}]`,
+    )
+    this.read = compiled('values', read, { readTag })
+  }
+
+  /**
+   * In SQL: the columns in a declaration of the table, without counts. Those of a fixed width come first, and
+   * those that may be null last: then fewer values must be read to find another.
+   */
+  get declarations(): string {
+    const text = ({ name, kind, declared }: Column) => {
+      const collation = sqlTypes[kind] === 'text' ? ' COLLATE "C"' : ''
+      const rule = kind === 'key' ? ' PRIMARY KEY' : kind.endsWith('?') ? '' : ' NOT NULL'
+      return `${name} ${sqlTypes[kind]}${collation}${rule} ${declared}`.trimEnd()
+    }
+    const plain = this.#columns.filter(({ state }) => state === null)
+    const inOrder = plain.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind))
+    return inOrder.map(text).join(',\n  ')
   }
 
   get names(): string[] {
@@ -62,7 +58,7 @@ export class Columns<Stored extends object> {
 
   /** The fields of a row that was read. */
   get fields(): string[] {
-    return [...this.#fields.map(([field]) => field), ...(this.#hasTallies ? ['partitions', 'records'] : [])]
+    return [...new Set(this.#columns.map(({ field }) => field))]
   }
 
   /** In SQL: the SET list of an upsert. */
@@ -70,7 +66,7 @@ export class Columns<Stored extends object> {
     const changed = this.#columns.filter(({ name }) => name !== key)
     return changed
       .map(({ name, kind }) =>
-        kind === 'kept'
+        kind === 'kept?'
           ? `${name} = coalesce(excluded.${name}, ${table}.${name})`
           : `${name} = excluded.${name}`,
       )
@@ -79,24 +75,8 @@ export class Columns<Stored extends object> {
 
   /** In SQL: the columns of a row as one JSON array. */
   asJson(alias: string): string {
-    const values = this.#columns.map(({ name, kind }) => `${alias}.${name}${kind === 'big' ? '::text' : ''}`)
+    const values = this.#columns.map(({ name, kind }) => `${alias}.${name}${isTag(kind) ? '::text' : ''}`)
     return `json_build_array(${values.join(', ')})`
-  }
-
-  /** Reads an array made by `asJson`. */
-  read(values: readonly unknown[]): Stored {
-    const row: Record<string, unknown> = {}
-    let at = 0
-    for (const [field, isBig] of this.#fields) {
-      const value = values[at]
-      row[field] = isBig && value !== null ? BigInt(value as string) : value
-      at += 1
-    }
-    if (this.#hasTallies) {
-      row['partitions'] = readTally(values, at)
-      row['records'] = readTally(values, at + partitionStates.length)
-    }
-    return row as Stored
   }
 
   /** In SQL: one array parameter per column, starting with parameter `first`. */
@@ -110,22 +90,24 @@ export class Columns<Stored extends object> {
   }
 
   /**
-   * In SQL: the values of such a row. An absent `optional` is sent as an empty text, because NULL in an array
-   * depends on array_nulls.
+   * In SQL: the values of such a row. Null is sent as an empty text if the field is never empty, because NULL
+   * in an array depends on array_nulls.
    */
   from(alias: string): string {
     return this.#columns
-      .map(({ name, kind }) => (kind === 'optional' ? `nullif(${alias}.${name}, '')` : `${alias}.${name}`))
+      .map(({ name, kind }) => (kind === 'filled?' ? `nullif(${alias}.${name}, '')` : `${alias}.${name}`))
       .join(', ')
   }
 
   /** The values of the array parameters. */
   arrays(rows: readonly Stored[]): string[] {
-    return this.#columns.map(({ kind, get }) => {
-      if (kind === 'json' || kind === 'kept') return textArray(rows.map((row) => asJson(get(row))))
-      const values = rows.map((row) => get(row))
-      if (kind === 'optional') return optionalArray(values as (string | null)[])
-      return kind === 'text' ? textArray(values as (string | null)[]) : plainArray(values as Plain[])
+    return this.#columns.map(({ kind }, at) => {
+      const values = rows.map((row) => this.#values[at]?.(row))
+      if (sqlTypes[kind] === 'json') return textArray(values.map(asJson))
+      if (kind === 'filled?') return filledArray(values as (string | null)[])
+      return sqlTypes[kind] === 'text'
+        ? textArray(values as (string | null)[])
+        : plainArray(values as Plain[])
     })
   }
 }
@@ -155,25 +137,18 @@ export function textArray(elements: readonly (string | null)[]): string {
 }
 
 /** An array without any value is sent empty: unnest pads shorter arrays with NULL. */
-function optionalArray(elements: readonly (string | null)[]): string {
+function filledArray(elements: readonly (string | null)[]): string {
   const hasNone = elements.every((element) => element === null)
   return hasNone ? '{}' : textArray(elements.map((element) => element ?? ''))
 }
 
-function tallyColumns(what: keyof Tallied): Column[] {
-  return partitionStates.map((state) => ({
-    name: `${state}_${what}`,
-    kind: 'number',
-    get: (row) => (row as Tallied)[what][state],
-  }))
-}
+const isTag = (kind: Kind): boolean => kind.startsWith('tag')
 
-function readTally(values: readonly unknown[], from: number): Tally {
-  const tally = emptyTally()
-  for (const [at, state] of partitionStates.entries()) tally[state] = values[from + at] as number
-  return tally
-}
+const readTag = (value: string | null): bigint | null => (value === null ? null : BigInt(value))
+
+const typesInOrder = ['bigint', 'integer', 'boolean', 'text', 'json']
+
+const positionOf = (kind: Kind): number =>
+  2 * typesInOrder.indexOf(sqlTypes[kind]) + (kind.endsWith('?') ? 1 : 0)
 
 const asJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
-
-const snake = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,5 +1,5 @@
 import type { Images } from '../../handoff/disk.ts'
-import type { PartitionStatus } from '../../handoff/stored.ts'
+import type { PartitionStatus } from '../../handoff/partition.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { type Columns, plainArray, textArray } from './columns.ts'
 import { rangesStatement } from './index-ranges.ts'

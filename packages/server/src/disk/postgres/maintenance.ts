@@ -1,7 +1,7 @@
 import type { Recount } from '../../handoff/disk.ts'
+import type { Line } from '../../handoff/partition.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task-facts.ts'
-import type { Line } from '../../handoff/stored.ts'
 import { HAS_ROWS } from './load.ts'
 import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'

@@ -1,9 +1,9 @@
 import { StoreRefused } from '../../handoff/store.ts'
-import { migrateFrom11 } from './migrations/from-11.ts'
-import { additionsTo12 } from './migrations/from-12.ts'
+import { migrateFrom11 } from './migrate-from-11.ts'
 import { schema } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
+import { throughputSchema } from './throughput-rows.ts'
 
 /** The version of `schema`. */
 export const VERSION = 13
@@ -14,12 +14,17 @@ interface Step {
   readonly sql: string
 }
 
+const addedIn13 = `
+ALTER TABLE baton.partition ADD COLUMN extra_fields text COLLATE "C";
+ALTER TABLE baton.partition ADD COLUMN traceparent text COLLATE "C";
+${throughputSchema}`
+
 /**
  * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
  */
 const steps: ReadonlyMap<number, Step> = new Map([
   [11, { to: VERSION, sql: migrateFrom11 }],
-  [12, { to: 13, sql: additionsTo12.join('\n') }],
+  [12, { to: 13, sql: addedIn13 }],
 ])
 
 /**

@@ -1,28 +1,21 @@
 import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
-import type {
-  DeliveryBacklog,
-  DeliveryQuery,
-  OutboxDisk,
-  OutboxImages,
-  StoredDelivery,
-  StoredSubscription,
-  SubscriptionRow,
+import {
+  type DeliveryBacklog,
+  type DeliveryQuery,
+  deliveryFields,
+  type OutboxDisk,
+  type OutboxImages,
+  type StoredDelivery,
+  type StoredSubscription,
+  type SubscriptionRow,
+  subscriptionFields,
 } from '../../handoff/outbox.ts'
 import { Columns, plainArray, textArray } from './columns.ts'
 import { inChunks } from './flush.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-// Fields that are queried have columns; the rest is JSON.
-
-export const subscriptionColumns = new Columns<SubscriptionRow>({ id: 'text', body: 'json' })
-export const deliveryColumns = new Columns<StoredDelivery>({
-  subscription: 'text',
-  event: 'number',
-  taskId: 'text',
-  at: 'number',
-  message: 'json',
-  progress: 'json',
-})
+export const subscriptionColumns = new Columns<SubscriptionRow>(subscriptionFields)
+export const deliveryColumns = new Columns<StoredDelivery>(deliveryFields)
 
 /** Subscriptions and deliveries of a flush. */
 export function* outboxStatements({ subscriptions, deliveries, changes }: OutboxImages): Iterable<Statement> {

@@ -1,130 +1,56 @@
-import type {
-  PartitionDescriptor,
-  PartitionStatus,
-  StoredKey,
-  StoredLane,
-  StoredLaneTable,
-  StoredLevel,
-  StoredPace,
-  StoredPartition,
-  StoredTableTime,
-  StoredTask,
+import { pick } from '../../handoff/fields.ts'
+import {
+  comparedFields,
+  descriptorFields,
+  type KnownPartition,
+  type PartitionDescriptor,
+  type PartitionStatus,
+  partitionFields,
+  type StoredPartition,
+  statusFields,
+  untouched,
+} from '../../handoff/partition.ts'
+import {
+  keyFields,
+  laneFields,
+  laneTableFields,
+  levelFields,
+  paceFields,
+  type StoredKey,
+  type StoredLane,
+  type StoredLaneTable,
+  type StoredLevel,
+  type StoredPace,
+  type StoredTableTime,
+  type StoredTask,
+  tableTimeFields,
+  taskFields,
 } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 
-// One list of columns per table. The tables are created in schema.ts.
+// The columns of each table. The tables are created in schema.ts.
 
-export const taskColumns = new Columns<StoredTask>(
-  {
-    id: 'number',
-    taskId: 'text',
-    state: 'text',
-    paused: 'flag',
-    cancelled: 'flag',
-    sealed: 'flag',
-    expectedPartitions: 'number',
-    levelBarrier: 'flag',
-    openLevel: 'number',
-    generation: 'number',
-    firstCallBackAt: 'number',
-    lastCallBackAt: 'number',
-    finishedAt: 'number',
-    purgedAt: 'number',
-    delivered: 'number',
-    attemptsWasted: 'number',
-    reportedDeclared: 'number',
-    reportedRecords: 'number',
-    mismatched: 'number',
-    owners: 'json',
-    reruns: 'json',
-    staging: 'json',
-    settings: 'json',
-    failures: 'kept',
-    durations: 'json',
-  },
-  { tallies: true },
-)
-
-export const laneColumns = new Columns<StoredLane>(
-  {
-    id: 'number',
-    task: 'number',
-    level: 'number',
-    tag: 'big',
-    retryTag: 'big',
-    cursor: 'number',
-    tail: 'number',
-    released: 'number',
-    retries: 'number',
-    turn: 'big',
-    parkedSkipped: 'flag',
-    purged: 'number',
-    purgedRecords: 'number',
-    busyMillis: 'number',
-    attemptsDone: 'number',
-  },
-  { tallies: true },
-)
-
-export const levelColumns = new Columns<StoredLevel>({ level: 'number', virtual: 'big', served: 'big' })
-
-export const laneTableColumns = new Columns<StoredLaneTable>({
-  lane: 'number',
-  table: { kind: 'text', column: 'name' },
-  level: 'number',
-  tag: 'big',
-  retryTag: 'big',
-  turn: 'big',
-  cursor: 'number',
-  ready: 'number',
-  released: 'number',
-  retries: 'number',
+export const taskColumns = new Columns<StoredTask>(taskFields, {
+  tallied: true,
+  declared: { taskId: 'UNIQUE', durations: "DEFAULT '[]'" },
 })
 
-export const tableTimeColumns = new Columns<StoredTableTime>({
-  level: 'number',
-  table: { kind: 'text', column: 'name' },
-  virtual: 'big',
+export const laneColumns = new Columns<StoredLane>(laneFields, {
+  tallied: true,
+  defaults: { busyMillis: 0, attemptsDone: 0 },
 })
 
-const descriptorFields = {
-  id: 'number',
-  lane: 'number',
-  index: { kind: 'number', column: 'idx' },
-  recordCount: 'number',
-  computeTable: 'text',
-  spelling: 'optional',
-  calledBackAt: 'number',
-  extraFields: 'optional',
-  traceparent: 'optional',
-} as const
+export const levelColumns = new Columns<StoredLevel>(levelFields)
+export const laneTableColumns = new Columns<StoredLaneTable>(laneTableFields)
+export const tableTimeColumns = new Columns<StoredTableTime>(tableTimeFields)
 
-const statusFields = {
-  state: 'text',
-  line: 'text',
-  term: 'number',
-  attempts: 'number',
-  releases: 'number',
-  holder: 'text',
-  secret: 'text',
-  outcome: 'text',
-  dueAt: 'number',
-  leasedAt: 'number',
-  settledAt: 'number',
-  reportedRecords: 'number',
-  reason: 'text',
-  history: 'json',
-} as const
+/** New rows are inserted with the descriptor only. */
+export const partitionColumns = new Columns<StoredPartition>(partitionFields, { defaults: untouched() })
 
+// Groups of columns of the same table.
 export const descriptorColumns = new Columns<PartitionDescriptor>(descriptorFields)
+export const knownColumns = new Columns<KnownPartition>(pick(descriptorFields, comparedFields))
 export const statusColumns = new Columns<PartitionStatus>(statusFields)
-export const partitionColumns = new Columns<StoredPartition>({ ...descriptorFields, ...statusFields })
 
-export const keyColumns = new Columns<StoredKey>({ key: 'text', leases: 'json', forgetAt: 'number' })
-
-export const paceColumns = new Columns<StoredPace>({
-  task: 'number',
-  second: 'number',
-  partitions: 'number',
-  records: 'number',
-})
+export const keyColumns = new Columns<StoredKey>(keyFields, { declared: { key: 'PRIMARY KEY' } })
+export const paceColumns = new Columns<StoredPace>(paceFields)

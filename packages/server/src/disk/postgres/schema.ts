@@ -1,3 +1,13 @@
+import {
+  keyColumns,
+  laneColumns,
+  laneTableColumns,
+  levelColumns,
+  paceColumns,
+  partitionColumns,
+  tableTimeColumns,
+  taskColumns,
+} from './rows.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
 /**
@@ -54,31 +64,7 @@ CREATE TABLE baton.entry (
 ALTER TABLE baton.entry ALTER COLUMN body SET STORAGE EXTERNAL;
 
 CREATE TABLE baton.task (
-  id bigint PRIMARY KEY,
-  task_id text COLLATE "C" NOT NULL UNIQUE,
-  state text COLLATE "C" NOT NULL,
-  paused boolean NOT NULL,
-  cancelled boolean NOT NULL,
-  sealed boolean NOT NULL,
-  expected_partitions bigint,
-  level_barrier boolean NOT NULL,
-  open_level bigint,
-  generation bigint NOT NULL,
-  first_call_back_at bigint NOT NULL,
-  last_call_back_at bigint NOT NULL,
-  finished_at bigint,
-  purged_at bigint,
-  delivered bigint NOT NULL,
-  attempts_wasted bigint NOT NULL,
-  reported_declared bigint NOT NULL,
-  reported_records bigint NOT NULL,
-  mismatched bigint NOT NULL,
-  owners json NOT NULL,
-  reruns json NOT NULL,
-  staging json,
-  settings json,
-  failures json,
-  durations json NOT NULL DEFAULT '[]',
+  ${taskColumns.declarations},
   ${counters},
   has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
   has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED
@@ -90,79 +76,30 @@ CREATE INDEX task_to_purge ON baton.task (finished_at, id) WHERE finished_at IS 
 CREATE INDEX task_purged ON baton.task (purged_at, id) WHERE purged_at IS NOT NULL;
 
 CREATE TABLE baton.lane (
-  id bigint PRIMARY KEY,
-  task bigint NOT NULL,
-  level bigint NOT NULL,
-  tag bigint NOT NULL,
-  retry_tag bigint NOT NULL,
-  cursor bigint NOT NULL,
-  tail bigint NOT NULL,
-  released bigint NOT NULL,
-  retries bigint NOT NULL,
-  turn bigint,
-  parked_skipped boolean NOT NULL,
-  purged bigint NOT NULL,
-  purged_records bigint NOT NULL,
-  busy_millis bigint NOT NULL DEFAULT 0,
-  attempts_done bigint NOT NULL DEFAULT 0,
+  ${laneColumns.declarations},
   ${counters},
   UNIQUE (task, level)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX lane_in_order ON baton.lane (level, turn, id) WHERE turn IS NOT NULL;
 
 CREATE TABLE baton.level (
-  level bigint PRIMARY KEY,
-  virtual bigint NOT NULL,
-  served bigint NOT NULL
+  ${levelColumns.declarations}
 ) WITH (fillfactor = 20);
 
 -- The compute tables of a lane, and their order for pulls that name them.
 CREATE TABLE baton.lane_table (
-  lane bigint NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  level bigint NOT NULL,
-  tag bigint NOT NULL,
-  retry_tag bigint NOT NULL,
-  turn bigint,
-  cursor bigint NOT NULL,
-  ready bigint NOT NULL,
-  released bigint NOT NULL,
-  retries bigint NOT NULL,
+  ${laneTableColumns.declarations},
   PRIMARY KEY (lane, name)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX lane_table_in_order ON baton.lane_table (name, level, turn, lane) WHERE turn IS NOT NULL;
 
 CREATE TABLE baton.table_time (
-  level bigint NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  virtual bigint NOT NULL,
+  ${tableTimeColumns.declarations},
   PRIMARY KEY (level, name)
 ) WITH (fillfactor = 20);
 
 CREATE TABLE baton.partition (
-  id bigint PRIMARY KEY,
-  lane bigint NOT NULL,
-  idx bigint NOT NULL,
-  record_count bigint NOT NULL,
-  called_back_at bigint NOT NULL,
-  due_at bigint,
-  leased_at bigint,
-  settled_at bigint,
-  reported_records bigint,
-  term integer NOT NULL DEFAULT 0,
-  attempts integer NOT NULL DEFAULT 0,
-  releases integer NOT NULL DEFAULT 0,
-  state text COLLATE "C" NOT NULL DEFAULT 'ready',
-  line text COLLATE "C" NOT NULL DEFAULT 'fresh',
-  secret text COLLATE "C" NOT NULL DEFAULT '',
-  compute_table text COLLATE "C" NOT NULL,
-  spelling text COLLATE "C",
-  extra_fields text COLLATE "C",
-  traceparent text COLLATE "C",
-  holder text COLLATE "C",
-  outcome text COLLATE "C",
-  reason text COLLATE "C",
-  history json,
+  ${partitionColumns.declarations},
   lease_ends_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN due_at END) STORED,
   leased_by text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN holder END) STORED,
   delayed_until bigint GENERATED ALWAYS AS (CASE WHEN state = 'delayed' THEN due_at END) STORED,
@@ -201,18 +138,13 @@ CREATE TABLE baton.task_compute_table (
 CREATE INDEX task_compute_table_in_order ON baton.task_compute_table (task, position);
 
 CREATE TABLE baton.pull_key (
-  key text COLLATE "C" PRIMARY KEY,
-  leases json NOT NULL,
-  forget_at bigint NOT NULL
+  ${keyColumns.declarations}
 );
 CREATE INDEX pull_key_to_forget ON baton.pull_key (forget_at);
 
 -- Partitions finished per task and second: what the rate and the time left are read from.
 CREATE TABLE baton.pace (
-  task bigint NOT NULL,
-  second bigint NOT NULL,
-  partitions bigint NOT NULL,
-  records bigint NOT NULL,
+  ${paceColumns.declarations},
   PRIMARY KEY (task, second)
 ) WITH (fillfactor = 70);
 ${throughputSchema}

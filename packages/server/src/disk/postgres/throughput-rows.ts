@@ -1,28 +1,16 @@
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
 import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
-import type { StoredThroughput } from '../../handoff/stored.ts'
+import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-export const throughputColumns = new Columns<StoredThroughput>({
-  task: 'number',
-  step: 'text',
-  at: 'number',
-  level: 'number',
-  partitions: 'number',
-  records: 'number',
-})
+export const throughputColumns = new Columns<StoredThroughput>(throughputFields)
 
 /** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `
 -- What became done per task and level, by minute and by hour. From THROUGHPUT_LEVELS up, levels are one.
 CREATE TABLE baton.throughput (
-  task bigint NOT NULL,
-  step text COLLATE "C" NOT NULL,
-  at bigint NOT NULL,
-  level bigint NOT NULL,
-  partitions bigint NOT NULL,
-  records bigint NOT NULL,
+  ${throughputColumns.declarations},
   PRIMARY KEY (task, step, at, level)
 ) WITH (fillfactor = 70);
 CREATE INDEX throughput_by_age ON baton.throughput (step, at);

@@ -3,9 +3,11 @@ import {
   type ArchivedRows,
   type ArchiveSource,
   type ArchiveTarget,
+  instanceFields,
   notEmpty,
   type PerSection,
   perSection,
+  producedFields,
   type RowBatch,
   refuseMissing,
   type Section,
@@ -13,8 +15,15 @@ import {
   type StoredProduced,
   type StoredTable,
   sections,
+  tableFields,
 } from '../../handoff/archived.ts'
-import type { IndexRangeOfLane, NextIds, StoredPace } from '../../handoff/stored.ts'
+import {
+  type IndexRangeOfLane,
+  type NextIds,
+  paceFields,
+  rangeFields,
+  type StoredPace,
+} from '../../handoff/stored.ts'
 import { Entries } from './entries.ts'
 import { ImageRows } from './image-rows.ts'
 import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
@@ -32,40 +41,13 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
   levels,
   laneTables,
   tableTimes,
-  ranges: new Table<IndexRangeOfLane>('lane_range', {
-    lane: ['lane', 'integer'],
-    first: ['first', 'integer'],
-    last: ['last', 'integer'],
-  }),
-  tables: new Table<StoredTable>('task_table', { task: ['task', 'integer'], name: ['name', 'text'] }),
+  ranges: new Table<IndexRangeOfLane>('lane_range', rangeFields),
+  tables: new Table<StoredTable>('task_table', tableFields),
   keys,
-  pace: new Table<StoredPace>('pace', {
-    task: ['task', 'integer'],
-    second: ['second', 'integer'],
-    partitions: ['partitions', 'integer'],
-    records: ['records', 'integer'],
-  }),
-  instances: new Table<StoredInstance>('instance', {
-    instanceId: ['instance_id', 'text'],
-    role: ['role', 'text'],
-    firstSeenAt: ['first_seen_at', 'integer'],
-    lastSeenAt: ['last_seen_at', 'integer'],
-    version: ['version', 'text?'],
-    startedAt: ['started_at', 'integer?'],
-    draining: ['draining', 'flag'],
-    pulls: ['pulls', 'integer'],
-    partitions: ['partitions', 'integer'],
-    records: ['records', 'integer'],
-    done: ['done', 'integer'],
-    failed: ['failed', 'integer'],
-    released: ['released', 'integer'],
-    callBacks: ['call_backs', 'integer'],
-    calledBack: ['called_back', 'integer'],
-  }),
-  produced: new Table<StoredProduced>('produced_task', {
-    instance: ['instance', 'text'],
-    task: ['task', 'integer'],
-    at: ['last_call_back_at', 'integer'],
+  pace: new Table<StoredPace>('pace', paceFields),
+  instances: new Table<StoredInstance>('instance', instanceFields),
+  produced: new Table<StoredProduced>('produced_task', producedFields, {
+    named: { at: 'last_call_back_at' },
   }),
   partitions,
   subscriptions: subscriptionTable,

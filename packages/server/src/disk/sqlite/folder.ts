@@ -13,59 +13,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import { asRefused, isBusy } from './failures.ts'
-import { migrateFrom6 } from './migrate-from-6.ts'
-import { additionsTo7 } from './migrate-from-7.ts'
-import { SCHEMA_VERSION, schema } from './schema.ts'
-
-interface Step {
-  /** The version after this step. */
-  readonly to: number
-  run(db: DatabaseSync): void
-}
-
-/**
- * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
- */
-const steps: ReadonlyMap<number, Step> = new Map([
-  [6, { to: SCHEMA_VERSION, run: migrateFrom6 }],
-  [7, { to: 8, run: (db) => db.exec(additionsTo7.join('\n')) }],
-])
-
-/**
- * Migrates a file to the current version, each step in its own transaction. A new file gets the current
- * schema at once.
- */
-export function migrate(db: DatabaseSync, path: string): void {
-  const version = versionOf(db)
-  if (version > SCHEMA_VERSION)
-    throw new StoreRefused(
-      `the data folder ${path} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}; start a Baton that knows version ${version}`,
-    )
-  if (version === 0) inTransaction(db, () => db.exec(schema), SCHEMA_VERSION)
-  for (let at = versionOf(db); at < SCHEMA_VERSION; at = versionOf(db)) {
-    const step = steps.get(at)
-    if (step === undefined)
-      throw new StoreRefused(
-        `the data folder ${path} has schema version ${at}, from before the first release, which this program cannot read; choose another folder with --data`,
-      )
-    inTransaction(db, step.run, step.to)
-  }
-}
-
-function inTransaction(db: DatabaseSync, step: (db: DatabaseSync) => void, to: number): void {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    step(db)
-    db.exec(`PRAGMA user_version = ${to}; COMMIT`)
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
-}
-
-export function versionOf(db: DatabaseSync): number {
-  return db.prepare('PRAGMA user_version').get()?.['user_version'] as number
-}
+import { migrate, versionOf } from './migrate.ts'
 
 /** Private to this user: lease ids are secrets, and write access to the data would allow any change. */
 const FOLDER_MODE = 0o700

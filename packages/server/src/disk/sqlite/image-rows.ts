@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
-import type { NextIds, PartitionStatus } from '../../handoff/stored.ts'
+import type { NextIds } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
@@ -40,7 +40,7 @@ export class ImageRows {
     for (const time of images.tableTimes.values()) this.#sql.tableTime.run(...tableTimes.values(time))
     for (const [id, status] of images.partitions) {
       if (status === null) this.#sql.removePartition.run(id)
-      else this.#writeStatus(id, status)
+      else this.#sql.partition.run(...statuses.values(status), id)
     }
     for (const range of images.ranges) this.#ranges.add(range)
     for (const [key, image] of images.keys) {
@@ -64,27 +64,6 @@ export class ImageRows {
       if (task.purgedAt !== null) this.#sql.purging.run(task.id)
     }
     for (const [task, names] of images.tables) for (const name of names) this.#sql.table.run(task, name)
-  }
-
-  /** In the column order of `statuses`. Written out by hand, because these are most of a flush. */
-  #writeStatus(id: number, status: PartitionStatus): void {
-    this.#sql.partition.run(
-      status.state,
-      status.line,
-      status.term,
-      status.attempts,
-      status.releases,
-      status.holder,
-      status.secret,
-      status.outcome,
-      status.dueAt,
-      status.leasedAt,
-      status.settledAt,
-      status.reportedRecords,
-      status.reason,
-      status.history === null ? null : JSON.stringify(status.history),
-      id,
-    )
   }
 
   #writePace({ pace }: Images): void {

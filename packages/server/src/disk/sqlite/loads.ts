@@ -1,18 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LinePosition, Loaded, LoadedRows, Needs, OrderPosition } from '../../handoff/disk.ts'
-import {
-  type StoredLane,
-  type StoredLaneTable,
-  type StoredLevel,
-  type StoredPartition,
-  type StoredTableTime,
-  type StoredTask,
-  untouched,
+import { newPartition, type StoredPartition } from '../../handoff/partition.ts'
+import type {
+  StoredLane,
+  StoredLaneTable,
+  StoredLevel,
+  StoredTableTime,
+  StoredTask,
 } from '../../handoff/stored.ts'
-import { arrayQuery } from './query.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
 import { finder } from './table.ts'
-import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
+import { descriptors, keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 
 type Order = NonNullable<Needs['order']>
 type NextLanes = NonNullable<Needs['nextLanes']>[number]
@@ -111,23 +109,7 @@ export class Loads {
    * of order are skipped.
    */
   #fresh(lane: number, after: number, tail: number, limit: number): StoredPartition[] {
-    const found: StoredPartition[] = []
-    for (const row of this.#sql.fresh.all(lane, after, tail, limit)) {
-      const [id, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent] = row
-      found.push({
-        id,
-        lane,
-        index,
-        recordCount,
-        computeTable,
-        spelling,
-        calledBackAt,
-        extraFields,
-        traceparent,
-        ...untouched(),
-      })
-    }
-    return found
+    return this.#sql.fresh.all(lane, after, tail, limit).map(newPartition)
   }
 
   #returned({ lane, table, line, after, limit }: Returned): StoredPartition[] {
@@ -216,17 +198,6 @@ class Found {
   }
 }
 
-type FreshRow = readonly [
-  id: number,
-  index: number,
-  recordCount: number,
-  computeTable: string,
-  spelling: string | null,
-  calledBackAt: number,
-  extraFields: string | null,
-  traceparent: string | null,
-]
-
 /**
  * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
  * does not.
@@ -285,10 +256,10 @@ function prepare(db: DatabaseSync) {
     returnedOfTable: returned(
       `compute_table = ? AND ${PLACE} >= ? AND (${PLACE} > ? OR ${PLACE} = ? AND id > ?) ORDER BY ${PLACE}, id`,
     ),
-    fresh: arrayQuery<FreshRow>(
+    fresh: finder(
       db,
-      `SELECT id, idx, record_count, compute_table, spelling, called_back_at, extra_fields, traceparent
-       FROM partition WHERE lane = ? AND id > ? AND id <= ? AND state = 'ready' AND line = 'fresh' ORDER BY id ${LIMIT}`,
+      descriptors,
+      `WHERE lane = ? AND id > ? AND id <= ? AND state = 'ready' AND line = 'fresh' ORDER BY id ${LIMIT}`,
     ),
     samePlace: returned(`${PLACE} = ? AND id > ? ORDER BY id`),
     laterPlaces: returned(`${PLACE} > ? ORDER BY ${PLACE}, id`),

@@ -1,14 +1,16 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { earlier } from '../../handoff/clock.ts'
-import type { Due, IndexesOfLane, KnownOfLane, KnownPartition, Recount } from '../../handoff/disk.ts'
+import type { Due, IndexesOfLane, KnownOfLane, Recount } from '../../handoff/disk.ts'
+import type { KnownPartition, Line, StoredPartition } from '../../handoff/partition.ts'
+import type { StoredState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task-facts.ts'
-import type { Line, StoredKey, StoredPartition, StoredState, StoredTask } from '../../handoff/stored.ts'
+import type { StoredKey, StoredTask } from '../../handoff/stored.ts'
 import { LIMIT, type Loads } from './loads.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { laneHas, taskHas } from './schema.ts'
 import { type Finder, finder } from './table.ts'
-import { keys, lanes, laneTables, partitions, tasks } from './tables.ts'
+import { keys, knownPartitions, lanes, laneTables, partitions, tasks } from './tables.ts'
 
 /**
  * Periodic queries: what is due, what can be purged, what was called back before, and whether counters are
@@ -30,7 +32,7 @@ export class Maintenance {
     const isInRange = this.#ranges.contains(lane)
     for (const index of indexes) {
       const row = this.#sql.known.get(lane, index, tail)
-      if (row !== undefined) found.set(index, { ...row })
+      if (row !== undefined) found.set(index, row)
       else if (isInRange(index)) found.set(index, null)
     }
     return found
@@ -123,11 +125,7 @@ function prepare(db: DatabaseSync) {
     ),
   })
   return {
-    known: query<KnownPartition>(
-      db,
-      `SELECT record_count AS recordCount, compute_table AS computeTable, spelling, extra_fields AS extraFields
-       FROM partition WHERE lane = ? AND idx = ? AND id <= ?`,
-    ),
+    known: finder(db, knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
     leased: dueStatements('leased'),
     delayed: dueStatements('delayed'),
     dueKeys: finder(db, keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),

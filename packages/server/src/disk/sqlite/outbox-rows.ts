@@ -1,30 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
-import type {
-  DeliveryBacklog,
-  DeliveryQuery,
-  OutboxImages,
-  StoredDelivery,
-  StoredSubscription,
-  SubscriptionRow,
+import {
+  type DeliveryBacklog,
+  type DeliveryQuery,
+  deliveryFields,
+  type OutboxImages,
+  type StoredDelivery,
+  type StoredSubscription,
+  type SubscriptionRow,
+  subscriptionFields,
 } from '../../handoff/outbox.ts'
 import { finder, Table } from './table.ts'
 
-// Fields that are queried have columns; the rest is JSON.
-
-export const subscriptionTable = new Table<SubscriptionRow>('subscription', {
-  id: ['id', 'text', 'PRIMARY KEY'],
-  body: ['body', 'json'],
-})
-
-export const deliveryTable = new Table<StoredDelivery>('delivery', {
-  subscription: ['subscription', 'text'],
-  event: ['event', 'integer'],
-  taskId: ['task_id', 'text'],
-  at: ['at', 'integer'],
-  message: ['message', 'json'],
-  progress: ['progress', 'json'],
-})
+export const subscriptionTable = new Table<SubscriptionRow>('subscription', subscriptionFields)
+export const deliveryTable = new Table<StoredDelivery>('delivery', deliveryFields)
 
 export class OutboxRows {
   readonly #sql: ReturnType<typeof prepare>

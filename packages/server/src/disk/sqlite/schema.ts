@@ -2,9 +2,6 @@ import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycl
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
-/** The version of the schema, stored as the file's user_version. */
-export const SCHEMA_VERSION = 8
-
 const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
 
 /**

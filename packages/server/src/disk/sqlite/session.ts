@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
-import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
+import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
+import type { StagedIds } from '../../handoff/stored.ts'
 import { Entries } from './entries.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
@@ -23,11 +24,17 @@ class NewRows {
   }
 
   insert(rows: readonly PartitionDescriptor[]): void {
-    const { one, many, valuesOf } = rows.every(isPlain) ? this.#sql.plain : this.#sql.whole
+    // Parameters cost time even when they are null. The few rows that have rare fields use a statement with
+    // more columns.
+    const { one, many, table } = rows.every(hasNoRare) ? this.#sql.plain : this.#sql.whole
     const inFullStatements = rows.length - (rows.length % ROWS_AT_ONCE)
-    for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE)
-      many.run(...valuesOf(rows.slice(at, at + ROWS_AT_ONCE)))
-    for (const row of rows.slice(inFullStatements)) one.run(...valuesOf([row]))
+    for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE) {
+      const values: SQLInputValue[] = []
+      for (let next = at; next < at + ROWS_AT_ONCE; next += 1)
+        table.addValues(values, rows[next] as PartitionDescriptor)
+      many.run(...values)
+    }
+    for (const row of rows.slice(inFullStatements)) one.run(...table.values(row))
   }
 
   remove({ first, last }: StagedIds): void {
@@ -35,35 +42,18 @@ class NewRows {
   }
 }
 
-/**
- * Parameters cost time even when they are null. The few rows that have these fields use a statement with more
- * columns.
- */
-const isPlain = ({ extraFields, traceparent }: PartitionDescriptor): boolean =>
-  extraFields === null && traceparent === null
-
-/**
- * In the column order of `plainDescriptors`. Written out by hand, because a large call-back consists of
- * these.
- */
-function plainValuesOf(rows: readonly PartitionDescriptor[]): SQLInputValue[] {
-  const values: SQLInputValue[] = []
-  for (const { id, lane, index, recordCount, computeTable, spelling, calledBackAt } of rows)
-    values.push(id, lane, index, recordCount, computeTable, spelling, calledBackAt)
-  return values
-}
-
-const valuesOf = (rows: readonly PartitionDescriptor[]): SQLInputValue[] =>
-  rows.flatMap((row) => descriptors.values(row))
-
 function prepare(db: DatabaseSync) {
-  const statements = ({ insert, names }: typeof descriptors | typeof plainDescriptors) => {
-    const more = `, (${names.map(() => '?').join(', ')})`
-    return { one: db.prepare(insert), many: db.prepare(insert + more.repeat(ROWS_AT_ONCE - 1)) }
+  const statements = (table: typeof descriptors | typeof plainDescriptors) => {
+    const more = `, (${table.names.map(() => '?').join(', ')})`
+    return {
+      table,
+      one: db.prepare(table.insert),
+      many: db.prepare(table.insert + more.repeat(ROWS_AT_ONCE - 1)),
+    }
   }
   return {
-    plain: { ...statements(plainDescriptors), valuesOf: plainValuesOf },
-    whole: { ...statements(descriptors), valuesOf },
+    plain: statements(plainDescriptors),
+    whole: statements(descriptors),
     remove: db.prepare('DELETE FROM partition WHERE id BETWEEN ? AND ?'),
   }
 }

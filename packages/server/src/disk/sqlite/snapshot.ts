@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../../handoff/store.ts'
 import { asRefused } from './failures.ts'
-import { DATA_FILE, isOurs, namesIn, versionOf } from './folder.ts'
-import { SCHEMA_VERSION } from './schema.ts'
+import { DATA_FILE, isOurs, namesIn } from './folder.ts'
+import { SCHEMA_VERSION, versionOf } from './migrate.ts'
 
 /** Small enough to show progress and to let the event loop run between two steps. */
 const PAGES_AT_A_TIME = 100

@@ -1,52 +1,24 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { noTallies, type Tallies, type Tally } from '../../handoff/rules/task-facts.ts'
+import { compiled, type Fields, type Kind } from '../../handoff/fields.ts'
+import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
 import { arrayQuery } from './query.ts'
-
-/**
- * How a field is stored. Kinds with a question mark may be null. An empty list is stored as null. Writing
- * null to `kept?` keeps the stored value.
- */
-export type Kind =
-  | 'key'
-  | 'integer'
-  | 'integer?'
-  | 'text'
-  | 'text?'
-  | 'flag'
-  | 'tag'
-  | 'tag?'
-  | 'json'
-  | 'json?'
-  | 'list?'
-  | 'kept?'
-
-/** The name of a column, its kind, and further SQL of its declaration. */
-export type Column = readonly [name: string, kind: Kind, more?: string]
-
-/** One column per field; a missing one is a compile error. */
-export type Columns<Row> = {
-  readonly [Field in keyof Row as Row[Field] extends Tally ? never : Field]-?: Column
-}
 
 interface Codec {
   readonly type: string
-  readonly read: (value: unknown) => unknown
-  readonly write: (value: unknown) => SQLInputValue
+  /** Absent: the driver's value is that of the field. */
+  readonly read?: (value: unknown) => unknown
+  readonly write?: (value: unknown) => SQLInputValue
 }
 
-const same = (value: unknown) => value
-const plain = (type: string): Codec => ({ type, read: same, write: same as Codec['write'] })
+const integer: Codec = { type: 'INTEGER NOT NULL' }
+const integerOrNull: Codec = { type: 'INTEGER' }
+const textOrNull: Codec = { type: 'TEXT' }
 
 /**
  * The driver writes 64-bit integers, but refuses to read values that do not fit a number, so they are read as
  * text.
  */
-const tag = (type: string): Codec => ({
-  type,
-  read: (value) => (value === null ? null : BigInt(value as string)),
-  write: same as Codec['write'],
-})
+const readTag = (value: unknown) => (value === null ? null : BigInt(value as string))
 
 const jsonOrNull: Codec = {
   type: 'TEXT',
@@ -55,106 +27,80 @@ const jsonOrNull: Codec = {
 }
 
 const codecs: Readonly<Record<Kind, Codec>> = {
-  key: plain('INTEGER PRIMARY KEY'),
-  integer: plain('INTEGER NOT NULL'),
-  'integer?': plain('INTEGER'),
-  text: plain('TEXT NOT NULL'),
-  'text?': plain('TEXT'),
-  flag: {
-    type: 'INTEGER NOT NULL',
-    read: (value) => value === 1,
-    write: (value) => (value === true ? 1 : 0),
-  },
-  tag: tag('INTEGER NOT NULL'),
-  'tag?': tag('INTEGER'),
-  json: {
-    type: 'TEXT NOT NULL',
-    read: (value) => JSON.parse(value as string) as unknown,
-    write: (value) => JSON.stringify(value),
-  },
+  key: { type: 'INTEGER PRIMARY KEY' },
+  integer,
+  'integer?': integerOrNull,
+  small: integer,
+  tag: { ...integer, read: readTag },
+  'tag?': { ...integerOrNull, read: readTag },
+  'time?': integerOrNull,
+  text: { type: 'TEXT NOT NULL' },
+  'text?': textOrNull,
+  'filled?': textOrNull,
+  flag: { ...integer, read: (value) => value === 1, write: (value) => (value === true ? 1 : 0) },
+  json: { ...jsonOrNull, type: 'TEXT NOT NULL' },
   'json?': jsonOrNull,
   'kept?': jsonOrNull,
-  'list?': {
+  // An empty list is null.
+  list: {
     type: 'TEXT',
     read: (value) => (value === null ? [] : (JSON.parse(value as string) as unknown)),
     write: (value) => ((value as readonly unknown[]).length === 0 ? null : JSON.stringify(value)),
   },
 }
 
-const tallyColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
-
-interface Field extends Codec {
-  readonly field: string
-  readonly name: string
-  readonly kind: Kind
-  readonly declaration: string
-}
-
-/** A table with one record type. Its SQL and conversions are generated from its list of columns. */
+/** A table with one record type. Its SQL and conversions are generated from its list of fields. */
 export class Table<Row extends object> {
   readonly name: string
-  readonly #fields: readonly Field[]
-  readonly #tallied: boolean
+  /** Reads a row with the columns of `columns`. */
+  readonly read: (values: readonly unknown[]) => Row
+  /** Adds the values of a row to a list, in the order of `names`. */
+  readonly addValues: (to: SQLInputValue[], row: Row) => void
+  readonly #columns: readonly Column[]
 
-  constructor(name: string, columns: Columns<Row>, tallied = false) {
+  constructor(name: string, fields: Fields<Row>, options: TableOptions<Row> = {}) {
     this.name = name
-    this.#tallied = tallied
-    this.#fields = Object.entries(columns as Record<string, Column>).map(([field, [column, kind, more]]) => ({
-      ...codecs[kind],
-      field,
-      name: column,
-      kind,
-      declaration: `${column} ${codecs[kind].type}${more === undefined ? '' : ` ${more}`}`,
-    }))
+    this.#columns = columnsOf(fields, options)
+    const read = rowOf(this.#columns, ({ kind }, at) =>
+      codecs[kind].read === undefined ? `values[${at}]` : `codecs['${kind}'].read(values[${at}])`,
+    )
+    const written = this.#columns.map((column) => {
+      const { kind } = column
+      return codecs[kind].write === undefined
+        ? valueIn(column)
+        : `codecs['${kind}'].write(${valueIn(column)})`
+    })
+    this.read = compiled('values', read, { codecs })
+    this.addValues = compiled('to, row', `to.push(${written.join(', ')})`, { codecs })
   }
 
   /** The column list for CREATE TABLE. */
   get declarations(): string {
-    const tallies = this.#tallied ? tallyColumns.map((column) => `${column} INTEGER NOT NULL`) : []
-    return [...this.#fields.map(({ declaration }) => declaration), ...tallies].join(',\n  ')
+    const texts = this.#columns.map(({ name, kind, declared }) => `${name} ${codecs[kind].type} ${declared}`)
+    return texts.map((text) => text.trimEnd()).join(',\n  ')
   }
 
   get names(): string[] {
-    return [...this.#fields.map(({ name }) => name), ...(this.#tallied ? tallyColumns : [])]
+    return this.#columns.map(({ name }) => name)
   }
 
   /** The fields of a row that was read. */
   get fields(): string[] {
-    return [...this.#fields.map(({ field }) => field), ...(this.#tallied ? ['partitions', 'records'] : [])]
+    return [...new Set(this.#columns.map(({ field }) => field))]
   }
 
   /** The column list for SELECT, in the order that `read` expects. */
   get columns(): string {
-    const text = ({ name, kind }: Field) =>
-      kind.startsWith('tag') ? `CAST(${this.name}.${name} AS TEXT)` : `${this.name}.${name}`
-    const tallies = this.#tallied ? tallyColumns.map((column) => `${this.name}.${column}`) : []
-    return [...this.#fields.map(text), ...tallies].join(', ')
-  }
-
-  read(values: readonly unknown[]): Row {
-    const row: Record<string, unknown> = {}
-    let at = 0
-    for (const { field, read } of this.#fields) row[field] = read(values[at++])
-    if (this.#tallied) {
-      const { partitions, records } = noTallies()
-      for (const state of partitionStates) {
-        partitions[state] = values[at++] as number
-        records[state] = values[at++] as number
-      }
-      row['partitions'] = partitions
-      row['records'] = records
-    }
-    return row as Row
+    const texts = this.#columns.map(({ name, kind }) =>
+      kind.startsWith('tag') ? `CAST(${this.name}.${name} AS TEXT)` : `${this.name}.${name}`,
+    )
+    return texts.join(', ')
   }
 
   /** In the order of `names`. */
   values(row: Row): SQLInputValue[] {
-    const fields = row as Record<string, unknown>
-    const values = this.#fields.map(({ field, write }) => write(fields[field]))
-    if (this.#tallied) {
-      const { partitions, records } = row as unknown as Tallies
-      for (const state of partitionStates) values.push(partitions[state], records[state])
-    }
+    const values: SQLInputValue[] = []
+    this.addValues(values, row)
     return values
   }
 
@@ -172,7 +118,7 @@ export class Table<Row extends object> {
   }
 
   upsertBy(key: readonly string[], fixed: readonly string[] = key): string {
-    const kept = new Set(this.#fields.filter(({ kind }) => kind === 'kept?').map(({ name }) => name))
+    const kept = new Set(this.#columns.filter(({ kind }) => kind === 'kept?').map(({ name }) => name))
     const changed = this.names.filter((name) => !fixed.includes(name))
     const assignments = changed.map((name) =>
       kept.has(name)

@@ -2,19 +2,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type ThroughputStep, throughputSteps } from '@baton/protocol'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
 import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
-import type { StoredThroughput } from '../../handoff/stored.ts'
+import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
 import { LIMIT } from './loads.ts'
 import { arrayQuery } from './query.ts'
 import { Table } from './table.ts'
 
-export const throughputTable = new Table<StoredThroughput>('throughput', {
-  task: ['task', 'integer'],
-  step: ['step', 'text'],
-  at: ['at', 'integer'],
-  level: ['level', 'integer'],
-  partitions: ['partitions', 'integer'],
-  records: ['records', 'integer'],
-})
+export const throughputTable = new Table<StoredThroughput>('throughput', throughputFields)
 
 /** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `

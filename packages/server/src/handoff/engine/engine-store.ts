@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
@@ -331,8 +330,9 @@ export class EngineStore implements Store {
     return this.#inTurn(() => this.#disk.probe(this.#runner.now))
   }
 
+  /** Reads within its turn: while rows are being flushed, counters and rows differ. */
   audit(): Promise<string[]> {
-    return this.#view(() => audit(this.#disk))
+    return this.#flushed(() => audit(this.#disk))
   }
 
   async close(): Promise<void> {
@@ -389,7 +389,7 @@ export class EngineStore implements Store {
   async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
     await this.#flushed(async () => undefined)
     const result = await read(this.#runner.now)
-    await nextTurn()
+    await this.#runner.yieldToEventLoop()
     return result
   }
 

@@ -1,29 +1,32 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import { compiled, copierOf, listerOf, namesOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
+import { type Line, type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
+import type { StoredState } from '../rules/life-cycle.ts'
 import { emptyTally, type Tally } from '../rules/task-facts.ts'
-import type {
-  IndexRangeOfLane,
-  Line,
-  NextIds,
-  PartitionStatus,
-  StoredKey,
-  StoredLane,
-  StoredLaneTable,
-  StoredLevel,
-  StoredOutcome,
-  StoredPace,
-  StoredState,
-  StoredTableTime,
-  StoredTask,
+import {
+  type IndexRangeOfLane,
+  laneFields,
+  laneTableFields,
+  type NextIds,
+  type StoredKey,
+  type StoredLane,
+  type StoredLaneTable,
+  type StoredLevel,
+  type StoredPace,
+  type StoredTableTime,
+  type StoredTask,
+  taskFields,
 } from '../stored.ts'
 import { noTotals, type TotalsAdded } from '../views/records.ts'
+import { type PackedOutbox, packOutbox, unpackOutbox } from './outbox-changes.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**
  * One change of the hand-off state: the after-image of every row that a batch changed. Images are absolute,
  * so applying an entry twice is safe, and of several entries only the last image of a row is needed.
  *
- * On disk an entry is one JSON text. Rows are arrays in the order of the field lists below: most of an entry
+ * On disk an entry is one JSON text. Rows are arrays in the order of the lists of fields: most of an entry
  * is partitions, and their field names would take twice the space of their values.
  */
 export interface Entry {
@@ -53,65 +56,11 @@ export interface Entry {
   readonly at: number
 }
 
-const taskFields = [
-  'id',
-  'taskId',
-  'state',
-  'paused',
-  'cancelled',
-  'sealed',
-  'expectedPartitions',
-  'levelBarrier',
-  'openLevel',
-  'generation',
-  'firstCallBackAt',
-  'lastCallBackAt',
-  'finishedAt',
-  'purgedAt',
-  'delivered',
-  'attemptsWasted',
-  'reportedDeclared',
-  'reportedRecords',
-  'mismatched',
-  'owners',
-  'reruns',
-  'staging',
-  'settings',
-  'failures',
-  'durations',
-] as const satisfies (keyof StoredTask)[]
+const taskNames = namesOf(taskFields)
+const valuesOfTask = listerOf<StoredTask>(taskNames)
 
-const laneFields = [
-  'id',
-  'task',
-  'level',
-  'cursor',
-  'tail',
-  'released',
-  'retries',
-  'parkedSkipped',
-  'purged',
-  'purgedRecords',
-  'busyMillis',
-  'attemptsDone',
-] as const satisfies (keyof StoredLane)[]
-
-const statusFields = [
-  'state',
-  'line',
-  'term',
-  'attempts',
-  'releases',
-  'holder',
-  'secret',
-  'outcome',
-  'dueAt',
-  'leasedAt',
-  'settledAt',
-  'reportedRecords',
-  'reason',
-  'history',
-] as const satisfies (keyof PartitionStatus)[]
+const laneNames = namesOf(laneFields).filter((field) => !laneFields[field].startsWith('tag'))
+const valuesOfLane = listerOf<StoredLane>(laneNames)
 
 /** Pulls are not included: an empty pull writes no entry. */
 const totalFields = [
@@ -123,14 +72,15 @@ const totalFields = [
   'callBacks',
   'calledBack',
 ] as const satisfies (keyof InstanceTotals)[]
+const valuesOfTotals = listerOf<InstanceTotals>(totalFields)
 
 const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 
 export function encodeEntry(entry: Entry): string {
   return JSON.stringify([
-    entry.tasks.map((task) => [pick(task, taskFields), packTally(task.partitions), packTally(task.records)]),
+    entry.tasks.map((task) => [valuesOfTask(task), packTally(task.partitions), packTally(task.records)]),
     entry.lanes.map((lane) => [
-      pick(lane, laneFields),
+      valuesOfLane(lane),
       lane.tag.toString(),
       lane.retryTag.toString(),
       lane.turn === null ? null : lane.turn.toString(),
@@ -147,13 +97,8 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
-    entry.outbox,
-    entry.totals.map(({ instanceId, role, at, totals }) => [
-      instanceId,
-      role,
-      at,
-      ...pick(totals, totalFields),
-    ]),
+    entry.outbox === null ? null : packOutbox(entry.outbox),
+    entry.totals.map(({ instanceId, role, at, totals }) => [instanceId, role, at, ...valuesOfTotals(totals)]),
     entry.laneTables.map((row) => [
       row.lane,
       row.table,
@@ -214,7 +159,7 @@ export function decodeEntry(body: string): Entry {
     Entry['produced'],
     Entry['instances'],
     NextIds | null,
-    OutboxEntry | null,
+    PackedOutbox | null,
     [string, InstanceRole, number, ...number[]][],
     [number, string, number, string, string, string | null, number, number, number, number][],
     [number, string, string][],
@@ -223,12 +168,15 @@ export function decodeEntry(body: string): Entry {
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
-      ...(unpick(values, taskFields) as Omit<StoredTask, 'partitions' | 'records'>),
+      ...(unpick(values, taskNames) as Omit<StoredTask, 'partitions' | 'records'>),
       partitions: unpackTally(counts),
       records: unpackTally(sums),
     })),
     lanes: lanes.map(([values, tag, retryTag, turn, counts, sums]) => ({
-      ...(unpick(values, laneFields) as Pick<StoredLane, (typeof laneFields)[number]>),
+      ...(unpick(values, laneNames) as Omit<
+        StoredLane,
+        'tag' | 'retryTag' | 'turn' | 'partitions' | 'records'
+      >),
       tag: BigInt(tag),
       retryTag: BigInt(retryTag),
       turn: turn === null ? null : BigInt(turn),
@@ -252,7 +200,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
-    outbox,
+    outbox: outbox === null ? null : unpackOutbox(outbox, at),
     totals: totals.map(([instanceId, role, at, ...values]) => ({
       instanceId,
       role,
@@ -285,89 +233,25 @@ export function decodeEntry(body: string): Entry {
   }
 }
 
-/** Copies the current status. */
-export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
-  state: status.state,
-  line: status.line,
-  term: status.term,
-  attempts: status.attempts,
-  releases: status.releases,
-  holder: status.holder,
-  secret: status.secret,
-  outcome: status.outcome,
-  dueAt: status.dueAt,
-  leasedAt: status.leasedAt,
-  settledAt: status.settledAt,
-  reportedRecords: status.reportedRecords,
-  reason: status.reason,
-  history: status.history,
-})
+const copyTask = copierOf<StoredTask, keyof typeof taskFields>(taskNames)
+const copyLane = copierOf<StoredLane, keyof typeof laneFields>(namesOf(laneFields))
 
 /** Includes failures only if they changed: they are much larger than the other fields. */
 export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
-  id: task.id,
-  taskId: task.taskId,
-  state: task.state,
-  paused: task.paused,
-  cancelled: task.cancelled,
-  sealed: task.sealed,
-  expectedPartitions: task.expectedPartitions,
-  levelBarrier: task.levelBarrier,
-  openLevel: task.openLevel,
-  generation: task.generation,
-  firstCallBackAt: task.firstCallBackAt,
-  lastCallBackAt: task.lastCallBackAt,
-  finishedAt: task.finishedAt,
-  purgedAt: task.purgedAt,
-  delivered: task.delivered,
-  attemptsWasted: task.attemptsWasted,
-  reportedDeclared: task.reportedDeclared,
-  reportedRecords: task.reportedRecords,
-  mismatched: task.mismatched,
-  partitions: { ...task.partitions },
-  records: { ...task.records },
-  owners: task.owners,
-  reruns: task.reruns,
-  staging: task.staging,
-  settings: task.settings,
+  ...copyTask(task),
   failures: failuresChanged ? task.failures : null,
   durations: task.durations.slice(),
+  partitions: { ...task.partitions },
+  records: { ...task.records },
 })
 
 export const imageOfLane = (lane: StoredLane): StoredLane => ({
-  id: lane.id,
-  task: lane.task,
-  level: lane.level,
-  tag: lane.tag,
-  retryTag: lane.retryTag,
-  cursor: lane.cursor,
-  tail: lane.tail,
-  released: lane.released,
-  retries: lane.retries,
-  turn: lane.turn,
-  parkedSkipped: lane.parkedSkipped,
-  purged: lane.purged,
-  purgedRecords: lane.purgedRecords,
-  busyMillis: lane.busyMillis,
-  attemptsDone: lane.attemptsDone,
+  ...copyLane(lane),
   partitions: { ...lane.partitions },
   records: { ...lane.records },
 })
 
-export const imageOfLaneTable = (row: StoredLaneTable): StoredLaneTable => ({
-  lane: row.lane,
-  table: row.table,
-  level: row.level,
-  tag: row.tag,
-  retryTag: row.retryTag,
-  turn: row.turn,
-  cursor: row.cursor,
-  ready: row.ready,
-  released: row.released,
-  retries: row.retries,
-})
-
-const pick = <Row>(row: Row, fields: readonly (keyof Row)[]): unknown[] => fields.map((field) => row[field])
+export const imageOfLaneTable = copierOf<StoredLaneTable, keyof StoredLaneTable>(namesOf(laneTableFields))
 
 /** A plain loop without intermediate pairs: every task of every entry passes through here. */
 function unpick(values: readonly unknown[], fields: readonly string[]): object {
@@ -395,55 +279,49 @@ const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
   delivered: 4,
 }
 
-/** Earlier versions stored names instead of numbers. */
-function namesOf<Name extends string>(
-  codes: Readonly<Record<Name, number>>,
-): (written: Name | number) => Name {
-  const names: Name[] = []
-  for (const name of Object.keys(codes) as Name[]) names[codes[name]] = name
-  return (written) => (typeof written === 'number' ? (names[written] as Name) : written)
+const codes: { readonly [Field in keyof PartitionStatus]?: Readonly<Record<string, number>> } = {
+  state: stateCodes,
+  line: lineCodes,
+  outcome: outcomeCodes,
 }
 
-const stateOf = namesOf(stateCodes)
-const lineOf = namesOf(lineCodes)
-const outcomeOf = namesOf(outcomeCodes)
+const statusNames = namesOf(statusFields)
 
-/**
- * Packs fields in the order of `statusFields`, with times relative to the entry. Written out by hand because
- * most of an entry is partitions. The last three fields are omitted if all are null, as they are for most
- * partitions.
- */
-function packStatus(id: number, status: PartitionStatus, at: number): unknown[] {
-  const { dueAt, leasedAt, settledAt, reportedRecords, reason, history } = status
-  const packed: unknown[] = [
-    id,
-    stateCodes[status.state],
-    lineCodes[status.line],
-    status.term,
-    status.attempts,
-    status.releases,
-    status.holder,
-    status.secret,
-    status.outcome === null ? null : outcomeCodes[status.outcome],
-    dueAt === null ? null : dueAt - at,
-    leasedAt === null ? null : leasedAt - at,
-    settledAt === null ? null : settledAt - at,
-  ]
-  if (reportedRecords !== null || reason !== null || history !== null)
-    packed.push(reportedRecords, reason, history)
-  return packed
+/** A status as an array, with times relative to the entry. Most of it is null at the end, which is omitted. */
+const packStatus: (id: number, status: PartitionStatus, at: number) => unknown[] = compiled(
+  'id, status, at',
+  `{
+    const packed = [id, ${statusNames.map(packed).join(', ')}]
+    while (packed[packed.length - 1] === null) packed.pop()
+    return packed
+  }`,
+  { codes },
+)
+
+/** The expression that packs a field. */
+function packed(field: keyof PartitionStatus): string {
+  const value = `status.${field}`
+  if (codes[field] !== undefined) return `(${value} === null ? null : codes.${field}[${value}])`
+  return statusFields[field] === 'time?' ? `(${value} === null ? null : ${value} - at)` : value
 }
 
+const codedNames: ReadonlyMap<string, ReadonlyMap<unknown, string>> = new Map(
+  Object.entries(codes).map(([field, numbers]) => [
+    field,
+    new Map(Object.entries(numbers).map(([name, code]) => [code, name])),
+  ]),
+)
+
+/** A field that the entry lacks has its first value. Earlier versions stored names instead of numbers. */
 function unpackStatus(values: readonly unknown[], at: number): PartitionStatus {
-  const status = unpick(values, statusFields) as PartitionStatus
-  const { state, line, outcome, dueAt, leasedAt, settledAt } = status
-  status.state = stateOf(state)
-  status.line = lineOf(line)
-  if (outcome !== null) status.outcome = outcomeOf(outcome)
-  if (dueAt !== null) status.dueAt = dueAt + at
-  if (leasedAt !== null) status.leasedAt = leasedAt + at
-  if (settledAt !== null) status.settledAt = settledAt + at
-  return status
+  const status: Record<string, unknown> = { ...untouched() }
+  for (const [nth, field] of statusNames.entries()) {
+    const value = values[nth] ?? null
+    if (value === null) continue
+    if (statusFields[field] === 'time?') status[field] = (value as number) + at
+    else status[field] = codedNames.get(field)?.get(value) ?? value
+  }
+  return status as unknown as PartitionStatus
 }
 
 const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])

@@ -1,5 +1,5 @@
 import type { Needs } from '../disk.ts'
-import type { StoredState } from '../stored.ts'
+import type { StoredState } from '../rules/life-cycle.ts'
 import type { Lane, Partition, Task } from './state/memory.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 

@@ -18,6 +18,8 @@ export interface EngineOptions {
   readonly random: () => number
   /** Creates a secret for a lease. */
   readonly secret: () => string
+  /** Waits for the next turn of the event loop. A simulation replaces it. */
+  readonly nextTurn?: () => Promise<void>
   readonly limits?: Partial<EngineLimits>
 }
 
@@ -245,7 +247,7 @@ export class Runner {
 
   /** Lets other work use the event loop. */
   yieldToEventLoop(): Promise<void> {
-    return nextTurn()
+    return this.#options.nextTurn?.() ?? nextTurn()
   }
 
   #answer(ask: StoreRequest): Promise<unknown> {

@@ -1,4 +1,4 @@
-import type { Line } from '../stored.ts'
+import type { Line } from '../partition.ts'
 import { LineBuffer } from './state/line-buffer.ts'
 import type { Lane, LaneTable, Lines } from './state/memory.ts'
 import { firstWaiting, retriesOf } from './waiting-lines.ts'

@@ -1,18 +1,18 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
-import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
+import type { IndexesOfLane, Loaded, Needs } from '../disk.ts'
+import {
+  type KnownPartition,
+  type PartitionDescriptor,
+  type PartitionStatus,
+  statusOf,
+} from '../partition.ts'
 import { Readied } from '../readied.ts'
+import type { StoredState } from '../rules/life-cycle.ts'
 import type { Policy } from '../rules/policy.ts'
 import { isAtLimit } from '../rules/task-settings.ts'
-import type {
-  IndexRangeOfLane,
-  PartitionDescriptor,
-  PartitionStatus,
-  StoredKey,
-  StoredPace,
-  StoredState,
-} from '../stored.ts'
+import type { IndexRangeOfLane, StoredKey, StoredPace } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/records.ts'
-import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask } from './entry.ts'
+import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { OutboxChanges } from './outbox-changes.ts'
 import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
@@ -305,7 +305,7 @@ export class Transaction {
 
   #partitionImages(): Entry['partitions'] {
     const images: [number, PartitionStatus | null][] = []
-    for (const partition of this.#partitions) images.push([partition.id, imageOfStatus(partition)])
+    for (const partition of this.#partitions) images.push([partition.id, statusOf(partition)])
     if (this.#removed.length === 0) return images
     const removed = new Set(this.#removed)
     const left = images.filter(([id]) => !removed.has(id))

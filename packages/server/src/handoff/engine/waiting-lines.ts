@@ -1,7 +1,7 @@
+import type { Line } from '../partition.ts'
 import type { Readied } from '../readied.ts'
 import { advance, cost, drain, isLaneOpen } from '../rules/lane-rules.ts'
 import { weightOfTask } from '../rules/task-settings.ts'
-import type { Line } from '../stored.ts'
 import type { Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
 
 /** The part of a transaction that is needed here. */

@@ -1,4 +1,4 @@
-import type { CalledBackPartition } from '@baton/protocol'
+import { type CalledBackPartition, type OptionalField, optionalFields } from '@baton/protocol'
 import type { ControlOrder, ControlResult } from './control.ts'
 import { type BarrierLane, holdsBarrierForGood } from './lane-rules.ts'
 import { addCapped, type TaskFacts, type TaskState, totalOf, unfinishedOf } from './task-facts.ts'
@@ -152,13 +152,14 @@ export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition):
     a.recordCount === b.recordCount &&
     a.computeTableName === b.computeTableName &&
     a.spelling === b.spelling &&
-    isSameJson(a.extraFields ?? null, b.extraFields ?? null)
+    optionalFields.every((field) => isSameText(field, a[field] ?? null, b[field] ?? null))
   )
 }
 
-/** Compares JSON, ignoring the order of object members. */
-export function isSameJson(a: string | null, b: string | null): boolean {
-  return a === b || (a !== null && b !== null && inOrder(a) === inOrder(b))
+/** Extra fields are JSON, and the order of object members does not matter. */
+export function isSameText(field: OptionalField, a: string | null, b: string | null): boolean {
+  if (a === b || a === null || b === null) return a === b
+  return field === 'extraFields' && inOrder(a) === inOrder(b)
 }
 
 function inOrder(text: string): string {

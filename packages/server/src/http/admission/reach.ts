@@ -1,7 +1,7 @@
 import type { CallBack } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
+import type { PulledPartition } from '../../handoff/partition.ts'
 import type { PullRequest } from '../../handoff/requests.ts'
-import type { PulledPartition } from '../../handoff/store.ts'
 import type { InstanceRecord } from '../../handoff/views/records.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import type { Caller } from '../requests/callers.ts'

@@ -1,6 +1,6 @@
 import { refusalDetail } from '@baton/protocol'
+import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'
-import type { GrantedLease, PulledPartition } from '../../handoff/store.ts'
 import { secondsOf, timestampOf } from './views.ts'
 
 /**

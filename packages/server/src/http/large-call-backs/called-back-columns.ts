@@ -1,4 +1,4 @@
-import type { CalledBackPartition } from '@baton/protocol'
+import { type CalledBackPartition, type OptionalField, optionalFields } from '@baton/protocol'
 
 /**
  * Partitions in messages of the reader thread: columns of numbers, which are transferred without copying.
@@ -12,7 +12,7 @@ export interface CalledBackColumns {
   readonly tableNames: readonly string[]
   /** By position of the partition; only for partitions that have one. */
   readonly spellings: ReadonlyMap<number, string>
-  readonly extraFields: ReadonlyMap<number, string>
+  readonly optional: readonly (readonly [at: number, field: OptionalField, text: string])[]
 }
 
 const NUMBERS = 3
@@ -22,9 +22,10 @@ export function columnsOf(partitions: readonly CalledBackPartition[]): CalledBac
   const tables = new Uint32Array(partitions.length)
   const places = new Map<string, number>()
   const spellings = new Map<number, string>()
-  const extras = new Map<number, string>()
+  const optional: [number, OptionalField, string][] = []
   let at = 0
-  for (const { level, index, recordCount, computeTableName, spelling, extraFields } of partitions) {
+  for (const partition of partitions) {
+    const { level, index, recordCount, computeTableName, spelling } = partition
     numbers[at * NUMBERS] = level
     numbers[at * NUMBERS + 1] = index
     numbers[at * NUMBERS + 2] = recordCount
@@ -32,10 +33,13 @@ export function columnsOf(partitions: readonly CalledBackPartition[]): CalledBac
     places.set(computeTableName, place)
     tables[at] = place
     if (spelling !== null) spellings.set(at, spelling)
-    if (extraFields != null) extras.set(at, extraFields)
+    for (const field of optionalFields) {
+      const text = partition[field]
+      if (text != null) optional.push([at, field, text])
+    }
     at += 1
   }
-  return { numbers, tables, tableNames: [...places.keys()], spellings, extraFields: extras }
+  return { numbers, tables, tableNames: [...places.keys()], spellings, optional }
 }
 
 /** The buffers to transfer with a message. */
@@ -44,19 +48,18 @@ export function ownedBy({ numbers, tables }: CalledBackColumns): ArrayBuffer[] {
 }
 
 export function addPartitions(
-  { numbers, tables, tableNames, spellings, extraFields }: CalledBackColumns,
+  { numbers, tables, tableNames, spellings, optional }: CalledBackColumns,
   to: CalledBackPartition[],
 ): void {
+  const first = to.length
   for (let at = 0; at < tables.length; at += 1) {
-    const partition: CalledBackPartition = {
+    to.push({
       level: numbers[at * NUMBERS] as number,
       index: numbers[at * NUMBERS + 1] as number,
       recordCount: numbers[at * NUMBERS + 2] as number,
       computeTableName: tableNames[tables[at] as number] as string,
       spelling: spellings.get(at) ?? null,
-    }
-    const extra = extraFields.get(at)
-    if (extra !== undefined) partition.extraFields = extra
-    to.push(partition)
+    })
   }
+  for (const [at, field, text] of optional) (to[first + at] as CalledBackPartition)[field] = text
 }

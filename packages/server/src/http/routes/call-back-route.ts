@@ -4,13 +4,14 @@ import {
   type Conflict,
   callBackAnswerSchema,
   callBackRequestSchema,
+  optionalFields,
   readTaskSettings,
   type TaskSettingsRequest,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
-import { isSameJson } from '../../handoff/rules/task-course.ts'
+import { isSameText } from '../../handoff/rules/task-course.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
 import type { CallBackOrder, KnownConflict } from '../../handoff/store.ts'
 import { requireCallBackLimits } from '../admission/reach.ts'
@@ -159,9 +160,13 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
     [tableField, sent.computeTableName, known.computeTableName],
   ]
   const differing = compared.filter(([, here, before]) => here !== before)
-  const extra = [sent.extraFields ?? null, known.extraFields ?? null] as const
-  // Not compared as they are shown: long ones may differ behind the cut.
-  if (!isSameJson(...extra)) differing.push(['what is beyond the contract', cut(extra[0]), cut(extra[1])])
+  for (const field of optionalFields) {
+    const [here, before] = [sent[field] ?? null, known[field] ?? null]
+    // Not compared as they are shown: long ones may differ behind the cut.
+    if (isSameText(field, here, before)) continue
+    const name = field === 'extraFields' ? 'what is beyond the contract' : field
+    differing.push([name, cut(here), cut(before)])
+  }
   const detail = differing
     .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
     .join('; ')

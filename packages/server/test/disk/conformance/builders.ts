@@ -1,15 +1,13 @@
 import type { Images, Loaded } from '../../../src/handoff/disk.ts'
 import { noImages } from '../../../src/handoff/engine/state/images.ts'
-import { noTallies } from '../../../src/handoff/rules/task-facts.ts'
 import {
   type PartitionDescriptor,
   type PartitionStatus,
-  type StoredLane,
-  type StoredLaneTable,
   type StoredPartition,
-  type StoredTask,
   untouched,
-} from '../../../src/handoff/stored.ts'
+} from '../../../src/handoff/partition.ts'
+import { noTallies } from '../../../src/handoff/rules/task-facts.ts'
+import type { StoredLane, StoredLaneTable, StoredTask } from '../../../src/handoff/stored.ts'
 
 /** A day in 2026; a round number makes failures readable. */
 export const NOW = 1_780_000_000_000

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LeadershipLost } from '../../../src/disk/postgres/session/failures.ts'
+import { untouched } from '../../../src/handoff/partition.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { untouched } from '../../../src/handoff/stored.ts'
 import { entry, lane, noImages, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 

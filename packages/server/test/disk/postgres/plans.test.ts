@@ -21,7 +21,7 @@ import {
 } from '../../../src/disk/postgres/task-views.ts'
 import { forgetThroughputStatement, throughputStatement } from '../../../src/disk/postgres/throughput-rows.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
-import { untouched } from '../../../src/handoff/stored.ts'
+import { untouched } from '../../../src/handoff/partition.ts'
 import { lane, noImages, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 

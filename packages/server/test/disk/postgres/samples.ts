@@ -1,5 +1,6 @@
 import type { Appended } from '../../../src/handoff/disk.ts'
-import type { PartitionDescriptor, StoredLane, StoredTask } from '../../../src/handoff/stored.ts'
+import type { PartitionDescriptor } from '../../../src/handoff/partition.ts'
+import type { StoredLane, StoredTask } from '../../../src/handoff/stored.ts'
 import { aLane, aRow, aTask, tally } from '../conformance/builders.ts'
 
 // Samples of the conformance suite, all on one lane of one task whose rows do not count yet.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decodeEntry, type Entry, encodeEntry } from '../../../src/handoff/engine/entry.ts'
-import { type PartitionStatus, untouched } from '../../../src/handoff/stored.ts'
+import { type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 
 const NOW = 1_800_000_000_000
 

@@ -3,7 +3,7 @@ import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
 import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
 import type { Images, IndexesOfLane, Needs } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import type { PartitionDescriptor } from '../../../src/handoff/stored.ts'
+import type { PartitionDescriptor } from '../../../src/handoff/partition.ts'
 import { Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { type Entry, imageOfStatus } from '../../../src/handoff/engine/entry.ts'
+import type { Entry } from '../../../src/handoff/engine/entry.ts'
 import { imagesOf, inPieces, Unflushed } from '../../../src/handoff/engine/state/images.ts'
-import { type PartitionStatus, type StoredTask, untouched } from '../../../src/handoff/stored.ts'
+import { type PartitionStatus, statusOf, untouched } from '../../../src/handoff/partition.ts'
+import type { StoredTask } from '../../../src/handoff/stored.ts'
 import { noTotals } from '../../../src/handoff/views/records.ts'
 import { aTask } from '../../disk/conformance/builders.ts'
 
@@ -9,7 +10,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   tasks: [],
   lanes: [],
   levels: [],
-  partitions: partitions.map(([id, change]) => [id, imageOfStatus({ ...untouched(), ...change })]),
+  partitions: partitions.map(([id, change]) => [id, statusOf({ ...untouched(), ...change })]),
   keys: [],
   pace: [],
   paceOver: [],

@@ -1,4 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import type { PulledPartition } from '../../../src/handoff/partition.ts'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/handoff/rules/control.ts'
 import { type LeaseRef, parseLeaseId } from '../../../src/handoff/rules/lease-id.ts'
 import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
@@ -10,7 +11,6 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   MaintenanceResult,
-  PulledPartition,
   PullOrder,
   PullResult,
   RenewResult,

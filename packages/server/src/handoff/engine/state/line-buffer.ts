@@ -1,5 +1,5 @@
 import type { LinePosition } from '../../disk.ts'
-import type { StoredPartition } from '../../stored.ts'
+import type { StoredPartition } from '../../partition.ts'
 
 /** The fields that determine a partition's position in its queue. */
 type Waiting = Pick<StoredPartition, 'id' | 'line' | 'dueAt'>

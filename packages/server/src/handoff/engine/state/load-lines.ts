@@ -1,5 +1,5 @@
+import { type Line, untouched } from '../../partition.ts'
 import { StoreUnavailable } from '../../store.ts'
-import { type Line, untouched } from '../../stored.ts'
 import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from '../source.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import type { Lane, Partition } from './memory.ts'

@@ -1,16 +1,15 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { LoadedRows } from '../../disk.ts'
 import type { StoredSubscription } from '../../outbox.ts'
+import type { Line, StoredPartition } from '../../partition.ts'
 import { finishedOf } from '../../rules/task-facts.ts'
 import type {
-  Line,
   NextIds,
   StoredKey,
   StoredLane,
   StoredLaneTable,
   StoredLevel,
   StoredPace,
-  StoredPartition,
   StoredTableTime,
   StoredTask,
 } from '../../stored.ts'

@@ -1,7 +1,8 @@
 import type { Disk, Recount } from '../../disk.ts'
+import type { Line } from '../../partition.ts'
 import { type AuditedLane, auditCounters } from '../../rules/counter-audit.ts'
 import { holdsBarrier } from '../../rules/lane-rules.ts'
-import type { Line, StoredLane, StoredTask } from '../../stored.ts'
+import type { StoredLane, StoredTask } from '../../stored.ts'
 
 /** Recounts all rows and reports where counters, queues or barriers disagree with them. */
 export async function audit(disk: Disk): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
-import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../../disk.ts'
+import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
+import { type KnownPartition, newPartition, optionalOf, type PartitionDescriptor } from '../../partition.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen } from '../../rules/lane-rules.ts'
 import {
@@ -12,7 +13,6 @@ import {
 } from '../../rules/task-course.ts'
 import { noTallies, totalOf } from '../../rules/task-facts.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
-import { type PartitionDescriptor, untouched } from '../../stored.ts'
 import { type Lane, nameOfTime, type Task } from '../state/memory.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import { firstWaiting } from '../waiting-lines.ts'
@@ -198,15 +198,15 @@ export const describe = (
   { traceparent = null }: CallBackOrder,
   now: number,
 ): PartitionDescriptor[] =>
-  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({
+  partitions.map((partition, at) => ({
+    ...optionalOf(partition),
     id: firstId + at,
     lane,
-    index,
-    recordCount,
-    computeTable: computeTableName,
-    spelling,
+    index: partition.index,
+    recordCount: partition.recordCount,
+    computeTable: partition.computeTableName,
+    spelling: partition.spelling,
     calledBackAt: now,
-    extraFields,
     traceparent,
   }))
 
@@ -240,7 +240,7 @@ function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
   const { fresh } = lane.lines
   if (fresh.isComplete) {
     const kept = head.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
-    for (const descriptor of kept) fresh.items.push(tx.memory.addPartition({ ...descriptor, ...untouched() }))
+    for (const descriptor of kept) fresh.items.push(tx.memory.addPartition(newPartition(descriptor)))
     fresh.isComplete = kept.length === count
     const last = fresh.items.at(-1)
     if (last !== undefined) fresh.loadedTo = { dueAt: 0, id: last.id }
@@ -347,7 +347,6 @@ function* known(
 }
 
 function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
-  const { recordCount, computeTable, spelling, extraFields } = before
-  const partition = { level, index, recordCount, computeTableName: computeTable, spelling }
-  return extraFields === null ? partition : { ...partition, extraFields }
+  const { recordCount, computeTable, spelling } = before
+  return { ...optionalOf(before), level, index, recordCount, computeTableName: computeTable, spelling }
 }

@@ -1,6 +1,7 @@
 import type { Disk } from '../../disk.ts'
+import type { PartitionDescriptor } from '../../partition.ts'
 import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../../store.ts'
-import type { PartitionDescriptor, StagedIds } from '../../stored.ts'
+import type { StagedIds } from '../../stored.ts'
 import { concludeTasks, moveBarriers } from '../course.ts'
 import type { Runner } from '../runner.ts'
 import type { Steps, Transaction } from '../transaction.ts'

@@ -1,10 +1,11 @@
+import { type GrantedLease, hasNoRare, type PulledPartition, rareOf } from '../../partition.ts'
 import { isLaneOpen } from '../../rules/lane-rules.ts'
 import { formatLeaseId, parseLeaseId } from '../../rules/lease-id.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task-facts.ts'
 import { policyOf } from '../../rules/task-settings.ts'
-import type { GrantedLease, PulledPartition, PullOrder, PullResult } from '../../store.ts'
+import type { PullOrder, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
 import { lineToServe } from '../source.ts'
 import { firstOf, LINES_AT_A_TIME } from '../state/load-lines.ts'
@@ -188,7 +189,7 @@ export function* loadKeys(tx: Transaction, names: readonly string[]): Steps<void
 }
 
 function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
-  const { home, index, spelling, computeTable, recordCount, extraFields, traceparent } = partition
+  const { home, index, spelling, computeTable, recordCount } = partition
   const handed = {
     taskId: home.owner.taskId,
     level: home.level,
@@ -198,7 +199,7 @@ function handedOut(partition: Partition, lease: GrantedLease | null): PulledPart
     recordCount,
     lease,
   }
-  return extraFields === null && traceparent === null ? handed : { ...handed, extraFields, traceparent }
+  return hasNoRare(partition) ? handed : { ...handed, ...rareOf(partition) }
 }
 
 function leaseOf(partition: Partition, now: number): GrantedLease {

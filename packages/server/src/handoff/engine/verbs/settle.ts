@@ -7,6 +7,7 @@ import {
 } from '../../rules/attempt-history.ts'
 import { countDuration } from '../../rules/durations.ts'
 import { formatLeaseId, type LeaseRef } from '../../rules/lease-id.ts'
+import type { StoredState } from '../../rules/life-cycle.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../rules/policy.ts'
 import {
@@ -23,7 +24,6 @@ import {
 import { countReport } from '../../rules/task-course.ts'
 import { policyOf } from '../../rules/task-settings.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../store.ts'
-import type { StoredState } from '../../stored.ts'
 import type { Lane, Partition } from '../state/memory.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 

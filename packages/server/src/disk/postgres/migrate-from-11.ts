@@ -1,4 +1,4 @@
-import { schema } from '../schema.ts'
+import { schema } from './schema.ts'
 
 /**
  * Writes the leases that a node of version 11 handed out and settled in memory to the rows of partitions and

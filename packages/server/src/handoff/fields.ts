@@ -1,0 +1,82 @@
+import type { Tally } from './rules/task-facts.ts'
+
+/**
+ * How a field is stored. A field whose kind ends with a question mark may be null.
+ * - `key`: an integer, the primary key of the row
+ * - `small`: an integer below 2^31
+ * - `tag`: a 64-bit integer, a BigInt in memory
+ * - `time`: milliseconds since 1970
+ * - `filled`: a text that is never empty
+ * - `list`: an array, mostly empty
+ * - `kept`: JSON; writing null keeps the stored value
+ */
+export type Kind =
+  | 'key'
+  | 'integer'
+  | 'integer?'
+  | 'small'
+  | 'tag'
+  | 'tag?'
+  | 'time?'
+  | 'text'
+  | 'text?'
+  | 'filled?'
+  | 'flag'
+  | 'json'
+  | 'json?'
+  | 'list'
+  | 'kept?'
+
+type Plain<Value> = Value extends number
+  ? 'key' | 'integer' | 'small' | 'time'
+  : Value extends bigint
+    ? 'tag'
+    : Value extends string
+      ? 'text' | 'filled'
+      : Value extends boolean
+        ? 'flag'
+        : 'json' | 'list' | 'kept'
+
+type KindOf<Value> = Kind & (null extends Value ? `${Plain<NonNullable<Value>>}?` : Plain<Value>)
+
+/**
+ * The fields of a row and their kinds. A missing field does not compile. Counts by state are not listed: a
+ * table has them or not.
+ */
+export type Fields<Row> = {
+  readonly [Field in keyof Row as Row[Field] extends Tally ? never : Field]-?: KindOf<Row[Field]>
+}
+
+export const namesOf = <Row>(fields: Fields<Row>): (keyof Fields<Row> & string)[] =>
+  Object.keys(fields) as (keyof Fields<Row> & string)[]
+
+/** The fields with these names. */
+export const pick = <Row, Name extends keyof Row & keyof Fields<Row>>(
+  fields: Fields<Row>,
+  names: readonly Name[],
+): Fields<Pick<Row, Name>> =>
+  Object.fromEntries(names.map((name) => [name, fields[name]])) as unknown as Fields<Pick<Row, Name>>
+
+/**
+ * Compiles a function from lists of fields. Most of the work with rows is to copy them, and code that names
+ * their fields is many times faster than a loop over the names. `scope` has the values that `expression` uses
+ * beside the parameters.
+ */
+export function compiled<Result extends (...values: never[]) => unknown>(
+  parameters: string,
+  expression: string,
+  scope: Readonly<Record<string, unknown>> = {},
+): Result {
+  const made = new Function(...Object.keys(scope), `return (${parameters}) => ${expression}`)
+  return made(...Object.values(scope)) as Result
+}
+
+/** A function that copies these fields of a row, and no others. */
+export const copierOf = <Row, Name extends keyof Row & string>(
+  names: readonly Name[],
+): ((row: Row) => { -readonly [Field in Name]: Row[Field] }) =>
+  compiled('row', `({ ${names.map((name) => `${name}: row.${name}`).join(', ')} })`)
+
+/** A function that lists the values of these fields. */
+export const listerOf = <Row>(names: readonly (keyof Row & string)[]): ((row: Row) => unknown[]) =>
+  compiled('row', `[${names.map((name) => `row.${name}`).join(', ')}]`)
