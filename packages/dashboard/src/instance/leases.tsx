@@ -1,10 +1,18 @@
-import type { InstanceStatus, PartitionRow } from '@baton/protocol'
+import type { InstanceStatus, PartitionRow, ReleaseAnswer } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
-import { LeaseEnd } from '../parts/moment.tsx'
-import { counted, exact } from '../parts/numbers.ts'
-import { Scrolling } from '../parts/scrolling.tsx'
+import { counted, exact } from '../parts/format.ts'
+import { Ago, LeaseEnd } from '../parts/moment.tsx'
+import { Confirmation, say } from '../parts/order.tsx'
+import { Finding, Scrolling } from '../parts/panel.tsx'
 import { taskHref } from '../route.ts'
-import { client, explained, noteRefusal } from '../service/connection.ts'
+import {
+  client,
+  explained,
+  explainedOrder,
+  mayOrder,
+  noteRefusal,
+  noteRefusedOrder,
+} from '../service/connection.ts'
 import { tasks } from '../service/tasks.ts'
 
 const TASKS_LOOKED_AT = 20
@@ -135,4 +143,87 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
 
 function LeaseWords({ row: { leaseExpiresAt } }: { row: PartitionRow }) {
   return leaseExpiresAt === null ? <>–</> : <LeaseEnd at={leaseExpiresAt} />
+}
+
+/** Shown for an instance that holds leases: says whether it is silent, and offers to take the leases back. */
+export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus; refresh: () => void }) {
+  const { status, leases, lastSeenAt } = instance
+  const [isAsking, setAsking] = useState(false)
+  if (leases === 0) return null
+  const isQuiet = status === 'silent' || status === 'lost'
+  const title = isQuiet
+    ? `It holds ${counted(leases, 'lease')} and is ${status}`
+    : `It holds ${counted(leases, 'lease')}`
+  return (
+    <div class="findings">
+      <Finding
+        kind={status === 'lost' ? 'alarm' : isQuiet ? 'warn' : 'hint'}
+        title={title}
+        action={
+          mayOrder.value ? (
+            <button type="button" class="button" onClick={() => setAsking(true)}>
+              Take leases back…
+            </button>
+          ) : null
+        }
+      >
+        {isQuiet ? (
+          <>
+            It was last heard from <Ago at={lastSeenAt} />. What it holds is handed out again when the leases
+            end.
+          </>
+        ) : (
+          'Where you know that it will not come back, others can have what it holds now.'
+        )}
+      </Finding>
+      {isAsking ? (
+        <ReleaseConfirmation instance={instance} onClose={() => setAsking(false)} refresh={refresh} />
+      ) : null}
+    </div>
+  )
+}
+
+interface ConfirmationProps {
+  readonly instance: InstanceStatus
+  readonly onClose: () => void
+  readonly refresh: () => void
+}
+
+function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refresh }: ConfirmationProps) {
+  const [busy, setBusy] = useState(false)
+  const [fault, setFault] = useState<string | null>(null)
+  const release = async () => {
+    setBusy(true)
+    try {
+      say('said', wordsOf(await client.peek().releaseInstance(instanceId)))
+      onClose()
+    } catch (error) {
+      noteRefusedOrder(error)
+      setFault(explainedOrder(error))
+    } finally {
+      setBusy(false)
+      refresh()
+    }
+  }
+  return (
+    <Confirmation
+      title={`Take back what ${instanceId} holds?`}
+      action="Take leases back"
+      destroys
+      busy={busy}
+      fault={fault}
+      onConfirm={() => void release()}
+      onClose={onClose}
+    >
+      <p>
+        {counted(leases, 'partition is', 'partitions are')} handed out again at once, and each has used up an
+        attempt. Where the worker is alive after all, its work on them is done twice.
+      </p>
+    </Confirmation>
+  )
+}
+
+function wordsOf({ released, parked }: ReleaseAnswer): string {
+  const taken = `${counted(released, 'lease')} taken back`
+  return parked === 0 ? taken : `${taken}; ${counted(parked, 'partition')} had no attempt left and is parked`
 }

@@ -1,11 +1,51 @@
 import type { InstanceRole, InstanceStatus } from '@baton/protocol'
-import { Empty, Skeleton } from '../parts/empty.tsx'
+import { signal } from '@preact/signals'
+import { compact, counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
-import { compact, counted } from '../parts/numbers.ts'
-import { instanceStateWords } from '../parts/states.ts'
+import { Empty, Skeleton } from '../parts/panel.tsx'
+import { instanceStateWords } from '../parts/states.tsx'
 import { instanceHref } from '../route.ts'
-import { instances, instancesBeyond, instancesLoad } from '../service/instances.ts'
-import { isAway } from '../service/live.ts'
+import { client, noteRefusal, tokenWanted } from '../service/connection.ts'
+import { followLive, isAway } from '../service/live.ts'
+
+const LOADED_AT_MOST = 500
+/** State changes arrive as events. This interval is for the other numbers. */
+const REFRESH_MILLIS = 8000
+
+const instances = signal<readonly InstanceStatus[]>([])
+const instancesLoad = signal<'loading' | 'loaded' | 'failed'>('loading')
+const instancesBeyond = signal(false)
+
+export function followInstances(): void {
+  followLive({
+    reload: () => void loadInstances(),
+    onEvent: (event) => {
+      if (event.name === 'instance') noteInstance(event.data)
+    },
+  })
+  setInterval(() => {
+    const isFirst = instancesLoad.peek() === 'loading'
+    if (document.visibilityState === 'visible' && !isFirst && tokenWanted.peek() === 'no')
+      void loadInstances()
+  }, REFRESH_MILLIS)
+}
+
+function noteInstance(instance: InstanceStatus): void {
+  const others = instances.peek().filter(({ instanceId }) => instanceId !== instance.instanceId)
+  instances.value = [...others, instance].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
+}
+
+async function loadInstances(): Promise<void> {
+  try {
+    const { instances: loaded, next } = await client.peek().instances({ limit: LOADED_AT_MOST })
+    instances.value = loaded
+    instancesBeyond.value = next !== null
+    instancesLoad.value = 'loaded'
+  } catch (error) {
+    noteRefusal(error)
+    if (instancesLoad.peek() === 'loading') instancesLoad.value = 'failed'
+  }
+}
 
 const groups: readonly { readonly role: InstanceRole; readonly title: string }[] = [
   { role: 'service', title: 'Nodes' },
