@@ -3,7 +3,7 @@ import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
-import type { LiveSubscriptions } from '../webhooks/live-subscriptions.ts'
+import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
 import type { Callers, KeyOwner } from './requests/callers.ts'
 import type { RequestTracing } from './requests/request-tracing.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Log } from '../../handoff/log.ts'
-import { ReloadedFile } from '../../reloaded-file.ts'
+import { ReloadedFile } from '../../settings-files.ts'
 import type { Caller, Callers } from '../requests/callers.ts'
 import { revoked } from './admission.ts'
 import type { KnownToken, Tokens } from './tokens.ts'

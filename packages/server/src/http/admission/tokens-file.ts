@@ -1,8 +1,14 @@
 import { descriptorSchema, MAX_CHOSEN, MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
-import { formFaults, openToOthers, type PlainFault, readJsonFile, schemaFaults } from '../../json-file.ts'
-import { SettingsError } from '../../settings-error.ts'
+import {
+  formFaults,
+  openToOthers,
+  type PlainFault,
+  readJsonFile,
+  SettingsError,
+  schemaFaults,
+} from '../../settings-files.ts'
 import { digestOf, type KnownToken, type Role, roles, Tokens } from './tokens.ts'
 
 /** 128 random bits take 22 characters of base64url, or 32 hex digits. */

@@ -1,6 +1,6 @@
 import type { auditKinds } from '@baton/protocol'
 import type { Log } from '../../handoff/log.ts'
-import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/live-subscriptions.ts'
+import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/subscriptions-file.ts'
 import type { LiveTokens, TokensReload } from '../admission/live-tokens.ts'
 import type { TlsFiles, TlsReload } from '../tls.ts'
 

@@ -25,8 +25,8 @@ import type {
   SubscriptionResult,
   SubscriptionStatus,
 } from '../../handoff/outbox.ts'
+import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
-import { receiverUrlFault } from '../../webhooks/receiver-url.ts'
 import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/views.ts'

@@ -12,7 +12,14 @@ import {
   sections,
 } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
-import { type EndLine, FORMAT, FORMAT_VERSION, type Header, rowReader, type SectionLine } from './format.ts'
+import {
+  type EndLine,
+  FORMAT,
+  FORMAT_VERSION,
+  type Header,
+  rowReader,
+  type SectionLine,
+} from './export-file.ts'
 
 const BATCH = 1000
 const GZIP = Buffer.from([0x1f, 0x8b])
