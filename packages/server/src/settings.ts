@@ -12,7 +12,7 @@ import {
   settingOf,
   variableOf,
 } from './config.ts'
-import { isLoopback, isWildcard } from './http/admission/host-rule.ts'
+import { isLoopback, isWildcard } from './http/admission/browser-defence.ts'
 import { isNetwork } from './http/admission/proxies.ts'
 import { SettingsError } from './settings-files.ts'
 import { parseNetwork } from './webhooks/address-rule.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
-import { anonymous, keyOwners, ownedKey } from '../../src/http/requests/callers.ts'
+import { anonymous } from '../../src/http/admission/tokens.ts'
+import { keyOwners, ownedKey } from '../../src/http/requests/preferences.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
-import { CallBackReader } from '../../src/http/large-call-backs/call-back-reader.ts'
-import { LARGE_BODY_BYTES } from '../../src/http/requests/json-body.ts'
+import { CallBackReader } from '../../src/http/bodies/call-back-reader.ts'
+import { LARGE_BODY_BYTES } from '../../src/http/bodies/json-body.ts'
 import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
 /** Large enough to be parsed on its own thread and stored in several steps. */

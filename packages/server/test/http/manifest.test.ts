@@ -2,7 +2,7 @@ import { problemSchema } from '@baton/protocol'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyTally } from '../../src/handoff/rules/task-facts.ts'
-import { anonymous } from '../../src/http/requests/callers.ts'
+import { anonymous } from '../../src/http/admission/tokens.ts'
 import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { Service } from '../../src/http/service.ts'
 

@@ -1,7 +1,7 @@
 import { Proxies } from '../../src/http/admission/proxies.ts'
+import { anonymous, type Callers } from '../../src/http/admission/tokens.ts'
 import type { AdmissionLimits } from '../../src/http/budget/bounds.ts'
 import { AdmissionBudget } from '../../src/http/budget/budget.ts'
-import { anonymous, type Callers } from '../../src/http/requests/callers.ts'
 import { quiet } from './test-app.ts'
 
 const plenty = 1_000_000

@@ -1,12 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { RequestProblem, sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
-import { bearerToken } from '../requests/callers.ts'
-import { browserFault, crossSiteFault, isOwnAddress } from './cross-site.ts'
-import type { HostRule } from './host-rule.ts'
-import type { LiveTokens } from './live-tokens.ts'
-import { type Role, roles } from './tokens.ts'
+import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { browserFault, crossSiteFault, type HostRule, isOwnAddress } from './browser-defence.ts'
+import { bearerToken, type Role, roles, UNKNOWN_TOKEN } from './tokens.ts'
+import type { LiveTokens } from './tokens-file.ts'
 
 /**
  * Who may call a route.
@@ -55,8 +53,7 @@ const admitted = {
 } as const satisfies Record<string, readonly Role[] | null>
 
 /** The roles that may call a route, for the API document; null where no token is required. */
-export const rolesFor = (access: Access): readonly Role[] | null =>
-  access === 'probe' ? null : admitted[access]
+const rolesFor = (access: Access): readonly Role[] | null => (access === 'probe' ? null : admitted[access])
 
 const changing: ReadonlySet<Access> = new Set([
   'producer',
@@ -174,18 +171,6 @@ export function hostRefusal(
     return { code: 'bad_request', detail: 'the Host header must be given once' }
   if (hosts.admits(host)) return undefined
   return { code: 'host_refused', detail: HOST_REFUSED }
-}
-
-export const UNKNOWN_TOKEN: UnwrittenProblem = {
-  code: 'token_unknown',
-  detail: 'the token is not one of this service',
-  options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
-}
-
-/** The problem for a request whose token was revoked after admission. */
-export function revoked(): RequestProblem {
-  const { code, detail, options = {} } = UNKNOWN_TOKEN
-  return new RequestProblem(code, detail, options)
 }
 
 function tokenRefusal(

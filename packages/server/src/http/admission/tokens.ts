@@ -1,5 +1,40 @@
 import { hash } from 'node:crypto'
-import { bearerToken, type Caller } from '../requests/callers.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
+
+/** The sender of a request, as identified by its token. */
+export interface Caller {
+  readonly name: string
+  readonly roles: ReadonlySet<string>
+  /** Prefixes of task ids to which the token is limited; null for no limit. */
+  readonly tasks: readonly string[] | null
+  /** Compute tables to which the token is limited; null for no limit. */
+  readonly tables: readonly string[] | null
+}
+
+/** Identifies callers. In a service without tokens, all callers are anonymous. */
+export interface Callers {
+  /**
+   * Returns null only in a service without tokens. Throws a problem if the token was revoked after admission,
+   * because null would mean a caller without limits.
+   */
+  of(headers: IncomingHttpHeaders): Caller | null
+  /** The name of the token, for logs and counts; null without a valid token. */
+  nameOf(headers: IncomingHttpHeaders): string | null
+  /** Calls `end` when the token of the request is revoked. The returned function cancels that. */
+  watch(headers: IncomingHttpHeaders, end: () => void): () => void
+}
+
+export const anonymous: Callers = {
+  of: () => null,
+  nameOf: () => null,
+  watch: () => () => undefined,
+}
+
+/** The token of an Authorization header; undefined when it has none. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
+}
 
 export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
 export type Role = (typeof roles)[number]
@@ -69,4 +104,16 @@ function isSame(one: KnownToken, other: KnownToken): boolean {
 
 export function digestOf(token: string): string {
   return hash('sha256', token, 'hex')
+}
+
+export const UNKNOWN_TOKEN: UnwrittenProblem = {
+  code: 'token_unknown',
+  detail: 'the token is not one of this service',
+  options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
+}
+
+/** The problem for a request whose token was revoked after admission. */
+export function revoked(): RequestProblem {
+  const { code, detail, options = {} } = UNKNOWN_TOKEN
+  return new RequestProblem(code, detail, options)
 }

@@ -2,9 +2,9 @@ import { type Problem, type ProblemCode, problem } from '@baton/protocol'
 import { NEARLY_FULL } from '../../handoff/hand-off.ts'
 import { type Access, admissionProblems, HOST_REFUSED, hasEffect } from '../admission/admission.ts'
 import { ARRIVED_TOO_LATE, HEADERS_TOO_LARGE } from '../answers/client-errors.ts'
-import { callBackTooLarge, UNEXPECTED } from '../answers/error-answers.ts'
+import { callBackTooLarge, UNEXPECTED } from '../answers/problems.ts'
+import { TOO_MUCH_RECEIVED } from '../bodies/arriving-body.ts'
 import { tooManyRequests } from '../budget/budget.ts'
-import { TOO_MUCH_RECEIVED } from '../requests/arriving-body.ts'
 
 /** An example of each problem. */
 export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {

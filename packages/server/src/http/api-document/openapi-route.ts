@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { version } from '../../version.ts'
-import { JSON_TYPE } from '../service.ts'
+import { JSON_TYPE } from '../answers/headers.ts'
 import { actorOf, completeDocument, type OperationFacts } from './api-document.ts'
 import { problemsOf } from './api-problems.ts'
 

@@ -12,17 +12,20 @@ import {
   type RetryRequest,
   retryRequestSchema,
   sealRequestSchema,
+  taskSettingsAnswerSchema,
+  taskSettingsRequestSchema,
   type Violation,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
-import { mayOthers, requireOwn, requireTaskLimit } from '../admission/reach.ts'
+import { mayOthers, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import { settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/documented.ts'
+import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
 /**
  * Validates the body of a control request: empty, or an object with known fields only. A typo must not have
@@ -208,4 +211,45 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       )
     }
   }
+}
+
+export function settingsRoute(app: FastifyInstance, { handOff, callers }: Service): void {
+  app.route<{ Params: TaskParams }>({
+    method: 'PUT',
+    url: '/tasks/:taskId/settings',
+    config: { access: 'settings' },
+    schema: {
+      operationId: 'settings',
+      summary: 'Set leases, attempts, back-off, barrier, limit and share of one task',
+      tags: ['tasks'],
+      params: taskParams,
+      body: taskSettingsRequestSchema,
+      response: answers(
+        taskSettingsAnswerSchema,
+        'What holds from now on; repeating it changes nothing more',
+      ),
+    },
+    handler: async (request, reply) => {
+      const taskId = taskIdOf(request.params)
+      const caller = callers.of(request.raw.headers)
+      requireTaskLimit(caller, taskId)
+      // Any producer may set up a task that has no call-backs yet.
+      const known = mayOthers(caller, 'operator') ? null : await handOff.task(taskId)
+      if (known !== null) requireOwn(caller, known.facts)
+      const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
+      const result = await handOff.control({ verb: 'settings', taskId, settings })
+      if (result.kind === 'task_cancelled')
+        throw new RequestProblem('task_cancelled', 'the task is cancelled: settings can do nothing for it')
+      if (result.kind === 'barrier_without_leases')
+        throw brokenControl([
+          {
+            pointer: '/levelBarrier',
+            detail: 'this service delivers at most once, and a level barrier needs leases',
+          },
+        ])
+      if (result.kind !== 'applied') throw new Error(`settings were answered ${result.kind}`)
+      const { settings: own = null, levelBarrier = false } = result
+      return reply.send({ taskId, settings: viewSettings(handOff.policy, { settings: own, levelBarrier }) })
+    },
+  })
 }

@@ -9,13 +9,13 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { withinLimits } from '../admission/reach.ts'
+import { withinLimits } from '../admission/token-limits.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { viewInstance } from '../answers/views.ts'
 import { answers } from '../api-document/documented.ts'
+import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { controlBody } from './control-routes.ts'
-import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
 export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
   app.route<{ Querystring: Query }>({

@@ -3,13 +3,20 @@ import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStat
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/records.ts'
-import { requireOwn, requireTaskLimit } from '../admission/reach.ts'
+import { requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { viewPartition } from '../answers/views.ts'
+import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
 import { problemAnswers } from '../api-document/documented.ts'
+import {
+  numberOf,
+  type Query,
+  type TaskParams,
+  taskIdOf,
+  taskParams,
+  unknownTask,
+  wordOf,
+} from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { numberOf, type Query, wordOf } from './paging.ts'
-import { type TaskParams, tableFieldRenamer, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
 type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 

@@ -1,12 +1,12 @@
 import { checkRenewal, renewAnswerSchema, renewRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { refusalsJson } from '../answers/hand-off-json.ts'
+import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract } from '../answers/problems.ts'
-import { secondsOf, timestampOf } from '../answers/views.ts'
+import { refusalsJson, secondsOf, timestampOf } from '../answers/views.ts'
 import { answers, instanceHeader } from '../api-document/documented.ts'
-import { callerOf } from '../requests/request-headers.ts'
-import { JSON_TYPE, LEASE_LIMIT_BYTES, type Service } from '../service.ts'
+import { callerOf } from '../requests/preferences.ts'
+import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function renewRoute(app: FastifyInstance, { handOff, callers, tracing }: Service): void {
   app.route({

@@ -31,9 +31,9 @@ import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/views.ts'
 import { answers } from '../api-document/documented.ts'
+import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-routes.ts'
-import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
 /** The subscription without its secrets. */
 function viewSubscription(stored: StoredSubscription): Subscription {
