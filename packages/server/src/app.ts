@@ -8,7 +8,7 @@ import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/browser-defence.ts'
-import { anonymous } from './http/admission/tokens.ts'
+import { noTokens } from './http/admission/tokens.ts'
 import { LiveTokens } from './http/admission/tokens-file.ts'
 import type { AdmissionLimits } from './http/budget/bounds.ts'
 import { Listeners } from './http/listeners.ts'
@@ -97,7 +97,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
         callBackLevels: config.maxCallBackLevels,
         keyOwner: keyOwners(tokens),
-        callers: tokens ?? anonymous,
+        tokens: tokens ?? noTokens,
         webhooks: { rule, deliverer, source: config.webhookSource, file: subscriptions },
         scaleTargetSeconds: config.scaleTargetSeconds,
         tracing: tracing ?? untraced,

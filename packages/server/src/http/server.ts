@@ -1,6 +1,7 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
+import type { AccessRule } from './admission/access.ts'
+import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
 import { believeProxies, Proxies } from './admission/proxies.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
@@ -98,16 +99,16 @@ export async function buildHttp({
     ...timeouts,
   }
   const service = { ...given, isSecure: tls !== null }
-  const { handOff, callers, log } = service
+  const { handOff, tokens, log } = service
   const proxies = new Proxies(trustedProxies)
   const audit = new AuditLog(log)
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
-  const budget = new AdmissionBudget({ limits, callers, proxies, log, waitingPulls })
+  const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
   const { met } = budget
-  const entry = { admission: admissionOf('worker', admission), budget }
+  const entry = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
@@ -156,10 +157,10 @@ export async function buildHttp({
     shapeMet: (fault, isCallBack) =>
       met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
-  admitCallers(app, admission)
+  admitRequests(app, admission)
   shedRequests(app, budget)
   checkParameters(app)
-  auditRequests(app, { audit, callers: service.callers, proxies })
+  auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: service.tableField })

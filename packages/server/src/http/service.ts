@@ -6,7 +6,7 @@ import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
-import type { Callers } from './admission/tokens.ts'
+import type { TokenLookup } from './admission/tokens.ts'
 import type { Serve } from './requests/exchange.ts'
 import type { KeyOwner } from './requests/preferences.ts'
 
@@ -20,7 +20,7 @@ export interface Service {
   readonly callBackLimitBytes: number
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner
-  readonly callers: Callers
+  readonly tokens: TokenLookup
   /** Whether the service serves TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks

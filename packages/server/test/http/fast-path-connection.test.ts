@@ -33,9 +33,9 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
   const budget = openBudget()
   const service = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
   const parts = { refuse, service, requests, proxies: new Proxies([]), logAnswer: null }
-  const fastPath = new FastPath({ admission, budget }, parts)
+  const fastPath = new FastPath({ admissionOf: () => admission, budget }, parts)
   fastPath.open('GET', '', '/pull', 'pull', serve)
-  fastPath.open('POST', '', '/settle', 'urgent', serve)
+  fastPath.open('POST', '', '/settle', 'worker', serve)
   const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))
   fastPath.before(server, headTimeoutMillis)
   server.listen(0, '127.0.0.1')

@@ -13,13 +13,13 @@ import {
   schemaFaults,
 } from '../../settings-files.ts'
 import {
-  type Caller,
-  type Callers,
   digestOf,
   type KnownToken,
   type Role,
   revoked,
   roles,
+  type Token,
+  type TokenLookup,
   Tokens,
 } from './tokens.ts'
 
@@ -165,9 +165,9 @@ export type TokensReload =
  * The tokens of the file in its current version. If a new version cannot be used, the previous tokens stay
  * valid. When a token is removed, or its rights change, its event streams and waiting pulls are ended.
  */
-export class LiveTokens implements Callers {
+export class LiveTokens implements TokenLookup {
   readonly #file: ReloadedFile<Tokens>
-  readonly #ends = new Map<Caller, Set<() => void>>()
+  readonly #ends = new Map<Token, Set<() => void>>()
   readonly #listeners: ((reload: TokensReload) => void)[] = []
 
   constructor(path: string, log: Log) {
@@ -209,18 +209,18 @@ export class LiveTokens implements Callers {
   }
 
   watch(headers: IncomingHttpHeaders, end: () => void): () => void {
-    const caller = this.#tokens.ofHeader(headers.authorization)
+    const token = this.#tokens.ofHeader(headers.authorization)
     // The token was revoked after the request was admitted.
-    if (caller === undefined) {
+    if (token === undefined) {
       end()
       return () => undefined
     }
-    const ends = this.#ends.get(caller) ?? new Set()
-    this.#ends.set(caller, ends)
+    const ends = this.#ends.get(token) ?? new Set()
+    this.#ends.set(token, ends)
     ends.add(end)
     return () => {
       ends.delete(end)
-      if (ends.size === 0 && this.#ends.get(caller) === ends) this.#ends.delete(caller)
+      if (ends.size === 0 && this.#ends.get(token) === ends) this.#ends.delete(token)
     }
   }
 

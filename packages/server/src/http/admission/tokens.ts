@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
 
-/** The sender of a request, as identified by its token. */
-export interface Caller {
+/** What is known about the sender of a request from its token. */
+export interface Token {
   readonly name: string
   readonly roles: ReadonlySet<string>
   /** Prefixes of task ids to which the token is limited; null for no limit. */
@@ -12,20 +12,21 @@ export interface Caller {
   readonly tables: readonly string[] | null
 }
 
-/** Identifies callers. In a service without tokens, all callers are anonymous. */
-export interface Callers {
+/** Finds the token of a request. */
+export interface TokenLookup {
   /**
    * Returns null only in a service without tokens. Throws a problem if the token was revoked after admission,
-   * because null would mean a caller without limits.
+   * because null would mean that there are no limits.
    */
-  of(headers: IncomingHttpHeaders): Caller | null
+  of(headers: IncomingHttpHeaders): Token | null
   /** The name of the token, for logs and counts; null without a valid token. */
   nameOf(headers: IncomingHttpHeaders): string | null
   /** Calls `end` when the token of the request is revoked. The returned function cancels that. */
   watch(headers: IncomingHttpHeaders, end: () => void): () => void
 }
 
-export const anonymous: Callers = {
+/** For a service without tokens. */
+export const noTokens: TokenLookup = {
   of: () => null,
   nameOf: () => null,
   watch: () => () => undefined,
@@ -40,7 +41,7 @@ export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
 /** One entry of the tokens file. Entries with the same name are one identity with several tokens. */
-export interface KnownToken extends Caller {
+export interface KnownToken extends Token {
   /** SHA-256 of the token in hex. */
   readonly digest: string
   readonly roles: ReadonlySet<Role>

@@ -1,4 +1,4 @@
-import type { Urgency } from '../budget/overload.ts'
+import type { Urgency } from '../admission/access.ts'
 import type { RouteCounts } from '../observability/answered-requests.ts'
 import { queryOf, type Serve } from '../requests/exchange.ts'
 import type { KeyOwner } from '../requests/preferences.ts'

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import Type from 'typebox'
 import type { Log } from '../../handoff/log.ts'
 import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/subscriptions-file.ts'
-import { type Access, hasEffect } from '../admission/admission.ts'
+import { accessRule } from '../admission/access.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import type { Callers } from '../admission/tokens.ts'
+import type { TokenLookup } from '../admission/tokens.ts'
 import type { LiveTokens, TokensReload } from '../admission/tokens-file.ts'
 import { problemOf } from '../answers/problems.ts'
 import { timestampOf } from '../answers/views.ts'
@@ -158,8 +158,6 @@ function tokensDetail(reload: TokensReload): string {
 const tlsDetail = (reload: TlsReload): string =>
   reload.outcome === 'refused' ? reload.fault : `${reload.subject}, valid to ${reload.validTo}`
 
-/** Changes that are part of the hand-off. All other changes are orders, which are audited. */
-const handingOff: ReadonlySet<Access> = new Set(['producer', 'worker'])
 const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused', 'token_limited'])
 /** Task ids in the path may be long. */
 const LONGEST_ACTION = 300
@@ -170,7 +168,7 @@ const LONGEST_ACTION = 300
  */
 export function auditRequests(
   app: FastifyInstance,
-  { audit, callers, proxies }: { audit: AuditLog; callers: Callers; proxies: Proxies },
+  { audit, tokens, proxies }: { audit: AuditLog; tokens: TokenLookup; proxies: Proxies },
 ): void {
   const note = (request: FastifyRequest, reply: FastifyReply, isOrder: boolean): void => {
     const code = problemOf(reply)
@@ -180,7 +178,7 @@ export function auditRequests(
     const { raw } = request
     audit.note({
       kind: isRefused ? 'refused' : 'order',
-      name: callers.nameOf(raw.headers),
+      name: tokens.nameOf(raw.headers),
       address: proxies.addressOf(raw.socket, raw.headers),
       action: `${raw.method} ${shortened(raw.url?.split('?', 1)[0] ?? '')}`,
       outcome: code?.code ?? 'done',
@@ -188,9 +186,9 @@ export function auditRequests(
     })
   }
   app.addHook('onRoute', (route: RouteOptions) => {
-    const { access } = route.config ?? {}
-    if (access === undefined || access === 'probe' || access === 'open') return
-    const isOrder = hasEffect(access) && !handingOff.has(access)
+    const rule = accessRule(route.config?.access)
+    if (rule === undefined || rule.roles === null) return
+    const isOrder = rule.does === 'order'
     const others = route.onSend === undefined ? [] : [route.onSend].flat()
     route.onSend = [
       ...others,

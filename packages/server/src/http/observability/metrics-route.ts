@@ -19,7 +19,7 @@ export function metricsRoute(
   app.route({
     method: 'GET',
     url: '/metrics',
-    config: { access: 'overview', urgency: 'urgent' },
+    config: { access: 'metrics' },
     schema: {
       operationId: 'metrics',
       summary: 'What this node has done and how it is, and how much work the store holds, as metrics',

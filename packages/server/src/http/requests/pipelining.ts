@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { accessRule } from '../admission/access.ts'
 
 /** Ends the wait of one request. */
 type EndWait = () => void
@@ -58,13 +59,14 @@ export function boundPipelining(
       pipeline = new Pipeline(request.socket, most, met)
       connections.set(request.socket, pipeline)
     }
-    pipeline.enter(request, response, LARGE.has(config?.access ?? ''), done)
+    pipeline.enter(request, response, accessRule(config?.access)?.does === 'read', done)
   })
 }
 
-/** Accesses of routes with large responses. A response is buffered until the responses before it are read. */
-const LARGE: ReadonlySet<string> = new Set(['view', 'overview', 'task', 'audit', 'open', 'anyone'])
-/** The bound for large responses, and for all requests while others are queued. */
+/**
+ * The bound for views, whose responses are large and buffered until the responses before them are read, and for
+ * all requests while others are queued.
+ */
 const FEW_UNDER_WAY = 8
 
 class Pipeline {

@@ -12,7 +12,7 @@ import {
   readPreference,
 } from '@baton/protocol'
 import type { PullRequest } from '../../handoff/requests.ts'
-import type { Callers } from '../admission/tokens.ts'
+import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { remembered } from '../remembered.ts'
 
@@ -25,8 +25,8 @@ const byInstance: KeyOwner = (_, instance) => (instance === null ? 'anyone' : `i
  * With tokens, the owner is the name of the token, so that a retry with another token of the same name finds
  * the key. Without tokens it is the instance, whose name is not verified but not shared by workers.
  */
-export function keyOwners(callers: Callers | null): KeyOwner {
-  return callers === null ? byInstance : (headers) => `token ${callers.of(headers)?.name ?? ''}`
+export function keyOwners(tokens: TokenLookup | null): KeyOwner {
+  return tokens === null ? byInstance : (headers) => `token ${tokens.of(headers)?.name ?? ''}`
 }
 
 /** The same length for all owners, so that keys of different owners cannot collide. */
@@ -109,7 +109,7 @@ const readInstanceId = remembered((text: string): string => {
 })
 
 /** The instance that sends the request, if it names itself. */
-export function callerOf(headers: IncomingHttpHeaders): string | null {
+export function instanceOf(headers: IncomingHttpHeaders): string | null {
   const text = headers['x-instance-id']
   return text === undefined ? null : readInstanceId(String(text))
 }
@@ -161,7 +161,7 @@ export class RequestPreferences {
   readonly #keyOwner: KeyOwner
   readonly #query: string
   readonly #key: string | undefined
-  #caller: string | null | undefined
+  #instance: string | null | undefined
   #owner: string | undefined
   #preferences: Preferences | undefined
   #pull: PullRequest | undefined
@@ -181,15 +181,15 @@ export class RequestPreferences {
   /** A copy with another idempotency key. */
   underKey(key: string): RequestPreferences {
     const asked = new RequestPreferences(this.headers, this.#keyOwner, this.#query, key)
-    asked.#caller = this.#caller
+    asked.#instance = this.#instance
     asked.#owner = this.#owner
     asked.#preferences = this.#preferences
     return asked
   }
 
-  get caller(): string | null {
-    this.#caller ??= callerOf(this.headers)
-    return this.#caller
+  get instance(): string | null {
+    this.#instance ??= instanceOf(this.headers)
+    return this.#instance
   }
 
   get preferences(): Preferences {
@@ -218,7 +218,7 @@ export class RequestPreferences {
     const { batch, records } = this.preferences
     const { tables, tasks } = this.#query === '' ? NO_QUERY : readQuery(this.#query)
     this.#pull = {
-      instance: this.caller,
+      instance: this.instance,
       // If only `records` is given, it alone limits the number of partitions.
       batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
       records: records ?? null,
@@ -233,7 +233,7 @@ export class RequestPreferences {
   get #ownedKey(): string | null {
     const key = readIdempotencyKey(this.#key)
     if (key === null) return null
-    this.#owner ??= this.#keyOwner(this.headers, this.caller)
+    this.#owner ??= this.#keyOwner(this.headers, this.instance)
     return ownedKey(key, this.#owner)
   }
 }

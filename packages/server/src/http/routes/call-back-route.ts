@@ -22,7 +22,7 @@ import { answers, producerHeader, settingsHeader } from '../api-document/documen
 import { whileHeld } from '../bodies/arriving-body.ts'
 import { CallBackReader } from '../bodies/call-back-reader.ts'
 import type { BoundsMet } from '../budget/bounds.ts'
-import { callerOf } from '../requests/preferences.ts'
+import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
 
 const SEAL_HEADER = 'baton-seal'
@@ -54,7 +54,7 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<CallBackOrder['seal']
 const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers, tracing } = service
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service
   const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
@@ -81,11 +81,11 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
           throw brokenContract('the array breaks the contract', checked)
         }
         const { callBack } = checked
-        const caller = callers.of(headers)
-        requireCallBackLimits(caller, callBack)
-        const owner = caller?.name ?? null
+        const token = tokens.of(headers)
+        requireCallBackLimits(token, callBack)
+        const owner = token?.name ?? null
         const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
-        return { callBack, result: await handOff.callBack(callBack, callerOf(headers), more) }
+        return { callBack, result: await handOff.callBack(callBack, instanceOf(headers), more) }
       })
       switch (result.kind) {
         case 'stored': {

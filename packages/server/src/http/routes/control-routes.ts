@@ -100,17 +100,17 @@ const controlRouteList: readonly ControlRoute[] = [
   },
 ]
 
-export function controlRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
+export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
   /**
    * Operators may control all tasks within their limits. Producers, which may only seal, must own the task.
    */
   const requireRight = async (headers: IncomingHttpHeaders, taskId: string): Promise<void> => {
-    const caller = callers.of(headers)
-    requireTaskLimit(caller, taskId)
-    if (mayOthers(caller, 'operator')) return
+    const token = tokens.of(headers)
+    requireTaskLimit(token, taskId)
+    if (mayOthers(token, 'operator')) return
     const record = await handOff.task(taskId)
     if (record === null) throw unknownTask(taskId)
-    requireOwn(caller, record.facts)
+    requireOwn(token, record.facts)
   }
 
   for (const { verb, summary, body, repeated, order } of controlRouteList) {
@@ -213,7 +213,7 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
   }
 }
 
-export function settingsRoute(app: FastifyInstance, { handOff, callers }: Service): void {
+export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
   app.route<{ Params: TaskParams }>({
     method: 'PUT',
     url: '/tasks/:taskId/settings',
@@ -231,11 +231,11 @@ export function settingsRoute(app: FastifyInstance, { handOff, callers }: Servic
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)
-      const caller = callers.of(request.raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(request.raw.headers)
+      requireTaskLimit(token, taskId)
       // Any producer may set up a task that has no call-backs yet.
-      const known = mayOthers(caller, 'operator') ? null : await handOff.task(taskId)
-      if (known !== null) requireOwn(caller, known.facts)
+      const known = mayOthers(token, 'operator') ? null : await handOff.task(taskId)
+      if (known !== null) requireOwn(token, known.facts)
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       const result = await handOff.control({ verb: 'settings', taskId, settings })
       if (result.kind === 'task_cancelled')

@@ -157,7 +157,7 @@ const streamHead = (isSecure: boolean) => ({
 
 export function eventsRoute(
   app: FastifyInstance,
-  { handOff, callers, isSecure }: Service,
+  { handOff, tokens, isSecure }: Service,
   streams: OpenStreams,
 ): void {
   app.route({
@@ -199,7 +199,7 @@ export function eventsRoute(
       }
       const lastId = request.headers['last-event-id']
       const { socket, headers } = request.raw
-      const caller = callers.of(headers)
+      const token = tokens.of(headers)
       excludeFromDurations(reply)
       reply.hijack()
       const response = reply.raw
@@ -207,9 +207,9 @@ export function eventsRoute(
       const follower = new EventFollower(response)
       streams.add(follower)
       const unfollow = handOff.events.follow(knownId(lastId), (tick) =>
-        follower.tell(caller === null ? tick : tickWithinLimits(caller, tick)),
+        follower.tell(token === null ? tick : tickWithinLimits(token, tick)),
       )
-      const unwatch = callers.watch(headers, () => follower.end())
+      const unwatch = tokens.watch(headers, () => follower.end())
       const hungUp = () => response.destroy()
       const stopWatchingCrowd = whenCrowded(socket, () => follower.end())
       socket.once('end', hungUp)

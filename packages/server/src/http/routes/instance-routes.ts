@@ -17,7 +17,7 @@ import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from
 import type { Service } from '../service.ts'
 import { controlBody } from './control-routes.ts'
 
-export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
+export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/test/instance-status',
@@ -35,7 +35,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Servi
       const asked = instanceIdOf(request.query)
       const instance = await handOff.instance(asked)
       if (instance === null) throw unknownInstance()
-      return reply.send(viewInstance(withinLimits(callers.of(request.raw.headers), instance)))
+      return reply.send(viewInstance(withinLimits(tokens.of(request.raw.headers), instance)))
     },
   })
 

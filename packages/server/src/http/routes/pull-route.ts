@@ -22,25 +22,25 @@ export function pullRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers, tracing } = service
+  const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const config = { access: 'worker' as const, urgency: 'pull' as const }
+  const config = { access: 'pull' } as const
 
   const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
-    const caller = () => budget.callerOf(asked.headers, socket)
-    const token = callers.of(asked.headers)
+    const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
+    const token = tokens.of(asked.headers)
     const order = pullWithinLimits(token, asked.pull)
     const hangUpsAreRead = stall.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
-      callers.watch(asked.headers, () => {
+      tokens.watch(asked.headers, () => {
         isRevoked = true
         end()
       })
     const { partitions: handedOut, waited } = await budget.waiting.within(
       order.waitMillis,
-      caller,
+      quotaKey,
       (waitMillis) =>
         whileWatched(
           socket,
@@ -62,7 +62,7 @@ export function pullRoute(
     })
     return { waited }
   })
-  fastPath.open('GET', app.prefix, '/pull', 'pull', pull)
+  fastPath.open('GET', app.prefix, '/pull', config.access, pull)
 
   app.route({
     method: 'GET',

@@ -38,7 +38,7 @@ import type { Service } from '../service.ts'
 const filter = (words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))
 
-export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
+export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
   app.route<{ Querystring: Query }>({
@@ -67,7 +67,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
       ),
     },
     handler: async ({ query, raw }, reply) => {
-      const caller = callers.of(raw.headers)
+      const token = tokens.of(raw.headers)
       const page = await handOff.tasks({
         state: wordOf(query, 'state', taskStates),
         parked: isGiven(query, 'parked'),
@@ -77,7 +77,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
       })
       const list: TaskList = {
         tasks: page.tasks
-          .filter(({ facts }) => isWithinLimit(caller, facts.taskId))
+          .filter(({ facts }) => isWithinLimit(token, facts.taskId))
           .map((row) => summariseTask(row, page.now)),
         next: page.next === null ? null : writeCursor(page.next),
       }
@@ -98,11 +98,11 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
     },
     handler: async ({ params, raw }, reply) => {
       const taskId = taskIdOf(params)
-      const caller = callers.of(raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
       const record = await handOff.task(taskId)
       if (record === null) throw unknownTask(taskId)
-      requireOwn(caller, record.facts)
+      requireOwn(token, record.facts)
       return reply.send(viewTask(record, handOff.policy))
     },
   })
@@ -128,8 +128,8 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
     },
     handler: async ({ params, query, raw }, reply) => {
       const taskId = taskIdOf(params)
-      const caller = callers.of(raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
       const page = await handOff.partitions({
         taskId,
         state: wordOf(query, 'state', partitionStates),
@@ -139,7 +139,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
       })
       if (page === null) throw unknownTask(taskId)
       const { facts, partitions, next } = page
-      requireOwn(caller, facts)
+      requireOwn(token, facts)
       return reply.send({
         partitions: partitions.map((record) => withTableField(viewPartition(facts, record))),
         next: next === null ? null : writeCursor([next.level, next.index]),
@@ -177,7 +177,7 @@ const parameters = Type.Object({
   ),
 })
 
-export function throughputRoute(app: FastifyInstance, { handOff, callers }: Service): void {
+export function throughputRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
   app.route<{ Params: TaskParams; Querystring: Query }>({
     method: 'GET',
     url: '/tasks/:taskId/throughput',
@@ -192,8 +192,8 @@ export function throughputRoute(app: FastifyInstance, { handOff, callers }: Serv
     },
     handler: async ({ params, query, raw }, reply) => {
       const taskId = taskIdOf(params)
-      const caller = callers.of(raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
       const step = wordOf(query, 'step', throughputSteps) ?? 'minute'
       const byLevel = wordOf(query, 'by', ['level']) !== null
       const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
@@ -201,7 +201,7 @@ export function throughputRoute(app: FastifyInstance, { handOff, callers }: Serv
         throw new RequestProblem('parameter_invalid', 'the query parameter from must be earlier than to')
       const record = await handOff.throughput({ taskId, step, from, to, byLevel })
       if (record === null) throw unknownTask(taskId)
-      requireOwn(caller, record.task)
+      requireOwn(token, record.task)
       const answer: Throughput = {
         taskId,
         step,
