@@ -5,6 +5,7 @@ import type { OpenedCluster } from './cluster/open-cluster.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
+import type { Log } from './handoff/log.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/browser-defence.ts'
@@ -12,7 +13,6 @@ import { noTokens } from './http/admission/tokens.ts'
 import { LiveTokens } from './http/admission/tokens-file.ts'
 import type { AdmissionLimits } from './http/budget/bounds.ts'
 import { Listeners } from './http/listeners.ts'
-import type { RequestLog } from './http/observability/answered-requests.ts'
 import { keyOwners } from './http/requests/preferences.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { untraced } from './http/service.ts'
@@ -29,7 +29,7 @@ import { RetrySchedule } from './webhooks/target.ts'
 export type { Config } from './config.ts'
 
 export interface AppOptions {
-  readonly log: RequestLog
+  readonly log: Log
   /** For tests that control the time. */
   readonly clock?: WallClock
   readonly timeouts?: Partial<Timeouts>
@@ -145,7 +145,7 @@ interface WatchedFiles {
   readonly rule: AddressRule
 }
 
-function openFiles(config: Config, log: RequestLog): WatchedFiles {
+function openFiles(config: Config, log: Log): WatchedFiles {
   const { tokensFile, subscriptionsFile, tlsCert, tlsKey, webhookNetworks } = config
   const rule = new AddressRule(webhookNetworks)
   const tokens = tokensFile === null ? null : new LiveTokens(tokensFile, log)

@@ -1,8 +1,9 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
+import type { Log } from '../handoff/log.ts'
 import type { AccessRule } from './admission/access.ts'
 import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
-import { believeProxies, Proxies } from './admission/proxies.ts'
+import { Proxies, trustProxies } from './admission/proxies.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
 import { errorAnswers, refusals } from './answers/problems.ts'
@@ -15,13 +16,7 @@ import { shedRequests } from './budget/shedding.ts'
 import { closeGracefully } from './closing.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Listeners } from './listeners.ts'
-import {
-  answerLog,
-  countRequests,
-  logRequests,
-  RequestCounts,
-  type RequestLog,
-} from './observability/answered-requests.ts'
+import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { metricsRoute } from './observability/metrics-route.ts'
 import { allowHalfOpen } from './requests/hang-up.ts'
@@ -53,7 +48,7 @@ interface HttpOptions {
   /** Whether plain pulls and settles bypass Node's HTTP server. */
   readonly isFastPathOn?: boolean
   /** Null: requests are not logged. */
-  readonly requestLog: RequestLog | null
+  readonly requestLog: Log | null
   /** Null: the service serves plain HTTP. */
   readonly tls?: TlsFiles | null
   /** Addresses and networks of the proxies whose X-Forwarded headers are trusted. */
@@ -148,7 +143,7 @@ export async function buildHttp({
     most: limits.requestsPerConnection,
     met: (address) => met.met('connection-requests', address),
   })
-  if (trustedProxies.length > 0) believeProxies(app, proxies)
+  if (trustedProxies.length > 0) trustProxies(app, proxies)
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {

@@ -24,7 +24,13 @@ export interface AccessRule {
 
 /** Every route names its row in `config.access`. */
 export const accessRules = {
-  producer: { roles: ['producer'], does: 'hand-off', tasks: 'one', urgency: 'call-back', actor: 'producer' },
+  'call-back': {
+    roles: ['producer'],
+    does: 'hand-off',
+    tasks: 'one',
+    urgency: 'call-back',
+    actor: 'producer',
+  },
   pull: { roles: ['worker'], does: 'hand-off', tasks: 'covered', urgency: 'pull', actor: 'worker' },
   worker: { roles: ['worker'], does: 'hand-off', tasks: 'covered', urgency: 'urgent', actor: 'worker' },
   open: { roles: null, does: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },

@@ -38,12 +38,12 @@ export function isWithinLimit(token: Token | null, taskId: string): boolean {
 }
 
 /** Whether the token may access tasks that others called back. */
-export function mayOthers(token: Token | null, ...roles: readonly string[]): boolean {
+export function mayAccessOthers(token: Token | null, ...roles: readonly string[]): boolean {
   return token === null || roles.some((role) => token.roles.has(role))
 }
 
 /** The record, without the tasks that the token does not cover. */
-export function withinLimits(token: Token | null, instance: InstanceRecord): InstanceRecord {
+export function instanceWithinLimits(token: Token | null, instance: InstanceRecord): InstanceRecord {
   if (token === null || token.tasks === null) return instance
   return { ...instance, tasks: instance.tasks.filter(({ taskId }) => isWithin(token.tasks, taskId)) }
 }
@@ -106,7 +106,7 @@ const isWithin = (prefixes: readonly string[] | null, taskId: string): boolean =
   prefixes === null || prefixes.some((prefix) => taskId.startsWith(prefix))
 
 const isOwn = (token: Token | null, { owners }: OwnedTask): boolean =>
-  token === null || mayOthers(token, 'operator', 'viewer') || owners.includes(token.name)
+  token === null || mayAccessOthers(token, 'operator', 'viewer') || owners.includes(token.name)
 
 function named(texts: readonly string[]): string {
   const shown = texts.slice(0, MOST_NAMED).map((text) => JSON.stringify(text))

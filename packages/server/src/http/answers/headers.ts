@@ -38,7 +38,7 @@ export function keepOutOfCaches(routes: FastifyInstance): void {
   })
 }
 
-/** Names and values in turn, in addition to the common headers. */
+/** Names and values in turn. */
 export type AnswerHeaders = readonly string[]
 
 /** The headers of every pull and settle response. */

@@ -33,7 +33,7 @@ function send(reply: ReadingReply, owned: ArrayBuffer[] = []): void {
   port?.postMessage(reply, owned)
 }
 
-function tell(id: number, checked: CallBackCheck): void {
+function replyWith(id: number, checked: CallBackCheck): void {
   if (!checked.ok) {
     send({ id, kind: 'violations', failure: checked })
     return
@@ -48,7 +48,7 @@ function tell(id: number, checked: CallBackCheck): void {
 
 port.on('message', ({ id, body, options }: ReadingOrder) => {
   try {
-    tell(id, checkCallBack(parseJsonBytes(Buffer.from(body)), options))
+    replyWith(id, checkCallBack(parseJsonBytes(Buffer.from(body)), options))
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     send({ id, kind: error instanceof NotJson ? 'not-json' : 'failed', detail })

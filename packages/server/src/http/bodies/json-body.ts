@@ -10,8 +10,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route accepts an empty body, whatever its content type. */
     bodyOptional?: boolean
-    /** The route receives large bodies as bytes and has them parsed on a thread. */
-    readsLargeBodies?: boolean
+    /** The route receives bodies of `PARSED_ON_THREAD_BYTES` or more as bytes, and has a thread parse them. */
+    parsesOnThread?: boolean
   }
 }
 
@@ -20,7 +20,7 @@ declare module 'fastify' {
  * the event loop would delay all other requests (bench scenario call-back-stall). For smaller bodies, the
  * transfer costs more than it saves.
  */
-export const LARGE_BODY_BYTES = 256 * 2 ** 10
+export const PARSED_ON_THREAD_BYTES = 256 * 2 ** 10
 
 type Done = (error: Error | null, body?: unknown) => void
 
@@ -73,7 +73,7 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
 
 function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): ArrivalRules {
   const { bodyLimit, config } = routeOptions
-  const isCallBack = config.readsLargeBodies === true
+  const isCallBack = config.access === 'call-back'
   const shape = isCallBack ? rules.callBackShape : OTHER_SHAPE
   return {
     limitBytes: bodyLimit,
@@ -116,7 +116,7 @@ function readJson(request: FastifyRequest, body: Buffer, done: Done): void {
 
 function bodyOf({ routeOptions: { config } }: FastifyRequest, body: Buffer): unknown {
   if (body.length === 0 && config.bodyOptional === true) return undefined
-  if (body.length >= LARGE_BODY_BYTES && config.readsLargeBodies === true) return body
+  if (body.length >= PARSED_ON_THREAD_BYTES && config.parsesOnThread === true) return body
   return parsedBody(body)
 }
 

@@ -81,15 +81,13 @@ export function excludeFromDurations({ raw }: FastifyReply): void {
   untimed.add(raw)
 }
 
-export type RequestLog = Log
-
 type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
 
 /** Logs a request after it was answered. */
 export type LogAnswer = (request: Answered, status: number, millis: number) => void
 
 /** `originOf` returns the address of the client and the scheme it used. */
-export function answerLog(log: RequestLog, originOf: (request: Answered) => object): LogAnswer {
+export function answerLog(log: Log, originOf: (request: Answered) => object): LogAnswer {
   return (request, status, millis) => {
     const { method, url, headers } = request
     const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...originOf(request) }

@@ -5,35 +5,6 @@ import type { AdmissionBudget } from '../budget/budget.ts'
 import type { Webhooks } from '../service.ts'
 import type { RequestCounts } from './answered-requests.ts'
 
-const SAMPLE_MILLIS = 100
-/** Timers have a resolution of one millisecond, and a store on the event loop blocks it for a few. */
-const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
-
-/** Measures the event loop delay ten times a second. Node provides all other process metrics. */
-export class ProcessHealth {
-  /** How late a timer fired, which is how long a request that arrived at that time had to wait. */
-  readonly eventLoopDelay = new Distribution(DELAY_SECONDS)
-  #dueAt = performance.now() + SAMPLE_MILLIS
-  readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
-  readonly #onSample: (lateMillis: number) => void
-
-  constructor(onSample: (lateMillis: number) => void = () => {}) {
-    this.#onSample = onSample
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  #sample(): void {
-    const now = performance.now()
-    const lateMillis = Math.max(0, now - this.#dueAt)
-    this.eventLoopDelay.add(lateMillis / 1000)
-    this.#onSample(lateMillis)
-    this.#dueAt = now + SAMPLE_MILLIS
-  }
-}
-
 /** The text format of Prometheus, which all compatible systems read. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -88,7 +59,7 @@ function escaped(value: string): string {
 export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
-  readonly health: ProcessHealth
+  readonly health: { readonly eventLoopDelay: Distribution }
   readonly webhooks: Webhooks
   readonly budget: AdmissionBudget
   readonly store: StoreReading

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
 import type { Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
-import { RequestPreferences } from './preferences.ts'
+import { queryOf, RequestPreferences } from './preferences.ts'
 
 /**
  * A pull or settle request and its response, independent of whether it is served by the fast path or by
@@ -47,10 +47,4 @@ export function exchangeOver(
     socket,
     answer: (body, more, lost) => sendOrLose(request, response, () => send(body, more), lost),
   }
-}
-
-/** The query of a URL, without the question mark. */
-export function queryOf(url: string): string {
-  const at = url.indexOf('?')
-  return at === -1 ? '' : url.slice(at + 1)
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { didYouMean, MAX_PAGE_LENGTH, MAX_TASK_ID_LENGTH } from '@baton/protocol'
+import { checkChosen, didYouMean, MAX_PAGE_LENGTH, MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import Type from 'typebox'
 import { RequestProblem } from '../answers/problems.ts'
@@ -47,7 +47,8 @@ function queryFault({ url, query }: FastifyRequest, known: readonly string[]): R
   return undefined
 }
 
-function isEncoded(text: string): boolean {
+/** Whether a text is validly percent-encoded UTF-8. */
+export function isEncoded(text: string): boolean {
   try {
     decodeURIComponent(text)
     return true
@@ -128,6 +129,14 @@ export function wordOf<Word extends string>(query: Query, name: string, words: r
   const word = words.find((candidate) => candidate === text)
   if (word === undefined) throw invalid(name, `must be one of ${words.join(', ')}`)
   return word
+}
+
+/** The tables or tasks to which a request is restricted; null for no restriction. */
+export function chosenNames(kind: 'table' | 'task', given: readonly string[]): readonly string[] | null {
+  if (given.length === 0) return null
+  const checked = checkChosen(kind, given)
+  if (checked.ok) return checked.names
+  throw new RequestProblem('parameter_invalid', checked.detail)
 }
 
 /** A flag: `true`, or omitted. */

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import {
-  checkChosen,
   checkIdempotencyKey,
   checkInstanceId,
   didYouMean,
@@ -15,6 +14,26 @@ import type { PullRequest } from '../../handoff/requests.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { remembered } from '../remembered.ts'
+import { chosenNames, isEncoded } from './parameters.ts'
+
+const readInstanceId = remembered((text: string): string => {
+  const checked = checkInstanceId(decoded(text))
+  if (checked.ok) return checked.instanceId
+  throw new RequestProblem('parameter_invalid', `X-Instance-Id ${checked.detail}`)
+})
+
+/** The instance that sends the request, if it names itself. */
+export function instanceOf(headers: IncomingHttpHeaders): string | null {
+  const text = headers['x-instance-id']
+  return text === undefined ? null : readInstanceId(String(text))
+}
+
+/** Node decodes headers as Latin-1. UTF-8 is decoded again here, so that the name is the same as in a URL. */
+function decoded(text: string): string {
+  if (!/[\x80-\xff]/.test(text)) return text
+  const bytes = Buffer.from(text, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : text
+}
 
 /** Returns the owner of an idempotency key, from the headers of a request and the instance that they name. */
 export type KeyOwner = (headers: IncomingHttpHeaders, instance: string | null) => string
@@ -39,6 +58,14 @@ const markOf = remembered((owner) => hash('sha256', owner, 'base64url').slice(0,
  */
 export function ownedKey(key: string, owner: string): string {
   return `${key}.${markOf(owner)}`
+}
+
+/** The key that identifies a pull, so that a retry does not lease twice. */
+function readIdempotencyKey(text: string | undefined): string | null {
+  if (text === undefined) return null
+  const checked = checkIdempotencyKey(text)
+  if (checked.ok) return checked.idempotencyKey
+  throw new RequestProblem('parameter_invalid', `Idempotency-Key ${checked.detail}`)
 }
 
 /** The query of a pull, or of a settle that pulls: how much to lease, and from which tables and tasks. */
@@ -72,7 +99,11 @@ function readPullQuery(text: string): PullQuery {
     if (!read.ok) throw new RequestProblem('parameter_invalid', read.detail)
     preferences[amounts[name as keyof typeof amounts]] = read.value
   }
-  return { preferences, tables: chosen('table', given), tasks: chosen('task', given) }
+  return {
+    preferences,
+    tables: chosenNames('table', given.getAll('table')),
+    tasks: chosenNames('task', given.getAll('task')),
+  }
 }
 
 function unknownParameter(name: string): RequestProblem {
@@ -85,50 +116,6 @@ function unknownParameter(name: string): RequestProblem {
   )
 }
 
-function chosen(kind: 'table' | 'task', given: URLSearchParams): readonly string[] | null {
-  const names = given.getAll(kind)
-  if (names.length === 0) return null
-  const checked = checkChosen(kind, names)
-  if (checked.ok) return checked.names
-  throw new RequestProblem('parameter_invalid', checked.detail)
-}
-
-function isEncoded(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const readInstanceId = remembered((text: string): string => {
-  const checked = checkInstanceId(decoded(text))
-  if (checked.ok) return checked.instanceId
-  throw new RequestProblem('parameter_invalid', `X-Instance-Id ${checked.detail}`)
-})
-
-/** The instance that sends the request, if it names itself. */
-export function instanceOf(headers: IncomingHttpHeaders): string | null {
-  const text = headers['x-instance-id']
-  return text === undefined ? null : readInstanceId(String(text))
-}
-
-/** Node decodes headers as Latin-1. UTF-8 is decoded again here, so that the name is the same as in a URL. */
-function decoded(text: string): string {
-  if (!/[\x80-\xff]/.test(text)) return text
-  const bytes = Buffer.from(text, 'latin1')
-  return isUtf8(bytes) ? bytes.toString('utf8') : text
-}
-
-/** The key that identifies a pull, so that a retry does not lease twice. */
-function readIdempotencyKey(text: string | undefined): string | null {
-  if (text === undefined) return null
-  const checked = checkIdempotencyKey(text)
-  if (checked.ok) return checked.idempotencyKey
-  throw new RequestProblem('parameter_invalid', `Idempotency-Key ${checked.detail}`)
-}
-
 const readPreferences = remembered((text: string): Preferences => {
   const preferences = parsePrefer(text)
   if (preferences.fault === undefined) return preferences
@@ -139,11 +126,7 @@ const noPreferences: Preferences = { applied: '' }
 
 /** Adds the amounts of the query. An amount that is given in both places is ambiguous and refused. */
 function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferences {
-  for (const [name, field] of [
-    ['batch', 'batch'],
-    ['records', 'records'],
-    ['wait', 'waitSeconds'],
-  ] as const)
+  for (const [name, field] of Object.entries(amounts))
     if (preferred[field] !== undefined && preferences[field] !== undefined)
       throw new RequestProblem(
         'parameter_invalid',
@@ -236,4 +219,10 @@ export class RequestPreferences {
     this.#owner ??= this.#keyOwner(this.headers, this.instance)
     return ownedKey(key, this.#owner)
   }
+}
+
+/** The query of a URL, without the question mark. */
+export function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
 }

@@ -61,7 +61,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
-    config: { access: 'producer', readsLargeBodies: true },
+    config: { access: 'call-back', parsesOnThread: true },
     schema: {
       operationId: 'callBack',
       summary: 'Describe partitions of a task, to be handed out',

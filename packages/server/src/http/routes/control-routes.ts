@@ -20,7 +20,7 @@ import type { FastifyInstance } from 'fastify'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
-import { mayOthers, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
+import { mayAccessOthers, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/documented.ts'
@@ -55,7 +55,7 @@ interface ControlRoute {
   readonly order: Order
 }
 
-const noFields = Type.Object({}, { additionalProperties: false })
+export const noFields = Type.Object({}, { additionalProperties: false })
 
 const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: string): ControlRoute => ({
   verb,
@@ -107,7 +107,7 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
   const requireRight = async (headers: IncomingHttpHeaders, taskId: string): Promise<void> => {
     const token = tokens.of(headers)
     requireTaskLimit(token, taskId)
-    if (mayOthers(token, 'operator')) return
+    if (mayAccessOthers(token, 'operator')) return
     const record = await handOff.task(taskId)
     if (record === null) throw unknownTask(taskId)
     requireOwn(token, record.facts)
@@ -234,7 +234,7 @@ export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service
       const token = tokens.of(request.raw.headers)
       requireTaskLimit(token, taskId)
       // Any producer may set up a task that has no call-backs yet.
-      const known = mayOthers(token, 'operator') ? null : await handOff.task(taskId)
+      const known = mayAccessOthers(token, 'operator') ? null : await handOff.task(taskId)
       if (known !== null) requireOwn(token, known.facts)
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       const result = await handOff.control({ verb: 'settings', taskId, settings })

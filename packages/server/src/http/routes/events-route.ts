@@ -76,7 +76,7 @@ export class EventFollower {
     response.on('error', () => {})
   }
 
-  tell(tick: Tick): void {
+  send(tick: Tick): void {
     this.#lastId = tick.id
     if (this.#isBehind) return
     if (this.#response.writableLength > MOST_UNREAD_BYTES) this.#isBehind = true
@@ -207,7 +207,7 @@ export function eventsRoute(
       const follower = new EventFollower(response)
       streams.add(follower)
       const unfollow = handOff.events.follow(knownId(lastId), (tick) =>
-        follower.tell(token === null ? tick : tickWithinLimits(token, tick)),
+        follower.send(token === null ? tick : tickWithinLimits(token, tick)),
       )
       const unwatch = tokens.watch(headers, () => follower.end())
       const hungUp = () => response.destroy()

@@ -1,5 +1,4 @@
 import {
-  checkChosen,
   didYouMean,
   MAX_SCALE_TARGET_SECONDS,
   type Scale,
@@ -12,7 +11,7 @@ import Type from 'typebox'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/documented.ts'
-import { once, type Query } from '../requests/parameters.ts'
+import { chosenNames, once, type Query } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 
 /**
@@ -115,7 +114,8 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }
     handler: async ({ query }, reply) => {
       requireKnown(query, known)
       const target = targetOf(query) ?? scaleTargetSeconds
-      const choice = { tables: chosenOf(query, 'table'), tasks: chosenOf(query, 'task') }
+      const chosen = (kind: 'table' | 'task') => chosenNames(kind, [query[kind] ?? []].flat())
+      const choice = { tables: chosen('table'), tasks: chosen('task') }
       const isPart = choice.tables !== null || choice.tasks !== null
       const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? choice : null)
       const scale: Scale = scaleOf(backlog, fleet, target, isPart)
@@ -134,14 +134,6 @@ function requireKnown(query: Query, known: readonly string[]): void {
     'parameter_invalid',
     `${JSON.stringify(name)} is not a query parameter here; ${advice}`,
   )
-}
-
-function chosenOf(query: Query, kind: 'table' | 'task'): readonly string[] | null {
-  const given = query[kind]
-  if (given === undefined) return null
-  const checked = checkChosen(kind, [given].flat())
-  if (checked.ok) return checked.names
-  throw new RequestProblem('parameter_invalid', checked.detail)
 }
 
 function targetOf(query: Query): number | null {
