@@ -154,7 +154,7 @@ export class Deliverer {
     const finished = this.#finished
     if (finished.length === 0) return
     this.#finished = []
-    const gone = new Set(finished.filter(({ posted }) => posted.status === 410).map(({ target }) => target))
+    const gone = new Set(finished.filter(({ posted }) => posted.isGone).map(({ target }) => target))
     const answer = await this.#options.store.deliver({
       ask: 'record',
       changes: finished.map(({ change }) => change),

@@ -70,7 +70,7 @@ export class Proxies {
 }
 
 /** Replaces the Host header by the host that a trusted proxy reports. Must run before other hooks. */
-export function believeProxies(app: FastifyInstance, proxies: Proxies): void {
+export function trustProxies(app: FastifyInstance, proxies: Proxies): void {
   app.addHook('onRequest', ({ raw: { headers, socket } }, _reply, done) => {
     const host = proxies.hostOf(socket, headers)
     if (host !== undefined) headers.host = host

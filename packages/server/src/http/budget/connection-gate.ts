@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6, type Server, type Socket } from 'node:net'
+import { securityHeaders } from '../answers/headers.ts'
 import { writtenProblem } from '../answers/problems.ts'
-import { securityHeaders } from '../answers/security-headers.ts'
-import { remembered } from '../requests/remembered.ts'
+import { remembered } from '../remembered.ts'
 import type { AdmissionLimits, BoundName, BoundsMet } from './bounds.ts'
 
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i

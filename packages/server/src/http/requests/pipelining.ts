@@ -1,7 +1,45 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { allowWaits, endWaits } from './sent-ahead.ts'
+import { accessRule } from '../admission/access.ts'
+
+/** Ends the wait of one request. */
+type EndWait = () => void
+
+const crowded = new WeakSet<Socket>()
+const waits = new WeakMap<Socket, Set<EndWait>>()
+
+/**
+ * Ends all waits on a connection whose client has pipelined more requests than are served at once. The
+ * connection is not read meanwhile, so a disconnect would not be noticed. Requests that wait for work are
+ * answered now, as if their wait had expired, and later ones do not wait.
+ */
+export function endWaits(socket: Socket): void {
+  if (crowded.has(socket)) return
+  crowded.add(socket)
+  const ends = waits.get(socket) ?? []
+  waits.delete(socket)
+  for (const end of ends) end()
+}
+
+export function allowWaits(socket: Socket): void {
+  crowded.delete(socket)
+}
+
+/**
+ * Calls `end` when requests on the connection must not wait any more, or immediately if that is already so.
+ * The returned function cancels that.
+ */
+export function whenCrowded(socket: Socket, end: EndWait): () => void {
+  if (crowded.has(socket)) {
+    end()
+    return () => undefined
+  }
+  const ends = waits.get(socket) ?? new Set()
+  waits.set(socket, ends)
+  ends.add(end)
+  return () => ends.delete(end)
+}
 
 /**
  * Bounds the requests in progress per connection. Further requests start when earlier ones are answered, a
@@ -21,13 +59,14 @@ export function boundPipelining(
       pipeline = new Pipeline(request.socket, most, met)
       connections.set(request.socket, pipeline)
     }
-    pipeline.enter(request, response, LARGE.has(config?.access ?? ''), done)
+    pipeline.enter(request, response, accessRule(config?.access)?.does === 'read', done)
   })
 }
 
-/** Accesses of routes with large responses. A response is buffered until the responses before it are read. */
-const LARGE: ReadonlySet<string> = new Set(['view', 'overview', 'task', 'audit', 'open', 'anyone'])
-/** The bound for large responses, and for all requests while others are queued. */
+/**
+ * The bound for views, whose responses are large and buffered until the responses before them are read, and for
+ * all requests while others are queued.
+ */
 const FEW_UNDER_WAY = 8
 
 class Pipeline {
