@@ -9,7 +9,7 @@ import type { TokenLookup } from '../admission/tokens.ts'
 import type { LiveTokens, TokensReload } from '../admission/tokens-file.ts'
 import { problemOf } from '../answers/problems.ts'
 import { timestampOf } from '../answers/views.ts'
-import { answers } from '../api-document/documented.ts'
+import { answers } from '../api-document/route-schemas.ts'
 import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { TlsFiles, TlsReload } from '../tls.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Distribution } from '../../handoff/counts/counts.ts'
-import { problemAnswers } from '../api-document/documented.ts'
+import { problemAnswers } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { Service } from '../service.ts'
 import type { RequestCounts } from './answered-requests.ts'

@@ -23,7 +23,7 @@ import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rule
 import { mayAccessOthers, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-view.ts'
-import { answers } from '../api-document/documented.ts'
+import { answers } from '../api-document/route-schemas.ts'
 import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 

@@ -6,7 +6,7 @@ import type { PartitionPage, PartitionQuery } from '../../handoff/views/records.
 import { requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
-import { problemAnswers } from '../api-document/documented.ts'
+import { problemAnswers } from '../api-document/route-schemas.ts'
 import {
   numberOf,
   type Query,

@@ -10,7 +10,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { answers, chosenParameters } from '../api-document/documented.ts'
+import { answers, chosenParameters } from '../api-document/route-schemas.ts'
 import { chosenNames, once, type Query } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 

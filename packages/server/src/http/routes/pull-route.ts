@@ -5,7 +5,7 @@ import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limi
 import { revoked } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { pulledPartitionWriter } from '../answers/views.ts'
-import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
+import { answers, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'

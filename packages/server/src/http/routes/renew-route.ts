@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract } from '../answers/problems.ts'
 import { refusalsJson, secondsOf, timestampOf } from '../answers/views.ts'
-import { answers, instanceHeader } from '../api-document/documented.ts'
+import { answers, instanceHeader } from '../api-document/route-schemas.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 

@@ -14,7 +14,7 @@ import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limi
 import type { Token } from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { pulledPartitionWriter, refusalsJson } from '../answers/views.ts'
-import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
+import { answers, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'

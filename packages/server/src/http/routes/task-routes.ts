@@ -16,7 +16,7 @@ import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/token-
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
 import { tableFieldRenamer, timestampOf, viewPartition } from '../answers/views.ts'
-import { answers } from '../api-document/documented.ts'
+import { answers } from '../api-document/route-schemas.ts'
 import {
   cursorOf,
   isGiven,
