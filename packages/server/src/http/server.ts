@@ -22,6 +22,7 @@ import { Listeners } from './listeners.ts'
 import { metricsRoute } from './metrics/metrics-route.ts'
 import { apiReferenceRoute, pageRoutes } from './page/page.ts'
 import { readPageFiles } from './page/page-files.ts'
+import { BulkWork } from './requests/bulk-work.ts'
 import { answerExpectHeader } from './requests/expectations.ts'
 import { allowHalfOpen } from './requests/hang-up.ts'
 import { acceptJsonBodies } from './requests/json-body.ts'
@@ -145,8 +146,10 @@ export async function buildHttp({
     },
   })
   app.setErrorHandler(answerError)
+  const bulk = new BulkWork()
   boundPipelining(app, {
     most: limits.requestsPerConnection,
+    bulk,
     met: (address) => met.met('connection-requests', address),
   })
   if (trustedProxies.length > 0) believeProxies(app, proxies)
@@ -154,6 +157,7 @@ export async function buildHttp({
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
     hold: budget.received.hold,
+    bulk,
     callBackShape: callBackShape(limits),
     shapeMet: (fault, isCallBack) =>
       met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { tooLarge } from '../answers/error-answers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { type ArrivalRules, ArrivingBody, type HoldBody } from './arriving-body.ts'
+import type { BulkWork } from './bulk-work.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
 import { MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
@@ -29,6 +30,7 @@ type Done = (error: Error | null, body?: unknown) => void
 /** How bodies are received. Their limits depend on the route. */
 export interface BodyRules {
   readonly hold: HoldBody
+  readonly bulk: BulkWork
   readonly callBackShape: ShapeLimits
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
@@ -82,6 +84,7 @@ function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): Arriv
     shape,
     isUrgent: !isCallBack,
     hold: rules.hold,
+    bulk: rules.bulk,
     tooLarge: () => tooLarge(bodyLimit, isCallBack),
     shapeFault: (fault) => {
       rules.shapeMet(fault, isCallBack)
