@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
@@ -151,6 +152,25 @@ describe('a disconnect with many requests in progress', () => {
     expect((await cpuSeconds()) - before).toBeLessThan(1)
     await until(async () => (await measured('baton_waiting_pulls')) === 0)
   })
+})
+
+test('a view starts when the answers before it are written', async () => {
+  const { baton, port } = await served()
+  const answers: ServerResponse[] = []
+  const unwritten: number[] = []
+  baton.app.http.server.prependListener('request', (_: IncomingMessage, response: ServerResponse) => {
+    answers.push(response)
+    const { writeHead } = response
+    response.writeHead = (...args: never[]) => {
+      const earlier = answers.slice(0, answers.indexOf(response))
+      unwritten.push(earlier.filter(({ writableFinished }) => !writableFinished).length)
+      return Reflect.apply(writeHead, response, args)
+    }
+  })
+  const client = await RawConnection.open(port)
+  client.send('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50))
+  for (let seen = 0; seen < 50; seen += 1) expect((await client.answer()).status).toBe(200)
+  expect(unwritten).toEqual(Array(50).fill(0))
 })
 
 test('a pull beyond the total of waiting pulls is answered at once', async () => {

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { CheckFailure } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { brokenContract, RequestProblem, tooLarge } from '../answers/problems.ts'
+import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody, type HoldBody } from './arriving-body.ts'
 import { MAX_DEPTH, NotJson, parseJsonBytes, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
 
@@ -27,6 +28,7 @@ type Done = (error: Error | null, body?: unknown) => void
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
   readonly hold: HoldBody
+  readonly bulk: BulkWork
   readonly callBackShape: ShapeLimits
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
@@ -80,6 +82,7 @@ function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): Arriv
     shape,
     isUrgent: !isCallBack,
     hold: rules.hold,
+    bulk: rules.bulk,
     tooLarge: () => tooLarge(bodyLimit, isCallBack),
     shapeFault: (fault) => {
       rules.shapeMet(fault, isCallBack)

@@ -32,7 +32,7 @@ export function addressOf({ remoteAddress }: Socket): string | undefined {
 }
 
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
-const RESERVED_HANDLES = 80
+const RESERVED_HANDLES = 128
 /** The minimum number of connections, however low the limit on open files is. */
 const FEWEST_CONNECTIONS = 16
 
