@@ -173,6 +173,26 @@ test('a view starts when the answers before it are written', async () => {
   expect(unwritten).toEqual(Array(50).fill(0))
 })
 
+test('a connection that sends ahead is closed when too many requests are queued', async () => {
+  const { port, sockets } = await served()
+  const clients = await Promise.all(Array.from({ length: 6 }, () => RawConnection.open(port)))
+  for (const { socket } of clients) {
+    // The answers are more than the system's buffers hold.
+    socket.pause()
+    socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(1000))
+  }
+  const closed = () => sockets.slice(0, clients.length).filter(({ destroyed }) => destroyed).length
+  await until(() => closed() > 0)
+  await turns(port)
+  expect(closed()).toBeLessThan(clients.length)
+  for (const { socket } of clients) socket.destroy()
+  await until(() => closed() === clients.length)
+  // Nothing is queued now.
+  const later = await RawConnection.open(port)
+  later.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2 * MAX_UNDER_WAY))
+  for (let seen = 0; seen < 2 * MAX_UNDER_WAY; seen += 1) expect((await later.answer()).status).toBe(200)
+})
+
 test('a pull beyond the total of waiting pulls is answered at once', async () => {
   const { baton } = await served()
   const { handOff } = baton.app

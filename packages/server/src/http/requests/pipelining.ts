@@ -58,11 +58,12 @@ interface PipelineRules {
  */
 export function boundPipelining(app: FastifyInstance, rules: PipelineRules): void {
   const connections = new WeakMap<Socket, Pipeline>()
+  const queued = { count: 0 }
   // Must be the first hook: a request that waits here has not started.
   app.addHook('onRequest', ({ raw: request, routeOptions: { config } }, { raw: response }, done) => {
     let pipeline = connections.get(request.socket)
     if (pipeline === undefined) {
-      pipeline = new Pipeline(request.socket, rules)
+      pipeline = new Pipeline(request.socket, rules, queued)
       connections.set(request.socket, pipeline)
     }
     pipeline.enter(request, response, accessRule(config?.access)?.does === 'read', done)
@@ -71,10 +72,17 @@ export function boundPipelining(app: FastifyInstance, rules: PipelineRules): voi
 
 /** The bound while others are queued. A view starts when the responses before it are written. */
 const FEW_UNDER_WAY = 8
+/**
+ * The bound on queued requests of all connections. Node aborts those of a connection that closes one by one:
+ * if many connections closed at once, others would wait.
+ */
+const MOST_QUEUED = 4000
 
 class Pipeline {
   readonly #socket: Socket
   readonly #rules: PipelineRules
+  /** The queued requests of all connections. */
+  readonly #queued: { count: number }
   #underWay = 0
   /**
    * Queued requests. Node parses the current chunk to its end before it stops reading, so these have arrived
@@ -83,9 +91,10 @@ class Pipeline {
   readonly #waiting: { readonly isLarge: boolean; start(): void }[] = []
   #isWatched = false
 
-  constructor(socket: Socket, rules: PipelineRules) {
+  constructor(socket: Socket, rules: PipelineRules, queued: { count: number }) {
     this.#socket = socket
     this.#rules = rules
+    this.#queued = queued
   }
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
@@ -105,10 +114,17 @@ class Pipeline {
       start()
       return
     }
+    if (this.#socket.destroyed) return
+    if (this.#queued.count >= MOST_QUEUED) {
+      this.#rules.met(request.socket.remoteAddress)
+      this.#socket.destroy()
+      return
+    }
+    if (!this.#isWatched) this.#watch()
     this.#waiting.push({ isLarge, start })
+    this.#queued.count += 1
     if (!this.#isFull) return
     this.#rules.met(request.socket.remoteAddress)
-    this.#watch()
     endWaits(request.socket)
     request.socket.pause()
   }
@@ -130,6 +146,7 @@ class Pipeline {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       if (!this.#hasRoomFor(next.isLarge)) break
       this.#waiting.shift()
+      this.#queued.count -= 1
       this.#underWay += 1
       // Must come before start(), because the request may wait.
       if (this.#waiting.length === 0) allowWaits(this.#socket)
@@ -139,15 +156,14 @@ class Pipeline {
     if (!this.#isFull) this.#socket.resume()
   }
 
-  /**
-   * Pauses the connection again whenever Node resumes it, which it does after each response and for each
-   * body.
-   */
   #watch(): void {
-    if (this.#isWatched) return
     this.#isWatched = true
+    // Node resumes the connection after each response and for each body.
     this.#socket.on('resume', () => {
       if (this.#isFull) this.#socket.pause()
+    })
+    this.#socket.once('close', () => {
+      this.#queued.count -= this.#waiting.length
     })
   }
 }
