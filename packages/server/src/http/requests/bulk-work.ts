@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { addressOf } from '../budget/connection-gate.ts'
+import { networkOfSocket } from '../admission/proxies.ts'
 
 /** A small piece of bulk work. Returns whether it must be called again. */
 type Step = () => boolean
@@ -57,7 +57,7 @@ export class BulkWork {
   }
 
   #enqueue(work: Work): void {
-    const address = addressOf(work.socket) ?? 'gone'
+    const address = networkOfSocket(work.socket) ?? 'gone'
     const line = this.#waiting.get(address)
     if (line === undefined) this.#waiting.set(address, new Set([work]))
     else line.add(work)
