@@ -3,7 +3,6 @@ import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
-import type { ThroughputQuery, ThroughputRecord } from '../shown/throughput-record.ts'
 import type {
   HandOffAnswers,
   HandOffBatch,
@@ -27,17 +26,18 @@ import type {
   TaskQuery,
   TaskRecord,
 } from '../views/records.ts'
-import { concludeTasks, moveBarriers } from './course.ts'
-import { Outbox } from './outbox.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../views/throughput.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
+import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
 import { audit } from './verbs/audit.ts'
+import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
+import { endDue, takeBack } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
-import { Maintenance } from './verbs/maintenance.ts'
-import { endDue, takeBack } from './verbs/settle.ts'
+import { Subscriptions } from './verbs/subscriptions.ts'
 import { viewThroughput } from './verbs/view-throughput.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
 
@@ -55,8 +55,8 @@ export class EngineStore implements Store {
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
   readonly #batches: SharedBatches
-  readonly #maintenance: Maintenance
-  readonly #outbox: Outbox
+  readonly #maintenance: BackgroundWork
+  readonly #outbox: Subscriptions
   readonly #changes: ChangeLog
   /** Settles when the previous work in the queue has succeeded or failed. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -75,9 +75,9 @@ export class EngineStore implements Store {
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
     const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
     this.#batches = new SharedBatches(options.disk, this.#runner, this.#largeCallBacks, inTurn)
-    this.#outbox = new Outbox(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
+    this.#outbox = new Subscriptions(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
     const flushed = <Result>(work: () => Promise<Result>) => this.#flushed(work)
-    this.#maintenance = new Maintenance(options.disk, this.#runner, flushed, this.#outbox)
+    this.#maintenance = new BackgroundWork(options.disk, this.#runner, flushed, this.#outbox)
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -214,7 +214,7 @@ export class EngineStore implements Store {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await this.#largeCallBacks.ended()
+    await this.#largeCallBacks.whenAllEnded()
     await this.#turn.catch(() => undefined)
     await this.#runner.close()
   }
@@ -237,7 +237,7 @@ export class EngineStore implements Store {
    */
   #inTurnBehindRows<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#runner.isFarBehind) return this.#inTurn(work)
-    return this.#runner.flushBeside().then(() => this.#inTurn(work))
+    return this.#runner.flushAhead().then(() => this.#inTurn(work))
   }
 
   /** Runs one after the other, in call order. If memory was dropped, it is read from the disk first. */
@@ -256,7 +256,7 @@ export class EngineStore implements Store {
     await this.#runner.open()
     if (this.#cleanedFor === this.#runner.epoch) return
     const { epoch } = this.#runner
-    await this.#largeCallBacks.removeUnclosed()
+    await this.#largeCallBacks.removeAbandonedRows()
     this.#quietUntil = 0
     this.#cleanedFor = epoch
   }

@@ -8,9 +8,9 @@ import {
   type HandOffBatch,
   StoreUnavailable,
 } from '../store.ts'
-import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
+import { isEmptyPull, isNothing, runBatch, weightOf } from './run-batch.ts'
 import type { Runner } from './runner.ts'
-import type { InTurn, LargeCallBacks } from './verbs/large-call-back.ts'
+import type { Exclusively, LargeCallBacks } from './verbs/large-call-back.ts'
 
 /**
  * Requests share a transaction up to this many partitions. Larger transactions would delay other requests.
@@ -28,10 +28,10 @@ export class SharedBatches {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
-  readonly #inTurn: InTurn
+  readonly #inTurn: Exclusively
   readonly #gathered = new Set<Gathered>()
 
-  constructor(disk: Disk, runner: Runner, largeCallBacks: LargeCallBacks, inTurn: InTurn) {
+  constructor(disk: Disk, runner: Runner, largeCallBacks: LargeCallBacks, inTurn: Exclusively) {
     this.#disk = disk
     this.#runner = runner
     this.#largeCallBacks = largeCallBacks
@@ -100,7 +100,8 @@ export class SharedBatches {
   /** A task processes one call-back at a time: call-backs that follow a large one wait until it has ended. */
   async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     if (isNothing(batch)) return NOTHING
-    while (this.#largeCallBacks.isUnderWay(batch.callBacks)) await this.#largeCallBacks.end(batch.callBacks)
+    while (this.#largeCallBacks.isUnderWay(batch.callBacks))
+      await this.#largeCallBacks.whenEnded(batch.callBacks)
     return this.#shared(batch)
   }
 
@@ -138,7 +139,7 @@ export class SharedBatches {
     const batches = together.map(({ batch }) => batch)
     try {
       const answers = await this.#runner.transact(
-        (tx) => handOff(tx, batches),
+        (tx) => runBatch(tx, batches),
         (results) => results.every((result, at) => isEmptyPull(batches[at] as HandOffBatch, result)),
       )
       for (const [at, { resolve }] of together.entries()) resolve(answers[at] as HandOffAnswers)

@@ -9,7 +9,6 @@ import {
 } from '@baton/protocol'
 import { countOf, quantileOf } from '../../handoff/rules/durations.ts'
 import type { Policy } from '../../handoff/rules/policy.ts'
-import { taskState } from '../../handoff/rules/task-course.ts'
 import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
 import {
   policyOf,
@@ -17,6 +16,7 @@ import {
   type TaskSettingsChange,
   weightOfTask,
 } from '../../handoff/rules/task-settings.ts'
+import { taskState } from '../../handoff/rules/task-state.ts'
 import { paceOf } from '../../handoff/views/eta.ts'
 import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/views/records.ts'
 import { overdueOf } from '../../handoff/views/time-left.ts'

@@ -53,8 +53,8 @@ export interface Task extends StoredTask, Changing {
   waitingLoadedTo: number
   pace: StoredPace | null
   /** As of the last event about the task, or when it was loaded. */
-  toldState: StoredTask['state']
-  toldGeneration: number
+  lastEventState: StoredTask['state']
+  lastEventGeneration: number
   /** The last entry that changed its failures. */
   failuresChangedIn: number
 }
@@ -62,7 +62,7 @@ export interface Task extends StoredTask, Changing {
 export type Lines = Record<Line, LineBuffer<Partition>>
 
 export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
-  readonly owner: Task
+  readonly parentTask: Task
   readonly time: Level
   readonly lines: Lines
   /** All tables of the lane. Empty for a lane without rows. */
@@ -83,19 +83,19 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
    * The number of done partitions when all were done, as of the last event about the lane or when it was
    * loaded.
    */
-  toldFinished: number | null
+  lastEventFinished: number | null
 }
 
 export interface LaneTable extends StoredLaneTable, OrderedLane<LaneTable>, Changing {
-  readonly owner: Task
-  readonly home: Lane
+  readonly parentTask: Task
+  readonly parentLane: Lane
   readonly time: TableTime
   /** Set if its lane has several tables and a pull has named this one. */
   lines: Lines | null
 }
 
 export interface Partition extends StoredPartition, Changing {
-  readonly home: Lane
+  readonly parentLane: Lane
 }
 
 export interface Key extends Changing {

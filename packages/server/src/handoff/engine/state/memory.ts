@@ -100,8 +100,8 @@ export class Memory {
       asideForgotten: false,
       waitingLoadedTo: 0,
       pace: null,
-      toldState: row.state,
-      toldGeneration: row.generation,
+      lastEventState: row.state,
+      lastEventGeneration: row.generation,
       failuresChangedIn: 0,
     }
     this.tasks.set(task.id, task)
@@ -111,12 +111,12 @@ export class Memory {
 
   /** A new lane has no rows on disk. */
   addLane(row: StoredLane, isNew: boolean): Lane {
-    const owner = this.tasks.get(row.task)
-    if (owner === undefined) throw new Error(`lane ${row.id} was read without its task`)
+    const task = this.tasks.get(row.task)
+    if (task === undefined) throw new Error(`lane ${row.id} was read without its task`)
     const time = this.levels.get(row.level) ?? this.#addLevel({ level: row.level, virtual: 0n, served: 0n })
     const lane: Lane = {
       ...row,
-      owner,
+      parentTask: task,
       time,
       lines: {
         fresh: new LineBuffer(isNew || row.cursor >= row.tail),
@@ -127,30 +127,30 @@ export class Memory {
       lastIndex: isNew ? -1 : null,
       tables: new Map(),
       onlyTable: null,
-      aside: owner.aside,
+      aside: task.aside,
       heapIndex: -1,
       pins: 0,
       done: null,
       doneIn: 0,
-      toldFinished: finishedOf(row.partitions),
+      lastEventFinished: finishedOf(row.partitions),
     }
     this.lanes.set(lane.id, lane)
-    owner.lanes.set(lane.level, lane)
+    task.lanes.set(lane.level, lane)
     time.lanes += 1
     return lane
   }
 
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
-    const { owner, level } = lane
+    const { parentTask: task, level } = lane
     const time =
       this.tableTimes.get(nameOfTime(row)) ?? this.#addTableTime({ level, table: row.table, virtual: 0n })
     const added: LaneTable = {
       ...row,
       id: lane.id,
-      home: lane,
-      owner,
+      parentLane: lane,
+      parentTask: task,
       time,
-      aside: owner.asideTables,
+      aside: task.asideTables,
       lines: null,
       heapIndex: -1,
       changedIn: 0,
@@ -162,17 +162,17 @@ export class Memory {
   }
 
   addPartition(row: StoredPartition): Partition {
-    const home = this.lanes.get(row.lane)
-    if (home === undefined) throw new Error(`partition ${row.id} was read without its lane`)
-    const partition: Partition = { ...row, home, changedIn: 0 }
+    const lane = this.lanes.get(row.lane)
+    if (lane === undefined) throw new Error(`partition ${row.id} was read without its lane`)
+    const partition: Partition = { ...row, parentLane: lane, changedIn: 0 }
     this.partitions.set(partition.id, partition)
-    home.pins += 1
+    lane.pins += 1
     return partition
   }
 
   dropPartition(partition: Partition): void {
     if (!this.partitions.delete(partition.id)) return
-    partition.home.pins -= 1
+    partition.parentLane.pins -= 1
   }
 
   /** Keeps memory within bounds. Only flushed rows are evicted. */
@@ -242,7 +242,7 @@ export class Memory {
   }
 
   #dropLane(lane: Lane): boolean {
-    const { owner, time, tables } = lane
+    const { parentTask: task, time, tables } = lane
     const buffered = this.isClean(lane) ? bufferedOf(lane) : null
     const isFree =
       buffered !== null &&
@@ -250,14 +250,14 @@ export class Memory {
       [...tables.values(), ...buffered].every(this.isClean)
     if (!isFree) {
       // The lane stays in memory and keeps its position in the order.
-      if (lane.turn !== null && lane.heapIndex === -1 && !owner.aside.has(lane)) this.order.put(lane)
+      if (lane.turn !== null && lane.heapIndex === -1 && !task.aside.has(lane)) this.order.put(lane)
       return false
     }
     for (const partition of buffered) this.dropPartition(partition)
     this.order.remove(lane)
-    owner.aside.delete(lane)
-    owner.lanes.delete(lane.level)
-    if (lane.turn !== null && lane.level < owner.waitingLoadedTo) owner.waitingLoadedTo = lane.level
+    task.aside.delete(lane)
+    task.lanes.delete(lane.level)
+    if (lane.turn !== null && lane.level < task.waitingLoadedTo) task.waitingLoadedTo = lane.level
     this.lanes.delete(lane.id)
     time.lanes -= 1
     if (time.lanes === 0 && this.isClean(time)) this.levels.delete(time.level)
@@ -266,9 +266,9 @@ export class Memory {
   }
 
   #dropLaneTable(table: LaneTable): void {
-    const { owner, time } = table
+    const { parentTask: task, time } = table
     this.tableOrders.forget(table)
-    if (owner.asideTables.delete(table)) owner.asideForgotten = true
+    if (task.asideTables.delete(table)) task.asideForgotten = true
     time.lanes -= 1
     if (time.lanes === 0 && this.isClean(time)) this.tableTimes.delete(nameOfTime(time))
   }
@@ -302,7 +302,7 @@ export class Memory {
   }
 }
 
-/** Partitions that are in memory because they are next in a queue of this lane. */
+/** Partitions that are in memory because they are next in a line of this lane. */
 function bufferedOf({ lines, tables }: Lane): Set<Partition> {
   const buffered = new Set(itemsOf(lines))
   for (const { lines: ofTable } of tables.values())

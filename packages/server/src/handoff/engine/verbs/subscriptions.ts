@@ -1,4 +1,4 @@
-import { definitionChanges } from '../defined-subscriptions.ts'
+import { definitionChanges } from '../../defined-subscriptions.ts'
 import type {
   DefinedSubscription,
   DeliveryAnswer,
@@ -8,23 +8,23 @@ import type {
   StoredSubscription,
   SubscriptionOrder,
   SubscriptionResult,
-} from '../outbox.ts'
-import type { Runner } from './runner.ts'
-import type { Memory } from './state/memory.ts'
-import type { Steps, Transaction } from './transaction.ts'
+} from '../../outbox.ts'
+import type { Runner } from '../runner.ts'
+import type { Memory } from '../state/memory.ts'
+import type { Steps, Transaction } from '../transaction.ts'
 
 /** Every event is matched against all subscriptions, so their number is limited. */
 export const MAX_SUBSCRIPTIONS = 100
 const DELETED_PER_STEP = 500
 
-type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
 type View = <Result>(read: (now: number) => Promise<Result>) => Promise<Result>
 
 /** Subscriptions and their deliveries, for operators and for the node that delivers. */
-export class Outbox {
+export class Subscriptions {
   readonly #disk: OutboxDisk
   readonly #runner: Runner
-  readonly #inTurn: InTurn
+  readonly #inTurn: Exclusively
   readonly #view: View
   #revision = 0
   /**
@@ -33,7 +33,7 @@ export class Outbox {
    */
   #openCircuits: ReadonlyMap<string, number> = new Map()
 
-  constructor(disk: OutboxDisk, runner: Runner, inTurn: InTurn, view: View) {
+  constructor(disk: OutboxDisk, runner: Runner, inTurn: Exclusively, view: View) {
     this.#disk = disk
     this.#runner = runner
     this.#inTurn = inTurn
@@ -230,9 +230,15 @@ function create(tx: Transaction, order: Extract<SubscriptionOrder, { ask: 'creat
   return put(tx, newSubscription(tx, order))
 }
 
-type Wish = Pick<Extract<SubscriptionOrder, { ask: 'create' }>, 'url' | 'types' | 'taskPrefix' | 'secret'>
+type NewSubscription = Pick<
+  Extract<SubscriptionOrder, { ask: 'create' }>,
+  'url' | 'types' | 'taskPrefix' | 'secret'
+>
 
-function newSubscription(tx: Transaction, { url, types, taskPrefix, secret }: Wish): StoredSubscription {
+function newSubscription(
+  tx: Transaction,
+  { url, types, taskPrefix, secret }: NewSubscription,
+): StoredSubscription {
   return {
     id: `sub_${tx.secret()}`,
     url,

@@ -1,6 +1,6 @@
-import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/lane-rules.ts'
-import { bringUpToDate, decidingLevel, taskState } from '../rules/task-course.ts'
+import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/barrier.ts'
 import type { TaskState } from '../rules/task-facts.ts'
+import { bringUpToDate, decidingLevel, taskState } from '../rules/task-state.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
@@ -18,15 +18,15 @@ export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
   }
   for (let at = from; at < tx.touchedLanes.length; at += 1) {
     const lane = tx.touchedLanes[at] as Lane
-    if (lane.owner.levelBarrier) yield* moveBarrier(tx, lane)
+    if (lane.parentTask.levelBarrier) yield* moveBarrier(tx, lane)
   }
 }
 
 function* moveBarrier(tx: Transaction, lane: Lane): Steps<void> {
-  const { owner, level } = lane
+  const { parentTask: task, level } = lane
   if (holdsBarrier(lane)) {
-    if (owner.openLevel === null || level < owner.openLevel) setOpenLevel(tx, owner, lane)
-  } else if (level === owner.openLevel) yield* placeBarrier(tx, owner, level)
+    if (task.openLevel === null || level < task.openLevel) setOpenLevel(tx, task, lane)
+  } else if (level === task.openLevel) yield* placeBarrier(tx, task, level)
 }
 
 /** Turns the level barrier of a task on or off. Returns false if nothing changed. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { decidingLevel, isDone, taskState } from '../../src/handoff/rules/task-course.ts'
 import { emptyTally, type Tally } from '../../src/handoff/rules/task-facts.ts'
+import { decidingLevel, isDone, taskState } from '../../src/handoff/rules/task-state.ts'
 
 const free = {
   paused: false,

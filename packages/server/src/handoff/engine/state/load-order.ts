@@ -1,12 +1,13 @@
 import { type Line, untouched } from '../../partition.ts'
+import { isLaneOpen } from '../../rules/barrier.ts'
 import { StoreUnavailable } from '../../store.ts'
-import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from '../source.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
+import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from '../waiting-lines.ts'
 import type { Lane, Partition } from './memory-rows.ts'
 
 const ROWS_AT_A_TIME = 32
 const ROWS_AT_MOST = 1000
-/** The maximum number of queues filled with one load. */
+/** The maximum number of lines filled with one load. */
 export const LINES_AT_A_TIME = 64
 /**
  * If a lane has several tables, a load scans this many ids for partitions of one table. The range doubles
@@ -51,7 +52,7 @@ interface Wanted {
   readonly upTo: number
 }
 
-/** Fills the queue to serve, and those of other sources that come next. */
+/** Fills the line to serve, and those of other sources that come next. */
 function* loadLines(
   tx: Transaction,
   front: Source,
@@ -125,7 +126,7 @@ function fillFresh(tx: Transaction, wanted: Wanted, ids: readonly number[]): voi
 }
 
 /**
- * Filters loaded rows. Memory may be newer than a row: the partition may have left the queue, or be in it
+ * Filters loaded rows. Memory may be newer than a row: the partition may have left the line, or be in it
  * already.
  */
 function waitingAmong(tx: Transaction, source: Source, line: Line, ids: readonly number[]): Partition[] {
@@ -152,3 +153,20 @@ function unwritten(tx: Transaction, lane: Lane, table: string | undefined): Part
 }
 
 const cursorOf = (source: Source): number => source.cursor
+
+export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
+  const { memory } = tx
+  const { order: found, lanes: rows } = yield* load(tx, { order: { after: memory.order.loadedTo, limit } })
+  const position = new Map(rows.map((row) => [row.id, row]))
+  for (const id of found) {
+    const lane = memory.lanes.get(id)
+    if (lane === undefined || lane.turn === null || lane.heapIndex >= 0) continue
+    memory.order.put(lane)
+    if (isLaneOpen(lane.parentTask, lane.level)) tx.lines.catchUp(lane)
+  }
+  const last = found.at(-1)
+  const row = last === undefined ? undefined : position.get(last)
+  if (row !== undefined && row.turn !== null)
+    memory.order.loadedTo = { level: row.level, turn: row.turn, lane: row.id }
+  memory.order.isComplete = found.length < limit
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { holdsBarrier, holdsBarrierForGood, isLaneOpen } from '../../src/handoff/rules/lane-rules.ts'
+import { holdsBarrier, holdsBarrierForGood, isLaneOpen } from '../../src/handoff/rules/barrier.ts'
 import { emptyTally, type Tally } from '../../src/handoff/rules/task-facts.ts'
 
 describe('whether pulls may take from a lane', () => {

@@ -6,7 +6,7 @@ import type {
   RenewResult,
   SettleResult,
 } from '../store.ts'
-import { concludeTasks, moveBarriers } from './course.ts'
+import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Steps, Transaction } from './transaction.ts'
 import { callBack } from './verbs/call-back.ts'
 import { pull } from './verbs/pull.ts'
@@ -16,7 +16,7 @@ import { loadLeases, renew, settle, undo } from './verbs/settle.ts'
  * Runs everything that arrived together, from this node and from others, in one transaction. Settles run
  * first and pulls last, so that pulls see the effects of the other requests.
  */
-export function* handOff(tx: Transaction, batches: readonly HandOffBatch[]): Steps<HandOffAnswers[]> {
+export function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<HandOffAnswers[]> {
   yield* loadLeases(tx, leasesOf(batches))
   const settles: SettleResult[][] = []
   const renews: RenewResult[][] = []

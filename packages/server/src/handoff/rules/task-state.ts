@@ -1,10 +1,10 @@
-import { type CalledBackPartition, type OptionalField, optionalFields } from '@baton/protocol'
-import type { ControlOrder, ControlResult } from './control.ts'
-import { type BarrierLane, holdsBarrierForGood } from './lane-rules.ts'
-import { addCapped, type TaskFacts, type TaskState, totalOf, unfinishedOf } from './task-facts.ts'
+import type { OptionalField } from '@baton/protocol'
+
+import { type BarrierLane, holdsBarrierForGood } from './barrier.ts'
+import { addCapped, type TaskFacts, type TaskState, unfinishedOf } from './task-facts.ts'
 
 /** A task while a transaction changes it. */
-export interface TaskEntry extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {
+export interface MutableTask extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {
   readonly id: number
   state: TaskState
 }
@@ -52,14 +52,14 @@ function mayWaitForParked({ rerunning, levelBarrier, partitions }: Deciding): bo
 }
 
 /** Updates what depends on the counters: the state of the task and when it finished. */
-export function bringUpToDate(task: TaskEntry, openLane: BarrierLane | null, at: number): void {
+export function bringUpToDate(task: MutableTask, openLane: BarrierLane | null, at: number): void {
   task.state = taskState(task, openLane)
   if (task.state === 'done' || task.state === 'cancelled') task.finishedAt ??= at
   else task.finishedAt = null
 }
 
 /** Reopens a done task that gets new partitions. */
-export function reopen(task: TaskEntry): void {
+export function reopen(task: MutableTask): void {
   task.generation += 1
   // Also reset if the task is done again within the same transaction: it gets a new finish time.
   task.finishedAt = null
@@ -68,7 +68,7 @@ export function reopen(task: TaskEntry): void {
 
 /** Counts the records that a worker reported for a partition. */
 export function countReport(
-  counts: Pick<TaskEntry, 'reportedDeclared' | 'reportedRecords' | 'mismatched'>,
+  counts: Pick<MutableTask, 'reportedDeclared' | 'reportedRecords' | 'mismatched'>,
   declared: number,
   reported: number,
 ): void {
@@ -85,7 +85,7 @@ interface Finished {
 }
 
 /** Done partitions run again: their task is open again, and how they ended is no longer counted. */
-export function takeBack(task: TaskEntry, partitions: readonly Finished[]): void {
+export function uncountDone(task: MutableTask, partitions: readonly Finished[]): void {
   if (task.state === 'done') {
     task.generation += 1
     task.state = 'open'
@@ -97,63 +97,6 @@ export function takeBack(task: TaskEntry, partitions: readonly Finished[]): void
     task.reportedRecords = Math.max(0, task.reportedRecords - reportedRecords)
     if (reportedRecords !== recordCount) task.mismatched -= 1
   }
-}
-
-export type CallBackRefusal =
-  | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
-  /** It would seal the task with fewer partitions than are known. */
-  | { readonly kind: 'more_are_known'; readonly known: number }
-  /** It has no new partitions, and would seal a task that other owners called back. */
-  | { readonly kind: 'not_own' }
-
-/**
- * Why a task refuses new partitions with this many records in total; undefined if it accepts them. Repeated
- * partitions are never refused.
- */
-export function refusalOfNew(task: TaskEntry, records: number): CallBackRefusal | undefined {
-  if (task.cancelled) return { kind: 'task_cancelled' }
-  if (task.sealed) return { kind: 'task_sealed' }
-  return Number.isSafeInteger(totalOf(task.records) + records)
-    ? undefined
-    : { kind: 'record_total_too_large' }
-}
-
-/** The fields of a call-back that also seals its task. */
-interface SealingCallBack {
-  readonly partitions: number | null
-  readonly owner: string | null
-  readonly accepted: number
-}
-
-/** Why a call-back may not seal its task; undefined if it may. */
-export function refusalOfSeal(
-  task: TaskEntry | undefined,
-  { partitions, owner, accepted }: SealingCallBack,
-): CallBackRefusal | undefined {
-  if (task?.cancelled === true) return { kind: 'task_cancelled' }
-  if (task !== undefined && accepted === 0 && owner !== null && !task.owners.includes(owner))
-    return { kind: 'not_own' }
-  const known = (task === undefined ? 0 : totalOf(task.partitions)) + accepted
-  return (partitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
-}
-
-/** The maximum number of owners kept per task. Later ones are not stored. */
-const MOST_OWNERS = 16
-
-/** A token that calls back new partitions becomes an owner of the task, in addition to the others. */
-export function withOwner(owners: readonly string[], owner: string | null): readonly string[] {
-  const isNew = owner !== null && owners.length < MOST_OWNERS && !owners.includes(owner)
-  return isNew ? [...owners, owner] : owners
-}
-
-/** Whether a repeated partition has the same content as the first one. */
-export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition): boolean {
-  return (
-    a.recordCount === b.recordCount &&
-    a.computeTableName === b.computeTableName &&
-    a.spelling === b.spelling &&
-    optionalFields.every((field) => isSameText(field, a[field] ?? null, b[field] ?? null))
-  )
 }
 
 /** Extra fields are JSON, and the order of object members does not matter. */
@@ -168,26 +111,4 @@ function inOrder(text: string): string {
       ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
       : value
   return JSON.stringify(JSON.parse(text), sorted)
-}
-
-/** Why an order is refused; undefined if it is carried out. */
-export function refusalOf(task: TaskEntry, order: ControlOrder): ControlResult | undefined {
-  if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
-  switch (order.verb) {
-    case 'pause':
-    case 'cancel':
-    case 'skip-parked':
-      return isDone(task) ? { kind: 'task_finished' } : undefined
-    case 'seal': {
-      const known = totalOf(task.partitions)
-      return (order.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
-    }
-    case 'retry':
-      if (order.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
-      return order.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
-    case 'resume':
-    case 'level-barrier':
-    case 'settings':
-      return undefined
-  }
 }

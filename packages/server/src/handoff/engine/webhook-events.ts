@@ -9,24 +9,24 @@ import type { Transaction } from './transaction.ts'
  * concluded. Without subscriptions it only records the current states: a subscription that is created later
  * gets no past events.
  */
-export function tellEvents(tx: Transaction): void {
+export function createDeliveries(tx: Transaction): void {
   const { subscriptions } = tx.memory
   const told = new Set<number>()
   if (subscriptions.size > 0)
     for (const partition of tx.parked) {
       if (partition.state !== 'parked' || told.has(partition.id)) continue
       told.add(partition.id)
-      const { home, index, spelling, recordCount, attempts, reason } = partition
-      const { level, owner } = home
+      const { parentLane: lane, index, spelling, recordCount, attempts, reason } = partition
+      const { level, parentTask: task } = lane
       const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
-      tell(tx, 'partition.parked', owner, facts)
+      createDelivery(tx, 'partition.parked', task, facts)
     }
   for (const lane of tx.touchedLanes) {
     const finished = finishedOf(lane.partitions)
-    if (finished === lane.toldFinished) continue
-    lane.toldFinished = finished
-    if (finished !== null && subscriptions.size > 0 && !lane.owner.cancelled)
-      tell(tx, 'level.done', lane.owner, {
+    if (finished === lane.lastEventFinished) continue
+    lane.lastEventFinished = finished
+    if (finished !== null && subscriptions.size > 0 && !lane.parentTask.cancelled)
+      createDelivery(tx, 'level.done', lane.parentTask, {
         of: 'level',
         level: lane.level,
         partitions: finished,
@@ -35,12 +35,13 @@ export function tellEvents(tx: Transaction): void {
   }
   for (const task of tx.touchedTasks) {
     const { state, generation } = task
-    if (state === task.toldState && generation === task.toldGeneration) continue
-    const isNew = state !== task.toldState || state === 'done'
-    task.toldState = state
-    task.toldGeneration = generation
+    if (state === task.lastEventState && generation === task.lastEventGeneration) continue
+    const isNew = state !== task.lastEventState || state === 'done'
+    task.lastEventState = state
+    task.lastEventGeneration = generation
     const type = eventOf[state]
-    if (type !== undefined && isNew && subscriptions.size > 0) tell(tx, type, task, summaryOf(task, tx.now))
+    if (type !== undefined && isNew && subscriptions.size > 0)
+      createDelivery(tx, type, task, summaryOf(task, tx.now))
   }
 }
 
@@ -50,7 +51,7 @@ const eventOf: Partial<Record<TaskState, WebhookEventType>> = {
   cancelled: 'task.cancelled',
 }
 
-function tell(tx: Transaction, type: WebhookEventType, task: Task, facts: EventFacts): void {
+function createDelivery(tx: Transaction, type: WebhookEventType, task: Task, facts: EventFacts): void {
   const { taskId, generation } = task
   const interested = [...tx.memory.subscriptions.values()].filter((one) => wants(one, type, taskId))
   if (interested.length === 0) return

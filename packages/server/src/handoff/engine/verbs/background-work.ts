@@ -1,12 +1,12 @@
 import type { Disk } from '../../disk.ts'
 import type { MaintenanceOrder, MaintenanceResult } from '../../store.ts'
 import { StoreUnavailable } from '../../store.ts'
-import { concludeTasks, moveBarriers } from '../course.ts'
-import type { Outbox } from '../outbox.ts'
 import type { Runner } from '../runner.ts'
+import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import { ThroughputRetention } from '../throughput.ts'
 import { advanceRerun } from './control.ts'
 import { forgetKeys, purge, taskWithId } from './retention.ts'
+import type { Subscriptions } from './subscriptions.ts'
 
 const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
@@ -23,11 +23,11 @@ interface Step {
 const NOTHING: Step = { more: false, readied: 0 }
 
 /** Background work, done in small steps so that no pull waits for it. */
-export class Maintenance {
+export class BackgroundWork {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #flushed: Flushed
-  readonly #outbox: Outbox
+  readonly #outbox: Subscriptions
   readonly #throughput: ThroughputRetention
   /**
    * The id of the last task that was served. Tasks take turns, so that a small rerun does not wait for a
@@ -35,7 +35,7 @@ export class Maintenance {
    */
   #lastRerun = 0
 
-  constructor(disk: Disk, runner: Runner, flushed: Flushed, outbox: Outbox) {
+  constructor(disk: Disk, runner: Runner, flushed: Flushed, outbox: Subscriptions) {
     this.#disk = disk
     this.#runner = runner
     this.#flushed = flushed
