@@ -76,7 +76,7 @@ export class ClusterStore implements Store, Carried {
     return this.#anywhere(
       async ({ engine }) => {
         const answers = await engine.handOff(batch)
-        this.#streams.tell(answers.readied, answers.readiedOf)
+        this.#streams.hint(answers.readied, answers.readiedOf)
         return answers
       },
       async (link) => {
@@ -91,7 +91,7 @@ export class ClusterStore implements Store, Carried {
     const { place } = this.#leadership
     if (place?.engine == null) return NOTHING_SWEPT
     const swept = await place.engine.sweep(order)
-    this.#streams.tell(swept.woken, swept.readiedOf)
+    this.#streams.hint(swept.woken, swept.readiedOf)
     return swept
   }
 
@@ -99,7 +99,7 @@ export class ClusterStore implements Store, Carried {
     const { place } = this.#leadership
     if (place?.engine == null) return { more: false, readied: 0 }
     const maintained = await place.engine.maintain(order)
-    this.#streams.tell(maintained.readied)
+    this.#streams.hint(maintained.readied)
     return maintained
   }
 
@@ -107,7 +107,7 @@ export class ClusterStore implements Store, Carried {
     return this.#anywhere(
       async ({ engine }) => {
         const result = await engine.control(order)
-        if (result.kind === 'applied') this.#streams.tell(result.readied, result.readiedOf)
+        if (result.kind === 'applied') this.#streams.hint(result.readied, result.readiedOf)
         return result
       },
       (link) => carry(link, 'control', order),
@@ -118,7 +118,7 @@ export class ClusterStore implements Store, Carried {
     return this.#anywhere(
       async ({ engine }) => {
         const result = await engine.releaseInstance(order)
-        this.#streams.tell(result.readied)
+        this.#streams.hint(result.readied)
         return result
       },
       (link) => carry(link, 'releaseInstance', order),
@@ -195,7 +195,7 @@ export class ClusterStore implements Store, Carried {
   /** Runs a batch of another node. The answer wakes that node's waiting pulls. */
   async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
     const answers = await this.#leadership.lead(({ engine }) => engine.handOff(batch))
-    this.#streams.tell(answers.readied, answers.readiedOf, from)
+    this.#streams.hint(answers.readied, answers.readiedOf, from)
     this.#hint(answers.readied, answers.nextDueInMillis, answers.readiedOf ?? null)
     return answers
   }
@@ -204,13 +204,13 @@ export class ClusterStore implements Store, Carried {
     const result = await this.#leadership.lead(({ engine }) => call(engine, verb, argument))
     if (verb === 'releaseInstance') {
       const { readied } = result as ReleaseResult
-      this.#streams.tell(readied)
+      this.#streams.hint(readied)
       this.#hint(readied)
     }
     if (verb === 'control') {
       const applied = result as ControlResult
       if (applied.kind !== 'applied') return result
-      this.#streams.tell(applied.readied, applied.readiedOf)
+      this.#streams.hint(applied.readied, applied.readiedOf)
       this.#hint(applied.readied, null, applied.readiedOf ?? null)
     }
     return result

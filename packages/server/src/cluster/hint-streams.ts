@@ -21,7 +21,7 @@ const LONGEST_KINDS = 3000
 interface Stream {
   readonly follower: Pick<SignedRequest, 'from' | 'number'>
   readonly response: ServerResponse
-  untold: Readied
+  pending: Readied
 }
 
 /**
@@ -38,7 +38,7 @@ export class HintStreams {
    */
   #term: string | null | undefined
   #beat: NodeJS.Timeout | undefined
-  #telling: NodeJS.Timeout | undefined
+  #nextHint: NodeJS.Timeout | undefined
   /** Called when a follower has connected. */
   onOpen: () => void = () => undefined
 
@@ -72,8 +72,8 @@ export class HintStreams {
     this.#term = undefined
     clearInterval(this.#beat)
     this.#beat = undefined
-    clearTimeout(this.#telling)
-    this.#telling = undefined
+    clearTimeout(this.#nextHint)
+    this.#nextHint = undefined
     for (const { response } of this.#streams) response.end()
     this.#streams.clear()
   }
@@ -81,7 +81,7 @@ export class HintStreams {
   /** Returns false if this node neither leads nor is about to. */
   open(follower: SignedRequest, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#term === undefined) return false
-    const stream: Stream = { follower, response, untold: new Readied() }
+    const stream: Stream = { follower, response, pending: new Readied() }
     this.#streams.add(stream)
     const close = () => {
       this.#streams.delete(stream)
@@ -101,22 +101,22 @@ export class HintStreams {
   }
 
   /** Sends a hint to all followers except the one whose request caused it. */
-  tell(readied: number, readiedOf: readonly ReadiedOf[] | null = null, except?: string): void {
+  hint(readied: number, readiedOf: readonly ReadiedOf[] | null = null, except?: string): void {
     if (readied <= 0 || this.#streams.size === 0) return
     for (const stream of this.#streams)
-      if (stream.follower.from !== except) stream.untold.merge(readied, readiedOf)
-    this.#telling ??= setTimeout(() => {
-      this.#telling = undefined
-      for (const stream of this.#streams) this.#tellOne(stream)
+      if (stream.follower.from !== except) stream.pending.merge(readied, readiedOf)
+    this.#nextHint ??= setTimeout(() => {
+      this.#nextHint = undefined
+      for (const stream of this.#streams) this.#sendHint(stream)
     }, GATHER_MILLIS)
   }
 
-  #tellOne(stream: Stream): void {
-    const { response, untold } = stream
-    if (untold.count === 0) return
-    stream.untold = new Readied()
+  #sendHint(stream: Stream): void {
+    const { response, pending } = stream
+    if (pending.count === 0) return
+    stream.pending = new Readied()
     if (response.writableLength > MOST_UNREAD_BYTES) response.destroy()
-    else write(response, { readied: untold.count, readiedOf: shortEnough(untold.kinds) })
+    else write(response, { readied: pending.count, readiedOf: shortEnough(pending.kinds) })
   }
 
   #greet({ follower, response }: Stream, term: string): void {

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
-import { type HandOffBatch, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import {
+  type HandOffBatch,
+  LARGE_CALL_BACK_PARTITIONS,
+  type ReadiedOf,
+  type Store,
+  StoreUnavailable,
+} from '../handoff/store.ts'
 import { digestOf } from './peer-signature.ts'
 
 /** The store's methods that followers forward to the leader. Sweep and maintenance run on the leader only. */
@@ -56,16 +62,13 @@ export function bodyOf(argument: unknown): PeerBody {
   return { pieces: [text], bytes: Buffer.byteLength(text), digest: digestOf(text) }
 }
 
-/**
- * A call-back with more partitions is sent separately and in pieces, so that neither side is blocked for
- * long.
- */
-export const LARGE_CALL_BACK = 2000
+/** Partitions per piece. Neither side is blocked for long by one. */
 const PIECE = 1000
 
+/** The batcher gives a large call-back a batch of its own, so only the first one has to be looked at. */
 export function hasLargeCallBack(batch: HandOffBatch): boolean {
   const [only] = batch.callBacks
-  return only !== undefined && only.callBack.partitions.length > LARGE_CALL_BACK
+  return only !== undefined && only.callBack.partitions.length > LARGE_CALL_BACK_PARTITIONS
 }
 
 /** The first line is the batch without its partitions. The partitions follow, a thousand per line. */

@@ -5,6 +5,7 @@ import {
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
+  LARGE_CALL_BACK_PARTITIONS,
   type PullOrder,
   type PullResult,
   type RenewOrder,
@@ -97,9 +98,6 @@ export interface BatchTracing {
   batch(requests: readonly unknown[], run: () => Promise<HandOffAnswers>): Promise<HandOffAnswers>
 }
 
-/** A larger call-back gets its own transaction, so that pulls do not wait for it. */
-const SHARING_LIMIT = 2000
-
 /**
  * The maximum time that a batch waits for clients that were just answered, if batches are expensive. Uses a
  * timer: spinning the event loop would take CPU time from other nodes; see the bench scenario
@@ -139,7 +137,8 @@ export class Batcher {
     return new Promise((resolve, reject) => {
       const weight = weightOf(ask)
       const pending = { ask, weight, traced: this.#tracing?.current(), resolve, reject }
-      if (ask.callBack !== undefined && weight > SHARING_LIMIT) void this.#commit([pending], () => undefined)
+      if (ask.callBack !== undefined && weight > LARGE_CALL_BACK_PARTITIONS)
+        void this.#commit([pending], () => undefined)
       else {
         this.#queue.push(pending)
         this.#queueWeight += weight

@@ -112,13 +112,13 @@ export class Events {
   async #tellOf(read: () => Promise<BatonEvent[]>): Promise<void> {
     try {
       const events = await read()
-      if (events.length > 0) this.#tell({ id: this.#position ?? '', events })
+      if (events.length > 0) this.#publish({ id: this.#position ?? '', events })
     } catch (error) {
       this.#failed(error)
     }
   }
 
-  #tell(tick: Tick): void {
+  #publish(tick: Tick): void {
     this.#kept.push(tick)
     if (this.#kept.length > TICKS_KEPT) this.#kept.shift()
     for (const follower of this.#followers) follower(tick)
@@ -133,7 +133,7 @@ export class Events {
     this.#position = next
     // A new id instead of the position: positions stay valid across a rest, but changes of instances in
     // between are unknown.
-    if (isFirst) this.#tell({ id: randomUUID(), events: [] })
+    if (isFirst) this.#publish({ id: randomUUID(), events: [] })
     this.#begun.resolve()
     return [
       ...(missed ? [{ kind: 'reset' as const }] : []),

@@ -17,24 +17,24 @@ export class StoreHealth {
 
   failed(error: unknown): void {
     if (error instanceof LeaderChanged) {
-      if (!this.#isOut && !this.#leaderChanged) this.#tellOfLeader(error)
+      if (!this.#isOut && !this.#leaderChanged) this.#reportLeader(error)
       this.#leaderChanged = true
       this.#beginGrace()
     } else if (error instanceof StoreUnavailable) {
-      if (!this.#isOut) this.#tell(error)
+      if (!this.#isOut) this.#report(error)
       this.#isOut = true
       this.#beginGrace()
     } else this.#log.error({ err: error }, 'the hand-off failed')
   }
 
   /** Operators need the reason. The stack traces are for debugging. */
-  #tell(error: StoreUnavailable): void {
+  #report(error: StoreUnavailable): void {
     const { code, message: reason } = error
     this.#log.error({ code, reason, cause: firstCauseOf(error) }, 'the store cannot commit')
     this.#log.debug({ err: error }, 'where it was noticed that the store cannot commit')
   }
 
-  #tellOfLeader({ message: reason }: LeaderChanged): void {
+  #reportLeader({ message: reason }: LeaderChanged): void {
     const next = 'requests that were under way there are answered 503, others wait for the next one'
     this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
   }

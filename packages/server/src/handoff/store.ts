@@ -140,6 +140,12 @@ export interface HandOffAnswers {
   readonly nextDueInMillis: number | null
 }
 
+/**
+ * A call-back with more partitions is large. Pulls must not wait for it, so it gets a batch of its own, is
+ * carried to the leader in pieces and is stored in pieces.
+ */
+export const LARGE_CALL_BACK_PARTITIONS = 2000
+
 export interface CallBackOrder {
   readonly callBack: CallBack
   readonly producer: string | null

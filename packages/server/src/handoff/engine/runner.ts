@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
-import { StoreUnavailable } from '../store.ts'
+import { LARGE_CALL_BACK_PARTITIONS, StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
@@ -35,7 +35,7 @@ export interface EngineLimits extends MemoryBounds {
    * flushed rows.
    */
   readonly flushAheadRows: number
-  /** A call-back with more partitions than this is written in pieces, concurrently with other batches. */
+  /** A call-back with more partitions than this is stored in pieces, between other batches. */
   readonly largeCallBack: number
   readonly piece: number
 }
@@ -48,7 +48,7 @@ const LIMITS: EngineLimits = {
   flushEntries: 200,
   flushPiece: 2500,
   flushAheadRows: 5000,
-  largeCallBack: 2000,
+  largeCallBack: LARGE_CALL_BACK_PARTITIONS,
   piece: 500,
 }
 

@@ -11,11 +11,11 @@ import type { Transaction } from './transaction.ts'
  */
 export function createDeliveries(tx: Transaction): void {
   const { subscriptions } = tx.memory
-  const told = new Set<number>()
+  const seen = new Set<number>()
   if (subscriptions.size > 0)
     for (const partition of tx.parked) {
-      if (partition.state !== 'parked' || told.has(partition.id)) continue
-      told.add(partition.id)
+      if (partition.state !== 'parked' || seen.has(partition.id)) continue
+      seen.add(partition.id)
       const { parentLane: lane, index, spelling, recordCount, attempts, reason } = partition
       const { level, parentTask: task } = lane
       const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }

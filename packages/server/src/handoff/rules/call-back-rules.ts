@@ -1,6 +1,6 @@
 import { type CalledBackPartition, optionalFields } from '@baton/protocol'
 import { totalOf } from './task-facts.ts'
-import { isSameText, type MutableTask } from './task-state.ts'
+import type { MutableTask } from './task-state.ts'
 
 export type CallBackRefusal =
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
@@ -49,12 +49,31 @@ export function withOwner(owners: readonly string[], owner: string | null): read
   return isNew ? [...owners, owner] : owners
 }
 
+/** What must be the same when a partition is called back again. Its level and index identify it. */
+const contentFields = ['spelling', 'recordCount', 'computeTableName', ...optionalFields] as const
+export type ContentField = (typeof contentFields)[number]
+
 /** Whether a repeated partition has the same content as the first one. */
 export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition): boolean {
-  return (
-    a.recordCount === b.recordCount &&
-    a.computeTableName === b.computeTableName &&
-    a.spelling === b.spelling &&
-    optionalFields.every((field) => isSameText(field, a[field] ?? null, b[field] ?? null))
-  )
+  return contentFields.every((field) => isSameField(field, a, b))
+}
+
+export function differingFields(a: CalledBackPartition, b: CalledBackPartition): ContentField[] {
+  return contentFields.filter((field) => !isSameField(field, a, b))
+}
+
+function isSameField(field: ContentField, a: CalledBackPartition, b: CalledBackPartition): boolean {
+  const one = a[field] ?? null
+  const other = b[field] ?? null
+  if (field !== 'extraFields' || one === null || other === null) return one === other
+  // Extra fields are JSON, and the order of object members does not matter.
+  return one === other || inOrder(String(one)) === inOrder(String(other))
+}
+
+function inOrder(text: string): string {
+  const sorted = (_key: string, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+      : value
+  return JSON.stringify(JSON.parse(text), sorted)
 }

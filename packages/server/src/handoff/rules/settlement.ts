@@ -209,8 +209,8 @@ function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
 
 /** The expiry already used up the attempt. Only the reason and whether it is final are new. */
 function failLate(leaseState: LeaseState, order: SettlementOrder): Change {
-  const told = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
-  return { ...changeBy(leaseState, order.final ? 'park' : null), ...told }
+  const reported = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
+  return { ...changeBy(leaseState, order.final ? 'park' : null), ...reported }
 }
 
 function release(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {

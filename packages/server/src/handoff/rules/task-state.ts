@@ -1,5 +1,3 @@
-import type { OptionalField } from '@baton/protocol'
-
 import { type BarrierLane, holdsBarrierForGood } from './barrier.ts'
 import { addCapped, type TaskFacts, type TaskState, unfinishedOf } from './task-facts.ts'
 
@@ -97,18 +95,4 @@ export function uncountDone(task: MutableTask, partitions: readonly Finished[]):
     task.reportedRecords = Math.max(0, task.reportedRecords - reportedRecords)
     if (reportedRecords !== recordCount) task.mismatched -= 1
   }
-}
-
-/** Extra fields are JSON, and the order of object members does not matter. */
-export function isSameText(field: OptionalField, a: string | null, b: string | null): boolean {
-  if (a === b || a === null || b === null) return a === b
-  return field === 'extraFields' && inOrder(a) === inOrder(b)
-}
-
-function inOrder(text: string): string {
-  const sorted = (_key: string, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
-      : value
-  return JSON.stringify(JSON.parse(text), sorted)
 }

@@ -2,23 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { RequestProblem } from '../answers/problems.ts'
+import type { BodyHold, HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { SharedListeners } from '../requests/hang-up.ts'
 import { JsonShape, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
-
-/** The share of one request body in the memory limit of the node. */
-export interface BodyHold {
-  /** Returns false when the limit is reached and the body must be refused. */
-  add(bytes: number): boolean
-  /** Called when the body is complete: it is no longer evicted in favour of others. */
-  arrived(): void
-  /** Keeps the bytes counted until one more `release`, even if the connection closes. */
-  retain(): void
-  release(): void
-}
-
-/** `giveUp` is called when the body is evicted before it has arrived completely. */
-export type HoldBody = (isUrgent: boolean, address: string | undefined, giveUp: () => void) => BodyHold
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()
 

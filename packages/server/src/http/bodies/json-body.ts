@@ -3,8 +3,9 @@ import type { Readable } from 'node:stream'
 import type { CheckFailure } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { brokenContract, RequestProblem, tooLarge } from '../answers/problems.ts'
+import type { HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
-import { type ArrivalRules, ArrivingBody, type HoldBody } from './arriving-body.ts'
+import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
 import { MAX_DEPTH, NotJson, parseJsonBytes, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
 
 declare module 'fastify' {

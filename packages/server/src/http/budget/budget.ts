@@ -1,28 +1,29 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Server, Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
-import type { Urgency } from '../admission/access.ts'
+import { accessRule, type Urgency } from '../admission/access.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import { networkOf } from '../admission/proxies.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { type AdmissionLimits, BoundsMet } from './bounds.ts'
 import { ConnectionGate, openFilesLimit } from './connection-gate.ts'
-import { Overload } from './overload.ts'
+import { Overload, RateLimit } from './overload.ts'
 import { ReceivedBytes } from './received-bytes.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 
 type Limits = Pick<AdmissionLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
 
 /**
- * Bounds the pulls that wait for work, in total and per caller, so that one caller cannot use the whole
- * capacity.
+ * Bounds the pulls that wait for work, in total and per quota key, so that one token or address cannot use
+ * the whole capacity.
  */
 class WaitingShare {
   readonly #limits: Limits
   readonly #waiting: () => number
   readonly #met: BoundsMet
-  readonly #byCaller = new Map<string, number>()
+  readonly #byKey = new Map<string, number>()
 
   /** `waiting` returns the number of pulls that wait on this node. */
   constructor(limits: Limits, waiting: () => number, met: BoundsMet) {
@@ -34,82 +35,30 @@ class WaitingShare {
   /** Runs a pull with the requested wait, or without waiting if too many pulls wait already. */
   within<Result>(
     waitMillis: number,
-    callerOf: () => string,
+    quotaKeyOf: () => string,
     pull: (waitMillis: number) => Promise<Result>,
   ): Promise<Result> {
     if (waitMillis <= 0) return pull(0)
-    const caller = callerOf()
-    const count = this.#byCaller.get(caller) ?? 0
+    const key = quotaKeyOf()
+    const count = this.#byKey.get(key) ?? 0
     const bound = this.#boundFor(count)
     if (bound !== undefined) {
       this.#met.met(bound)
       return pull(0)
     }
-    this.#byCaller.set(caller, count + 1)
-    return pull(waitMillis).finally(() => this.#leave(caller))
+    this.#byKey.set(key, count + 1)
+    return pull(waitMillis).finally(() => this.#leave(key))
   }
 
-  #boundFor(ofCaller: number): 'caller-waiting-pulls' | 'waiting-pulls' | undefined {
-    if (ofCaller >= this.#limits.waitingPullsPerCaller) return 'caller-waiting-pulls'
+  #boundFor(ofKey: number): 'caller-waiting-pulls' | 'waiting-pulls' | undefined {
+    if (ofKey >= this.#limits.waitingPullsPerCaller) return 'caller-waiting-pulls'
     return this.#waiting() >= this.#limits.waitingPulls ? 'waiting-pulls' : undefined
   }
 
-  #leave(caller: string): void {
-    const left = (this.#byCaller.get(caller) ?? 1) - 1
-    if (left === 0) this.#byCaller.delete(caller)
-    else this.#byCaller.set(caller, left)
-  }
-}
-
-/**
- * The maximum number of buckets. A caller that has been idle for a second has a full bucket, which can be
- * dropped.
- */
-const MOST_CALLERS = 10_000
-
-interface Bucket {
-  left: number
-  at: number
-}
-
-/** A token bucket per caller: `perSecond` requests per second, with a burst of one second's worth. */
-export class RateLimit {
-  readonly #perSecond: number
-  readonly #capacity: number
-  readonly #buckets = new Map<string, Bucket>()
-
-  constructor(perSecond: number) {
-    this.#perSecond = perSecond
-    this.#capacity = Math.max(1, perSecond)
-  }
-
-  get isOn(): boolean {
-    return this.#perSecond > 0
-  }
-
-  /** Returns zero when the request may be served, or else the seconds after which it may be retried. */
-  secondsToWait(caller: string, now = performance.now()): number {
-    const bucket = this.#bucketOf(caller, now)
-    const refilled = bucket.left + ((now - bucket.at) / 1000) * this.#perSecond
-    bucket.left = Math.min(this.#capacity, refilled)
-    bucket.at = now
-    if (bucket.left < 1) return (1 - bucket.left) / this.#perSecond
-    bucket.left -= 1
-    return 0
-  }
-
-  #bucketOf(caller: string, now: number): Bucket {
-    const known = this.#buckets.get(caller)
-    if (known !== undefined) return known
-    if (this.#buckets.size >= MOST_CALLERS) this.#forgetIdle(now)
-    const bucket = { left: this.#capacity, at: now }
-    this.#buckets.set(caller, bucket)
-    return bucket
-  }
-
-  #forgetIdle(now: number): void {
-    for (const [caller, { at }] of this.#buckets) if (now - at > 1000) this.#buckets.delete(caller)
-    if (this.#buckets.size >= MOST_CALLERS) this.#buckets.clear()
+  #leave(key: string): void {
+    const left = (this.#byKey.get(key) ?? 1) - 1
+    if (left === 0) this.#byKey.delete(key)
+    else this.#byKey.set(key, left)
   }
 }
 
@@ -124,7 +73,7 @@ interface BudgetOptions {
   readonly waitingPulls: () => number
 }
 
-/** All bounds on what callers use at once. Requests of the fast path and of Fastify share one instance. */
+/** All bounds on what clients use at once. Requests of the fast path and of Fastify share one instance. */
 export class AdmissionBudget {
   readonly limits: AdmissionLimits
   readonly met: BoundsMet
@@ -201,5 +150,27 @@ export function tooManyRequests(perSecond: number, secondsToWait: number): Reque
   const who = 'the token, or without tokens the address,'
   return new RequestProblem('rate_limited', `${who} may send ${perSecond} requests a second`, {
     headers: { 'retry-after': String(Math.ceil(secondsToWait)) },
+  })
+}
+
+/** Refuses requests, after admission, while the node is overloaded, or above the rate limit. */
+export function shedRequests(app: FastifyInstance, budget: AdmissionBudget): void {
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const rule = accessRule(route.config?.access)
+    if (rule === undefined) return
+    const check = (request: FastifyRequest, _reply: FastifyReply, done: (fault?: Error) => void): void => {
+      if (budget.isOpen) {
+        done()
+        return
+      }
+      try {
+        budget.check(rule.urgency, request.raw.headers, request.raw.socket)
+        done()
+      } catch (fault) {
+        done(fault as Error)
+      }
+    }
+    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
+    route.onRequest = [...others, check]
   })
 }

@@ -1,5 +1,18 @@
-import type { BodyHold, HoldBody } from '../bodies/arriving-body.ts'
 import type { BoundsMet } from './bounds.ts'
+
+/** The share of one request body in the memory limit of the node. */
+export interface BodyHold {
+  /** Returns false when the limit is reached and the body must be refused. */
+  add(bytes: number): boolean
+  /** Called when the body is complete: it is no longer evicted in favour of others. */
+  arrived(): void
+  /** Keeps the bytes counted until one more `release`, even if the connection closes. */
+  retain(): void
+  release(): void
+}
+
+/** `giveUp` is called when the body is evicted before it has arrived completely. */
+export type HoldBody = (isUrgent: boolean, address: string | undefined, giveUp: () => void) => BodyHold
 
 /** Reserves capacity for renews and settles, without which workers lose their leases. */
 const URGENT_SHARE = 1.25

@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
   type CallBack,
+  type CalledBackPartition,
   type Conflict,
   callBackAnswerSchema,
   callBackRequestSchema,
-  optionalFields,
   readTaskSettings,
   type TaskSettingsRequest,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
+import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
-import { isSameText } from '../../handoff/rules/task-state.ts'
 import type { CallBackOrder, KnownConflict } from '../../handoff/store.ts'
 import { requireCallBackLimits } from '../admission/token-limits.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
@@ -155,21 +155,21 @@ function conflictProblem(
 function describe(callBack: CallBack, { position, known }: KnownConflict, tableField: string): Conflict {
   const sent = callBack.partitions[position]
   if (sent === undefined) throw new Error(`a conflict at ${position}, beyond the array`)
-  const compared: [string, string | number, string | number][] = [
-    ['partition_name', nameOf(callBack.taskId, sent), nameOf(callBack.taskId, known)],
-    ['record_count', sent.recordCount, known.recordCount],
-    [tableField, sent.computeTableName, known.computeTableName],
-  ]
-  const differing = compared.filter(([, here, before]) => here !== before)
-  for (const field of optionalFields) {
-    const [here, before] = [sent[field] ?? null, known[field] ?? null]
-    // Not compared as they are shown: long ones may differ behind the cut.
-    if (isSameText(field, here, before)) continue
-    const name = field === 'extraFields' ? 'what is beyond the contract' : field
-    differing.push([name, cut(here), cut(before)])
+  const names: Readonly<Record<ContentField, string>> = {
+    spelling: 'partition_name',
+    recordCount: 'record_count',
+    computeTableName: tableField,
+    extraFields: 'what is beyond the contract',
   }
-  const detail = differing
-    .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
+  const shown = (field: ContentField, partition: CalledBackPartition) => {
+    if (field === 'spelling') return nameOf(callBack.taskId, partition)
+    return field === 'extraFields' ? cut(partition[field] ?? null) : partition[field]
+  }
+  const detail = differingFields(sent, known)
+    .map((field) => {
+      const [here, before] = [shown(field, sent), shown(field, known)]
+      return `${names[field]} is ${here} here and ${before} in what was accepted before`
+    })
     .join('; ')
   return { pointer: `/${position}`, partition_name: nameOf(callBack.taskId, sent), detail }
 }
