@@ -20,19 +20,13 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/server/src/webhooks': [
     'packages/protocol/src',
     'packages/server/src/handoff',
-    'packages/server/src/json-file.ts',
-    'packages/server/src/reloaded-file.ts',
-    'packages/server/src/settings-error.ts',
+    'packages/server/src/settings-files.ts',
   ],
   'packages/server/src/http': [
     'packages/server/src/webhooks',
     'packages/protocol/src',
     'packages/server/src/handoff',
-    'packages/server/src/file-watch.ts',
-    'packages/server/src/json-file.ts',
-    'packages/server/src/loopback.ts',
-    'packages/server/src/reloaded-file.ts',
-    'packages/server/src/settings-error.ts',
+    'packages/server/src/settings-files.ts',
     'packages/server/src/version.ts',
   ],
   'packages/client/src': ['packages/protocol/src'],
@@ -53,7 +47,7 @@ function circles(names: Iterable<string>, usedBy: (name: string) => readonly str
 describe('imports', () => {
   test.each(Object.entries(mayUse))('%s imports only what it may', (part, allowed) => {
     const sources = globSync(`${part}/**/*.ts`, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
-    expect(sources.length).toBeGreaterThan(5)
+    expect(sources.length).toBeGreaterThanOrEqual(5)
     const wrong = sources.flatMap((path) =>
       importsOf(path)
         .filter((used) => used.startsWith('packages/'))

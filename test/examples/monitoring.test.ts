@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { metrics } from '../../packages/server/src/http/metrics/metrics-route.ts'
+import { metrics } from '../../packages/server/src/http/observability/metrics.ts'
 import { Scrape } from '../../packages/server/test/support/scrape.ts'
 import { descriptors, leaseId, TestApp } from '../../packages/server/test/support/test-app.ts'
 import { monitoring, readDashboard, readRules, readYaml } from './support/monitoring.ts'

@@ -2,11 +2,11 @@ import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-mediu
 import { type Appended, type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
-import type { Lane } from '../../packages/server/src/handoff/engine/state/memory.ts'
+import type { Lane } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
-import { isLaneOpen } from '../../packages/server/src/handoff/rules/lane-rules.ts'
+import { isLaneOpen } from '../../packages/server/src/handoff/rules/barrier.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Parts } from './simulation.ts'
 
@@ -239,7 +239,7 @@ export const mutants: readonly Mutant[] = [
       'front',
       (front) =>
         function (this: Order<Lane>, ...args: never[]) {
-          const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ owner, level }) =>
+          const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ parentTask: owner, level }) =>
             isLaneOpen(owner, level),
           )
           const highest = open.toSorted((a, b) => b.level - a.level)[0]

@@ -93,7 +93,7 @@ export class Simulation {
         flushEntries: chance.pick([2, 10, 50]),
         flushPiece: chance.pick([5, 40, 1000]),
         // Calls are identified by their order.
-        flushBeside: Number.POSITIVE_INFINITY,
+        flushAheadRows: Number.POSITIVE_INFINITY,
         largeCallBack: this.largeCallBack,
         piece: chance.pick([3, 20]),
       },

@@ -1,9 +1,8 @@
 import './style/index.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
-import { startClock } from './service/clock.ts'
-import { followInstances } from './service/instances.ts'
-import { startLive } from './service/live.ts'
+import { followInstances } from './instance/instance-panel.tsx'
+import { startClock, startLive } from './service/live.ts'
 import { followTasks } from './service/tasks.ts'
 import { followTotals } from './service/totals.ts'
 

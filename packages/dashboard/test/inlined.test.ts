@@ -4,7 +4,7 @@ import { inlined } from '../src/reference/inlined.ts'
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
 test('references are replaced by their schemas, with the description at the reference', () => {
-  const count = { type: 'integer', description: 'so many' }
+  const count = { type: 'integer', description: 'a number' }
   const { answer } = inlined({
     answer: { type: 'array', items: reference('Row') },
     components: {

@@ -23,10 +23,10 @@ const doneOf = (known: KnownTasks) =>
 describe('the known state of tasks', () => {
   test('is that of an event during a request, and otherwise that of the answer', () => {
     const known = new KnownTasks(ticking())
-    known.replace([task('a', 5), task('b', 5)], known.ask())
-    known.tell(task('b', 6))
-    const begun = known.ask()
-    known.tell(task('a', 7))
+    known.replace([task('a', 5), task('b', 5)], known.begin())
+    known.update(task('b', 6))
+    const begun = known.begin()
+    known.update(task('a', 7))
     known.add([task('a', 6), task('b', 4)], begun)
     expect(doneOf(known)).toEqual([
       ['a', 7],
@@ -36,9 +36,9 @@ describe('the known state of tasks', () => {
 
   test('is dropped when a complete list no longer has it', () => {
     const known = new KnownTasks(ticking())
-    known.replace([task('a', 5), task('b', 5)], known.ask())
-    const begun = known.ask()
-    known.tell(task('c', 0))
+    known.replace([task('a', 5), task('b', 5)], known.begin())
+    const begun = known.begin()
+    known.update(task('c', 0))
     known.replace([task('a', 5)], begun)
     expect(new Set(known.all().keys())).toEqual(new Set(['a', 'c']))
   })
@@ -47,14 +47,16 @@ describe('the known state of tasks', () => {
 describe('records that were finished', () => {
   test('are the difference to what was known', () => {
     const known = new KnownTasks(ticking())
-    known.replace([task('a', 5)], known.ask())
-    expect([known.tell(task('a', 8)), known.tell(task('a', 8)), known.tell(task('a', 9))]).toEqual([3, 0, 1])
+    known.replace([task('a', 5)], known.begin())
+    expect([known.update(task('a', 8)), known.update(task('a', 8)), known.update(task('a', 9))]).toEqual([
+      3, 0, 1,
+    ])
   })
 
   test('are all of a new task, and none of an old one that was never read', () => {
     const known = new KnownTasks(ticking())
-    known.replace([task('a', 5)], known.ask())
-    expect(known.tell(task('quick', 40, { firstCallBackAt: '2026-03-01T12:00:01Z' }))).toBe(40)
-    expect(known.tell(task('old', 40, { firstCallBackAt: '2026-02-01T12:00:00Z' }))).toBe(0)
+    known.replace([task('a', 5)], known.begin())
+    expect(known.update(task('quick', 40, { firstCallBackAt: '2026-03-01T12:00:01Z' }))).toBe(40)
+    expect(known.update(task('old', 40, { firstCallBackAt: '2026-02-01T12:00:00Z' }))).toBe(0)
   })
 })

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { lastLine } from '../src/parts/last-line.ts'
-import { compact, percent, perSecond } from '../src/parts/numbers.ts'
+import { ago, compact, duration, lastLine, percent, perSecond } from '../src/parts/format.ts'
 import { niceCeiling, plotOf } from '../src/parts/plot.ts'
-import { ago, duration } from '../src/parts/times.ts'
 
 describe('numbers', () => {
   test.each([

@@ -5,30 +5,31 @@ import type { OpenedCluster } from './cluster/open-cluster.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
+import type { Log } from './handoff/log.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
-import { HostRule } from './http/admission/host-rule.ts'
-import { LiveTokens } from './http/admission/live-tokens.ts'
+import { HostRule } from './http/admission/browser-defence.ts'
+import { noTokens } from './http/admission/tokens.ts'
+import { LiveTokens } from './http/admission/tokens-file.ts'
 import type { AdmissionLimits } from './http/budget/bounds.ts'
 import { Listeners } from './http/listeners.ts'
-import { anonymous, keyOwners } from './http/requests/callers.ts'
-import type { RequestLog } from './http/requests/request-log.ts'
-import { untraced } from './http/requests/request-tracing.ts'
+import { keyOwners } from './http/requests/preferences.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
+import { untraced } from './http/service.ts'
 import { TlsFiles } from './http/tls.ts'
 import { openEmbeddedStore, openSharedStore } from './open-store.ts'
-import { SettingsError } from './settings-error.ts'
+import { SettingsError } from './settings-files.ts'
 import { openTracing, type Tracing } from './tracing.ts'
 import { version } from './version.ts'
 import { AddressRule } from './webhooks/address-rule.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { type LiveSubscriptions, openSubscriptionsFile } from './webhooks/live-subscriptions.ts'
+import { type LiveSubscriptions, openSubscriptionsFile } from './webhooks/subscriptions-file.ts'
 import { RetrySchedule } from './webhooks/target.ts'
 
 export type { Config } from './config.ts'
 
 export interface AppOptions {
-  readonly log: RequestLog
+  readonly log: Log
   /** For tests that control the time. */
   readonly clock?: WallClock
   readonly timeouts?: Partial<Timeouts>
@@ -96,7 +97,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
         callBackLevels: config.maxCallBackLevels,
         keyOwner: keyOwners(tokens),
-        callers: tokens ?? anonymous,
+        tokens: tokens ?? noTokens,
         webhooks: { rule, deliverer, source: config.webhookSource, file: subscriptions },
         scaleTargetSeconds: config.scaleTargetSeconds,
         tracing: tracing ?? untraced,
@@ -144,7 +145,7 @@ interface WatchedFiles {
   readonly rule: AddressRule
 }
 
-function openFiles(config: Config, log: RequestLog): WatchedFiles {
+function openFiles(config: Config, log: Log): WatchedFiles {
   const { tokensFile, subscriptionsFile, tlsCert, tlsKey, webhookNetworks } = config
   const rule = new AddressRule(webhookNetworks)
   const tokens = tokensFile === null ? null : new LiveTokens(tokensFile, log)

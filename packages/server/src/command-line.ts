@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { didYouMean } from '@baton/protocol'
 import { flagOf, type SettingName, settingNames, settingOf, variableOf } from './config.ts'
-import { SettingsError } from './settings-error.ts'
+import { SettingsError } from './settings-files.ts'
 
 /** The text of --help: a table of all settings, generated from their schema. */
 export function helpText(version: string): string {

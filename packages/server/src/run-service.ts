@@ -5,7 +5,7 @@ import { helpText, readCommandLine } from './command-line.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
 import { readSettings } from './settings.ts'
-import { SettingsError } from './settings-error.ts'
+import { SettingsError } from './settings-files.ts'
 import { version } from './version.ts'
 
 export type ServiceLog = Logger

@@ -12,9 +12,9 @@ import {
   settingOf,
   variableOf,
 } from './config.ts'
-import { isLoopback, isWildcard } from './http/admission/host-rule.ts'
+import { isLoopback, isWildcard } from './http/admission/browser-defence.ts'
 import { isNetwork } from './http/admission/proxies.ts'
-import { SettingsError } from './settings-error.ts'
+import { SettingsError } from './settings-files.ts'
 import { parseNetwork } from './webhooks/address-rule.ts'
 
 /** A check for settings that are each valid but do not fit together. */

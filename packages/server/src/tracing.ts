@@ -5,7 +5,7 @@ import type { BatchTracing } from './handoff/batcher.ts'
 import type { Disk } from './handoff/disk.ts'
 import type { HandOffAnswers } from './handoff/store.ts'
 import { RequestProblem } from './http/answers/problems.ts'
-import type { RequestTracing } from './http/requests/request-tracing.ts'
+import type { RequestTracing } from './http/service.ts'
 import { version } from './version.ts'
 
 type Api = typeof import('@opentelemetry/api')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { helpText, readCommandLine } from '../src/command-line.ts'
 import { flagOf, settingNames, variableOf } from '../src/config.ts'
 import { readSettings } from '../src/settings.ts'
-import { SettingsError } from '../src/settings-error.ts'
+import { SettingsError } from '../src/settings-files.ts'
 
 const configFor = (args: string[], environment: Record<string, string> = {}) =>
   readSettings(readCommandLine(args).given, environment).config

@@ -1,5 +1,5 @@
 import { openApp } from '../../../packages/server/src/app.ts'
-import { readPageFiles } from '../../../packages/server/src/http/page/page-files.ts'
+import { readPageFiles } from '../../../packages/server/src/http/routes/page-routes.ts'
 import { readSettings } from '../../../packages/server/src/settings.ts'
 import { testFolder } from '../../support/test-folder.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
-import { percent as percentOnPage } from '../../../dashboard/src/parts/numbers.ts'
+import { percent as percentOnPage } from '../../../dashboard/src/parts/format.ts'
 import { bar, percent } from './progress.ts'
 
 const segment = fc.record({

@@ -1,12 +1,12 @@
-import type { InstanceStatus } from '@baton/protocol'
-import { InstanceBadge } from '../parts/badge.tsx'
-import { Empty, Skeleton } from '../parts/empty.tsx'
-import { hrefOf, overviewRoute } from '../route.ts'
-import { CalledBackTasks } from './called-back-tasks.tsx'
-import { HeldPartitions } from './held-partitions.tsx'
-import { InstanceFacts } from './instance-facts.tsx'
-import { useInstance } from './instance-state.ts'
-import { ReleaseFinding } from './release-finding.tsx'
+import type { InstanceStatus, ProducedTask } from '@baton/protocol'
+import { compact, exact, percent } from '../parts/format.ts'
+import { Ago } from '../parts/moment.tsx'
+import { Empty, Fact, Scrolling, Skeleton } from '../parts/panel.tsx'
+import { InstanceBadge, TaskBadge } from '../parts/states.tsx'
+import { hrefOf, overviewRoute, taskHref } from '../route.ts'
+import { client } from '../service/connection.ts'
+import { load, usePolled } from '../service/loaded.ts'
+import { HeldPartitions, ReleaseFinding } from './leases.tsx'
 
 const roleWords: Record<InstanceStatus['role'], string> = {
   service: 'Baton node',
@@ -46,5 +46,143 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
         </>
       ) : null}
     </main>
+  )
+}
+
+/** The numbers of an instance change too often for events, so they are polled. */
+const READ_EVERY_MILLIS = 2000
+
+const useInstance = (instanceId: string) =>
+  usePolled(
+    () => load(() => client.peek().instanceStatus(instanceId), 'instance_unknown'),
+    READ_EVERY_MILLIS,
+    [instanceId],
+  )
+
+/** The role, totals and times of an instance. */
+function InstanceFacts({ instance }: { instance: InstanceStatus }) {
+  const { role, totals, firstSeenAt, lastSeenAt, startedAt, version } = instance
+  // A program may be both producer and worker. Its role is the latest of the two.
+  const [pulls, callsBack] = [
+    totals.pulls > 0 || role === 'worker',
+    totals.callBacks > 0 || role === 'producer',
+  ]
+  return (
+    <section class="panel" aria-label="What it did">
+      <dl class="facts">
+        {pulls ? <WorkerFacts instance={instance} /> : null}
+        {callsBack ? <ProducerFacts instance={instance} /> : null}
+        {version === undefined ? null : (
+          <Fact name="Version" value={version}>
+            of Baton
+          </Fact>
+        )}
+        {startedAt === undefined ? null : (
+          <Fact name="Started" value={<Ago at={startedAt} />}>
+            as this process
+          </Fact>
+        )}
+        <Fact name="Last seen" value={<Ago at={lastSeenAt} />}>
+          first <Ago at={firstSeenAt} />
+        </Fact>
+      </dl>
+    </section>
+  )
+}
+
+function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatus }) {
+  const settled = totals.done + totals.failed + totals.released
+  return (
+    <>
+      <Fact name="In hand" value={exact(leases)}>
+        {leases === 1 ? 'live lease' : 'live leases'}
+      </Fact>
+      <Fact name="Partitions taken" value={compact(totals.partitions)}>
+        {compact(totals.records)} {totals.records === 1 ? 'record' : 'records'} in {compact(totals.pulls)}{' '}
+        {totals.pulls === 1 ? 'pull' : 'pulls'}
+      </Fact>
+      <Fact name="Done" value={compact(totals.done)}>
+        {settled === 0 ? 'nothing settled yet' : `${percent(totals.done, settled)} of what it settled`}
+      </Fact>
+      <Fact name="Failed" value={compact(totals.failed)}>
+        settled as failed
+      </Fact>
+      <Fact name="Released" value={compact(totals.released)}>
+        given back untried
+      </Fact>
+    </>
+  )
+}
+
+function ProducerFacts({ instance: { totals } }: { instance: InstanceStatus }) {
+  return (
+    <>
+      <Fact name="Partitions called back" value={compact(totals.calledBack)}>
+        new ones
+      </Fact>
+      <Fact name="Call-backs" value={compact(totals.callBacks)}>
+        accepted
+      </Fact>
+    </>
+  )
+}
+
+/** The tasks that a producer called back, and their progress. */
+function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
+  return (
+    <section class="panel" aria-labelledby="called-back-title">
+      <header class="panel-head">
+        <h2 id="called-back-title">Tasks it called back</h2>
+      </header>
+      {tasks.length === 0 ? <p class="quiet">None so far.</p> : null}
+      {tasks.length === 0 ? null : (
+        <Scrolling label="Rows of tasks">
+          <table class="held">
+            <thead>
+              <tr>
+                <th scope="col">Task</th>
+                <th scope="col">State</th>
+                <th scope="col" class="number">
+                  Done
+                </th>
+                <th scope="col" class="number wide-only">
+                  Records
+                </th>
+                <th scope="col" class="number wide-only">
+                  Partitions
+                </th>
+                <th scope="col" class="wide-only">
+                  Last call-back
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {tasks.map(({ taskId, state, records, partitions, lastCallBackAt }) => (
+                <tr key={taskId}>
+                  <th scope="row" title={taskId}>
+                    <a class="cut-start" href={taskHref(taskId)}>
+                      <bdi>{taskId}</bdi>
+                    </a>
+                  </th>
+                  <td>
+                    <TaskBadge state={state} />
+                  </td>
+                  <td class="number">
+                    {records.total > 0
+                      ? percent(records.done, records.total)
+                      : percent(partitions.done, partitions.total)}
+                  </td>
+                  <td class="number wide-only">{exact(records.total)}</td>
+                  <td class="number wide-only">{exact(partitions.total)}</td>
+                  <td class="wide-only">
+                    <Ago at={lastCallBackAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scrolling>
+      )}
+    </section>
   )
 }

@@ -1,10 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { atLeast, compact, counted, exact, perSecond } from '../parts/numbers.ts'
-import { duration } from '../parts/times.ts'
+import { atLeast, compact, counted, duration, exact, perSecond } from '../parts/format.ts'
 import { hrefOf } from '../route.ts'
 import { isAway, liveState } from '../service/live.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
-import { longestEta, pace, totals, unfinishedCount } from './totals.ts'
+import { longestEta, pace, totals, unfinishedCount } from '../service/totals.ts'
 
 /** The five main figures of the overview. */
 export function Figures() {

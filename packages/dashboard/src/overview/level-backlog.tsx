@@ -1,11 +1,9 @@
 import type { LevelView, StateCounts } from '@baton/protocol'
 import { useEffect } from 'preact/hooks'
-import { add } from '../parts/level-bar.tsx'
-import { atLeast, compact, exact } from '../parts/numbers.ts'
-import { measureOf, Segments } from '../parts/split-bar.tsx'
-import { levelsOfTask, tasksWithMoreLevels, wantLevels } from '../service/levels.ts'
-import { unfinishedTasks } from '../service/tasks.ts'
-import { totals, unfinishedCount } from './totals.ts'
+import { atLeast, compact, exact } from '../parts/format.ts'
+import { add, measureOf, Segments } from '../parts/states.tsx'
+import { levelsOfTask, tasksWithMoreLevels, unfinishedTasks, wantLevels } from '../service/tasks.ts'
+import { totals, unfinishedCount } from '../service/totals.ts'
 
 const LEVELS_SHOWN = 8
 

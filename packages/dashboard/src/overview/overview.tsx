@@ -1,11 +1,17 @@
+import type { AuditEntry } from '@baton/protocol'
+import { useEffect, useState } from 'preact/hooks'
+import { InstancePanel } from '../instance/instance-panel.tsx'
+import { Chart } from '../parts/chart.tsx'
+import { duration, perSecond } from '../parts/format.ts'
+import { Ago } from '../parts/moment.tsx'
+import { Copyable, Empty } from '../parts/panel.tsx'
+import { baseUrl, client, explained, token } from '../service/connection.ts'
+import { now } from '../service/live.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
-import { AuditPanel } from './audit-panel.tsx'
+import { secondsShown, smoothSeries } from '../service/throughput.ts'
 import { Figures } from './figures.tsx'
-import { FirstCallBack } from './first-call-back.tsx'
-import { InstancePanel } from './instance-panel.tsx'
 import { LevelBacklog } from './level-backlog.tsx'
 import { TaskPanel } from './task-panel.tsx'
-import { ThroughputPanel } from './throughput-panel.tsx'
 
 /** Shows whether work progresses, whether anything is stuck, and when it will be done. */
 export function Overview() {
@@ -26,5 +32,127 @@ export function Overview() {
         </div>
       </div>
     </main>
+  )
+}
+
+/** Live records per second, since the page was opened. */
+function ThroughputPanel() {
+  const series = smoothSeries(now.value)
+  const span = duration(secondsShown(now.value))
+  const label = (ceiling: number) =>
+    `Records per second over the last ${span}, now ${perSecond(series.at(-1) ?? null)}, scale to ${perSecond(ceiling)}`
+  return (
+    <section class="panel" aria-labelledby="throughput-title">
+      <header class="panel-head">
+        <h2 id="throughput-title">Records per second</h2>
+        <p class="muted">last {span}</p>
+      </header>
+      <Chart series={series} span={span} text={perSecond} label={label} />
+    </section>
+  )
+}
+
+/** Shown before the first task: an example of a call-back with the URL of this service. */
+function FirstCallBack() {
+  const [tableField, setTableField] = useState('computeTableName')
+  useEffect(() => {
+    tableFieldOf().then(setTableField, () => {})
+  }, [])
+  return (
+    <section class="panel first" aria-labelledby="first-title">
+      <h2 id="first-title">Baton is ready for its first task</h2>
+      <p>
+        A task comes into being when a producer calls its partitions back. Paste this into a terminal; it
+        appears here at once.
+      </p>
+      <Copyable label="A first call-back" text={callBackCommand(tableField)} />
+      <p>Then take a partition as a worker would:</p>
+      <Copyable label="A first pull" text={pullCommand()} />
+      <p class="muted">
+        Everything else, with examples, is in the <a href="docs">API reference</a>.
+      </p>
+    </section>
+  )
+}
+
+const bearer = () => (token.value === null ? '' : ` \\\n  -H 'Authorization: Bearer <token>'`)
+
+function callBackCommand(tableField: string): string {
+  const descriptor = (level: number, index: number, records: number) =>
+    `  {"taskId": "first", "${tableField}": "results.first",\n` +
+    `   "partition_name": "first-${level}-${index}", "record_count": ${records}, "priorityLevel": ${level}}`
+  const descriptors = [descriptor(0, 0, 1200), descriptor(0, 1, 800), descriptor(1, 0, 5000)].join(',\n')
+  return `curl -X POST ${baseUrl}call-back${bearer()} \\
+  -H 'Content-Type: application/json' \\
+  -d '[
+${descriptors}
+]'`
+}
+
+function pullCommand(): string {
+  return `curl ${baseUrl}pull${bearer()} \\\n  -H 'X-Instance-Id: my-first-worker'`
+}
+
+const fixedFields = ['taskId', 'partition_name', 'record_count', 'priorityLevel']
+
+interface DescriptorPart {
+  readonly components?: { readonly schemas?: { readonly PartitionDescriptor?: { properties?: object } } }
+}
+
+/** The name of the table field in this deployment, from its API document. */
+async function tableFieldOf(): Promise<string> {
+  const headers = token.peek() === null ? {} : { authorization: `Bearer ${token.peek()}` }
+  const response = await fetch(new URL('openapi.json', baseUrl), { headers })
+  const { components } = (await response.json()) as DescriptorPart
+  const fields = components?.schemas?.PartitionDescriptor?.properties ?? {}
+  const own = Object.keys(fields).find((field) => !fixedFields.includes(field))
+  if (own === undefined) throw new Error('the document does not describe a partition')
+  return own
+}
+
+const ENTRIES_SHOWN = 20
+
+type Shown = { readonly entries: readonly AuditEntry[] } | { readonly fault: string }
+
+/**
+ * The audit log. Loaded only when the user requests it, because it requires an operator: each automatic
+ * request of a viewer would add an entry about a refused token.
+ */
+function AuditPanel() {
+  const [shown, setShown] = useState<Shown>()
+  const load = () =>
+    client
+      .peek()
+      .audit({ limit: ENTRIES_SHOWN })
+      .then(setShown, (error: unknown) => setShown({ fault: explained(error) }))
+  return (
+    <section class="panel" aria-labelledby="audit-title">
+      <header class="panel-head">
+        <h2 id="audit-title">Audit</h2>
+        <button type="button" class="button small" onClick={() => void load()}>
+          {shown === undefined ? 'Show audit' : 'Refresh audit'}
+        </button>
+      </header>
+      {shown === undefined ? <p class="quiet">Orders and refused tokens, for operators.</p> : null}
+      {shown !== undefined && 'fault' in shown ? <Empty title={shown.fault} /> : null}
+      {shown !== undefined && 'entries' in shown ? <Entries entries={shown.entries} /> : null}
+    </section>
+  )
+}
+
+function Entries({ entries }: { entries: readonly AuditEntry[] }) {
+  if (entries.length === 0) return <Empty title="Nothing was ordered or refused since this node started." />
+  return (
+    <ul class="failures" aria-label="Audit entries">
+      {entries.map(({ at, name, address, action, outcome, times }, place) => (
+        <li key={`${at} ${place}`}>
+          <strong>{name ?? address ?? 'the service'}</strong> {action}{' '}
+          <span class="muted">
+            {outcome === 'done' ? 'done' : outcome.replaceAll('_', ' ')}
+            {times > 1 ? ` × ${times}` : ''}, <Ago at={at} />
+          </span>
+        </li>
+      ))}
+    </ul>
   )
 }

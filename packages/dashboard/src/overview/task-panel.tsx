@@ -1,23 +1,31 @@
 import type { TaskSummary } from '@baton/protocol'
 import { isUnfinishedState } from '@baton/protocol/core'
+import { useEffect, useState } from 'preact/hooks'
 import { refine, route } from '../here.ts'
-import { Empty, Skeleton } from '../parts/empty.tsx'
-import { say } from '../parts/notices.tsx'
-import { atLeast, exact } from '../parts/numbers.ts'
-import { taskStatesAsShown, taskStateWords } from '../parts/states.ts'
+import { atLeast, exact } from '../parts/format.ts'
+import { say } from '../parts/order.tsx'
+import { Empty, Skeleton } from '../parts/panel.tsx'
+import { taskStatesAsShown, taskStateWords } from '../parts/states.tsx'
 import { hrefOf, type Route, type TaskFilter } from '../route.ts'
-import { explained } from '../service/connection.ts'
-import { tasks, tasksLoad } from '../service/tasks.ts'
-import { useAskedTasks } from './asked-tasks.ts'
+import { explained, noteRefusal } from '../service/connection.ts'
+import {
+  loadMore,
+  loadOlder,
+  olderCursor,
+  type TaskQuery,
+  tasks,
+  tasksLoad,
+  tasksLoads,
+} from '../service/tasks.ts'
+import { totals } from '../service/totals.ts'
 import { TaskRow } from './task-row.tsx'
-import { totals } from './totals.ts'
 
 type OverviewRoute = Extract<Route, { page: 'overview' }>
 
 /** The tasks, filtered by state and searched by name. */
 export function TaskPanel() {
   const at = route.value as OverviewRoute
-  const { found, hasMore, busy, askOn } = useAskedTasks(at)
+  const { found, hasMore, busy, loadNext } = useTaskSearch(at)
   const shown = matching([...tasks.value.values()], at)
   const load = tasksLoad.value
   return (
@@ -43,8 +51,8 @@ export function TaskPanel() {
       </nav>
       {load === 'loading' ? <Skeleton lines={4} /> : null}
       {typeof load === 'object' && tasks.value.size === 0 ? <Empty title={load.failed} /> : null}
-      {load === 'loaded' && shown.length === 0 && found === 'asking' ? <Skeleton lines={2} /> : null}
-      {load === 'loaded' && shown.length === 0 && found === 'asked' ? (
+      {load === 'loaded' && shown.length === 0 && found === 'searching' ? <Skeleton lines={2} /> : null}
+      {load === 'loaded' && shown.length === 0 && found === 'searched' ? (
         <Empty title={hasMore ? 'No task matches so far.' : 'No task matches.'} />
       ) : null}
       {typeof found === 'object' ? (
@@ -61,7 +69,7 @@ export function TaskPanel() {
         <MoreButton
           words={at.search === '' && at.state === null ? 'Older tasks' : 'More tasks'}
           busy={busy}
-          load={askOn}
+          load={loadNext}
         />
       ) : null}
     </section>
@@ -134,4 +142,71 @@ function inOrder(a: TaskSummary, b: TaskSummary): number {
 
 function matching(all: readonly TaskSummary[], { state, search }: OverviewRoute): TaskSummary[] {
   return all.filter((task) => passes(task, state) && task.taskId.includes(search)).sort(inOrder)
+}
+
+const SEARCH_AFTER_MILLIS = 250
+
+interface SearchResult {
+  readonly state: 'searching' | 'searched' | { readonly failed: string }
+  /** The cursor of the next page of results. */
+  readonly next: string | null
+}
+
+const SEARCHING: SearchResult = { state: 'searching', next: null }
+
+/**
+ * Loads the tasks that match a filter or a search from the service, because tasks that were not loaded yet
+ * may match too.
+ */
+function useTaskSearch(at: OverviewRoute) {
+  const { state, search } = at
+  const isFiltered = state !== null || search !== ''
+  const loads = tasksLoads.value
+  const [result, setResult] = useState<SearchResult>(SEARCHING)
+  const [busy, setBusy] = useState(false)
+
+  useEffect(() => {
+    if (!isFiltered) return
+    let isCurrent = true
+    const show = (outcome: SearchResult) => {
+      if (isCurrent) setResult(outcome)
+    }
+    show(SEARCHING)
+    const starting = setTimeout(() => {
+      loadMore(queryOf(at), 'any').then(
+        (next) => show({ state: 'searched', next }),
+        (error: unknown) => {
+          noteRefusal(error)
+          show({ state: { failed: explained(error) }, next: null })
+        },
+      )
+    }, SEARCH_AFTER_MILLIS)
+    return () => {
+      isCurrent = false
+      clearTimeout(starting)
+    }
+  }, [state, search, loads])
+
+  const next = isFiltered ? result.next : olderCursor.value
+  const loadNext = async (): Promise<void> => {
+    if (next === null || busy) return
+    setBusy(true)
+    try {
+      if (!isFiltered) await loadOlder()
+      else {
+        const following = await loadMore({ ...queryOf(at), cursor: next }, 'new ones')
+        setResult((now) => (now.next === next ? { state: 'searched', next: following } : now))
+      }
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { found: isFiltered ? result.state : ('searched' as const), hasMore: next !== null, busy, loadNext }
+}
+
+function queryOf({ state, search }: OverviewRoute): TaskQuery {
+  return {
+    ...(state === null ? {} : state === 'parked' ? { parked: true } : { state }),
+    ...(search === '' ? {} : { search }),
+  }
 }

@@ -2,15 +2,12 @@ import type { TaskSummary } from '@baton/protocol'
 import { isUnfinishedState } from '@baton/protocol/core'
 import { useComputed } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { TaskBadge } from '../parts/badge.tsx'
-import { LevelBar } from '../parts/level-bar.tsx'
+import { compact, counted, duration, exact, percent, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
-import { compact, counted, exact, percent, perSecond } from '../parts/numbers.ts'
-import { measureOf } from '../parts/split-bar.tsx'
-import { duration } from '../parts/times.ts'
+import { LevelBar, measureOf, TaskBadge } from '../parts/states.tsx'
 import { hrefOf, taskHref } from '../route.ts'
-import { levelsOfTask, wantLevels } from '../service/levels.ts'
 import { isAway } from '../service/live.ts'
+import { levelsOfTask, wantLevels } from '../service/tasks.ts'
 
 export function TaskRow({ task }: { task: TaskSummary }) {
   const { taskId, state } = task

@@ -1,5 +1,5 @@
-import { now } from '../service/clock.ts'
-import { ago, ahead, moment } from './times.ts'
+import { now } from '../service/live.ts'
+import { ago, ahead, moment } from './format.ts'
 
 /** A relative time, with the exact time as a tooltip. */
 export function Ago({ at }: { at: string }) {

@@ -1,4 +1,4 @@
-export interface Plot {
+interface Plot {
   readonly line: string
   readonly area: string
 }

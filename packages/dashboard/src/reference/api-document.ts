@@ -48,7 +48,7 @@ export interface Operation {
   >
 }
 
-export interface ProblemExample {
+interface ProblemExample {
   readonly code: string
   readonly status: number
   readonly title: string

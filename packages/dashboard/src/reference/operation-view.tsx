@@ -1,7 +1,6 @@
-import { Copyable } from '../parts/copyable.tsx'
-import type { Content, Route, Schema } from './api-document.ts'
-import { commandOf } from './command.ts'
-import { FieldTable, ParameterTable } from './field-table.tsx'
+import { Copyable } from '../parts/panel.tsx'
+import { baseUrl, token } from '../service/connection.ts'
+import type { Content, Operation, Parameter, Route, Schema } from './api-document.ts'
 
 /** One operation: its parameters and answers on the left, an example on the right. */
 export function OperationView({ route }: { route: Route }) {
@@ -93,4 +92,135 @@ function exampleOf(content: Content | undefined): unknown {
 
 function isWithoutFields({ type, properties }: Schema): boolean {
   return type === 'object' && Object.keys(properties ?? {}).length === 0
+}
+
+/** The operation as a curl command, with the URL of this service and the examples of the document. */
+function commandOf({ method, path, operation }: Route): string {
+  const { parameters = [], requestBody } = operation
+  const url = `${baseUrl.origin}${baseUrl.pathname.replace(/\/$/, '')}${filled(path, parameters)}`
+  const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
+  const headers = parameters.filter((one) => one.in === 'header' && one.example !== undefined)
+  const suffix = query.map(({ name, example }) => `${name}=${example}`).join('&')
+  const target = suffix === '' ? url : `'${url}?${suffix}'`
+  const lines = [`curl${method === 'GET' ? '' : ` -X ${method}`} ${target}`]
+  if (token.value !== null && takesToken(operation)) lines.push("  -H 'Authorization: Bearer <token>'")
+  for (const { name, example } of headers) lines.push(`  -H '${titled(name)}: ${example}'`)
+  const [content] = Object.values(requestBody?.content ?? {})
+  const body = Object.values(content?.examples ?? {})[0]?.value
+  if (body !== undefined) {
+    lines.push("  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(body, null, 2)}'`)
+  }
+  return lines.join(' \\\n')
+}
+
+/** Health probes need no token. */
+function takesToken({ responses }: Operation): boolean {
+  return 'token_missing' in (responses['default']?.content?.['application/problem+json']?.examples ?? {})
+}
+
+function filled(path: string, parameters: readonly Parameter[]): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const example = parameters.find((one) => one.in === 'path' && one.name === name)?.example
+    return encodeURIComponent(String(example ?? 'orders-2026-03'))
+  })
+}
+
+/** A header name in its usual case. HTTP ignores the case. */
+function titled(header: string): string {
+  return header.replaceAll(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase())
+}
+
+/** Deeper fields are left to the example. */
+const DEEPEST = 3
+
+function ParameterTable({ parameters }: { parameters: readonly Parameter[] }) {
+  if (parameters.length === 0) return null
+  return (
+    <>
+      <h4>Parameters</h4>
+      <Fields
+        label="Parameters"
+        rows={parameters.map(({ name, in: place, required, description, schema }) => ({
+          name: place === 'header' ? titled(name) : name,
+          depth: 0,
+          type: `${place}, ${typeOf(schema)}`,
+          required: required ?? false,
+          description: description ?? schema.description ?? '',
+        }))}
+      />
+    </>
+  )
+}
+
+function FieldTable({ schema }: { schema: Schema }) {
+  return <Fields label="Fields" rows={[...rowsOf(schema, 0)]} />
+}
+
+interface Row {
+  readonly name: string
+  readonly depth: number
+  readonly type: string
+  readonly required: boolean
+  readonly description: string
+}
+
+function Fields({ label, rows }: { label: string; rows: readonly Row[] }) {
+  return (
+    <table class="fields" aria-label={label}>
+      <tbody>
+        {rows.map(({ name, depth, type, required, description }, at) => (
+          <tr key={at}>
+            <th scope="row" class={`depth-${depth}`}>
+              <code>{name}</code>
+              {required ? null : <span class="tag">optional</span>}
+            </th>
+            <td>
+              <span class="field-type">{type}</span>
+              {description}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function* rowsOf(schema: Schema, depth: number): Generator<Row> {
+  const { properties, required = [], items, anyOf } = schema
+  if (items !== undefined && properties === undefined) {
+    if (items.properties === undefined) {
+      yield { name: '[ ]', depth, type: typeOf(items), required: true, description: items.description ?? '' }
+    } else yield* rowsOf(items, depth)
+    return
+  }
+  const alternative = anyOf?.find((one) => one.properties !== undefined)
+  if (alternative !== undefined) yield* rowsOf(alternative, depth)
+  for (const [name, field] of Object.entries(properties ?? {})) {
+    yield {
+      name,
+      depth,
+      type: typeOf(field),
+      required: required.includes(name),
+      description: field.description ?? '',
+    }
+    if (depth + 1 < DEEPEST) yield* nestedOf(field, depth + 1)
+  }
+}
+
+function* nestedOf(field: Schema, depth: number): Generator<Row> {
+  const isNested = field.properties ?? field.items?.properties ?? field.anyOf?.some((one) => one.properties)
+  if (isNested) yield* rowsOf(field, depth)
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.enum !== undefined) return schema.enum.join(' | ')
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ')
+  if (schema.type === 'array')
+    return `array of ${schema.items === undefined ? 'values' : plural(typeOf(schema.items))}`
+  if (Array.isArray(schema.type)) return schema.type.join(' or ')
+  return String(schema.type ?? 'any')
+}
+
+function plural(type: string): string {
+  return /^\w+$/.test(type) ? `${type}s` : type
 }

@@ -1,10 +1,13 @@
+import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Empty, Skeleton } from '../parts/empty.tsx'
-import { Masthead } from '../parts/masthead.tsx'
+import { Masthead, TokenForm } from '../parts/frame.tsx'
+import { Empty, Skeleton } from '../parts/panel.tsx'
 import { token, tokenWanted } from '../service/connection.ts'
-import { TokenForm } from '../token-form.tsx'
 import { type Actor, type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
 import { OperationView } from './operation-view.tsx'
+
+import '../style/index.css'
+import '../style/reference.css'
 
 /** The users of the operations, in the order in which a task meets them. */
 const groups: readonly { readonly actor: Actor; readonly title: string; readonly text: string }[] = [
@@ -90,7 +93,7 @@ function ProblemList({ document }: { document: ApiDocument }) {
   )
 }
 
-export function ReferencePage() {
+function ReferencePage() {
   const [document, setDocument] = useState<ApiDocument | 'loading' | 'failed'>('loading')
   const given = token.value
   useEffect(() => {
@@ -163,4 +166,10 @@ function useJumpToFragment(isThere: boolean): void {
     if (!isThere || location.hash.length < 2) return
     window.document.getElementById(location.hash.slice(1))?.scrollIntoView()
   }, [isThere])
+}
+
+const root = document.getElementById('page')
+if (root !== null) {
+  root.replaceChildren()
+  render(<ReferencePage />, root)
 }

@@ -21,12 +21,12 @@ export class KnownTasks {
   }
 
   /** The start time of a request, for `add` and `replace`. */
-  ask(): number {
+  begin(): number {
     return this.#clock()
   }
 
   /** Stores a task from an event. Returns the number of records that finished since its previous version. */
-  tell(task: TaskSummary): number {
+  update(task: TaskSummary): number {
     const done = this.#doneSince(task)
     this.#put(task, this.#clock())
     return done

@@ -1,9 +1,91 @@
+import { readEvents } from '@baton/client'
+import type { EventName, StreamEvent } from '@baton/protocol'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 import { computed, effect, signal } from '@preact/signals'
-import { baseUrl, noteRefusalCode, token, tokenWanted } from './connection.ts'
-import { followEvents, StreamRefused } from './event-stream.ts'
-import { followers } from './followers.ts'
-import { isServiceThere } from './reach.ts'
+import { baseUrl, isServiceThere, noteRefusalCode, token, tokenWanted } from './connection.ts'
 import { stopWatching, watchThroughput } from './throughput.ts'
+
+/** The current time, updated every second, for relative times and live charts. */
+export const now = signal(Date.now())
+
+export function startClock(): void {
+  setInterval(() => {
+    if (document.visibilityState === 'visible') now.value = Date.now()
+  }, 1000)
+}
+
+interface LiveFollower {
+  /** Loads everything again: at the start, and when events may have been missed. */
+  readonly reload: () => void
+  readonly onEvent?: (event: StreamEvent) => void
+}
+
+/** The parts of the page that keep state from events. */
+const followers = new Set<LiveFollower>()
+
+/** Returns a function that unsubscribes. */
+export function followLive(follower: LiveFollower): () => void {
+  followers.add(follower)
+  return () => {
+    followers.delete(follower)
+  }
+}
+
+/** The service counts as unreachable after this much silence. */
+const SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000
+
+const known: Record<EventName, true> = { task: true, parked: true, instance: true, reset: true }
+
+interface Subscription {
+  readonly url: URL
+  readonly token: string | null
+  readonly lastId: string | null
+  readonly signal: AbortSignal
+  readonly onOpen: () => void
+  readonly onEvent: (event: StreamEvent, id: string | null) => void
+}
+
+/** The event stream was refused. The code says why, if the service itself answered. */
+class StreamRefused extends Error {
+  readonly code: string
+  /** False if a proxy answered for an unreachable service. */
+  readonly isOfService: boolean
+  constructor(status: number, code: string) {
+    super(`the event stream was refused with ${status} ${code}`)
+    this.code = code
+    this.isOfService = code !== '' || status < 500
+  }
+}
+
+/**
+ * Reads events until the stream ends, then resolves or rejects. The caller decides whether to reconnect. Uses
+ * fetch, because EventSource cannot send a token.
+ */
+async function followEvents({ url, token, lastId, signal, onOpen, onEvent }: Subscription): Promise<void> {
+  const silence = new AbortController()
+  const timer = setTimeout(() => silence.abort(), SILENCE_MILLIS)
+  const response = await fetch(url, {
+    headers: {
+      accept: 'text/event-stream',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(lastId === null ? {} : { 'last-event-id': lastId }),
+    },
+    cache: 'no-store',
+    signal: AbortSignal.any([signal, silence.signal]),
+  }).finally(() => clearTimeout(timer))
+  if (!response.ok || response.body === null) throw await refusalOf(response)
+  onOpen()
+  for await (const { id, event } of readEvents(response.body, signal)) {
+    // Ignore unknown events of a newer service.
+    if (event !== undefined && Object.hasOwn(known, event.name)) onEvent(event, id ?? null)
+  }
+}
+
+async function refusalOf(response: Response): Promise<StreamRefused> {
+  const problem: unknown = await response.json().catch(() => null)
+  const code = typeof problem === 'object' && problem !== null && 'code' in problem ? problem.code : ''
+  return new StreamRefused(response.status, String(code))
+}
 
 /** `asleep`: the tab is hidden, so the connection was closed. `locked`: a token is needed. */
 export type LiveState = 'connecting' | 'live' | 'lost' | 'asleep' | 'locked'

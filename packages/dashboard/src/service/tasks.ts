@@ -1,11 +1,10 @@
 import type { TasksOptions } from '@baton/client'
-import type { TaskSummary } from '@baton/protocol'
+import type { LevelView, TaskSummary, TaskView } from '@baton/protocol'
 import { isUnfinishedState, unfinishedTaskStates } from '@baton/protocol/core'
 import { computed, signal } from '@preact/signals'
 import { client, explained, noteRefusal } from './connection.ts'
-import { followLive } from './followers.ts'
 import { KnownTasks } from './known-tasks.ts'
-import { liveState } from './live.ts'
+import { followLive, liveState } from './live.ts'
 import { noteDone, watchThroughput } from './throughput.ts'
 
 /** The pace of an idle task falls without events, so it is polled at this interval. */
@@ -43,7 +42,7 @@ export function followTasks(): void {
     reload: () => void loadTasks(),
     onEvent: (event) => {
       if (event.name !== 'task') return
-      noteDone(known.tell(event.data))
+      noteDone(known.update(event.data))
       drawing ??= setTimeout(draw, GATHER_MILLIS)
     },
   })
@@ -60,7 +59,7 @@ function draw(): void {
 
 async function loadTasks(): Promise<void> {
   clearTimeout(again)
-  const begun = known.ask()
+  const begun = known.begin()
   try {
     const [newest, ...unfinished] = await Promise.all([
       client.peek().tasks({ limit: NEWEST_LOADED }),
@@ -89,7 +88,7 @@ export type TaskQuery = Pick<TasksOptions, 'state' | 'parked' | 'search' | 'curs
 export async function loadMore(query: TaskQuery, until: 'any' | 'new ones'): Promise<string | null> {
   let next = query.cursor ?? null
   for (let passed = 0; passed < PAGES_PASSED; passed += 1) {
-    const begun = known.ask()
+    const begun = known.begin()
     const page = await client
       .peek()
       .tasks({ ...query, limit: NEWEST_LOADED, ...(next === null ? {} : { cursor: next }) })
@@ -113,7 +112,7 @@ async function refreshPaces(): Promise<void> {
     .peek()
     .some((task) => task.recordsPerSecond !== null && known.ageOf(task.taskId) > PACE_IS_FRESH_MILLIS / 2)
   if (!isStale) return
-  const begun = known.ask()
+  const begun = known.begin()
   try {
     const page = await client.peek().tasks({ state: 'open', limit: UNFINISHED_LOADED })
     known.add(page.tasks, begun)
@@ -121,4 +120,89 @@ async function refreshPaces(): Promise<void> {
   } catch (error) {
     noteRefusal(error)
   }
+}
+
+/**
+ * Levels are loaded one task at a time, with a pause, so that the load on the service does not depend on the
+ * number of tasks shown.
+ */
+const PAUSE_MILLIS = 600
+const SLOWEST_SHARE = 20
+
+/** The levels of the tasks on the screen, as last loaded. */
+export const levelsOfTask = signal<ReadonlyMap<string, readonly LevelView[]>>(new Map())
+
+/** Tasks with more levels than their view lists. */
+export const tasksWithMoreLevels = signal<ReadonlySet<string>>(new Set())
+
+type Levels = Pick<TaskView, 'levels' | 'levelsOmitted'>
+
+const wanted = new Map<string, number>()
+/** The state and partition counts of each task when its levels were loaded. */
+const seen = new Map<string, string>()
+const readAt = new Map<string, number>()
+let running = false
+
+/** Requests the levels of a task that is on the screen. Returns a function that cancels this. */
+export function wantLevels(taskId: string): () => void {
+  wanted.set(taskId, (wanted.get(taskId) ?? 0) + 1)
+  if (!running) void readOn()
+  return () => {
+    const others = (wanted.get(taskId) ?? 1) - 1
+    if (others === 0) wanted.delete(taskId)
+    else wanted.set(taskId, others)
+  }
+}
+
+/**
+ * `look` describes the task as it was known when the request was sent. Later changes may not be in the
+ * answer.
+ */
+export function noteLevels(taskId: string, { levels, levelsOmitted }: Levels, look: string): void {
+  seen.set(taskId, look)
+  readAt.set(taskId, Date.now())
+  levelsOfTask.value = new Map([...levelsOfTask.peek(), [taskId, levels]])
+  const hadMore = tasksWithMoreLevels.peek().has(taskId)
+  if (hadMore === levelsOmitted > 0) return
+  const others = [...tasksWithMoreLevels.peek()].filter((other) => other !== taskId)
+  tasksWithMoreLevels.value = new Set(hadMore ? others : [...others, taskId])
+}
+
+async function readOn(): Promise<void> {
+  running = true
+  while (wanted.size > 0) {
+    const taskId = document.visibilityState === 'visible' ? mostOutdated() : undefined
+    let pause = PAUSE_MILLIS
+    if (taskId !== undefined) {
+      const begun = performance.now()
+      const isFirst = !seen.has(taskId)
+      await read(taskId)
+      // Poll a slow service less often. After a task's first load continue at once, so that other new tasks
+      // appear soon.
+      pause = isFirst ? 20 : Math.max(pause, (performance.now() - begun) * SLOWEST_SHARE)
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause))
+  }
+  running = false
+}
+
+async function read(taskId: string): Promise<void> {
+  const look = lookOf(taskId)
+  try {
+    noteLevels(taskId, await client.peek().task(taskId), look)
+  } catch {
+    // The bar without levels is still correct. The next change triggers another request.
+    seen.set(taskId, look)
+    readAt.set(taskId, Date.now())
+  }
+}
+
+function mostOutdated(): string | undefined {
+  const changed = [...wanted.keys()].filter((taskId) => seen.get(taskId) !== lookOf(taskId))
+  return changed.sort((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0))[0]
+}
+
+export function lookOf(taskId: string): string {
+  const task = tasks.peek().get(taskId)
+  return task === undefined ? '' : `${task.state} ${Object.values(task.partitions).join()}`
 }

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 const MOST_SECONDS_SHOWN = 180
 const FEWEST_SECONDS_SHOWN = 30
 
-export interface DoneSecond {
+interface DoneSecond {
   readonly second: number
   readonly records: number
 }

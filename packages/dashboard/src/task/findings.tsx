@@ -1,15 +1,11 @@
-import type { Straggler, TaskView, WaitingFor } from '@baton/protocol'
-import type { ComponentChildren } from 'preact'
+import type { ReportedRecords, Straggler, TaskView, WaitingFor } from '@baton/protocol'
 import { useState } from 'preact/hooks'
-import { Confirmation } from '../parts/confirmation.tsx'
-import { focusContent } from '../parts/focus.ts'
+import { brief, counted, exact } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
-import { counted, exact } from '../parts/numbers.ts'
-import { brief } from '../parts/times.ts'
+import { Confirmation, type OrderConfirmationProps, useControl } from '../parts/order.tsx'
+import { Finding, focusContent, Scrolling } from '../parts/panel.tsx'
 import { hrefOf, instanceHref } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
-import { type OrderConfirmationProps, useControl } from './control.ts'
-import { Mismatches } from './mismatches.tsx'
 
 interface SkipProps extends OrderConfirmationProps {
   readonly waitingFor: WaitingFor
@@ -223,21 +219,52 @@ function gapsInWords(gaps: readonly { first: number; last: number }[]): string {
     .join(', ')
 }
 
-interface FindingProps {
-  readonly kind: 'alarm' | 'warn' | 'hint'
-  readonly title: string
-  readonly action?: ComponentChildren
-  readonly children: ComponentChildren
-}
-
-function Finding({ kind, title, action, children }: FindingProps) {
+/** The records declared by the producer and those reported by the worker, for each partition. */
+function Mismatches({ reported }: { reported: ReportedRecords }) {
+  const difference = reported.reported - reported.declared
   return (
-    <section class={`finding ${kind}`} aria-label={title}>
-      <div>
-        <p class="finding-title">{title}</p>
-        <div class="finding-text">{children}</div>
-      </div>
-      {action}
-    </section>
+    <details>
+      <summary>
+        Workers reported {counted(Math.abs(difference), 'record')} {difference < 0 ? 'fewer' : 'more'} than
+        were declared
+      </summary>
+      <Scrolling label="Mismatches" kind="short">
+        <table class="held">
+          <thead>
+            <tr>
+              <th scope="col">Partition</th>
+              <th scope="col" class="number">
+                Declared
+              </th>
+              <th scope="col" class="number">
+                Reported
+              </th>
+              <th scope="col" class="number">
+                Difference
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {reported.mismatches.map(({ partition_name, declared, reported: said }) => (
+              <tr key={partition_name}>
+                <td title={partition_name}>
+                  <span class="cut-start">
+                    <bdi>{partition_name}</bdi>
+                  </span>
+                </td>
+                <td class="number">{exact(declared)}</td>
+                <td class="number">{exact(said)}</td>
+                <td class="number">
+                  {said > declared ? `+${exact(said - declared)}` : `−${exact(declared - said)}`}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      {reported.mismatched > reported.mismatches.length ? (
+        <p class="quiet">The first {reported.mismatches.length} of them.</p>
+      ) : null}
+    </details>
   )
 }

@@ -2,11 +2,9 @@ import { ProblemError } from '@baton/client'
 import type { Problem, TaskView } from '@baton/protocol'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Confirmation } from '../parts/confirmation.tsx'
-import { say } from '../parts/notices.tsx'
-import { counted } from '../parts/numbers.ts'
+import { counted } from '../parts/format.ts'
+import { Confirmation, type Order, type OrderConfirmationProps, say } from '../parts/order.tsx'
 import { baseUrl, client, explained, token } from '../service/connection.ts'
-import type { Order, OrderConfirmationProps } from './control.ts'
 
 /** Loads the whole manifest. Rejects if the connection breaks. */
 async function readManifest(url: URL, bearer: string): Promise<Blob> {

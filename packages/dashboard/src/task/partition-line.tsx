@@ -1,14 +1,12 @@
-import type { PartitionRow } from '@baton/protocol'
+import type { Attempt, PartitionRow } from '@baton/protocol'
 import { signal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
-import { PartitionBadge } from '../parts/badge.tsx'
-import { lastLine } from '../parts/last-line.ts'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { brief, compact, exact, inColumn, lastLine } from '../parts/format.ts'
 import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
-import { compact, exact, inColumn } from '../parts/numbers.ts'
-import { partitionStateMeanings } from '../parts/states.ts'
+import { useControl } from '../parts/order.tsx'
+import { PartitionBadge, partitionStateMeanings } from '../parts/states.tsx'
 import { instanceHref } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
-import { useControl } from './control.ts'
 
 /**
  * For cells that span all columns: columns hidden in a narrow window must not be counted. Same limits as in
@@ -19,7 +17,7 @@ const roomy = matchMedia('(min-width: 1001px)')
 
 const count = () => (narrow.matches ? 3 : roomy.matches ? 6 : 5)
 
-export const columnCount = signal(count())
+const columnCount = signal(count())
 
 for (const query of [narrow, roomy]) {
   query.addEventListener('change', () => {
@@ -176,5 +174,60 @@ function RetryButton({ taskId, name, refresh }: { taskId: string; name: string; 
     >
       Retry
     </button>
+  )
+}
+
+/** The latest attempts of a partition, oldest first: holder, time and outcome. */
+function Attempts({ history }: { history: readonly Attempt[] }) {
+  if (history.length === 0) return null
+  return (
+    <ol class="attempts" aria-label="Attempts">
+      {history.map((attempt) => (
+        <li key={attempt.startedAt}>
+          <span class="number">{attempt.attempt}</span> <strong>{attempt.outcome ?? 'running'}</strong>
+          {attempt.holder === null ? null : (
+            <>
+              {' '}
+              by <a href={instanceHref(attempt.holder)}>{attempt.holder}</a>
+            </>
+          )}
+          , began <Ago at={attempt.startedAt} />
+          {attempt.endedAt === null ? '' : `, took ${took(attempt.startedAt, attempt.endedAt)}`}
+          {attempt.records === null ? '' : `, ${exact(attempt.records)} records`}
+          {attempt.reason === null ? null : <span class="muted"> · {attempt.reason}</span>}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const took = (from: string, to: string): string => brief((Date.parse(to) - Date.parse(from)) / 1000)
+
+interface DetailRowProps {
+  readonly id: string
+  readonly partition: PartitionRow
+  /** Reports the rendered height, by which the rows below are shifted. */
+  readonly measured: (height: number) => void
+}
+
+/** The full text of a partition's last reason, and its attempts. */
+export function DetailRow({ id, partition, measured }: DetailRowProps) {
+  const { lastReason, history } = partition
+  const row = useRef<HTMLTableRowElement>(null)
+  useLayoutEffect(() => {
+    const element = row.current
+    if (element === null) return
+    const watch = new ResizeObserver(() => measured(element.offsetHeight))
+    watch.observe(element)
+    measured(element.offsetHeight)
+    return () => watch.disconnect()
+  }, [lastReason, history.length])
+  return (
+    <tr class="detail" id={id} ref={row}>
+      <td colSpan={columnCount.value}>
+        {lastReason === null ? null : <pre>{lastReason}</pre>}
+        <Attempts history={history} />
+      </td>
+    </tr>
   )
 }

@@ -1,6 +1,6 @@
 import type { PartitionRow } from '@baton/protocol'
 
-export interface PageOfRows {
+interface PageOfRows {
   readonly rows: readonly PartitionRow[]
   readonly next: string | null
 }

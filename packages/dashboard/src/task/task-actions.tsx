@@ -1,10 +1,9 @@
 import type { TaskView } from '@baton/protocol'
 import { isUnfinishedState } from '@baton/protocol/core'
 import { useState } from 'preact/hooks'
-import { Confirmation } from '../parts/confirmation.tsx'
-import { counted } from '../parts/numbers.ts'
+import { counted } from '../parts/format.ts'
+import { Confirmation, type OrderConfirmationProps, useControl } from '../parts/order.tsx'
 import { client, mayOrder } from '../service/connection.ts'
-import { type OrderConfirmationProps, useControl } from './control.ts'
 import { MoreActions } from './more-actions.tsx'
 
 /** Seals a task, optionally with the expected number of partitions. */

@@ -1,9 +1,8 @@
 import type { TaskView } from '@baton/protocol'
-import type { ComponentChildren } from 'preact'
+import { brief, compact, counted, duration, exact, percent, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
-import { compact, counted, exact, percent, perSecond } from '../parts/numbers.ts'
-import { measureOf } from '../parts/split-bar.tsx'
-import { brief, duration } from '../parts/times.ts'
+import { Fact } from '../parts/panel.tsx'
+import { measureOf } from '../parts/states.tsx'
 import { isAway } from '../service/live.ts'
 
 const TABLES_NAMED = 3
@@ -125,21 +124,4 @@ function natureOf({ sealed, levelBarrier, generation, settledByDelivery }: TaskV
     ...(settledByDelivery > 0 ? [`${exact(settledByDelivery)} done by being handed out`] : []),
     ...(generation > 1 ? [`reopened ${counted(generation - 1, 'time')}`] : []),
   ].join(' · ')
-}
-
-interface FactProps {
-  readonly name: string
-  readonly value: ComponentChildren
-  readonly small?: boolean
-  readonly children: ComponentChildren
-}
-
-function Fact({ name, value, small, children }: FactProps) {
-  return (
-    <div class="fact">
-      <dt>{name}</dt>
-      <dd class={small ? 'fact-value small' : 'fact-value'}>{value}</dd>
-      <dd class="fact-note">{children}</dd>
-    </div>
-  )
 }

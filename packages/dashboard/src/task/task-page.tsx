@@ -1,15 +1,17 @@
-import type { TaskView } from '@baton/protocol'
-import { TaskBadge } from '../parts/badge.tsx'
-import { Empty, Skeleton } from '../parts/empty.tsx'
-import { LevelBar } from '../parts/level-bar.tsx'
-import { Legend, measureOf } from '../parts/split-bar.tsx'
+import type { LevelView, TaskView } from '@baton/protocol'
+import { useEffect, useState } from 'preact/hooks'
+import { compact, counted, exact, percent } from '../parts/format.ts'
+import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
+import { Legend, LevelBar, measureOf, SplitBar, TaskBadge } from '../parts/states.tsx'
 import { hrefOf, overviewRoute, type Route } from '../route.ts'
+import { client } from '../service/connection.ts'
+import { followLive } from '../service/live.ts'
+import { type Loaded, load, shownAfter } from '../service/loaded.ts'
+import { lookOf, noteLevels, PACE_IS_FRESH_MILLIS } from '../service/tasks.ts'
 import { Findings } from './findings.tsx'
-import { LevelTable } from './level-table.tsx'
-import { PartitionPanel } from './partition-panel.tsx'
+import { PartitionPanel } from './partition-table.tsx'
 import { TaskActions } from './task-actions.tsx'
 import { TaskFacts } from './task-facts.tsx'
-import { useTask } from './task-state.ts'
 import { ThroughputPanel } from './throughput-panel.tsx'
 
 export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
@@ -65,5 +67,136 @@ function Task({ at, view, refresh }: TaskProps) {
       <LevelTable view={view} at={at} />
       <PartitionPanel view={view} at={at} refresh={refresh} />
     </>
+  )
+}
+
+/** The shortest interval between two loads of a task, however fast it progresses. */
+const READ_EVERY_MILLIS = 1000
+const READ_AGAIN_MILLIS = 5000
+
+/** A task, kept up to date. `refresh` loads it at once. */
+function useTask(taskId: string): { loaded: Loaded<TaskView>; refresh: () => void } {
+  const [loaded, setLoaded] = useState<Loaded<TaskView>>({ kind: 'loading' })
+  const [reader] = useState(() => ({ refresh: () => {} }))
+  useEffect(() => {
+    let isCurrent = true
+    let next: ReturnType<typeof setTimeout> | undefined
+    let readAt = 0
+    let claimsPace = false
+    const read = async () => {
+      next = undefined
+      readAt = Date.now()
+      const outcome = await load(() => readTask(taskId), 'task_unknown')
+      claimsPace = outcome.kind === 'there' && outcome.value.recordsPerSecond !== null
+      if (isCurrent) setLoaded((before) => shownAfter(before, outcome))
+      // A resumed stream sends what changed, but does not trigger another load after a failed one.
+      if (isCurrent && outcome.kind === 'failed') next ??= setTimeout(() => void read(), READ_AGAIN_MILLIS)
+    }
+    const readSoon = () => {
+      next ??= setTimeout(() => void read(), Math.max(0, readAt + READ_EVERY_MILLIS - Date.now()))
+    }
+    const unfollow = followLive({
+      reload: readSoon,
+      onEvent: (event) => {
+        if (event.name === 'task' && event.data.taskId === taskId) readSoon()
+      },
+    })
+    const refreshing = setInterval(() => {
+      const isQuiet = Date.now() - readAt > PACE_IS_FRESH_MILLIS / 2
+      if (claimsPace && isQuiet && document.visibilityState === 'visible') readSoon()
+    }, PACE_IS_FRESH_MILLIS)
+    reader.refresh = () => void read()
+    setLoaded({ kind: 'loading' })
+    void read()
+    return () => {
+      isCurrent = false
+      clearTimeout(next)
+      clearInterval(refreshing)
+      unfollow()
+    }
+  }, [taskId, reader])
+  return { loaded, refresh: () => reader.refresh() }
+}
+
+async function readTask(taskId: string): Promise<TaskView> {
+  const look = lookOf(taskId)
+  const view = await client.peek().task(taskId)
+  noteLevels(taskId, view, look)
+  return view
+}
+
+function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { page: 'task' }> }) {
+  return (
+    <section class="panel" aria-labelledby="levels-title">
+      <header class="panel-head">
+        <h2 id="levels-title">Levels</h2>
+        <p class="muted">lowest goes first</p>
+      </header>
+      <Scrolling label="Rows of levels" kind="level-rows">
+        <table class="levels">
+          <thead>
+            <tr>
+              <th scope="col">Level</th>
+              <th scope="col" class="level-progress">
+                Progress
+              </th>
+              <th scope="col" class="number">
+                Done
+              </th>
+              <th scope="col" class="number">
+                Records
+              </th>
+              <th scope="col" class="number wide-only">
+                Partitions
+              </th>
+              <th scope="col" class="number wide-only">
+                Leased
+              </th>
+              <th scope="col" class="number">
+                Parked
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {view.levels.map((level) => (
+              <LevelRow key={level.level} level={level} at={at} />
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      {view.levelsOmitted > 0 ? <p class="quiet">and {counted(view.levelsOmitted, 'higher level')}</p> : null}
+    </section>
+  )
+}
+
+function LevelRow({ level, at }: { level: LevelView; at: Extract<Route, { page: 'task' }> }) {
+  const counts = measureOf(level)
+  const isFinished = counts.total === counts.done + counts.cancelled
+  const parkedHref = hrefOf({ ...at, state: 'parked', level: level.level })
+  return (
+    <tr>
+      <th scope="row">
+        <a href={hrefOf({ ...at, level: level.level })}>{level.level}</a>
+        {level.open || isFinished ? null : <span class="tag">held</span>}
+      </th>
+      <td class="level-progress">
+        <SplitBar counts={counts} label={`Level ${level.level}`} />
+      </td>
+      <td class="number">{percent(counts.done, counts.total)}</td>
+      <td class="number" title={exact(level.records.total)}>
+        {compact(level.records.total)}
+      </td>
+      <td class="number wide-only">{exact(level.partitions.total)}</td>
+      <td class="number wide-only">{exact(level.partitions.leased)}</td>
+      <td class="number">
+        {level.partitions.parked === 0 ? (
+          '0'
+        ) : (
+          <a class="alarm" href={parkedHref}>
+            {exact(level.partitions.parked)}
+          </a>
+        )}
+      </td>
+    </tr>
   )
 }

@@ -1,10 +1,11 @@
 import type { TaskView, Throughput } from '@baton/protocol'
-import { useState } from 'preact/hooks'
+import { STEP_MILLIS, type ThroughputStep } from '@baton/protocol/core'
+import { useEffect, useState } from 'preact/hooks'
 import { Chart } from '../parts/chart.tsx'
-import { compact, counted } from '../parts/numbers.ts'
-import { duration } from '../parts/times.ts'
-import { now } from '../service/clock.ts'
-import { type Measure, type Span, seriesOf, spans, useThroughput } from './throughput-state.ts'
+import { compact, counted, duration } from '../parts/format.ts'
+import { client } from '../service/connection.ts'
+import { followLive, now } from '../service/live.ts'
+import { type Loaded, load, shownAfter } from '../service/loaded.ts'
 
 /**
  * The throughput of a task over time, including the time before the page was opened. Omitted if nothing was
@@ -73,3 +74,69 @@ function ThroughputChart({ throughput, measure, span }: ThroughputChartProps) {
     `at most ${compact(Math.max(...series))}, in this ${span.step} so far ${compact(series.at(-1) ?? 0)}`
   return <Chart series={series} span={length} text={compact} label={label} />
 }
+
+/** The shortest interval between two loads of a task's history, however fast it progresses. */
+const READ_EVERY_MILLIS = 2000
+
+interface Span {
+  readonly name: string
+  readonly step: ThroughputStep
+  readonly millis: number
+}
+
+const spans: readonly [Span, ...Span[]] = [
+  { name: 'Last hour', step: 'minute', millis: 3_600_000 },
+  { name: 'Last day', step: 'minute', millis: 86_400_000 },
+  { name: 'Last 7 days', step: 'hour', millis: 7 * 86_400_000 },
+]
+
+/** The throughput history of a task, kept up to date while the task progresses. */
+function useThroughput(taskId: string, span: Span): Loaded<Throughput> {
+  const [loaded, setLoaded] = useState<Loaded<Throughput>>({ kind: 'loading' })
+  useEffect(() => {
+    let isCurrent = true
+    let next: ReturnType<typeof setTimeout> | undefined
+    let readAt = 0
+    const read = async () => {
+      next = undefined
+      readAt = Date.now()
+      const from = new Date(readAt - span.millis)
+      const outcome = await load(
+        () => client.peek().throughput(taskId, { step: span.step, from }),
+        'task_unknown',
+      )
+      if (isCurrent) setLoaded((before) => shownAfter(before, outcome))
+    }
+    const readSoon = () => {
+      next ??= setTimeout(() => void read(), Math.max(0, readAt + READ_EVERY_MILLIS - Date.now()))
+    }
+    const unfollow = followLive({
+      reload: readSoon,
+      onEvent: (event) => {
+        if (event.name === 'task' && event.data.taskId === taskId) readSoon()
+      },
+    })
+    setLoaded({ kind: 'loading' })
+    void read()
+    return () => {
+      isCurrent = false
+      clearTimeout(next)
+      unfollow()
+    }
+  }, [taskId, span])
+  return loaded
+}
+
+/** One value for each step, up to the current one; 0 for steps in which nothing was done. */
+function seriesOf({ points }: Throughput, measure: Measure, span: Span, now: number): number[] {
+  const stepMillis = STEP_MILLIS[span.step]
+  const last = Math.floor(now / stepMillis)
+  const series = Array<number>(span.millis / stepMillis + 1).fill(0)
+  for (const point of points) {
+    const at = series.length - 1 - (last - Math.floor(Date.parse(point.at) / stepMillis))
+    if (at >= 0 && at < series.length) series[at] = (series[at] ?? 0) + point[measure]
+  }
+  return series
+}
+
+type Measure = 'records' | 'partitions'

@@ -1,16 +1,14 @@
 import type { Delivery, SubscriptionStatus } from '@baton/protocol'
 import { MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import { useState } from 'preact/hooks'
-import { DeliveryBadge } from '../parts/badge.tsx'
-import { Empty, Skeleton } from '../parts/empty.tsx'
+import { brief, exact } from '../parts/format.ts'
 import { Ago, Ahead } from '../parts/moment.tsx'
-import { exact } from '../parts/numbers.ts'
-import { Scrolling } from '../parts/scrolling.tsx'
-import { brief } from '../parts/times.ts'
+import { useControl } from '../parts/order.tsx'
+import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
+import { DeliveryBadge } from '../parts/states.tsx'
 import { taskHref } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
-import { useControl } from '../task/control.ts'
-import { useReading } from './subscriptions-state.ts'
+import { useDeliveries } from './subscription.tsx'
 
 const ROWS_AT_FIRST = 50
 
@@ -22,7 +20,7 @@ interface LogProps {
 /** The deliveries of a subscription, newest first. Each can be sent again. */
 export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
   const [limit, setLimit] = useState(ROWS_AT_FIRST)
-  const log = useReading(() => client.peek().subscriptions.deliveries(id, { limit }), [id, limit])
+  const log = useDeliveries(id, limit)
   const { busy, order } = useControl(() => {
     log.refresh()
     refresh()

@@ -2,10 +2,9 @@ import { open } from 'node:fs/promises'
 import { type PerSection, type Progress, totalRows } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
 import { check } from './check.ts'
-import { PrivateOutput } from './private-output.ts'
-import { openArchive } from './read-file.ts'
+import { PrivateOutput, writeArchive } from './export-file.ts'
+import { openArchive } from './import-file.ts'
 import { type Location, withFileSource, withSource, withStoppedStore } from './stores.ts'
-import { writeArchive } from './write-file.ts'
 
 // The operator's tools for a store: backup, verification, export and import.
 

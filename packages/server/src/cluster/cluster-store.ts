@@ -6,7 +6,6 @@ import type {
   SubscriptionResult,
 } from '../handoff/outbox.ts'
 import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
-import type { ThroughputQuery, ThroughputRecord } from '../handoff/shown/throughput-record.ts'
 import {
   type Batching,
   type HandOffAnswers,
@@ -33,6 +32,7 @@ import type {
   TaskQuery,
   TaskRecord,
 } from '../handoff/views/records.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../handoff/views/throughput.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { LeaderLink } from './leader-link.ts'
 import type { Leadership, Led } from './leadership.ts'

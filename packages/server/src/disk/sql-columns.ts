@@ -59,9 +59,9 @@ function defaultOf(value: unknown): string {
 export const valueIn = ({ field, state }: Column): string =>
   state === null ? `row.${field}` : `row.${field}.${state}`
 
-/** A row; `valueOf` is the expression for the value of a column. */
-export function rowOf(columns: readonly Column[], valueOf: (column: Column, at: number) => string): string {
-  const values = columns.map((column, at) => ({ ...column, value: valueOf(column, at) }))
+/** A row; `valueAt` is the expression for the value of a column. */
+export function rowOf(columns: readonly Column[], valueAt: (column: Column, at: number) => string): string {
+  const values = columns.map((column, at) => ({ ...column, value: valueAt(column, at) }))
   const members = [...Map.groupBy(values, ({ field }) => field)].map(([field, found]) => {
     const counts = found.filter(({ state }) => state !== null).map(({ state, value }) => `${state}: ${value}`)
     return `${field}: ${counts.length > 0 ? `{ ${counts.join(', ')} }` : found[0]?.value}`

@@ -1,20 +1,29 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Images } from './disk.ts'
-import { type Fields, namesOf } from './fields.ts'
-import type { StoredDelivery, SubscriptionRow } from './outbox.ts'
+import type { Fields, Kind } from './fields.ts'
+import { deliveryFields, type StoredDelivery, type SubscriptionRow, subscriptionFields } from './outbox.ts'
 import { partitionFields, type StoredPartition } from './partition.ts'
 import { StoreRefused } from './store.ts'
-import type {
-  IndexRangeOfLane,
-  NextIds,
-  StoredKey,
-  StoredLane,
-  StoredLaneTable,
-  StoredLevel,
-  StoredPace,
-  StoredTableTime,
-  StoredTask,
-  StoredThroughput,
+import {
+  type IndexRangeOfLane,
+  keyFields,
+  laneFields,
+  laneTableFields,
+  levelFields,
+  type NextIds,
+  paceFields,
+  rangeFields,
+  type StoredKey,
+  type StoredLane,
+  type StoredLaneTable,
+  type StoredLevel,
+  type StoredPace,
+  type StoredTableTime,
+  type StoredTask,
+  type StoredThroughput,
+  tableTimeFields,
+  taskFields,
+  throughputFields,
 } from './stored.ts'
 
 // The content of a store, independent of its kind: the rows that an export writes, an import reads and a
@@ -98,36 +107,37 @@ true satisfies [NotCarried] extends [never] ? true : NotCarried
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 
-/** Fields that do not fit into a JavaScript number. */
-type BigFields<Row> = { readonly [Field in keyof Row as bigint extends Row[Field] ? Field : never]-?: true }
-
-/**
- * The sections in order, with the fields that are written as text. Rows come after the rows they belong to.
- */
-export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Name]> } = {
-  tasks: {},
-  lanes: { tag: true, retryTag: true, turn: true },
-  levels: { virtual: true, served: true },
-  laneTables: { tag: true, retryTag: true, turn: true },
-  tableTimes: { virtual: true },
-  ranges: {},
-  tables: {},
-  keys: {},
-  pace: {},
-  instances: {},
-  produced: {},
-  partitions: {},
-  subscriptions: {},
-  deliveries: {},
-  throughput: {},
+/** The sections in order. Rows come after the rows they belong to. */
+const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> } = {
+  tasks: taskFields,
+  lanes: laneFields,
+  levels: levelFields,
+  laneTables: laneTableFields,
+  tableTimes: tableTimeFields,
+  ranges: rangeFields,
+  tables: tableFields,
+  keys: keyFields,
+  pace: paceFields,
+  instances: instanceFields,
+  produced: producedFields,
+  partitions: partitionFields,
+  subscriptions: subscriptionFields,
+  deliveries: deliveryFields,
+  throughput: throughputFields,
 }
+
+export const sections = Object.keys(archivedFields) as Section[]
+
+const fieldsOfKind = (section: Section, isOne: (kind: Kind) => boolean): string[] =>
+  Object.entries<Kind>(archivedFields[section]).flatMap(([field, kind]) => (isOne(kind) ? [field] : []))
+
+/** Fields that do not fit into a JavaScript number. They are written as text. */
+export const bigFields = (section: Section): ReadonlySet<string> =>
+  new Set(fieldsOfKind(section, (kind) => kind.startsWith('tag')))
 
 /** Fields that a file of an earlier version may lack. They are null in its rows. */
-export const addedFields: Partial<PerSection<readonly string[]>> = {
-  partitions: namesOf(partitionFields).filter((field) => partitionFields[field].endsWith('?')),
-}
-
-export const sections = Object.keys(bigFields) as Section[]
+export const addedFields = (section: Section): string[] =>
+  section === 'partitions' ? fieldsOfKind(section, (kind) => kind.endsWith('?')) : []
 
 export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>
   Object.fromEntries(sections.map((section) => [section, value(section)])) as PerSection<Value>

@@ -11,7 +11,6 @@ import type {
 import type { IndexRange } from './rules/index-runs.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { Tallies } from './rules/task-facts.ts'
-import type { ThroughputRow } from './shown/throughput-record.ts'
 import type {
   IndexRangeOfLane,
   NextIds,
@@ -26,6 +25,7 @@ import type {
   StoredThroughput,
 } from './stored.ts'
 import type { InstanceQuery, InstanceRecord, PaceSecond, TaskRecord, TotalsAdded } from './views/records.ts'
+import type { ThroughputRow } from './views/throughput.ts'
 import type { UnderWay } from './views/time-left.ts'
 
 /**
@@ -124,7 +124,7 @@ export interface Disk {
   probe(now: number): Promise<void>
   /** False if so little space is left that new work must be refused. */
   hasSpace(): boolean
-  /** Counts all rows for the audit: the expected counters and queues of each lane. */
+  /** Counts all rows for the audit: the expected counters and lines of each lane. */
   recount(): Promise<Recount[]>
   close(): Promise<void>
 }
@@ -202,7 +202,7 @@ export interface OrderPosition {
   readonly lane: number
 }
 
-/** The position in the released or retry queue of a lane: (dueAt or 0, id). */
+/** The position in the released or retry line of a lane: (dueAt or 0, id). */
 export interface LinePosition {
   readonly dueAt: number
   readonly id: number
@@ -252,7 +252,7 @@ export interface Needs {
     readonly limit: number
   }[]
   /**
-   * Ready partitions of a lane's other queues, ordered by (dueAt or 0, id), after a position. With a table:
+   * Ready partitions of a lane's other lines, ordered by (dueAt or 0, id), after a position. With a table:
    * only its own.
    */
   readonly returned?: readonly {
@@ -370,13 +370,13 @@ export interface ForgetThroughput {
 export interface Recount extends Tallies {
   readonly lane: StoredLane
   readonly task: StoredTask
-  /** Rows that count and are waiting, by queue. */
+  /** Rows that count and are waiting, by line. */
   readonly waiting: Record<Line, number>
   readonly tables: readonly RecountedTable[]
 }
 
 export interface RecountedTable {
   readonly row: StoredLaneTable
-  /** Rows of this table that count and are waiting, by queue. */
+  /** Rows of this table that count and are waiting, by line. */
   readonly waiting: Record<Line, number>
 }

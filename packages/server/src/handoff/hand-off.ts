@@ -23,7 +23,6 @@ import type {
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
-import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
 import { type CallBackOrder, type Store, StoreUnavailable } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
@@ -36,6 +35,7 @@ import type {
   TaskQuery,
   TaskRecord,
 } from './views/records.ts'
+import type { ThroughputQuery, ThroughputRecord } from './views/throughput.ts'
 
 export interface HandOffOptions {
   readonly store: Store

@@ -1,58 +1,8 @@
 import { systemClock, systemStopwatch } from './clock.ts'
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
+import { PeriodicJob } from './periodic-job.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import type { ReadiedOf, Store } from './store.ts'
-
-/**
- * Runs a function periodically, never concurrently with itself: after its interval, or earlier on request.
- * Requests during a run are kept.
- */
-export class PeriodicTask {
-  readonly #run: () => Promise<number>
-  #timer: NodeJS.Timeout | undefined
-  #at = Number.POSITIVE_INFINITY
-  #running: Promise<void> | undefined
-  #stopped = true
-
-  /** `run` resolves with the milliseconds until the next run. It must never reject. */
-  constructor(run: () => Promise<number>) {
-    this.#run = run
-  }
-
-  start(): void {
-    this.#stopped = false
-    this.dueIn(0)
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    clearTimeout(this.#timer)
-    await this.#running
-  }
-
-  dueIn(millis: number): void {
-    const at = performance.now() + Math.max(0, millis)
-    if (this.#stopped || at >= this.#at) return
-    this.#at = at
-    if (this.#running !== undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(
-      () => {
-        this.#running = this.#runOnce()
-      },
-      Math.ceil(Math.max(0, millis)),
-    )
-  }
-
-  async #runOnce(): Promise<void> {
-    this.#at = Number.POSITIVE_INFINITY
-    const rest = await this.#run()
-    this.#running = undefined
-    const asked = this.#at - performance.now()
-    this.#at = Number.POSITIVE_INFINITY
-    this.dueIn(Math.min(rest, asked))
-  }
-}
 
 /** The maximum time between sweeps, so that changes by other nodes are noticed. */
 const SWEEP_AT_LEAST_MILLIS = 1000
@@ -79,15 +29,15 @@ interface MaintenanceEvents {
 
 /**
  * Work without a request: ending leases and back-offs, and completing control orders and retention in steps.
- * If several nodes share the store, whichever comes first does it.
+ * With several nodes, only the leader's store does anything.
  */
 export class Maintenance {
   readonly #store: Store
   readonly #policy: Policy
   readonly #retentionMillis: number
   readonly #events: MaintenanceEvents
-  readonly #sweeping = new PeriodicTask(() => this.#sweep())
-  readonly #maintaining = new PeriodicTask(() => this.#maintain())
+  readonly #sweeping = new PeriodicJob(() => this.#sweep())
+  readonly #maintaining = new PeriodicJob(() => this.#maintain())
   #expireFrom = 0
   /**
    * How far the machine's clock is ahead of its stopwatch. Neither is injected: timers use the machine's

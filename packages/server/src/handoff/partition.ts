@@ -8,7 +8,7 @@ import type { LeaseOutcome } from './rules/settlement.ts'
 // exports follow from the lists of fields.
 
 /**
- * The queue of its lane in which a ready partition waits, or which a leased or delayed one joins when it
+ * The line of its lane in which a ready partition waits, or which a leased or delayed one joins when it
  * returns:
  * - `fresh`: not handed out yet, ordered by id
  * - `released`: returned unused, ordered by id, before all others
@@ -59,7 +59,7 @@ export interface PartitionStatus {
   secret: string
   outcome: StoredOutcome | null
   /**
-   * When the lease or back-off ends. For a ready partition in the retry queue: when it became due, which
+   * When the lease or back-off ends. For a ready partition in the retry line: when it became due, which
    * determines its position.
    */
   dueAt: number | null

@@ -7,7 +7,7 @@ import { type HandOffAnswers, LeaderChanged, type Store, StoreUnavailable } from
 export class StoreHealth {
   readonly #log: Log
   readonly #beginGrace: () => void
-  #isOn = false
+  #isOut = false
   #leaderChanged = false
 
   constructor(log: Log, beginGrace: () => void) {
@@ -17,12 +17,12 @@ export class StoreHealth {
 
   failed(error: unknown): void {
     if (error instanceof LeaderChanged) {
-      if (!this.#isOn && !this.#leaderChanged) this.#tellOfLeader(error)
+      if (!this.#isOut && !this.#leaderChanged) this.#tellOfLeader(error)
       this.#leaderChanged = true
       this.#beginGrace()
     } else if (error instanceof StoreUnavailable) {
-      if (!this.#isOn) this.#tell(error)
-      this.#isOn = true
+      if (!this.#isOut) this.#tell(error)
+      this.#isOut = true
       this.#beginGrace()
     } else this.#log.error({ err: error }, 'the hand-off failed')
   }
@@ -39,9 +39,9 @@ export class StoreHealth {
     this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
   }
 
-  over(): void {
-    if (!this.#isOn && !this.#leaderChanged) return
-    this.#isOn = false
+  recovered(): void {
+    if (!this.#isOut && !this.#leaderChanged) return
+    this.#isOut = false
     this.#leaderChanged = false
     this.#beginGrace()
     this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
@@ -149,7 +149,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
       (batch) => store.handOff(batch),
       (batch, answers) => {
         counts.noteCommit(batch, answers)
-        if (hasWritten(answers)) storeHealth.over()
+        if (hasWritten(answers)) storeHealth.recovered()
       },
     ),
     sweep: timed(
@@ -170,14 +170,14 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     recordHeartbeats: timed(
       'recordHeartbeats',
       (heartbeats) => store.recordHeartbeats(heartbeats),
-      () => storeHealth.over(),
+      () => storeHealth.recovered(),
     ),
     instance: timed('instance', (instanceId) => store.instance(instanceId)),
     instances: timed('instances', (query) => store.instances(query)),
     probe: timed<void, void>(
       'probe',
       () => store.probe(),
-      () => storeHealth.over(),
+      () => storeHealth.recovered(),
     ),
     audit: () => store.audit(),
     close: () => store.close(),

@@ -2,12 +2,11 @@ import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
+import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
-import type { CallBackRefusal } from './rules/task-course.ts'
 import type { TaskSettingsChange } from './rules/task-settings.ts'
-import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
 import type {
   ChangePage,
   ChangeQuery,
@@ -20,14 +19,14 @@ import type {
   TaskQuery,
   TaskRecord,
 } from './views/records.ts'
+import type { ThroughputQuery, ThroughputRecord } from './views/throughput.ts'
 
 /**
  * The storage interface of the hand-off: domain verbs, each with its own transaction.
  *
- * A store executes. The rules in rules/, which every store calls inside its transaction, decide what may
- * happen. When a promise resolves, the result is durable. When it rejects with StoreUnavailable, nothing
- * happened partially: the transaction may have been committed if only the answer was lost, and sending the
- * same request again is safe.
+ * The rules in rules/ decide what may happen; a store calls them inside its transaction. When a promise
+ * resolves, the result is durable. When it rejects with StoreUnavailable, either all of it was committed or
+ * nothing, and the caller does not know which. Sending the same request again is safe.
  */
 export interface Store {
   /**

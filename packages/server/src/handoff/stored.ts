@@ -105,14 +105,14 @@ export interface StoredLane {
   tag: bigint
   /** The same for its retries. */
   retryTag: bigint
-  /** The largest partition id handed out from the fresh queue. Rows after it are untouched. */
+  /** The largest partition id handed out from the fresh line. Rows after it are untouched. */
   cursor: number
   /** The largest partition id that counts. Rows beyond it belong to a call-back that is not completed. */
   tail: number
-  /** The number of partitions in the released and retry queues. All other ready partitions are fresh. */
+  /** The number of partitions in the released and retry lines. All other ready partitions are fresh. */
   released: number
   retries: number
-  /** The smallest tag of its non-empty queues: its turn in the order of its level. Null if nothing waits. */
+  /** The smallest tag of its non-empty lines: its turn in the order of its level. Null if nothing waits. */
   turn: bigint | null
   /** The barrier ignores parked partitions of this lane. */
   parkedSkipped: boolean
@@ -161,10 +161,10 @@ export interface StoredLaneTable {
   tag: bigint
   retryTag: bigint
   turn: bigint | null
-  /** The largest id of this table that was handed out from the fresh queue. */
+  /** The largest id of this table that was handed out from the fresh line. */
   cursor: number
   /**
-   * The number of ready partitions of this table, and how many of those are in the released and retry queues.
+   * The number of ready partitions of this table, and how many of those are in the released and retry lines.
    */
   ready: number
   released: number

@@ -1,51 +1,46 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
-import { answerUnknownRoutes } from './admission/not-found.ts'
-import { checkParameters } from './admission/parameters.ts'
-import { believeProxies, Proxies } from './admission/proxies.ts'
+import type { Log } from '../handoff/log.ts'
+import type { AccessRule } from './admission/access.ts'
+import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
+import { Proxies, trustProxies } from './admission/proxies.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
-import { errorAnswers, refusals } from './answers/error-answers.ts'
-import { secureAnswers, securityHeaders } from './answers/security-headers.ts'
+import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
+import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/openapi-route.ts'
-import { auditRequests } from './audit/audit-hooks.ts'
-import { AuditLog, auditReloads } from './audit/audit-log.ts'
-import { auditRoute } from './audit/audit-route.ts'
+import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
+import type { ShapeLimits } from './bodies/json-bytes.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget } from './budget/budget.ts'
 import { shedRequests } from './budget/shedding.ts'
-import { admitPeers, closeGracefully, type Peers } from './closing.ts'
-import { OpenStreams } from './events/event-streams.ts'
-import { eventsRoute } from './events/events.ts'
+import { closeGracefully } from './closing.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Listeners } from './listeners.ts'
-import { metricsRoute } from './metrics/metrics-route.ts'
-import { apiReferenceRoute, pageRoutes } from './page/page.ts'
-import { readPageFiles } from './page/page-files.ts'
-import { answerExpectHeader } from './requests/expectations.ts'
+import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
+import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
+import { metricsRoute } from './observability/metrics-route.ts'
+import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/hang-up.ts'
-import { acceptJsonBodies } from './requests/json-body.ts'
-import type { ShapeLimits } from './requests/json-shape.ts'
+import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
-import { countRequests, RequestCounts } from './requests/request-counts.ts'
-import { answerLog, logRequests, type RequestLog } from './requests/request-log.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
-import { controlRoutes } from './routes/control-routes.ts'
-import { healthRoutes, totalsRoute } from './routes/health-routes.ts'
+import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
+import { eventsRoute, OpenStreams } from './routes/events-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
+import { healthRoutes, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
+import { answerUnknownRoutes } from './routes/not-found.ts'
+import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { admitPeers, type Peers } from './routes/peer-route.ts'
 import { pullRoute } from './routes/pull-route.ts'
 import { renewRoute } from './routes/renew-route.ts'
-import { scaleRoute } from './routes/scale-route.ts'
-import { settingsRoute } from './routes/settings-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
-import { taskRoutes } from './routes/task-routes.ts'
-import { throughputRoute } from './routes/throughput-route.ts'
+import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly service: Omit<Service, 'isSecure'>
   readonly admission: AdmissionOptions
   readonly limits: AdmissionLimits
@@ -54,7 +49,7 @@ export interface HttpOptions {
   /** Whether plain pulls and settles bypass Node's HTTP server. */
   readonly isFastPathOn?: boolean
   /** Null: requests are not logged. */
-  readonly requestLog: RequestLog | null
+  readonly requestLog: Log | null
   /** Null: the service serves plain HTTP. */
   readonly tls?: TlsFiles | null
   /** Addresses and networks of the proxies whose X-Forwarded headers are trusted. */
@@ -100,16 +95,16 @@ export async function buildHttp({
     ...timeouts,
   }
   const service = { ...given, isSecure: tls !== null }
-  const { handOff, callers, log } = service
+  const { handOff, tokens, log } = service
   const proxies = new Proxies(trustedProxies)
   const audit = new AuditLog(log)
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
-  const budget = new AdmissionBudget({ limits, callers, proxies, log, waitingPulls })
+  const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
   const { met } = budget
-  const entry = { admission: admissionOf('worker', admission), budget }
+  const entry = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
@@ -145,23 +140,26 @@ export async function buildHttp({
     },
   })
   app.setErrorHandler(answerError)
+  const bulk = new BulkWork()
   boundPipelining(app, {
     most: limits.requestsPerConnection,
+    bulk,
     met: (address) => met.met('connection-requests', address),
   })
-  if (trustedProxies.length > 0) believeProxies(app, proxies)
+  if (trustedProxies.length > 0) trustProxies(app, proxies)
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
     hold: budget.received.hold,
+    bulk,
     callBackShape: callBackShape(limits),
     shapeMet: (fault, isCallBack) =>
       met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
-  admitCallers(app, admission)
+  admitRequests(app, admission)
   shedRequests(app, budget)
   checkParameters(app)
-  auditRequests(app, { audit, callers: service.callers, proxies })
+  auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: service.tableField })
@@ -217,12 +215,4 @@ export async function buildHttp({
 /** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
   return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
-}
-
-/** Responses describe the current state, so they must not be cached. */
-function keepOutOfCaches(routes: FastifyInstance): void {
-  routes.addHook('onRequest', (_request, reply, done) => {
-    reply.header('cache-control', 'no-store')
-    done()
-  })
 }

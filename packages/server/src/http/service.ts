@@ -1,11 +1,14 @@
-import type { UnknownFields } from '@baton/protocol'
+import type { IncomingHttpHeaders } from 'node:http'
+import { readTraceparent, type UnknownFields } from '@baton/protocol'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
-import type { LiveSubscriptions } from '../webhooks/live-subscriptions.ts'
-import type { Callers, KeyOwner } from './requests/callers.ts'
-import type { RequestTracing } from './requests/request-tracing.ts'
+import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
+import type { TokenLookup } from './admission/tokens.ts'
+import type { Serve } from './requests/exchange.ts'
+import type { KeyOwner } from './requests/preferences.ts'
 
 /** The dependencies of the routes. */
 export interface Service {
@@ -17,7 +20,7 @@ export interface Service {
   readonly callBackLimitBytes: number
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner
-  readonly callers: Callers
+  readonly tokens: TokenLookup
   /** Whether the service serves TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks
@@ -38,4 +41,19 @@ export interface Webhooks {
 /** The body limit of settle and renew requests. They name at most 10,000 leases, which need far less. */
 export const LEASE_LIMIT_BYTES = 8 * 2 ** 20
 
-export const JSON_TYPE = 'application/json; charset=utf-8'
+type Handler<Result> = (request: FastifyRequest, reply: FastifyReply) => Promise<Result>
+
+/** Spans of requests. `name` is the method and the route. */
+export interface RequestTracing {
+  serve(name: string, serve: Serve): Serve
+  handler<Result>(name: string, handler: Handler<Result>): Handler<Result>
+  /** The traceparent that is stored with the partitions of a call-back and handed out with them. */
+  traceparent(headers: IncomingHttpHeaders): string | null
+}
+
+/** Used without a tracing SDK: creates no spans, but still keeps the traceparent of call-backs. */
+export const untraced: RequestTracing = {
+  serve: (_name, serve) => serve,
+  handler: (_name, handler) => handler,
+  traceparent: (headers) => readTraceparent(headers['traceparent']?.toString()),
+}

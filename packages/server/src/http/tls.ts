@@ -4,9 +4,8 @@ import type { ServerOptions } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { createSecureContext, type Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
-import { type FileWatch, watchFiles } from '../file-watch.ts'
 import type { Log } from '../handoff/log.ts'
-import { SettingsError } from '../settings-error.ts'
+import { type FileWatch, SettingsError, watchFiles } from '../settings-files.ts'
 
 interface TlsPaths {
   readonly cert: string

@@ -1,12 +1,12 @@
 import { definitionChanges } from '../handoff/defined-subscriptions.ts'
 import type { Log } from '../handoff/log.ts'
-import { PeriodicTask } from '../handoff/maintenance.ts'
 import type {
   DefinedSubscription,
   DeliveryAnswer,
   DeliveryChange,
   StoredDelivery,
 } from '../handoff/outbox.ts'
+import { PeriodicJob } from '../handoff/periodic-job.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts'
 import type { Posted, Poster } from './posting.ts'
@@ -57,7 +57,7 @@ export class Deliverer {
   readonly counts: DeliveryCounts = { delivered: 0, retried: 0, failed: 0 }
   readonly #options: DelivererOptions
   readonly #targets = new Map<string, Target>()
-  readonly #recurring = new PeriodicTask(() => this.#run())
+  readonly #recurring = new PeriodicJob(() => this.#run())
   #finished: Finished[] = []
   readonly #underWay = new Set<Promise<void>>()
   #abort = new AbortController()
@@ -154,7 +154,7 @@ export class Deliverer {
     const finished = this.#finished
     if (finished.length === 0) return
     this.#finished = []
-    const gone = new Set(finished.filter(({ posted }) => posted.status === 410).map(({ target }) => target))
+    const gone = new Set(finished.filter(({ posted }) => posted.isGone).map(({ target }) => target))
     const answer = await this.#options.store.deliver({
       ask: 'record',
       changes: finished.map(({ change }) => change),

@@ -5,6 +5,8 @@ import { AddressRefused, type AddressRule } from './address-rule.ts'
 /** The response of a receiver, or the error. */
 export interface Posted {
   readonly isDelivered: boolean
+  /** The receiver wants no more events: this one is not retried, and the subscription is disabled. */
+  readonly isGone: boolean
   readonly status: number | null
   readonly error: string | null
   readonly retryAfterMillis: number | null
@@ -40,7 +42,8 @@ export class Poster {
       if (!this.#rule.allowsHost(target.hostname)) throw new AddressRefused(target.hostname)
       return answerOf(await this.#send(target, headers, body, signal))
     } catch (error) {
-      return { isDelivered: false, status: null, error: this.#reasonOf(error), retryAfterMillis: null }
+      const none = { isDelivered: false, isGone: false, status: null, retryAfterMillis: null }
+      return { ...none, error: this.#reasonOf(error) }
     }
   }
 
@@ -98,6 +101,7 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage): Posted {
   const isRetryAfter = (statusCode === 429 || statusCode === 503) && seconds > 0
   return {
     isDelivered,
+    isGone: statusCode === 410,
     status: statusCode,
     error: isDelivered ? null : isRedirect ? 'a redirect, which is not followed' : `answered ${statusCode}`,
     retryAfterMillis: isRetryAfter ? Math.min(seconds, LONGEST_RETRY_AFTER_SECONDS) * 1000 : null,

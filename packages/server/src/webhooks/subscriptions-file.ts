@@ -3,12 +3,20 @@ import { dirname, resolve } from 'node:path'
 import { subscribeRequestSchema, webhookEventTypes } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
+import type { Log } from '../handoff/log.ts'
 import type { DefinedSubscription } from '../handoff/outbox.ts'
-import { formFaults, openToOthers, type PlainFault, readJsonFile, schemaFaults } from '../json-file.ts'
-import type { FileContent } from '../reloaded-file.ts'
-import { SettingsError } from '../settings-error.ts'
-import type { AddressRule } from './address-rule.ts'
-import { receiverUrlFault } from './receiver-url.ts'
+import {
+  type FileContent,
+  type FileReload,
+  formFaults,
+  openToOthers,
+  type PlainFault,
+  ReloadedFile,
+  readJsonFile,
+  SettingsError,
+  schemaFaults,
+} from '../settings-files.ts'
+import { type AddressRule, receiverUrlFault } from './address-rule.ts'
 import { isSigningSecret } from './signature.ts'
 
 const NAME = 'the subscriptions file'
@@ -41,7 +49,7 @@ const inPlainWords: readonly PlainFault[] = [
   { of: /^\/types\/\d+$/, fault: `must be one of ${webhookEventTypes.join(', ')}` },
 ]
 
-export interface SubscriptionsFileOptions {
+interface SubscriptionsFileOptions {
   readonly rule: AddressRule
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -118,4 +126,46 @@ function checked(text: string, where: string): Secret {
   const secret = text.trim()
   if (isSigningSecret(secret)) return { text: secret }
   return { fault: `${where} must be whsec_ and 24 to 64 bytes in base64` }
+}
+
+/**
+ * The current subscriptions of the file. If a changed file is invalid, the previous subscriptions stay in
+ * force.
+ */
+export type LiveSubscriptions = ReloadedFile<readonly DefinedSubscription[]>
+
+export function openSubscriptionsFile(
+  path: string,
+  options: SubscriptionsFileOptions & { readonly log: Log },
+): LiveSubscriptions {
+  return new ReloadedFile({
+    path,
+    read: (_before, reads) => readSubscriptionsFile(path, options, reads),
+    refusal: 'the subscriptions file changed and cannot be used: the previous subscriptions stay in force',
+    log: options.log,
+  })
+}
+
+/** The names of the subscriptions that a reload changed. */
+export function subscriptionsDetail(reload: FileReload<readonly DefinedSubscription[]>): string {
+  if (reload.outcome === 'refused') return reload.faults.join('; ')
+  const before = new Map(reload.before.map((one) => [one.name, JSON.stringify(one)]))
+  const now = new Map(reload.now.map((one) => [one.name, JSON.stringify(one)]))
+  const named = (word: string, names: readonly string[]) =>
+    names.length === 0 ? [] : [`${word}: ${names.join(', ')}`]
+  const parts = [
+    ...named(
+      'new',
+      [...now.keys()].filter((name) => !before.has(name)),
+    ),
+    ...named(
+      'removed',
+      [...before.keys()].filter((name) => !now.has(name)),
+    ),
+    ...named(
+      'changed',
+      [...now.keys()].filter((name) => before.has(name) && before.get(name) !== now.get(name)),
+    ),
+  ]
+  return parts.length === 0 ? 'no subscription changed' : parts.join('; ')
 }

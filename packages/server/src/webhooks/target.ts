@@ -132,11 +132,11 @@ export class Target {
 
   /** The progress of a delivery after this response. Call `finished` when it is durable. */
   judge(delivery: StoredDelivery, posted: Posted, attemptedAt: number, millis: number): DeliveryProgress {
-    const { isDelivered, status, error, retryAfterMillis } = posted
+    const { isDelivered, isGone, status, error, retryAfterMillis } = posted
     const attempts = delivery.progress.attempts + 1
     const attempted = { attempts, attemptedAt, status, error, millis, nextAt: attemptedAt }
     if (isDelivered) return { ...attempted, state: 'delivered' }
-    if (attempts >= MOST_ATTEMPTS || status === 410) return { ...attempted, state: 'failed' }
+    if (attempts >= MOST_ATTEMPTS || isGone) return { ...attempted, state: 'failed' }
     const wait = Math.max(this.#retrySchedule.afterAttempt(attempts), retryAfterMillis ?? 0)
     return { ...attempted, state: 'pending', nextAt: attemptedAt + wait }
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 
-const MODULE = new URL('../../src/archive/private-output.ts', import.meta.url).href
+const MODULE = new URL('../../src/archive/export-file.ts', import.meta.url).href
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   'a process that %s ends while it writes leaves no file',

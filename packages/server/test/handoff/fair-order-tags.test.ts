@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/lane-rules.ts'
+import { advanceLevel, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
 
 const level = (virtual = 0n, served = 0n): LevelTime => ({ virtual, served })
 
@@ -11,15 +11,15 @@ test('a partition costs its records, at least one and at most a thousand million
 
 test('handing out moves the time of the level to the start, and the largest finish on', () => {
   const time = level(100n, 150n)
-  advance(time, 120n, 10)
+  advanceLevel(time, 120n, 10)
   expect(time).toEqual(level(120n, 150n))
-  advance(time, 140n, 30)
+  advanceLevel(time, 140n, 30)
   expect(time).toEqual(level(140n, 170n))
 })
 
 test('the time of a level never goes back', () => {
   const time = level(100n, 150n)
-  advance(time, 20n, 5)
+  advanceLevel(time, 20n, 5)
   expect(time).toEqual(level(100n, 150n))
 })
 
@@ -32,6 +32,6 @@ test('a drained level continues from the largest finish', () => {
 test('beyond 2^53 it stays exact', () => {
   const start = 2n ** 60n + 1n
   const time = level(start, start)
-  advance(time, start + 1n, 3)
+  advanceLevel(time, start + 1n, 3)
   expect(time).toEqual(level(start + 1n, start + 4n))
 })

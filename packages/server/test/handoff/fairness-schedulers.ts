@@ -1,4 +1,4 @@
-import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/lane-rules.ts'
+import { advanceLevel, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
 /** A rule for the order on one level, without a store around it. */
@@ -40,7 +40,7 @@ export function fairScheduler(): Scheduler {
       const records = first?.[1].waiting.shift()
       if (first === undefined || records === undefined) return undefined
       const [task, lane] = first
-      advance(level, lane.tag, records)
+      advanceLevel(level, lane.tag, records)
       lane.tag += cost(records)
       return { task, records }
     },

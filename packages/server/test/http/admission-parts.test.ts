@@ -2,12 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { sheddingOrder } from '../../src/http/admission/access.ts'
+import { networkOfSocket } from '../../src/http/admission/proxies.ts'
+import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-bytes.ts'
 import { BoundsMet } from '../../src/http/budget/bounds.ts'
 import { RateLimit } from '../../src/http/budget/budget.ts'
-import { addressOf } from '../../src/http/budget/connection-gate.ts'
-import { Overload, sheddingOrder } from '../../src/http/budget/overload.ts'
+import { Overload } from '../../src/http/budget/overload.ts'
 import { ReceivedBytes } from '../../src/http/budget/received-bytes.ts'
-import { JsonShape, MAX_DEPTH } from '../../src/http/requests/json-shape.ts'
 import { openBudget } from '../support/open-budget.ts'
 import { quiet } from '../support/test-app.ts'
 
@@ -150,16 +151,16 @@ describe('callers', () => {
   test('are identified by the names of their tokens, or without tokens by their addresses', () => {
     const budget = budgetWith({}, named)
     const callers = ['one', 'two', undefined].map((authorization) =>
-      budget.callerOf({ authorization }, socket),
+      budget.quotaKeyOf({ authorization }, socket),
     )
     expect(callers).toEqual(['token one', 'token two', '10.0.0.7'])
-    expect(budgetWith().callerOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
+    expect(budgetWith().quotaKeyOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
   })
 
   test('behind a trusted proxy have the address that it reports', () => {
     const headers = { 'x-forwarded-for': '192.0.2.1' }
-    expect(budgetWith({}, undefined, ['10.0.0.7']).callerOf(headers, socket)).toBe('192.0.2.1')
-    expect(budgetWith().callerOf(headers, socket)).toBe('10.0.0.7')
+    expect(budgetWith({}, undefined, ['10.0.0.7']).quotaKeyOf(headers, socket)).toBe('192.0.2.1')
+    expect(budgetWith().quotaKeyOf(headers, socket)).toBe('10.0.0.7')
   })
 
   test('have their own number of waiting pulls', async () => {
@@ -210,5 +211,5 @@ test.each([
   ['2001:db8::5', '2001:db8:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
 ])('connections from %s are counted as %s', (remoteAddress, address) => {
-  expect(addressOf({ remoteAddress } as never)).toBe(address)
+  expect(networkOfSocket({ remoteAddress } as never)).toBe(address)
 })

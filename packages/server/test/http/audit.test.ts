@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
-import { AuditLog } from '../../src/http/audit/audit-log.ts'
+import { AuditLog } from '../../src/http/observability/audit.ts'
 import { descriptors, quiet, TestApp } from '../support/test-app.ts'
 
 const tokens = [

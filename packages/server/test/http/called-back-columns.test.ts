@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addPartitions, columnsOf } from '../../src/http/large-call-backs/called-back-columns.ts'
+import { addPartitions, columnsOf } from '../../src/http/bodies/call-back-reader.ts'
 
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER })
 const partition: fc.Arbitrary<CalledBackPartition> = fc.record(

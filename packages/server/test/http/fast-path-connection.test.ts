@@ -6,9 +6,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Admission } from '../../src/http/admission/admission.ts'
 import { Proxies } from '../../src/http/admission/proxies.ts'
 import { FastPath } from '../../src/http/fast-path/fast-path.ts'
-import { keyOwners } from '../../src/http/requests/callers.ts'
+import { RequestCounts } from '../../src/http/observability/answered-requests.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
-import { RequestCounts } from '../../src/http/requests/request-counts.ts'
+import { keyOwners } from '../../src/http/requests/preferences.ts'
 import { HOUR } from '../store/conformance/test-policy.ts'
 import { openBudget } from '../support/open-budget.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -33,9 +33,9 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
   const budget = openBudget()
   const service = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
   const parts = { refuse, service, requests, proxies: new Proxies([]), logAnswer: null }
-  const fastPath = new FastPath({ admission, budget }, parts)
+  const fastPath = new FastPath({ admissionOf: () => admission, budget }, parts)
   fastPath.open('GET', '', '/pull', 'pull', serve)
-  fastPath.open('POST', '', '/settle', 'urgent', serve)
+  fastPath.open('POST', '', '/settle', 'worker', serve)
   const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))
   fastPath.before(server, headTimeoutMillis)
   server.listen(0, '127.0.0.1')

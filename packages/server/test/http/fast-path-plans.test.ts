@@ -60,8 +60,12 @@ interface Plan {
 
 function planFrom(dice: Dice): Plan {
   const halfCloses = dice.below(3) === 0
-  const requests = Array.from({ length: 1 + dice.below(5) }, () => dice.pick(halfCloses ? steady : all))
-  const whole = requests.join('') + (halfCloses ? '' : get('/livez', 'Connection: close'))
+  const picked = Array.from({ length: 1 + dice.below(5) }, () => dice.pick(halfCloses ? steady : all))
+  if (!halfCloses) picked.push(get('/livez', 'Connection: close'))
+  // Bytes that arrive after the service has closed the connection reset it, and the client loses answers that
+  // it has not read yet.
+  const last = picked.findIndex((request) => request.includes('Connection: close'))
+  const whole = (last === -1 ? picked : picked.slice(0, last + 1)).join('')
   const text = halfCloses && dice.below(2) === 0 ? whole.slice(0, dice.below(whole.length)) : whole
   const pieces: { bytes: string; afterMillis: number }[] = []
   const isSlow = dice.below(3) === 0

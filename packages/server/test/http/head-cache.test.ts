@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { HeadCache, type RouteOf } from '../../src/http/fast-path/head-cache.ts'
-import { type KeyOwner, ownedKey } from '../../src/http/requests/callers.ts'
-import { RequestCounts } from '../../src/http/requests/request-counts.ts'
+import { RequestCounts } from '../../src/http/observability/answered-requests.ts'
+import { type KeyOwner, ownedKey } from '../../src/http/requests/preferences.ts'
 import { Dice, fuzzSeed, mutateBytes } from '../support/mutation.ts'
 
 const counts = new RequestCounts().of('GET', '/pull')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NotJson, parseJsonBytes } from '../../src/http/requests/json-bytes.ts'
+import { NotJson, parseJsonBytes } from '../../src/http/bodies/json-bytes.ts'
 
 function fault(text: string): string {
   try {

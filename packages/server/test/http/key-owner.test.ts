@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
-import { anonymous, keyOwners, ownedKey } from '../../src/http/requests/callers.ts'
+import { noTokens } from '../../src/http/admission/tokens.ts'
+import { keyOwners, ownedKey } from '../../src/http/requests/preferences.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
@@ -74,7 +75,7 @@ test('the key of a settle that pulls belongs to its sender, too', async () => {
 
 test('no key of one owner can be spelt as that of another', () => {
   const owners = [
-    keyOwners({ ...anonymous, of: () => ({ name: 'one', roles: new Set(), tasks: null, tables: null }) })(
+    keyOwners({ ...noTokens, of: () => ({ name: 'one', roles: new Set(), tasks: null, tables: null }) })(
       {},
       'one',
     ),

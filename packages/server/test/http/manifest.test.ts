@@ -2,7 +2,7 @@ import { problemSchema } from '@baton/protocol'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyTally } from '../../src/handoff/rules/task-facts.ts'
-import { anonymous } from '../../src/http/requests/callers.ts'
+import { noTokens } from '../../src/http/admission/tokens.ts'
 import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { Service } from '../../src/http/service.ts'
 
@@ -25,7 +25,7 @@ test.each([
   const app = Fastify()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   onTestFinished(() => app.close())
-  manifestRoute(app, { handOff, tableField: 'computeTableName', callers: anonymous } as unknown as Service)
+  manifestRoute(app, { handOff, tableField: 'computeTableName', tokens: noTokens } as unknown as Service)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await fetch(`${url}/tasks/orders/manifest`)
   expect(answer.status).toBe(200)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
-import { metrics } from '../../src/http/metrics/metrics-route.ts'
+import { metrics } from '../../src/http/observability/metrics.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
 import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.ts'

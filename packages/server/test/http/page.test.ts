@@ -1,8 +1,12 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { apiReferenceRoute, pageRoutes } from '../../src/http/page/page.ts'
-import { type PageFile, readPageFiles } from '../../src/http/page/page-files.ts'
+import {
+  apiReferenceRoute,
+  type PageFile,
+  pageRoutes,
+  readPageFiles,
+} from '../../src/http/routes/page-routes.ts'
 
 const files = readPageFiles()
 const assets = [...files.keys()].filter((path) => path.startsWith('assets/'))

@@ -5,7 +5,7 @@ import { servedRoutes } from '../../../../test/docs/support/routes.ts'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { type Role, roles } from '../../src/http/admission/tokens.ts'
 import { readTokensFile } from '../../src/http/admission/tokens-file.ts'
-import { SettingsError } from '../../src/settings-error.ts'
+import { SettingsError } from '../../src/settings-files.ts'
 import { listening } from '../support/raw-connection.ts'
 import { descriptor, TestApp } from '../support/test-app.ts'
 

@@ -1,7 +1,7 @@
 import { Proxies } from '../../src/http/admission/proxies.ts'
+import { noTokens, type TokenLookup } from '../../src/http/admission/tokens.ts'
 import type { AdmissionLimits } from '../../src/http/budget/bounds.ts'
 import { AdmissionBudget } from '../../src/http/budget/budget.ts'
-import { anonymous, type Callers } from '../../src/http/requests/callers.ts'
 import { quiet } from './test-app.ts'
 
 const plenty = 1_000_000
@@ -9,7 +9,7 @@ const plenty = 1_000_000
 /** A budget that is never reached, unless a test overrides it. */
 export function openBudget(
   changed: Partial<AdmissionLimits> = {},
-  callers: Pick<Callers, 'nameOf'> = anonymous,
+  tokens: Pick<TokenLookup, 'nameOf'> = noTokens,
   proxies: readonly string[] = [],
 ): AdmissionBudget {
   const limits: AdmissionLimits = {
@@ -30,7 +30,7 @@ export function openBudget(
   }
   return new AdmissionBudget({
     limits,
-    callers,
+    tokens,
     proxies: new Proxies(proxies),
     log: quiet,
     waitingPulls: () => 0,

@@ -17,6 +17,7 @@ test('a receiver that never answers times out', async () => {
   const receiver = await Receiver.start(() => null)
   expect(await post(receiver.url)).toEqual({
     isDelivered: false,
+    isGone: false,
     status: null,
     error: `no answer within ${MILLIS / 1000} seconds`,
     retryAfterMillis: null,

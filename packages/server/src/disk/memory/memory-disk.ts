@@ -20,10 +20,10 @@ import type {
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
-import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/views/records.ts'
+import type { ThroughputRow } from '../../handoff/views/throughput.ts'
 import {
   dueFrom,
   dueKeysIn,

@@ -1,6 +1,6 @@
 import { throughputSteps } from '@baton/protocol'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
-import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
+import type { ThroughputRow } from '../../handoff/views/throughput.ts'
 import type { MemoryMedium } from './memory-medium.ts'
 
 export function throughputIn(medium: MemoryMedium, query: ThroughputRowsQuery): ThroughputRow[] {

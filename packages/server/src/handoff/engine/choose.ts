@@ -1,13 +1,12 @@
-import { isLaneOpen, mayServe } from '../rules/lane-rules.ts'
+import { isLaneOpen, mayServe } from '../rules/barrier.ts'
 import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
 import type { PullOrder } from '../store.ts'
-import type { Source } from './source.ts'
-import { firstOf, LINES_AT_A_TIME } from './state/load-lines.ts'
-import type { Lane, LaneTable, Partition, Task } from './state/memory.ts'
+import { firstOf, LINES_AT_A_TIME } from './state/load-order.ts'
+import type { Lane, LaneTable, Partition, Task } from './state/memory-rows.ts'
 import type { Order } from './state/order.ts'
 import type { Rotation } from './state/rotation.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
-import { waitingOf } from './waiting-lines.ts'
+import { type Source, waitingOf } from './waiting-lines.ts'
 
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
@@ -57,7 +56,7 @@ export class Choice {
     const { name, source, order } = member
     const ahead = () => order?.ahead(LINES_AT_A_TIME) ?? []
     const partition = yield* firstOf(this.#tx, source, ahead, demand)
-    this.#rotation?.charge(name, partition.recordCount, weightOfTask(partition.home.owner))
+    this.#rotation?.charge(name, partition.recordCount, weightOfTask(partition.parentLane.parentTask))
     return { partition, from: order === null ? null : (source as LaneTable) }
   }
 
@@ -102,7 +101,7 @@ function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps
       const table = tx.memory.lanes.get(id)?.tables.get(name)
       if (table === undefined || table.turn === null || table.heapIndex >= 0) continue
       order.put(table)
-      if (isLaneOpen(table.owner, table.level)) tx.lines.catchUpTable(table)
+      if (isLaneOpen(table.parentTask, table.level)) tx.lines.catchUpTable(table)
     }
     const last = rows.find(({ lane, table }) => lane === found.at(-1) && table === name)
     if (last !== undefined && last.turn !== null)

@@ -1,24 +1,18 @@
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
-import { Readied } from '../readied.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
-import type { ThroughputQuery, ThroughputRecord } from '../shown/throughput-record.ts'
-import {
-  type Batching,
-  type CallBackOrder,
-  type CallBackResult,
-  type HandOffAnswers,
-  type HandOffBatch,
-  type MaintenanceOrder,
-  type MaintenanceResult,
-  type ReleaseOrder,
-  type ReleaseResult,
-  type Store,
-  StoreUnavailable,
-  type SweepOrder,
-  type SweepResult,
+import type {
+  HandOffAnswers,
+  HandOffBatch,
+  MaintenanceOrder,
+  MaintenanceResult,
+  ReleaseOrder,
+  ReleaseResult,
+  Store,
+  SweepOrder,
+  SweepResult,
 } from '../store.ts'
 import type {
   ChangePage,
@@ -32,30 +26,20 @@ import type {
   TaskQuery,
   TaskRecord,
 } from '../views/records.ts'
-import { concludeTasks, moveBarriers } from './course.ts'
-import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
-import { Outbox } from './outbox.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../views/throughput.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
+import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
+import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
 import { audit } from './verbs/audit.ts'
+import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
+import { endDue, takeBack } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
-import { Maintenance } from './verbs/maintenance.ts'
-import { endDue, takeBack } from './verbs/settle.ts'
+import { Subscriptions } from './verbs/subscriptions.ts'
 import { viewThroughput } from './verbs/view-throughput.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
-
-/**
- * Requests share a transaction up to this many partitions. Larger transactions would delay other requests.
- */
-const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
-
-interface Gathered {
-  readonly batch: HandOffBatch
-  readonly resolve: (answers: HandOffAnswers) => void
-  readonly reject: (error: unknown) => void
-}
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -70,12 +54,12 @@ export class EngineStore implements Store {
   readonly #policy: Policy
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
-  readonly #maintenance: Maintenance
-  readonly #outbox: Outbox
+  readonly #batches: SharedBatches
+  readonly #maintenance: BackgroundWork
+  readonly #outbox: Subscriptions
   readonly #changes: ChangeLog
   /** Settles when the previous work in the queue has succeeded or failed. */
   #turn: Promise<unknown> = Promise.resolve()
-  readonly #gathered = new Set<Gathered>()
   #closed = false
   /** The memory epoch for which rows of incomplete call-backs were removed. */
   #cleanedFor = -1
@@ -90,9 +74,10 @@ export class EngineStore implements Store {
     // closed.
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
     const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
-    this.#outbox = new Outbox(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
+    this.#batches = new SharedBatches(options.disk, this.#runner, this.#largeCallBacks, inTurn)
+    this.#outbox = new Subscriptions(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
     const flushed = <Result>(work: () => Promise<Result>) => this.#flushed(work)
-    this.#maintenance = new Maintenance(options.disk, this.#runner, flushed, this.#outbox)
+    this.#maintenance = new BackgroundWork(options.disk, this.#runner, flushed, this.#outbox)
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -100,117 +85,8 @@ export class EngineStore implements Store {
     await this.#inTurn(async () => undefined)
   }
 
-  async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
-    const { callBacks } = batch
-    if (callBacks.length === 0) return this.#handOff(batch)
-    if (!this.#hasSpace()) {
-      const answers = await this.#handOff({ ...batch, callBacks: [] })
-      return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
-    }
-    const { largeCallBack } = this.#runner.limits
-    const isLarge = ({ callBack }: CallBackOrder) => callBack.partitions.length > largeCallBack
-    return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
-  }
-
-  /**
-   * Keeps the order of a single transaction: the requests before a large call-back, then that call-back, and
-   * so on. Pulls run last.
-   */
-  async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
-    if (this.#closed) throw storeClosed()
-    const results: CallBackResult[] = []
-    const readied = new Readied()
-    let answers: HandOffAnswers | undefined
-    let part: HandOffBatch = { ...batch, callBacks: [], pulls: [] }
-    const run = async (following: HandOffBatch) => {
-      const answered = await this.#handOff(part)
-      answers ??= answered
-      results.push(...answered.callBacks)
-      readied.merge(answered.readied, answered.readiedOf)
-      part = following
-      return answered
-    }
-    for (const order of batch.callBacks) {
-      if (isLarge(order)) {
-        if (!isNothing(part)) await run(EMPTY)
-        const stored = await this.#largeCallBacks.run(order)
-        results.push(stored.result)
-        readied.merge(stored.readied, stored.readiedOf)
-      } else part = { ...part, callBacks: [...part.callBacks, order] }
-    }
-    part = { ...part, pulls: batch.pulls }
-    const { pulls, nextDueInMillis } = await run(EMPTY)
-    return {
-      ...(answers ?? NOTHING),
-      callBacks: results,
-      pulls,
-      readied: readied.count,
-      readiedOf: readied.kinds,
-      nextDueInMillis,
-    }
-  }
-
-  /** If the disk cannot answer, memory is dropped and read from the disk again. */
-  #hasSpace(): boolean {
-    try {
-      return this.#disk.hasSpace()
-    } catch (error) {
-      this.#runner.drop()
-      throw error
-    }
-  }
-
-  /** A task processes one call-back at a time: call-backs that follow a large one wait until it has ended. */
-  async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
-    if (isNothing(batch)) return NOTHING
-    while (this.#largeCallBacks.isUnderWay(batch.callBacks)) await this.#largeCallBacks.end(batch.callBacks)
-    return this.#shared(batch)
-  }
-
-  /**
-   * Batches that arrive during a transaction share the next one: the first to get its turn runs all queued
-   * batches.
-   */
-  #shared(batch: HandOffBatch): Promise<HandOffAnswers> {
-    const { promise, resolve, reject } = Promise.withResolvers<HandOffAnswers>()
-    const gathered = { batch, resolve, reject }
-    this.#gathered.add(gathered)
-    this.#inTurn(() => this.#runGathered()).catch((error: unknown) => {
-      this.#gathered.delete(gathered)
-      reject(error)
-    })
-    return promise
-  }
-
-  async #runGathered(): Promise<void> {
-    const together: Gathered[] = []
-    let weight = 0
-    for (const gathered of this.#gathered) {
-      if (together.length > 0 && weight >= BATCHING.full) break
-      this.#gathered.delete(gathered)
-      // The batch was queued before a large call-back for the same task, which has started in the meantime.
-      if (this.#largeCallBacks.isUnderWay(gathered.batch.callBacks))
-        this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
-      else together.push(gathered)
-      weight += weightOf(gathered.batch)
-    }
-    if (together.length > 0) await this.#runTogether(together)
-  }
-
-  async #runTogether(together: readonly Gathered[]): Promise<void> {
-    const batches = together.map(({ batch }) => batch)
-    try {
-      const answers = await this.#runner.transact(
-        (tx) => handOff(tx, batches),
-        (results) => results.every((result, at) => isEmptyPull(batches[at] as HandOffBatch, result)),
-      )
-      for (const [at, { resolve }] of together.entries()) resolve(answers[at] as HandOffAnswers)
-    } catch (error) {
-      if (error instanceof StoreUnavailable || together.length === 1)
-        for (const { reject } of together) reject(error)
-      // One batch failed the shared transaction. Run each batch alone, so that only the faulty one fails.
-      else for (const one of together) await this.#runTogether([one])
-    }
+  handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    return this.#closed ? Promise.reject(storeClosed()) : this.#batches.run(batch)
   }
 
   sweep({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
@@ -338,7 +214,7 @@ export class EngineStore implements Store {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await this.#largeCallBacks.ended()
+    await this.#largeCallBacks.whenAllEnded()
     await this.#turn.catch(() => undefined)
     await this.#runner.close()
   }
@@ -361,7 +237,7 @@ export class EngineStore implements Store {
    */
   #inTurnBehindRows<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#runner.isFarBehind) return this.#inTurn(work)
-    return this.#runner.flushBeside().then(() => this.#inTurn(work))
+    return this.#runner.flushAhead().then(() => this.#inTurn(work))
   }
 
   /** Runs one after the other, in call order. If memory was dropped, it is read from the disk first. */
@@ -380,7 +256,7 @@ export class EngineStore implements Store {
     await this.#runner.open()
     if (this.#cleanedFor === this.#runner.epoch) return
     const { epoch } = this.#runner
-    await this.#largeCallBacks.removeUnclosed()
+    await this.#largeCallBacks.removeAbandonedRows()
     this.#quietUntil = 0
     this.#cleanedFor = epoch
   }
@@ -401,18 +277,6 @@ export class EngineStore implements Store {
       tx.parkedNotices(),
     )
   }
-}
-
-const EMPTY: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-
-const NOTHING: HandOffAnswers = {
-  settles: [],
-  renews: [],
-  undone: 0,
-  callBacks: [],
-  pulls: [],
-  readied: 0,
-  nextDueInMillis: null,
 }
 
 const nothingDue = (nextDueAt: number | null, now: number): SweepResult => ({

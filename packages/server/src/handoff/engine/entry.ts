@@ -23,8 +23,9 @@ import { type PackedOutbox, packOutbox, unpackOutbox } from './outbox-changes.ts
 import type { DoneWithin } from './throughput.ts'
 
 /**
- * One change of the hand-off state: the after-image of every row that a batch changed. Images are absolute,
- * so applying an entry twice is safe, and of several entries only the last image of a row is needed.
+ * One change of the hand-off state: the after-image of every row that a batch changed. Images are absolute:
+ * of several entries only the last image of a row is needed. `totals` and `throughput` are increments, so the
+ * flush adds them in the transaction that deletes the entry.
  *
  * On disk an entry is one JSON text. Rows are arrays in the order of the lists of fields: most of an entry
  * is partitions, and their field names would take twice the space of their values.

@@ -1,6 +1,6 @@
 import type { Needs } from '../disk.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import type { Lane, Partition, Task } from './state/memory.ts'
+import type { Lane, Partition, Task } from './state/memory-rows.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
 /**

@@ -5,10 +5,11 @@ import { StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
+import { loadOrder } from './state/load-order.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
-import { tellEvents } from './tell-events.ts'
-import { type EngineContext, type Steps, type StoreRequest, Transaction } from './transaction.ts'
-import { loadKeys, loadOrder } from './verbs/pull.ts'
+import { type EngineContext, type EngineRequest, type Steps, Transaction } from './transaction.ts'
+import { loadKeys } from './verbs/pull.ts'
+import { createDeliveries } from './webhook-events.ts'
 
 export interface EngineOptions {
   readonly disk: Disk
@@ -33,7 +34,7 @@ export interface EngineLimits extends MemoryBounds {
    * Above this many unflushed rows, they are written concurrently with other work before a turn that needs
    * flushed rows.
    */
-  readonly flushBeside: number
+  readonly flushAheadRows: number
   /** A call-back with more partitions than this is written in pieces, concurrently with other batches. */
   readonly largeCallBack: number
   readonly piece: number
@@ -46,7 +47,7 @@ const LIMITS: EngineLimits = {
   flushRows: 3000,
   flushEntries: 200,
   flushPiece: 2500,
-  flushBeside: 5000,
+  flushAheadRows: 5000,
   largeCallBack: 2000,
   piece: 500,
 }
@@ -105,7 +106,7 @@ export class Runner {
     const memory = new Memory(nextIds, this.#last)
     // This transaction is never appended. With the next number, lanes that catch up here would count as
     // changed by the next entry.
-    const tx = new Transaction(memory, this.#last, this.#surroundings())
+    const tx = new Transaction(memory, this.#last, this.#context())
     await this.drive(loadOrder(tx, LANES_AT_START))
     for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
     this.#memory = memory
@@ -124,7 +125,7 @@ export class Runner {
     let known: readonly string[] = []
     while (true) {
       const memory = await this.open()
-      const tx = new Transaction(memory, this.#last + 1, this.#surroundings())
+      const tx = new Transaction(memory, this.#last + 1, this.#context())
       try {
         if (known.length > 0) await this.drive(loadKeys(tx, known))
         const result = await this.drive(work(tx))
@@ -155,7 +156,7 @@ export class Runner {
   }
 
   async #append(tx: Transaction): Promise<void> {
-    tellEvents(tx)
+    createDeliveries(tx)
     const entry = tx.entry()
     const { number, newRows, newKeys } = tx
     await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })
@@ -183,11 +184,11 @@ export class Runner {
 
   /** Whether many rows are unflushed. */
   get isFarBehind(): boolean {
-    return this.#memory !== null && this.#unflushed.rows > this.limits.flushBeside
+    return this.#memory !== null && this.#unflushed.rows > this.limits.flushAheadRows
   }
 
   /** Flushes before, and outside of, a turn that needs flushed rows. */
-  async flushBeside(): Promise<void> {
+  async flushAhead(): Promise<void> {
     try {
       while (this.#flushing !== null) await this.#flushing
       if (this.#memory !== null) this.#flush(this.#unflushed.takeAll())
@@ -250,18 +251,18 @@ export class Runner {
     return this.#options.nextTurn?.() ?? nextTurn()
   }
 
-  #answer(ask: StoreRequest): Promise<unknown> {
+  #answer(ask: EngineRequest): Promise<unknown> {
     switch (ask.ask) {
       case 'load':
         return this.#disk.load(ask.needs)
       case 'known':
         return this.#disk.known(ask.asked)
-      case 'breathe':
+      case 'yield':
         return this.yieldToEventLoop()
     }
   }
 
-  #surroundings(): EngineContext {
+  #context(): EngineContext {
     const { policy, random, secret } = this.#options
     return { policy, now: this.now, random, secret }
   }

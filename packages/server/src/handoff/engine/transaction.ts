@@ -14,20 +14,21 @@ import type { IndexRangeOfLane, StoredKey, StoredPace } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/records.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { OutboxChanges } from './outbox-changes.ts'
-import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
+import type { Memory } from './state/memory.ts'
+import type { Key, Lane, LaneTable, Level, Partition, TableTime, Task } from './state/memory-rows.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { WaitingLines } from './waiting-lines.ts'
 
 /** What engine code requests from the runner: to read something, or to yield to the event loop. */
-export type StoreRequest =
+export type EngineRequest =
   | { readonly ask: 'load'; readonly needs: Needs }
   | { readonly ask: 'known'; readonly asked: readonly IndexesOfLane[] }
-  | { readonly ask: 'breathe' }
+  | { readonly ask: 'yield' }
 
 /**
  * Engine code. It yields when it needs something that is not in memory, and never waits for anything else.
  */
-export type Steps<Result> = Generator<StoreRequest, Result, unknown>
+export type Steps<Result> = Generator<EngineRequest, Result, unknown>
 
 /** Inputs of the engine, injected so that it stays deterministic. */
 export interface EngineContext {
@@ -51,7 +52,7 @@ export class Transaction {
   /** The number of its entry. */
   readonly number: number
 
-  /** The queues of waiting partitions, and whose turn it is. */
+  /** The lines of waiting partitions, and whose turn it is. */
   readonly lines: WaitingLines
 
   readonly newRows: PartitionDescriptor[] = []
@@ -179,23 +180,23 @@ export class Transaction {
     partitions: number,
     records: number,
   ): void {
-    const { owner } = lane
-    const wasAtLimit = from === 'leased' && isAtLimit(owner)
+    const { parentTask: task } = lane
+    const wasAtLimit = from === 'leased' && isAtLimit(task)
     if (from !== null) {
       lane.partitions[from] -= partitions
       lane.records[from] -= records
-      owner.partitions[from] -= partitions
-      owner.records[from] -= records
+      task.partitions[from] -= partitions
+      task.records[from] -= records
     }
     if (to !== null) {
       lane.partitions[to] += partitions
       lane.records[to] += records
-      owner.partitions[to] += partitions
-      owner.records[to] += records
+      task.partitions[to] += partitions
+      task.records[to] += records
     }
     this.touchLane(lane)
-    this.touchTask(owner)
-    if (wasAtLimit && !isAtLimit(owner)) this.#freeLeases(owner, partitions)
+    this.touchTask(task)
+    if (wasAtLimit && !isAtLimit(task)) this.#freeLeases(task, partitions)
   }
 
   /** The task was at its lease limit and is now below it. */
@@ -218,7 +219,7 @@ export class Transaction {
   }
 
   countFinished(lane: Lane, recordCount: number): void {
-    const { owner: task } = lane
+    const { parentTask: task } = lane
     const second = Math.floor(this.now / 1000)
     if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
     task.pace.partitions += 1
@@ -323,9 +324,9 @@ export class Transaction {
   parkedNotices(): ParkedNotice[] {
     return this.parked
       .filter(({ state }) => state === 'parked')
-      .map(({ home, index, spelling, attempts, reason }) => ({
-        taskId: home.owner.taskId,
-        level: home.level,
+      .map(({ parentLane: lane, index, spelling, attempts, reason }) => ({
+        taskId: lane.parentTask.taskId,
+        level: lane.level,
         index,
         spelling,
         attempts,
@@ -344,5 +345,5 @@ export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
 const ITEMS_PER_TURN = 500
 
 export function* yieldToEventLoop(at: number): Steps<void> {
-  if (at % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) yield { ask: 'breathe' }
+  if (at % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) yield { ask: 'yield' }
 }

@@ -1,8 +1,11 @@
 import type { Line } from '../partition.ts'
 import type { Readied } from '../readied.ts'
-import { advance, cost, drain, isLaneOpen } from '../rules/lane-rules.ts'
+import { isLaneOpen } from '../rules/barrier.ts'
+import { advance, advanceLevel, drain, startOf } from '../rules/fair-order.ts'
 import { weightOfTask } from '../rules/task-settings.ts'
-import type { Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
+import { LineBuffer } from './state/line-buffer.ts'
+import type { Memory } from './state/memory.ts'
+import type { Lane, LaneTable, Level, Lines, Partition, TableTime, Task } from './state/memory-rows.ts'
 
 /** The part of a transaction that is needed here. */
 interface Changes {
@@ -15,7 +18,7 @@ interface Changes {
 }
 
 /**
- * Maintains the queues of waiting partitions for a transaction: partitions enter and leave the queues of
+ * Maintains the lines of waiting partitions for a transaction: partitions enter and leave the lines of
  * their lane, the order is charged for what is handed out, and the turns of lanes and their tables are
  * updated.
  */
@@ -29,18 +32,19 @@ export class WaitingLines {
   }
 
   /**
-   * Adds a partition to its queue. Its state, line and place must be set, and it must be counted as ready.
+   * Adds a partition to its line. Its state, line and place must be set, and it must be counted as ready.
    */
   enqueue(partition: Partition): void {
-    const { home: lane, line } = partition
-    this.#startLine(lane, line, line === 'retry' ? lane.retries : firstWaiting(lane) - 1)
+    const { parentLane: lane, line } = partition
+    this.#startLine(lane, line, line === 'retry' ? lane.retries : freshOrReleased(lane) - 1)
     if (line === 'retry') lane.retries += 1
     else if (line === 'released') lane.released += 1
     lane.lines[line].add(partition)
     const table = tableOf(partition)
     if (table !== null) this.#joinTable(table, partition)
     this.#turn(lane)
-    if (isLaneOpen(lane.owner, lane.level)) this.#tx.readied.add(lane.owner.taskId, partition.computeTable, 1)
+    if (isLaneOpen(lane.parentTask, lane.level))
+      this.#tx.readied.add(lane.parentTask.taskId, partition.computeTable, 1)
   }
 
   /**
@@ -52,9 +56,9 @@ export class WaitingLines {
     this.#turn(lane)
   }
 
-  /** Removes a waiting partition from its queue. Call it before its state, line or place changes. */
+  /** Removes a waiting partition from its line. Call it before its state, line or place changes. */
   dequeue(partition: Partition): void {
-    const { home: lane, line } = partition
+    const { parentLane: lane, line } = partition
     lane.lines[line].remove(partition)
     if (line === 'retry') lane.retries -= 1
     else if (line === 'released') lane.released -= 1
@@ -69,11 +73,11 @@ export class WaitingLines {
   }
 
   /**
-   * Removes a partition from its queue and charges the order it was chosen from: that of all lanes, that of a
-   * table, or none. The partition must be the first of its queue, or the first of its table in that queue.
+   * Removes a partition from its line and charges the order it was chosen from: that of all lanes, that of a
+   * table, or none. The partition must be the first of its line, or the first of its table in that line.
    */
   serve(partition: Partition, chosenFrom: Lane | LaneTable | null): void {
-    const { home: lane, line, recordCount } = partition
+    const { parentLane: lane, line, recordCount } = partition
     if (line === 'fresh') {
       const { fresh } = lane.lines
       if (fresh.first === partition) {
@@ -89,16 +93,14 @@ export class WaitingLines {
     // Released partitions were charged when they were first handed out.
     if (line === 'released' || chosenFrom === null) return
     const start = line === 'retry' ? chosenFrom.retryTag : chosenFrom.tag
-    const weight = weightOfTask(lane.owner)
+    const weight = weightOfTask(lane.parentTask)
     let finish: bigint
     if ('table' in chosenFrom) {
-      const { time } = chosenFrom
-      if (time.virtual < start) time.virtual = start
-      finish = start + cost(recordCount, weight)
-      this.#tx.touchTableTime(time)
+      finish = advance(chosenFrom.time, start, recordCount, weight)
+      this.#tx.touchTableTime(chosenFrom.time)
       this.#tx.touchLaneTable(chosenFrom)
     } else {
-      finish = advance(lane.time, start, recordCount, weight)
+      finish = advanceLevel(lane.time, start, recordCount, weight)
       this.#tx.touchLevel(lane.time)
     }
     if (line === 'retry') chosenFrom.retryTag = finish
@@ -147,7 +149,7 @@ export class WaitingLines {
     }
   }
 
-  /** An empty queue starts at the virtual time of its level. */
+  /** An empty line starts at the virtual time of its level. */
   #startLine(lane: Lane, line: Line, waitedBefore: number): void {
     if (waitedBefore > 0) return
     const { time } = lane
@@ -155,20 +157,19 @@ export class WaitingLines {
       drain(time)
       this.#tx.touchLevel(time)
     }
-    if (line === 'retry') {
-      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
-    } else if (lane.tag < time.virtual) lane.tag = time.virtual
+    if (line === 'retry') lane.retryTag = startOf(time, lane.retryTag)
+    else lane.tag = startOf(time, lane.tag)
   }
 
   #turn(lane: Lane): void {
-    const { owner, level, time } = lane
-    if (isLaneOpen(owner, level)) {
+    const { parentTask: task, level, time } = lane
+    if (isLaneOpen(task, level)) {
       // Only a lane that was closed for a while and has not been visited since can be behind the virtual
       // time.
-      if (lane.tag < time.virtual) lane.tag = time.virtual
-      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
+      lane.tag = startOf(time, lane.tag)
+      lane.retryTag = startOf(time, lane.retryTag)
     }
-    const first = firstWaiting(lane) > 0 ? lane.tag : null
+    const first = freshOrReleased(lane) > 0 ? lane.tag : null
     const retry = lane.retries > 0 ? lane.retryTag : null
     lane.turn = earlier(first, retry)
     this.#tx.touchLane(lane)
@@ -223,12 +224,12 @@ export class WaitingLines {
 
   /** Most changes of a lane do not change the turn of its table. Then nothing is written. */
   #turnOfTable(table: LaneTable): void {
-    const { owner, level, time } = table
-    const first = firstWaiting(table)
+    const { parentTask: task, level, time } = table
+    const first = freshOrReleased(table)
     const retries = retriesOf(table)
     const before = table.turn
     let isMoved = false
-    if (isLaneOpen(owner, level) || before === null) {
+    if (isLaneOpen(task, level) || before === null) {
       // Only lines that have work: a tag that moved has to be written, also where the turn stays as it is.
       if (first > 0 && table.tag < time.virtual) {
         table.tag = time.virtual
@@ -246,23 +247,25 @@ export class WaitingLines {
   }
 }
 
-/** The number of partitions in the first queue of a lane or table: fresh or released. */
-export const firstWaiting = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
+/** The number of partitions of a lane or table that wait, without its retries. */
+export const freshOrReleased = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
 
 /** A lane's only table has no counts; those of the lane are used. */
 export const waitingOf = (source: Lane | LaneTable): number =>
   'partitions' in source
     ? source.partitions.ready
-    : source.home.onlyTable === source
-      ? source.home.partitions.ready
+    : source.parentLane.onlyTable === source
+      ? source.parentLane.partitions.ready
       : source.ready
 
 export const retriesOf = (source: Lane | LaneTable): number =>
-  'home' in source && source.home.onlyTable === source ? source.home.retries : source.retries
+  'parentLane' in source && source.parentLane.onlyTable === source
+    ? source.parentLane.retries
+    : source.retries
 
 /** Null if it is the only table of its lane: then no counts are kept by table. */
-function tableOf({ home, computeTable }: Partition): LaneTable | null {
-  return home.onlyTable === null ? (home.tables.get(computeTable) ?? null) : null
+function tableOf({ parentLane: lane, computeTable }: Partition): LaneTable | null {
+  return lane.onlyTable === null ? (lane.tables.get(computeTable) ?? null) : null
 }
 
 const newLaneTable = ({ id, level }: Lane, table: string) => ({
@@ -281,4 +284,42 @@ const newLaneTable = ({ id, level }: Lane, table: string) => ({
 /** Returns the smaller value, ignoring nulls. */
 function earlier(first: bigint | null, retry: bigint | null): bigint | null {
   return first === null ? retry : retry === null || first <= retry ? first : retry
+}
+
+/** What a pull is served from: a lane, or one table of a lane. */
+export type Source = Lane | LaneTable
+
+export const laneOf = (source: Source): Lane => ('parentLane' in source ? source.parentLane : source)
+
+/** Set if the source covers only some of the lane's partitions. */
+export const onlyTableOf = (source: Source): string | undefined =>
+  'parentLane' in source && source.parentLane.onlyTable === null ? source.table : undefined
+
+export function linesOf(source: Source): Lines {
+  if (!('parentLane' in source)) return source.lines
+  if (source.parentLane.onlyTable === source) return source.parentLane.lines
+  source.lines ??= beginLines(source)
+  return source.lines
+}
+
+/** Starts with the partitions in memory, because the disk may be behind. The others are read. */
+function beginLines({ parentLane, table }: LaneTable): Lines {
+  const begin = (line: Line) => {
+    const buffer = new LineBuffer<Lines[Line]['items'][number]>(false)
+    for (const partition of parentLane.lines[line].items)
+      if (partition.computeTable === table) buffer.items.push(partition)
+    return buffer
+  }
+  return { fresh: begin('fresh'), released: begin('released'), retry: begin('retry') }
+}
+
+/**
+ * Released partitions come before fresh ones. Between these and retries, the smaller tag comes first.
+ */
+export function lineToServe(source: Source): Line {
+  const retries = retriesOf(source)
+  if (freshOrReleased(source) === 0 || (retries > 0 && source.retryTag < source.tag)) return 'retry'
+  const { released } =
+    'parentLane' in source && source.parentLane.onlyTable === source ? source.parentLane : source
+  return released > 0 ? 'released' : 'fresh'
 }

@@ -1,5 +1,7 @@
 import type { TaskState } from './task-facts.ts'
+import { totalOf } from './task-facts.ts'
 import type { TaskSettings, TaskSettingsChange } from './task-settings.ts'
+import { isDone, type MutableTask } from './task-state.ts'
 
 /**
  * Operator commands for a task. Each runs in bounded steps, and all except a retry with `done` are
@@ -57,3 +59,25 @@ export type ControlResult =
       /** The order is in effect, but needs another step. */
       readonly more: boolean
     }
+
+/** Why an order is refused; undefined if it is carried out. */
+export function refusalOfOrder(task: MutableTask, order: ControlOrder): ControlResult | undefined {
+  if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
+  switch (order.verb) {
+    case 'pause':
+    case 'cancel':
+    case 'skip-parked':
+      return isDone(task) ? { kind: 'task_finished' } : undefined
+    case 'seal': {
+      const known = totalOf(task.partitions)
+      return (order.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
+    }
+    case 'retry':
+      if (order.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
+      return order.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
+    case 'resume':
+    case 'level-barrier':
+    case 'settings':
+      return undefined
+  }
+}

@@ -1,6 +1,6 @@
 import { partitionStates } from './life-cycle.ts'
-import { type TaskEntry, taskState } from './task-course.ts'
 import { noTallies, type Tallies, type Tally } from './task-facts.ts'
+import { type MutableTask, taskState } from './task-state.ts'
 
 export interface AuditedLane {
   readonly name: string
@@ -19,7 +19,7 @@ export interface AuditedLane {
  * Reports where lane counters disagree with the rows, and where task counters disagree with those of the
  * lanes.
  */
-export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly TaskEntry[]): string[] {
+export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly MutableTask[]): string[] {
   const findings = lanes.flatMap(auditLane)
   const lanesOf = Map.groupBy(lanes, ({ task }) => task)
   for (const task of tasks) {

@@ -62,7 +62,7 @@ export function judgeSettlement(
   policy: Policy,
   random: number,
 ): Verdict {
-  const refusal = refusalOf(leaseState, lease)
+  const refusal = refusalOfLease(leaseState, lease)
   if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
   if (isSettled(leaseState.outcome)) {
     return leaseState.outcome === order.outcome ? accept(null) : refuse('lease_settled')
@@ -83,13 +83,13 @@ export function judgeSettlement(
 }
 
 export function judgeRenewal(leaseState: LeaseState | undefined, lease: LeaseRef): Verdict {
-  const refusal = refusalOf(leaseState, lease)
+  const refusal = refusalOfLease(leaseState, lease)
   if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
   if (isSettled(leaseState.outcome)) return refuse('lease_settled')
   if (leaseState.taskCancelled) return refuse('task_cancelled')
   const revived = leaseState.outcome === 'expired'
   return accept({
-    ...unchanged(leaseState, 'renew'),
+    ...changeBy(leaseState, 'renew'),
     outcome: null,
     attempts: revived ? Math.max(leaseState.attempts - 1, 0) : leaseState.attempts,
     wasted: revived ? -1 : 0,
@@ -102,7 +102,7 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
   const attempts = leaseState.attempts + 1
   const event = attempts >= policy.maxAttempts ? 'park' : 'postpone'
   return {
-    ...unchanged(leaseState, event),
+    ...changeBy(leaseState, event),
     outcome: 'expired',
     attempts,
     releasesInARow: 0,
@@ -117,7 +117,7 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
 export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: string): Change {
   const attempts = leaseState.attempts + 1
   return {
-    ...unchanged(leaseState, attempts >= policy.maxAttempts ? 'park' : 'return'),
+    ...changeBy(leaseState, attempts >= policy.maxAttempts ? 'park' : 'return'),
     outcome: 'expired',
     attempts,
     releasesInARow: 0,
@@ -132,17 +132,21 @@ export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: st
  * ready.
  */
 export function judgeCancellation(leaseState: LeaseState): Change {
-  return unchanged(leaseState, 'cancel')
+  return changeBy(leaseState, 'cancel')
 }
 
 /** The client of the pull disconnected before the answer: the lease ends as if it had never been granted. */
 export function judgeUndo(leaseState: LeaseState | undefined, lease: LeaseRef): Change | null {
-  if (refusalOf(leaseState, lease) !== null || leaseState?.state !== 'leased' || leaseState.taskCancelled)
+  if (
+    refusalOfLease(leaseState, lease) !== null ||
+    leaseState?.state !== 'leased' ||
+    leaseState.taskCancelled
+  )
     return null
-  return { ...unchanged(leaseState, 'return'), outcome: 'released', keepsRank: true }
+  return { ...changeBy(leaseState, 'return'), outcome: 'released', keepsRank: true }
 }
 
-function refusalOf(leaseState: LeaseState | undefined, lease: LeaseRef): RefusalCode | null {
+function refusalOfLease(leaseState: LeaseState | undefined, lease: LeaseRef): RefusalCode | null {
   if (leaseState === undefined || lease.term > leaseState.term) return 'lease_unknown'
   if (lease.term < leaseState.term) return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'
   return lease.secret === leaseState.secret ? null : 'lease_unknown'
@@ -152,7 +156,7 @@ function isSettled(outcome: LeaseOutcome | null): outcome is 'done' | 'failed' |
   return outcome !== null && outcome !== 'expired'
 }
 
-function unchanged(leaseState: LeaseState, event: PartitionEvent | null): Change {
+function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change {
   return {
     event,
     to: event === null ? leaseState.state : next(leaseState.state, event),
@@ -171,7 +175,7 @@ function finish(leaseState: LeaseState, order: SettlementOrder): Change {
   const attempts =
     leaseState.outcome === 'expired' ? Math.max(1, leaseState.attempts) : leaseState.attempts + 1
   return {
-    ...unchanged(leaseState, 'finish'),
+    ...changeBy(leaseState, 'finish'),
     outcome: 'done',
     attempts,
     releasesInARow: 0,
@@ -184,7 +188,7 @@ function fail(leaseState: LeaseState, order: SettlementOrder, policy: Policy, ra
   const attempts = leaseState.attempts + 1
   const event = order.final || attempts >= policy.maxAttempts ? 'park' : 'postpone'
   return {
-    ...unchanged(leaseState, event),
+    ...changeBy(leaseState, event),
     outcome: 'failed',
     attempts,
     releasesInARow: 0,
@@ -206,14 +210,14 @@ function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
 /** The expiry already used up the attempt. Only the reason and whether it is final are new. */
 function failLate(leaseState: LeaseState, order: SettlementOrder): Change {
   const told = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
-  return { ...unchanged(leaseState, order.final ? 'park' : null), ...told }
+  return { ...changeBy(leaseState, order.final ? 'park' : null), ...told }
 }
 
 function release(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {
   const releasesInARow = leaseState.releasesInARow + 1
   const delayMillis = askedDelay(order) ?? releaseBackoffMillis(policy, releasesInARow, random)
   return {
-    ...unchanged(leaseState, delayMillis > 0 ? 'postpone' : 'return'),
+    ...changeBy(leaseState, delayMillis > 0 ? 'postpone' : 'return'),
     outcome: 'released',
     releasesInARow,
     delayMillis,

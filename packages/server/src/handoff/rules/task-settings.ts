@@ -17,21 +17,21 @@ export interface TaskSettingsChange extends TaskSettings {
   readonly levelBarrier?: boolean
 }
 
-interface Settled {
+interface HasSettings {
   readonly settings: TaskSettings | null
 }
 
-export function policyOf(policy: Policy, { settings }: Settled): Policy {
+export function policyOf(policy: Policy, { settings }: HasSettings): Policy {
   return settings === null ? policy : { ...policy, ...settings }
 }
 
-export const weightOfTask = ({ settings }: Settled): number => settings?.weight ?? 1
+export const weightOfTask = ({ settings }: HasSettings): number => settings?.weight ?? 1
 
 /** Whether the task has as many leases as it may have. */
 export function isAtLimit({
   settings,
   partitions,
-}: Settled & { readonly partitions: { readonly leased: number } }): boolean {
+}: HasSettings & { readonly partitions: { readonly leased: number } }): boolean {
   return settings?.maxLeases !== undefined && partitions.leased >= settings.maxLeases
 }
 

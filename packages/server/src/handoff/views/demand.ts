@@ -1,6 +1,6 @@
 import type { ScaleLimit } from '@baton/protocol'
-import { taskState } from '../rules/task-course.ts'
 import { type Tally, unfinishedOf } from '../rules/task-facts.ts'
+import { taskState } from '../rules/task-state.ts'
 import { type Seen, seenLately } from './eta.ts'
 import type { TaskRow } from './records.ts'
 import { type Effort, effortLeft } from './time-left.ts'

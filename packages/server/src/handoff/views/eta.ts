@@ -1,5 +1,5 @@
-import { taskState } from '../rules/task-course.ts'
 import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
+import { taskState } from '../rules/task-state.ts'
 import type { PaceSecond, TaskRow } from './records.ts'
 import { type SeenPace, type TimeLeft, timeLeft, type WaitsFor } from './time-left.ts'
 

@@ -1,4 +1,4 @@
-import { isLaneOpen } from '../rules/lane-rules.ts'
+import { isLaneOpen } from '../rules/barrier.ts'
 import { type PartitionState, partitionStates, unfinishedStates } from '../rules/life-cycle.ts'
 import type { Tally, TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord, TaskQuery } from './records.ts'

@@ -1,8 +1,8 @@
+import { isLaneOpen } from '../rules/barrier.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
-import { isLaneOpen } from '../rules/lane-rules.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
-import { isDone } from '../rules/task-course.ts'
 import { type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
+import { isDone } from '../rules/task-state.ts'
 import type { LaneFacts, PartitionRecord, TaskRecord, TaskRow } from './records.ts'
 
 // Converts stored counts into what users see. A waiting partition is ready if its lane is open, and held

@@ -1,35 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { RequestProblem, sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
-import { bearerToken } from '../requests/callers.ts'
-import { browserFault, crossSiteFault, isOwnAddress } from './cross-site.ts'
-import type { HostRule } from './host-rule.ts'
-import type { LiveTokens } from './live-tokens.ts'
-import { type Role, roles } from './tokens.ts'
-
-/**
- * Who may call a route.
- *
- * Without a token: `probe` is not checked at all, and `open` needs no token.
- *
- * Reading: `anyone` accepts every valid token. `view` is for operators and viewers, and shows only what the
- * token covers. `overview` is for the same roles, and shows all tasks. `task` shows one task, also to its
- * producer. `audit` is for operators.
- *
- * Changing: `subscriptions` and `fleet` are for operators. `seal` and `settings` are for operators and the
- * producers of the task. The others are for the role of the same name.
- *
- * `overview`, `audit`, `subscriptions` and `fleet` concern all tasks: a token that is limited to some is
- * refused.
- */
-export type Access = keyof typeof admitted | 'probe'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    access?: Access
-  }
-}
+import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { type Access, type AccessRule, accessRule } from './access.ts'
+import { browserFault, crossSiteFault, type HostRule, isOwnAddress } from './browser-defence.ts'
+import { bearerToken, type Role, roles, UNKNOWN_TOKEN } from './tokens.ts'
+import type { LiveTokens } from './tokens-file.ts'
 
 export interface AdmissionOptions {
   readonly hosts: HostRule
@@ -37,62 +13,16 @@ export interface AdmissionOptions {
   readonly tokens: LiveTokens | null
 }
 
-/** Roles that may call a route, by access. Null: no token is required. */
-const admitted = {
-  open: null,
-  anyone: roles,
-  view: ['operator', 'viewer'],
-  overview: ['operator', 'viewer'],
-  task: ['operator', 'viewer', 'producer'],
-  audit: ['operator'],
-  producer: ['producer'],
-  worker: ['worker'],
-  operator: ['operator'],
-  subscriptions: ['operator'],
-  fleet: ['operator'],
-  seal: ['operator', 'producer'],
-  settings: ['operator', 'producer'],
-} as const satisfies Record<string, readonly Role[] | null>
-
-/** The roles that may call a route, for the API document; null where no token is required. */
-export const rolesFor = (access: Access): readonly Role[] | null =>
-  access === 'probe' ? null : admitted[access]
-
-const changing: ReadonlySet<Access> = new Set([
-  'producer',
-  'worker',
-  'operator',
-  'subscriptions',
-  'fleet',
-  'seal',
-  'settings',
-])
-/** Accesses that a token limited to tasks or tables may be refused. */
-const limited: ReadonlySet<Access> = new Set([
-  'overview',
-  'task',
-  'audit',
-  'producer',
-  'operator',
-  'subscriptions',
-  'fleet',
-  'seal',
-  'settings',
-])
-/** Accesses that concern all tasks, so a token limited to some tasks is always refused. */
-const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit', 'subscriptions', 'fleet'])
-
-export const hasEffect = (access: Access): boolean => changing.has(access)
-
 /** The problems with which admission can refuse a request, for the API document. */
 export function admissionProblems(access: Access): readonly ProblemCode[] {
-  if (access === 'probe') return []
+  const rule = accessRule(access)
+  if (rule === undefined) return []
+  const { roles: allowed, does, tasks } = rule
   const found: ProblemCode[] = ['host_refused', 'overloaded', 'rate_limited']
-  if (changing.has(access)) found.push('cross_site_refused')
-  const allowed = rolesFor(access)
+  if (does !== 'read') found.push('cross_site_refused')
   if (allowed === null) return found
   found.push('token_missing', 'token_unknown')
-  if (limited.has(access)) found.push('token_limited')
+  if (tasks !== 'covered') found.push('token_limited')
   // Every token has at least one role. If all roles are allowed, no token is refused for its roles.
   if (roles.some((role) => !allowed.includes(role))) found.push('token_refused')
   return found
@@ -105,14 +35,15 @@ export type Admission = (request: RequestHead) => UnwrittenProblem | undefined
 type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
 /** Requires every route to declare who may call it, and adds the check as its first hook. */
-export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
+export function admitRequests(app: FastifyInstance, options: AdmissionOptions): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const access = route.config?.access
     if (access === undefined)
       throw new Error(`the route ${route.method} ${route.url} does not say who may call it`)
-    if (access === 'probe') return
+    const rule = accessRule(access)
+    if (rule === undefined) return
     const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
-    route.onRequest = [refusing(admission(access, options)), ...others]
+    route.onRequest = [refusing(admission(rule, options)), ...others]
   })
 }
 
@@ -125,10 +56,10 @@ function refusing(refusalOf: Admission) {
 }
 
 /** Builds the check of one route, so that each request only runs the rules that apply to it. */
-export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: AdmissionOptions): Admission {
-  const allowed = rolesFor(access)
-  const needsAll = unlimitedOnly.has(access)
-  const isChanging = changing.has(access)
+export function admission(rule: AccessRule, { hosts, tokens }: AdmissionOptions): Admission {
+  const { roles: allowed } = rule
+  const needsAll = rule.tasks === 'all'
+  const isChanging = rule.does !== 'read'
   return (request) => {
     if (tokens === null) {
       const refusal = hostRefusal(request, hosts)
@@ -174,18 +105,6 @@ export function hostRefusal(
     return { code: 'bad_request', detail: 'the Host header must be given once' }
   if (hosts.admits(host)) return undefined
   return { code: 'host_refused', detail: HOST_REFUSED }
-}
-
-export const UNKNOWN_TOKEN: UnwrittenProblem = {
-  code: 'token_unknown',
-  detail: 'the token is not one of this service',
-  options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
-}
-
-/** The problem for a request whose token was revoked after admission. */
-export function revoked(): RequestProblem {
-  const { code, detail, options = {} } = UNKNOWN_TOKEN
-  return new RequestProblem(code, detail, options)
 }
 
 function tokenRefusal(

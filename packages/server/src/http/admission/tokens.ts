@@ -1,11 +1,47 @@
 import { hash } from 'node:crypto'
-import { bearerToken, type Caller } from '../requests/callers.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
+
+/** What is known about the sender of a request from its token. */
+export interface Token {
+  readonly name: string
+  readonly roles: ReadonlySet<string>
+  /** Prefixes of task ids to which the token is limited; null for no limit. */
+  readonly tasks: readonly string[] | null
+  /** Compute tables to which the token is limited; null for no limit. */
+  readonly tables: readonly string[] | null
+}
+
+/** Finds the token of a request. */
+export interface TokenLookup {
+  /**
+   * Returns null only in a service without tokens. Throws a problem if the token was revoked after admission,
+   * because null would mean that there are no limits.
+   */
+  of(headers: IncomingHttpHeaders): Token | null
+  /** The name of the token, for logs and counts; null without a valid token. */
+  nameOf(headers: IncomingHttpHeaders): string | null
+  /** Calls `end` when the token of the request is revoked. The returned function cancels that. */
+  watch(headers: IncomingHttpHeaders, end: () => void): () => void
+}
+
+/** For a service without tokens. */
+export const noTokens: TokenLookup = {
+  of: () => null,
+  nameOf: () => null,
+  watch: () => () => undefined,
+}
+
+/** The token of an Authorization header; undefined when it has none. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
+}
 
 export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
 /** One entry of the tokens file. Entries with the same name are one identity with several tokens. */
-export interface KnownToken extends Caller {
+export interface KnownToken extends Token {
   /** SHA-256 of the token in hex. */
   readonly digest: string
   readonly roles: ReadonlySet<Role>
@@ -69,4 +105,16 @@ function isSame(one: KnownToken, other: KnownToken): boolean {
 
 export function digestOf(token: string): string {
   return hash('sha256', token, 'hex')
+}
+
+export const UNKNOWN_TOKEN: UnwrittenProblem = {
+  code: 'token_unknown',
+  detail: 'the token is not one of this service',
+  options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
+}
+
+/** The problem for a request whose token was revoked after admission. */
+export function revoked(): RequestProblem {
+  const { code, detail, options = {} } = UNKNOWN_TOKEN
+  return new RequestProblem(code, detail, options)
 }

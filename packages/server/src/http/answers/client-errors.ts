@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { PROBLEM_MEDIA_TYPE, type ProblemCode, problem } from '@baton/protocol'
-import { securityHeaders } from './security-headers.ts'
+import { securityHeaders } from './headers.ts'
 
 /**
  * The reason phrase of each status. An import would load all of node:http, including its WebSocket client,

@@ -1,38 +1,18 @@
 import {
   type Attempt,
   type InstanceStatus,
-  type LevelView,
-  MAX_LISTED_STRAGGLERS,
   type ParkedEvent,
   type PartitionRow,
   partitionName,
-  type TaskSummary,
-  type TaskView,
+  refusalDetail,
 } from '@baton/protocol'
 import { statusOf } from '../../handoff/heartbeats.ts'
-import { countOf, quantileOf } from '../../handoff/rules/durations.ts'
-import type { Policy } from '../../handoff/rules/policy.ts'
-import { taskState } from '../../handoff/rules/task-course.ts'
+import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
+import type { RefusalCode } from '../../handoff/rules/settlement.ts'
 import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
 import { type AttemptView, attemptViews } from '../../handoff/views/attempts.ts'
-import { paceOf } from '../../handoff/views/eta.ts'
-import type {
-  InstanceRecord,
-  LaneFacts,
-  ParkedNotice,
-  PartitionRecord,
-  TaskRecord,
-  TaskRow,
-} from '../../handoff/views/records.ts'
-import { overdueOf } from '../../handoff/views/time-left.ts'
-import {
-  laneView,
-  missingPartitions,
-  partitionView,
-  progressView,
-  waitingFor,
-} from '../../handoff/views/view-state.ts'
-import { viewSettings } from './task-settings-view.ts'
+import type { InstanceRecord, ParkedNotice, PartitionRecord } from '../../handoff/views/records.ts'
+import { partitionView } from '../../handoff/views/view-state.ts'
 
 let formatted = { millis: Number.NaN, text: '' }
 
@@ -137,105 +117,76 @@ export function nameOf(
   return spelling ?? partitionName(taskId, level, index)
 }
 
-export function viewTask(record: TaskRecord, policy: Policy): TaskView {
-  const { facts } = record
-  return {
-    ...summariseTask(record, record.now),
-    levelBarrier: facts.levelBarrier,
-    settings: viewSettings(policy, facts),
-    waitingFor: waitingFor(record),
-    settledByDelivery: facts.delivered,
-    levels: record.lanes.map((lane) => viewLevel(facts, lane)),
-    levelsOmitted: record.lanesOmitted,
-    calledBackBy: [...facts.owners],
-    computeTables: [...record.computeTables],
-    finishedAt: timestampOrNull(facts.finishedAt),
-    purgedAt: timestampOrNull(facts.purgedAt),
-    attemptsWasted: facts.attemptsWasted,
-    ...viewTiming(record),
-    ...viewFailures(record.failures),
-    reported: {
-      declared: facts.reportedDeclared,
-      reported: facts.reportedRecords,
-      mismatched: facts.mismatched,
-      mismatches: record.mismatches.map((mismatch) => ({
-        partition_name: nameOf(facts.taskId, mismatch),
-        declared: mismatch.declared,
-        reported: mismatch.reported,
-      })),
-    },
+/**
+ * Serializes handed-out partitions to JSON. They are most of what the service sends and have a fixed shape,
+ * so this does not use JSON.stringify for whole objects, only to quote strings. Partitions of one answer
+ * mostly share their task and table, so these are quoted only when they change (bench scenario batches).
+ */
+export function pulledPartitionWriter(
+  tableField: string,
+): (partitions: readonly PulledPartition[]) => string {
+  const tableKey = `,${JSON.stringify(tableField)}:`
+  const quotedTask = quoter()
+  const quotedTable = quoter()
+  const write = (partition: PulledPartition) => {
+    const { taskId, computeTableName, spelling, level, index, recordCount, lease } = partition
+    const task = quotedTask(taskId)
+    const name = spelling === null ? `${task.slice(0, -1)}-${level}-${index}"` : JSON.stringify(spelling)
+    return (
+      `{"taskId":${task}${tableKey}${quotedTable(computeTableName)},"partition_name":${name}` +
+      `,"record_count":${recordCount},"priorityLevel":${level},"lease":${lease === null ? 'null' : leaseJson(lease)}${keptJson(partition)}}`
+    )
+  }
+  return (partitions) => {
+    let text = '['
+    for (const partition of partitions) text += text === '[' ? write(partition) : `,${write(partition)}`
+    return `${text}]`
   }
 }
 
-function viewTiming({
-  facts,
-  timing,
-  now,
-}: TaskRecord): Pick<TaskView, 'attemptSeconds' | 'workers' | 'stragglers'> {
-  if (timing === undefined) return { attemptSeconds: null, workers: 0, stragglers: [] }
-  const { durations, underWay } = timing
-  const [median, p95] = [quantileOf(durations, 0.5), quantileOf(durations, 0.95)]
-  const leased = facts.cancelled ? [] : underWay.filter(({ state }) => state === 'leased')
-  const holders = new Set(leased.flatMap(({ holder }) => holder ?? []))
-  const overdue = facts.cancelled ? [] : overdueOf(facts, timing, now)
-  return {
-    attemptSeconds:
-      median === null || p95 === null
-        ? null
-        : { median: rounded(median), p95: rounded(p95), attempts: countOf(durations) },
-    workers: holders.size,
-    stragglers: overdue.slice(0, MAX_LISTED_STRAGGLERS).map(({ partition, expectedMillis }) => ({
-      partition_name: nameOf(facts.taskId, partition),
-      holder: partition.holder,
-      startedAt: timestampOf(partition.leasedAt),
-      leaseExpiresAt: timestampOf(partition.dueAt),
-      expectedSeconds: rounded(expectedMillis),
-    })),
+/** The optional fields. `extraFields` is a JSON object already. */
+function keptJson({ extraFields = null, traceparent = null }: PulledPartition): string {
+  const trace = traceparent === null ? '' : `,"traceparent":"${traceparent}"`
+  return extraFields === null ? trace : `${trace},${extraFields.slice(1, -1)}`
+}
+
+/** Quotes strings as JSON, and caches the last one. */
+function quoter(): (text: string) => string {
+  let last = ''
+  let quoted = '""'
+  return (text) => {
+    if (text !== last) {
+      last = text
+      quoted = JSON.stringify(text)
+    }
+    return quoted
   }
 }
 
-/** Two significant digits: the values are estimates. */
-const rounded = (millis: number): number => Number((millis / 1000).toPrecision(2))
-
-function viewFailures(failures: TaskRecord['failures']): Pick<TaskView, 'failures' | 'failuresOmitted'> {
-  const { groups, others } = failures ?? { groups: [], others: 0 }
-  return {
-    failures: groups
-      .toSorted((a, b) => b.count - a.count || b.lastAt - a.lastAt)
-      .map(({ firstAt, lastAt, ...group }) => ({
-        ...group,
-        firstAt: timestampOf(firstAt),
-        lastAt: timestampOf(lastAt),
-      })),
-    failuresOmitted: others,
-  }
+/** Lease ids contain no characters that JSON escapes. */
+function leaseJson({ id, attempt, expiresAt, expiresInMillis }: GrantedLease): string {
+  return (
+    `{"id":"${id}","attempt":${attempt},"expiresAt":"${timestampOf(expiresAt)}"` +
+    `,"expiresInSeconds":${secondsOf(expiresInMillis)}}`
+  )
 }
 
-export function summariseTask(row: TaskRow, now: number): TaskSummary {
-  const { facts, openLane } = row
-  return {
-    taskId: facts.taskId,
-    state: taskState(facts, openLane),
-    generation: facts.generation,
-    sealed: facts.sealed,
-    expectedPartitions: facts.expectedPartitions,
-    missingPartitions: missingPartitions(facts),
-    ...progressView(row),
-    firstCallBackAt: timestampOf(facts.firstCallBackAt),
-    lastCallBackAt: timestampOf(facts.lastCallBackAt),
-    ...paceOf(row, now),
-  }
+interface RefusedLease {
+  readonly leaseId: string
+  readonly code: RefusalCode
 }
 
-function viewLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
-  const { open, partitions, records, indexes } = laneView(facts, lane)
-  const { busyMillis = 0, attemptsDone = 0 } = lane
-  return {
-    level: lane.level,
-    open,
-    partitions,
-    records,
-    meanAttemptSeconds: attemptsDone === 0 ? null : rounded(busyMillis / attemptsDone),
-    indexes: { ...indexes, gaps: [...indexes.gaps] },
+/** The JSON array of refused leases, each with its code and a readable explanation. */
+export function refusalsJson(refused: readonly RefusedLease[]): string {
+  if (refused.length === 0) return '[]'
+  return JSON.stringify(refused.map(({ leaseId, code }) => ({ leaseId, code, detail: refusalDetail(code) })))
+}
+
+/** Renames `computeTableName` to the field name that is configured for the wire format. */
+export function tableFieldRenamer(tableField: string) {
+  return <Row extends Pick<PartitionRow, 'taskId' | 'computeTableName'>>(row: Row) => {
+    if (tableField === 'computeTableName') return row
+    const { taskId, computeTableName, ...others } = row
+    return { taskId, [tableField]: computeTableName, ...others }
   }
 }

@@ -1,6 +1,5 @@
 import { namedSchemas, PROBLEM_MEDIA_TYPE, type ProblemCode, portablePattern } from '@baton/protocol'
 import type { TSchema } from 'typebox'
-import type { Access } from '../admission/admission.ts'
 import { operationExamples } from './api-examples.ts'
 import { problemExamples } from './api-problems.ts'
 
@@ -50,28 +49,6 @@ function shapeOf({ description: _, examples: __, ...shape }: Json): string {
 function isJson(part: unknown): part is Json {
   return typeof part === 'object' && part !== null && !Array.isArray(part)
 }
-
-/** Who an operation is for. The API reference groups operations by this. */
-type Actor = 'producer' | 'worker' | 'operator' | 'anyone'
-
-const actors: Record<Access, Actor> = {
-  producer: 'producer',
-  settings: 'producer',
-  worker: 'worker',
-  operator: 'operator',
-  fleet: 'operator',
-  seal: 'operator',
-  subscriptions: 'operator',
-  view: 'operator',
-  overview: 'operator',
-  task: 'operator',
-  audit: 'operator',
-  anyone: 'anyone',
-  open: 'anyone',
-  probe: 'anyone',
-}
-
-export const actorOf = (access: Access): Actor => actors[access]
 
 interface Content {
   examples?: Record<string, unknown>

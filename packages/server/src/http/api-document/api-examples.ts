@@ -142,8 +142,8 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     reason: 'compute table is locked',
     records: null,
   }
-  const told = { lastReason: 'compute table is locked', history: [attempt] }
-  const row = { holder: null, leaseExpiresAt: null, readyAt: null, ...told }
+  const past = { lastReason: 'compute table is locked', history: [attempt] }
+  const row = { holder: null, leaseExpiresAt: null, readyAt: null, ...past }
   const pulled = [{ ...descriptor(0, 7, 25_000), lease }]
   return {
     callBack: {
@@ -277,7 +277,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
         ],
       },
     },
-    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...leaseState, ...told } },
+    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...leaseState, ...past } },
     pause: control('paused', 1),
     resume: control('open', 1),
     cancel: control('cancelled', 16),

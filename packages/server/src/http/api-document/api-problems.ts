@@ -1,10 +1,11 @@
 import { type Problem, type ProblemCode, problem } from '@baton/protocol'
 import { NEARLY_FULL } from '../../handoff/hand-off.ts'
-import { type Access, admissionProblems, HOST_REFUSED, hasEffect } from '../admission/admission.ts'
+import { type Access, accessRule } from '../admission/access.ts'
+import { admissionProblems, HOST_REFUSED } from '../admission/admission.ts'
 import { ARRIVED_TOO_LATE, HEADERS_TOO_LARGE } from '../answers/client-errors.ts'
-import { callBackTooLarge, UNEXPECTED } from '../answers/error-answers.ts'
+import { callBackTooLarge, UNEXPECTED } from '../answers/problems.ts'
+import { TOO_MUCH_RECEIVED } from '../bodies/arriving-body.ts'
 import { tooManyRequests } from '../budget/budget.ts'
-import { TOO_MUCH_RECEIVED } from '../requests/arriving-body.ts'
 
 /** An example of each problem. */
 export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
@@ -166,10 +167,11 @@ export function problemsOf(
   operationId: string,
   { access, takesBody }: OperationTraits,
 ): readonly ProblemCode[] {
+  const changes = (accessRule(access)?.does ?? 'read') !== 'read'
   return [
     ...(own[operationId] ?? []),
     ...(takesBody ? withBody : []),
-    ...(hasEffect(access) ? (['store_full'] as const) : []),
+    ...(changes ? (['store_full'] as const) : []),
     ...(withoutStore.has(operationId) ? [] : (['store_unavailable'] as const)),
     ...admissionProblems(access),
     ...anywhere,

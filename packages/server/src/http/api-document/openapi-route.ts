@@ -1,8 +1,9 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { version } from '../../version.ts'
-import { JSON_TYPE } from '../service.ts'
-import { actorOf, completeDocument, type OperationFacts } from './api-document.ts'
+import { accessRule } from '../admission/access.ts'
+import { JSON_TYPE } from '../answers/headers.ts'
+import { completeDocument, type OperationFacts } from './api-document.ts'
 import { problemsOf } from './api-problems.ts'
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>
@@ -58,7 +59,7 @@ export async function describeRoutes(
         const problems = problemsOf(operationId, { access, takesBody: body !== undefined })
         facts.set(operationId, { problems, isBodyOptional })
       }
-      return { url, schema: { ...schema, 'x-actor': actorOf(access) } }
+      return { url, schema: { ...schema, 'x-actor': accessRule(access)?.actor ?? 'anyone' } }
     },
     transformObject: (document) =>
       'openapiObject' in document

@@ -1,12 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { Log } from '../../handoff/log.ts'
+import type { Urgency } from '../admission/access.ts'
 import type { Proxies } from '../admission/proxies.ts'
+import { networkOf } from '../admission/proxies.ts'
+import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import type { Callers } from '../requests/callers.ts'
 import { type AdmissionLimits, BoundsMet } from './bounds.ts'
-import { ConnectionGate, networkOf, openFilesLimit } from './connection-gate.ts'
-import { Overload, type Urgency } from './overload.ts'
+import { ConnectionGate, openFilesLimit } from './connection-gate.ts'
+import { Overload } from './overload.ts'
 import { ReceivedBytes } from './received-bytes.ts'
 import { UnreadAnswers } from './unread-answers.ts'
 
@@ -115,7 +117,7 @@ const BEHIND = 'this node is behind with its work and refuses what can wait; sen
 
 interface BudgetOptions {
   readonly limits: AdmissionLimits
-  readonly callers: Pick<Callers, 'nameOf'>
+  readonly tokens: Pick<TokenLookup, 'nameOf'>
   readonly proxies: Proxies
   readonly log: Log
   /** Returns the number of pulls that wait on this node. */
@@ -129,15 +131,15 @@ export class AdmissionBudget {
   readonly received: ReceivedBytes
   readonly waiting: WaitingShare
   readonly overload: Overload
-  readonly #callers: Pick<Callers, 'nameOf'>
+  readonly #tokens: Pick<TokenLookup, 'nameOf'>
   readonly #proxies: Proxies
   readonly #gate: ConnectionGate
   readonly #unread: UnreadAnswers
   readonly #rate: RateLimit
 
-  constructor({ limits, callers, proxies, log, waitingPulls }: BudgetOptions) {
+  constructor({ limits, tokens, proxies, log, waitingPulls }: BudgetOptions) {
     this.limits = limits
-    this.#callers = callers
+    this.#tokens = tokens
     this.#proxies = proxies
     this.met = new BoundsMet(log)
     this.received = new ReceivedBytes(limits.receivedBytes, this.met)
@@ -170,8 +172,8 @@ export class AdmissionBudget {
   /**
    * The key by which pulls and requests are counted: the name of the token or, without tokens, the address.
    */
-  callerOf(headers: IncomingHttpHeaders, socket: Socket): string {
-    const name = this.#callers.nameOf(headers)
+  quotaKeyOf(headers: IncomingHttpHeaders, socket: Socket): string {
+    const name = this.#tokens.nameOf(headers)
     if (name !== null) return `token ${name}`
     return networkOf(this.#proxies.addressOf(socket, headers) ?? 'gone')
   }
@@ -188,7 +190,7 @@ export class AdmissionBudget {
       throw new RequestProblem('overloaded', BEHIND)
     }
     if (!this.#rate.isOn) return
-    const seconds = this.#rate.secondsToWait(this.callerOf(headers, socket))
+    const seconds = this.#rate.secondsToWait(this.quotaKeyOf(headers, socket))
     if (seconds === 0) return
     this.met.met('rate', socket.remoteAddress)
     throw tooManyRequests(this.limits.requestsPerSecond, seconds)

@@ -1,6 +1,4 @@
-/** Kinds of requests, in the order in which an overloaded node sheds them. */
-export const sheddingOrder = ['call-back', 'view', 'pull', 'urgent'] as const
-export type Urgency = (typeof sheddingOrder)[number]
+import type { Urgency } from '../admission/access.ts'
 
 /** The event loop delay from which each kind is refused, as a multiple of the threshold. */
 const refusedFrom: Readonly<Record<Urgency, number>> = { 'call-back': 1, view: 2, pull: 4, urgent: 8 }

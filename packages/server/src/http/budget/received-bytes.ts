@@ -1,4 +1,4 @@
-import type { BodyHold, HoldBody } from '../requests/arriving-body.ts'
+import type { BodyHold, HoldBody } from '../bodies/arriving-body.ts'
 import type { BoundsMet } from './bounds.ts'
 
 /** Reserves capacity for renews and settles, without which workers lose their leases. */

@@ -1,18 +1,23 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { type AccessRule, accessRules, type CheckedAccess } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import type { Refuse } from '../answers/error-answers.ts'
+import type { Refuse } from '../answers/problems.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
+import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
-import type { RequestCounts } from '../requests/request-counts.ts'
-import type { LogAnswer } from '../requests/request-log.ts'
 import type { Service } from '../service.ts'
 import { FastConnection } from './connection.ts'
 import type { FastRoute } from './head-cache.ts'
 import type { ParsedHead } from './head-parser.ts'
 
 const HEAD_TIMEOUT_MILLIS = 1000
+
+interface Entry {
+  readonly admissionOf: (rule: AccessRule) => Admission
+  readonly budget: AdmissionBudget
+}
 
 interface FastPathParts {
   readonly refuse: Refuse
@@ -32,30 +37,30 @@ interface FastPathParts {
  * same handlers.
  */
 export class FastPath {
-  readonly #admission: Admission
+  readonly #admissionOf: (rule: AccessRule) => Admission
   readonly #budget: AdmissionBudget
   readonly #parts: FastPathParts
-  readonly #routes = new Map<string, FastRoute>()
+  readonly #routes = new Map<string, { readonly route: FastRoute; readonly admission: Admission }>()
   readonly #connections = new Set<FastConnection>()
 
-  constructor(
-    { admission, budget }: { readonly admission: Admission; readonly budget: AdmissionBudget },
-    parts: FastPathParts,
-  ) {
-    this.#admission = admission
+  constructor({ admissionOf, budget }: Entry, parts: FastPathParts) {
+    this.#admissionOf = admissionOf
     this.#budget = budget
     this.#parts = parts
   }
 
+  /** Serves a route here too, with the admission and urgency that its access has. */
   open(
     method: ParsedHead['method'],
     prefix: string,
     path: string,
-    urgency: FastRoute['urgency'],
+    access: CheckedAccess,
     serve: Serve,
   ): void {
+    const rule = accessRules[access]
     const counts = this.#parts.requests.of(method, path)
-    this.#routes.set(`${method} ${prefix}${path}`, { serve, counts, urgency })
+    const route = { serve, counts, urgency: rule.urgency }
+    this.#routes.set(`${method} ${prefix}${path}`, { route, admission: this.#admissionOf(rule) })
   }
 
   /** Passes every connection to Node's server with its first bytes. */
@@ -107,11 +112,11 @@ export class FastPath {
     const at = head.url.indexOf('?')
     // A request with an empty query is not plain, and matches no route.
     const path = at === -1 || at === head.url.length - 1 ? head.url : head.url.slice(0, at)
-    const route = this.#routes.get(`${head.method} ${path}`)
-    if (route === undefined) return undefined
+    const known = this.#routes.get(`${head.method} ${path}`)
+    if (known === undefined) return undefined
     // Admission only checks raw headers for repeated fields, and a plain head has none.
     const headers = { ...head.headers, host: this.#parts.proxies.hostOf(socket, head.headers) }
     const asked = { headers, rawHeaders: [], httpVersion: '1.1' }
-    return this.#admission(asked) === undefined ? route : undefined
+    return known.admission(asked) === undefined ? known.route : undefined
   }
 }

@@ -1,8 +1,8 @@
-import type { Urgency } from '../budget/overload.ts'
-import type { KeyOwner } from '../requests/callers.ts'
-import { queryOf, type Serve } from '../requests/exchange.ts'
-import type { RouteCounts } from '../requests/request-counts.ts'
-import { RequestPreferences } from '../requests/request-headers.ts'
+import type { Urgency } from '../admission/access.ts'
+import type { RouteCounts } from '../observability/answered-requests.ts'
+import type { Serve } from '../requests/exchange.ts'
+import type { KeyOwner } from '../requests/preferences.ts'
+import { queryOf, RequestPreferences } from '../requests/preferences.ts'
 import { MAX_HEAD_LENGTH, type ParsedHead, parseHead } from './head-parser.ts'
 
 /**

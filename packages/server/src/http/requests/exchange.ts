@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { securityHeaders } from '../answers/security-headers.ts'
-import { JSON_TYPE, type Service } from '../service.ts'
+import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
+import type { Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
-import { RequestPreferences } from './request-headers.ts'
+import { queryOf, RequestPreferences } from './preferences.ts'
 
 /**
  * A pull or settle request and its response, independent of whether it is served by the fast path or by
@@ -19,26 +19,13 @@ export interface Exchange {
   answer(body: string, headers: AnswerHeaders, lost: (() => void) | null): void
 }
 
-/** Names and values in turn, in addition to the common headers. */
-export type AnswerHeaders = readonly string[]
-
 /** Serves a request, or throws before any part of the response is sent. `body` is parsed JSON. */
 export type Serve = (exchange: Exchange, body: unknown) => Promise<Served>
 
-export interface Served {
+interface Served {
   /** Whether the request waited for work. Then its duration does not reflect the speed of the node. */
   readonly waited: boolean
 }
-
-/** The headers of every pull and settle response. */
-const headersOf = (isSecure: boolean): AnswerHeaders => [
-  ...['content-type', JSON_TYPE, 'cache-control', 'no-store'],
-  ...Object.entries(securityHeaders(isSecure)).flat(),
-]
-const inClear = headersOf(false)
-const overTls = headersOf(true)
-
-export const commonHeaders = (isSecure: boolean): AnswerHeaders => (isSecure ? overTls : inClear)
 
 /**
  * The exchange of a request served by Node's HTTP server. It bypasses Fastify's reply, which these responses
@@ -60,10 +47,4 @@ export function exchangeOver(
     socket,
     answer: (body, more, lost) => sendOrLose(request, response, () => send(body, more), lost),
   }
-}
-
-/** The query of a URL, without the question mark. */
-export function queryOf(url: string): string {
-  const at = url.indexOf('?')
-  return at === -1 ? '' : url.slice(at + 1)
 }

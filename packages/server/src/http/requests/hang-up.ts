@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { whenCrowded } from './sent-ahead.ts'
+import { whenCrowded } from './pipelining.ts'
 
 /** A longer gap between requests may be a stall. No turn of the event loop takes this long under load. */
 const STOOD_STILL_MILLIS = 100

@@ -11,19 +11,20 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
-import { isSameText } from '../../handoff/rules/task-course.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
+import { isSameText } from '../../handoff/rules/task-state.ts'
 import type { CallBackOrder, KnownConflict } from '../../handoff/store.ts'
-import { requireCallBackLimits } from '../admission/reach.ts'
+import { requireCallBackLimits } from '../admission/token-limits.ts'
+import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { settingsChange } from '../answers/task-settings-view.ts'
+import { settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/views.ts'
-import { answers, producerHeader, settingsHeader } from '../api-document/documented.ts'
+import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
+import { whileHeld } from '../bodies/arriving-body.ts'
+import { CallBackReader } from '../bodies/call-back-reader.ts'
 import type { BoundsMet } from '../budget/bounds.ts'
-import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
-import { whileHeld } from '../requests/arriving-body.ts'
-import { callerOf } from '../requests/request-headers.ts'
-import { JSON_TYPE, type Service } from '../service.ts'
+import { instanceOf } from '../requests/preferences.ts'
+import type { Service } from '../service.ts'
 
 const SEAL_HEADER = 'baton-seal'
 
@@ -54,14 +55,14 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<CallBackOrder['seal']
 const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers, tracing } = service
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service
   const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
-    config: { access: 'producer', readsLargeBodies: true },
+    config: { access: 'call-back', parsesOnThread: true },
     schema: {
       operationId: 'callBack',
       summary: 'Describe partitions of a task, to be handed out',
@@ -81,11 +82,11 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
           throw brokenContract('the array breaks the contract', checked)
         }
         const { callBack } = checked
-        const caller = callers.of(headers)
-        requireCallBackLimits(caller, callBack)
-        const owner = caller?.name ?? null
+        const token = tokens.of(headers)
+        requireCallBackLimits(token, callBack)
+        const owner = token?.name ?? null
         const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
-        return { callBack, result: await handOff.callBack(callBack, callerOf(headers), more) }
+        return { callBack, result: await handOff.callBack(callBack, instanceOf(headers), more) }
       })
       switch (result.kind) {
         case 'stored': {

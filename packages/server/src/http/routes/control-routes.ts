@@ -12,17 +12,20 @@ import {
   type RetryRequest,
   retryRequestSchema,
   sealRequestSchema,
+  taskSettingsAnswerSchema,
+  taskSettingsRequestSchema,
   type Violation,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
-import { mayOthers, requireOwn, requireTaskLimit } from '../admission/reach.ts'
+import { mayAccessOthers, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { answers } from '../api-document/documented.ts'
+import { settingsChange, viewSettings } from '../answers/task-view.ts'
+import { answers } from '../api-document/route-schemas.ts'
+import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
 /**
  * Validates the body of a control request: empty, or an object with known fields only. A typo must not have
@@ -52,7 +55,7 @@ interface ControlRoute {
   readonly order: Order
 }
 
-const noFields = Type.Object({}, { additionalProperties: false })
+export const noFields = Type.Object({}, { additionalProperties: false })
 
 const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: string): ControlRoute => ({
   verb,
@@ -97,17 +100,17 @@ const controlRouteList: readonly ControlRoute[] = [
   },
 ]
 
-export function controlRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
+export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
   /**
    * Operators may control all tasks within their limits. Producers, which may only seal, must own the task.
    */
   const requireRight = async (headers: IncomingHttpHeaders, taskId: string): Promise<void> => {
-    const caller = callers.of(headers)
-    requireTaskLimit(caller, taskId)
-    if (mayOthers(caller, 'operator')) return
+    const token = tokens.of(headers)
+    requireTaskLimit(token, taskId)
+    if (mayAccessOthers(token, 'operator')) return
     const record = await handOff.task(taskId)
     if (record === null) throw unknownTask(taskId)
-    requireOwn(caller, record.facts)
+    requireOwn(token, record.facts)
   }
 
   for (const { verb, summary, body, repeated, order } of controlRouteList) {
@@ -208,4 +211,45 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       )
     }
   }
+}
+
+export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
+  app.route<{ Params: TaskParams }>({
+    method: 'PUT',
+    url: '/tasks/:taskId/settings',
+    config: { access: 'settings' },
+    schema: {
+      operationId: 'settings',
+      summary: 'Set leases, attempts, back-off, barrier, limit and share of one task',
+      tags: ['tasks'],
+      params: taskParams,
+      body: taskSettingsRequestSchema,
+      response: answers(
+        taskSettingsAnswerSchema,
+        'What holds from now on; repeating it changes nothing more',
+      ),
+    },
+    handler: async (request, reply) => {
+      const taskId = taskIdOf(request.params)
+      const token = tokens.of(request.raw.headers)
+      requireTaskLimit(token, taskId)
+      // Any producer may set up a task that has no call-backs yet.
+      const known = mayAccessOthers(token, 'operator') ? null : await handOff.task(taskId)
+      if (known !== null) requireOwn(token, known.facts)
+      const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
+      const result = await handOff.control({ verb: 'settings', taskId, settings })
+      if (result.kind === 'task_cancelled')
+        throw new RequestProblem('task_cancelled', 'the task is cancelled: settings can do nothing for it')
+      if (result.kind === 'barrier_without_leases')
+        throw brokenControl([
+          {
+            pointer: '/levelBarrier',
+            detail: 'this service delivers at most once, and a level barrier needs leases',
+          },
+        ])
+      if (result.kind !== 'applied') throw new Error(`settings were answered ${result.kind}`)
+      const { settings: own = null, levelBarrier = false } = result
+      return reply.send({ taskId, settings: viewSettings(handOff.policy, { settings: own, levelBarrier }) })
+    },
+  })
 }

@@ -9,15 +9,15 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { withinLimits } from '../admission/reach.ts'
+import { instanceWithinLimits } from '../admission/token-limits.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { viewInstance } from '../answers/views.ts'
-import { answers } from '../api-document/documented.ts'
+import { answers } from '../api-document/route-schemas.ts'
+import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { controlBody } from './control-routes.ts'
-import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
+import { controlBody, noFields } from './control-routes.ts'
 
-export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
+export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/test/instance-status',
@@ -35,7 +35,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Servi
       const asked = instanceIdOf(request.query)
       const instance = await handOff.instance(asked)
       if (instance === null) throw unknownInstance()
-      return reply.send(viewInstance(withinLimits(callers.of(request.raw.headers), instance)))
+      return reply.send(viewInstance(instanceWithinLimits(tokens.of(request.raw.headers), instance)))
     },
   })
 
@@ -86,8 +86,6 @@ export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Servi
 interface InstanceParams {
   readonly instanceId: string
 }
-
-const noFields = Type.Object({}, { additionalProperties: false })
 
 const unknownInstance = () => new RequestProblem('instance_unknown', 'no instance of that name is known here')
 

@@ -3,13 +3,20 @@ import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStat
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/records.ts'
-import { requireOwn, requireTaskLimit } from '../admission/reach.ts'
+import { requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { viewPartition } from '../answers/views.ts'
-import { problemAnswers } from '../api-document/documented.ts'
+import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
+import { problemAnswers } from '../api-document/route-schemas.ts'
+import {
+  numberOf,
+  type Query,
+  type TaskParams,
+  taskIdOf,
+  taskParams,
+  unknownTask,
+  wordOf,
+} from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { numberOf, type Query, wordOf } from './paging.ts'
-import { type TaskParams, tableFieldRenamer, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
 type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 
@@ -17,7 +24,7 @@ const LINES_PER_PAGE = 1000
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** Exports a task of any size. The next page is only read after the client has received the previous one. */
-export function manifestRoute(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
+export function manifestRoute(app: FastifyInstance, { handOff, tableField, tokens }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
   const pageAfter = (which: Which, after: PartitionQuery['after']) =>
@@ -71,8 +78,8 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, calle
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)
-      const caller = callers.of(request.raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(request.raw.headers)
+      requireTaskLimit(token, taskId)
       const which = {
         taskId,
         state: wordOf(request.query, 'state', partitionStates),
@@ -80,7 +87,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, calle
       }
       const first = await pageAfter(which, null)
       if (first === null) throw unknownTask(taskId)
-      requireOwn(caller, first.facts)
+      requireOwn(token, first.facts)
       if (first.facts.purgedAt !== null) {
         // An empty manifest would mean that the task had no partitions.
         throw new RequestProblem(

@@ -1,16 +1,17 @@
 import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { revoked } from '../admission/admission.ts'
-import { handedOutWithinLimits, pullWithinLimits } from '../admission/reach.ts'
-import { pulledPartitionWriter } from '../answers/hand-off-json.ts'
-import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
+import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limits.ts'
+import { revoked } from '../admission/tokens.ts'
+import { JSON_TYPE } from '../answers/headers.ts'
+import { pulledPartitionWriter } from '../answers/views.ts'
+import { answers, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
+import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
-import { excludeFromDurations } from '../requests/request-counts.ts'
-import { JSON_TYPE, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
@@ -21,25 +22,25 @@ export function pullRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers, tracing } = service
+  const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const config = { access: 'worker' as const, urgency: 'pull' as const }
+  const config = { access: 'pull' } as const
 
   const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
-    const caller = () => budget.callerOf(asked.headers, socket)
-    const token = callers.of(asked.headers)
+    const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
+    const token = tokens.of(asked.headers)
     const order = pullWithinLimits(token, asked.pull)
     const hangUpsAreRead = stall.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
-      callers.watch(asked.headers, () => {
+      tokens.watch(asked.headers, () => {
         isRevoked = true
         end()
       })
     const { partitions: handedOut, waited } = await budget.waiting.within(
       order.waitMillis,
-      caller,
+      quotaKey,
       (waitMillis) =>
         whileWatched(
           socket,
@@ -61,7 +62,7 @@ export function pullRoute(
     })
     return { waited }
   })
-  fastPath.open('GET', app.prefix, '/pull', 'pull', pull)
+  fastPath.open('GET', app.prefix, '/pull', config.access, pull)
 
   app.route({
     method: 'GET',

@@ -1,14 +1,14 @@
 import { checkRenewal, renewAnswerSchema, renewRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { refusalsJson } from '../answers/hand-off-json.ts'
+import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract } from '../answers/problems.ts'
-import { secondsOf, timestampOf } from '../answers/views.ts'
-import { answers, instanceHeader } from '../api-document/documented.ts'
-import { callerOf } from '../requests/request-headers.ts'
-import { JSON_TYPE, LEASE_LIMIT_BYTES, type Service } from '../service.ts'
+import { refusalsJson, secondsOf, timestampOf } from '../answers/views.ts'
+import { answers, instanceHeader } from '../api-document/route-schemas.ts'
+import { instanceOf } from '../requests/preferences.ts'
+import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
-export function renewRoute(app: FastifyInstance, { handOff, callers, tracing }: Service): void {
+export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: Service): void {
   app.route({
     method: 'POST',
     url: '/renew',
@@ -27,8 +27,8 @@ export function renewRoute(app: FastifyInstance, { handOff, callers, tracing }: 
       if (!checked.ok) throw brokenContract('the lease ids break the contract', checked)
       const renewals = await handOff.renew(
         checked.leaseIds,
-        callerOf(request.raw.headers),
-        callers.of(request.raw.headers)?.tables ?? null,
+        instanceOf(request.raw.headers),
+        tokens.of(request.raw.headers)?.tables ?? null,
       )
       const renewed = []
       const refused = []

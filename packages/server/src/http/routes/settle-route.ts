@@ -10,16 +10,16 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
 import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
-import { handedOutWithinLimits, pullWithinLimits } from '../admission/reach.ts'
-import { pulledPartitionWriter, refusalsJson } from '../answers/hand-off-json.ts'
+import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limits.ts'
+import type { Token } from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
+import { pulledPartitionWriter, refusalsJson } from '../answers/views.ts'
+import { answers, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
-import type { Caller } from '../requests/callers.ts'
+import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
-import { excludeFromDurations } from '../requests/request-counts.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function settleRoute(
@@ -28,12 +28,13 @@ export function settleRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers, tracing } = service
+  const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
+  const config = { access: 'worker' } as const
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
-  const settledJson = (token: Caller | null, { settled, parked, refused, pulled }: Settled) => {
+  const settledJson = (token: Token | null, { settled, parked, refused, pulled }: Settled) => {
     const partitions = handedOutWithinLimits(token, pulled?.partitions ?? [])
     return `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(partitions)}}`
   }
@@ -41,7 +42,7 @@ export function settleRoute(
   const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
-    const token = callers.of(asked.headers)
+    const token = tokens.of(asked.headers)
     const pull = asksToPull(asked.preferences) ? pullWithinLimits(token, asked.pull) : null
     if (pull === null) {
       asked.checkKey()
@@ -52,21 +53,21 @@ export function settleRoute(
         )
     }
     const order = {
-      instance: asked.caller,
+      instance: asked.instance,
       tables: token?.tables ?? null,
       settlements: checked.settlements.map(settlementOf),
       pull,
     }
     const hangUpsAreRead = pull === null ? undefined : stall.noteRequest()
-    const caller = () => budget.callerOf(asked.headers, socket)
+    const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
-    const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, caller, (waitMillis) => {
+    const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, quotaKey, (waitMillis) => {
       const bounded = pull === null ? order : { ...order, pull: { ...pull, waitMillis } }
       return whileWatched(
         socket,
         waitMillis > 0,
         (signal) => handOff.settle(bounded, signal),
-        (end) => callers.watch(asked.headers, end),
+        (end) => tokens.watch(asked.headers, end),
       )
     })
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
@@ -79,13 +80,13 @@ export function settleRoute(
     answer(settledJson(token, outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   })
-  fastPath.open('POST', app.prefix, '/settle', 'urgent', settle)
+  fastPath.open('POST', app.prefix, '/settle', config.access, settle)
 
   app.route({
     method: 'POST',
     url: '/settle',
     bodyLimit: LEASE_LIMIT_BYTES,
-    config: { access: 'worker' },
+    config,
     schema: {
       operationId: 'settle',
       summary: 'Say how the work under leases ended, and optionally pull in the same request',

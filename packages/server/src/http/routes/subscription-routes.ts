@@ -25,15 +25,15 @@ import type {
   SubscriptionResult,
   SubscriptionStatus,
 } from '../../handoff/outbox.ts'
+import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
-import { receiverUrlFault } from '../../webhooks/receiver-url.ts'
 import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/views.ts'
-import { answers } from '../api-document/documented.ts'
+import { answers } from '../api-document/route-schemas.ts'
+import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { brokenControl, controlBody } from './control-routes.ts'
-import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
+import { brokenControl, controlBody, noFields } from './control-routes.ts'
 
 /** The subscription without its secrets. */
 function viewSubscription(stored: StoredSubscription): Subscription {
@@ -80,7 +80,6 @@ interface SubscriptionParams {
 }
 
 const params = Type.Object({ subscriptionId: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }) })
-const noFields = Type.Object({}, { additionalProperties: false })
 const tags = ['subscriptions']
 
 export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: Service): void {

@@ -2,17 +2,21 @@ import {
   partitionListSchema,
   partitionStates,
   type TaskList,
+  type Throughput,
   taskListSchema,
   taskStates,
   taskViewSchema,
+  throughputSchema,
+  throughputSteps,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionQuery } from '../../handoff/views/records.ts'
-import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/reach.ts'
-import { summariseTask, viewPartition, viewTask } from '../answers/views.ts'
-import { answers } from '../api-document/documented.ts'
-import type { Service } from '../service.ts'
+import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { summariseTask, viewTask } from '../answers/task-view.ts'
+import { tableFieldRenamer, timestampOf, viewPartition } from '../answers/views.ts'
+import { answers } from '../api-document/route-schemas.ts'
 import {
   cursorOf,
   isGiven,
@@ -21,15 +25,20 @@ import {
   once,
   pageParameters,
   type Query,
+  type TaskParams,
+  taskIdOf,
+  taskParams,
+  timeOf,
+  unknownTask,
   wordOf,
   writeCursor,
-} from './paging.ts'
-import { type TaskParams, tableFieldRenamer, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+} from '../requests/parameters.ts'
+import type { Service } from '../service.ts'
 
 const filter = (words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))
 
-export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
+export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
   app.route<{ Querystring: Query }>({
@@ -58,7 +67,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
       ),
     },
     handler: async ({ query, raw }, reply) => {
-      const caller = callers.of(raw.headers)
+      const token = tokens.of(raw.headers)
       const page = await handOff.tasks({
         state: wordOf(query, 'state', taskStates),
         parked: isGiven(query, 'parked'),
@@ -68,7 +77,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
       })
       const list: TaskList = {
         tasks: page.tasks
-          .filter(({ facts }) => isWithinLimit(caller, facts.taskId))
+          .filter(({ facts }) => isWithinLimit(token, facts.taskId))
           .map((row) => summariseTask(row, page.now)),
         next: page.next === null ? null : writeCursor(page.next),
       }
@@ -89,11 +98,11 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
     },
     handler: async ({ params, raw }, reply) => {
       const taskId = taskIdOf(params)
-      const caller = callers.of(raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
       const record = await handOff.task(taskId)
       if (record === null) throw unknownTask(taskId)
-      requireOwn(caller, record.facts)
+      requireOwn(token, record.facts)
       return reply.send(viewTask(record, handOff.policy))
     },
   })
@@ -119,8 +128,8 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
     },
     handler: async ({ params, query, raw }, reply) => {
       const taskId = taskIdOf(params)
-      const caller = callers.of(raw.headers)
-      requireTaskLimit(caller, taskId)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
       const page = await handOff.partitions({
         taskId,
         state: wordOf(query, 'state', partitionStates),
@@ -130,7 +139,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers 
       })
       if (page === null) throw unknownTask(taskId)
       const { facts, partitions, next } = page
-      requireOwn(caller, facts)
+      requireOwn(token, facts)
       return reply.send({
         partitions: partitions.map((record) => withTableField(viewPartition(facts, record))),
         next: next === null ? null : writeCursor([next.level, next.index]),
@@ -148,4 +157,64 @@ function asPlace(position: unknown): NonNullable<PartitionQuery['after']> | unde
     return undefined
   const [level, index] = position as [number, number]
   return { level, index }
+}
+
+const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+const parameters = Type.Object({
+  step: Type.Optional(
+    Type.Unsafe<string>({
+      type: 'string',
+      enum: [...throughputSteps],
+      default: 'minute',
+      description: 'Minutes are kept for a day, hours for as long as the partitions of finished tasks',
+    }),
+  ),
+  from: time('The first step is the one that this is in. A day before `to` by default, seven days for hours'),
+  to: time('Steps that begin at this time or later are left out. Now by default'),
+  by: Type.Optional(
+    Type.Unsafe<string>({ type: 'string', enum: ['level'], description: 'A point for each level' }),
+  ),
+})
+
+export function throughputRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
+  app.route<{ Params: TaskParams; Querystring: Query }>({
+    method: 'GET',
+    url: '/tasks/:taskId/throughput',
+    config: { access: 'task' },
+    schema: {
+      operationId: 'viewThroughput',
+      summary: 'What became done of a task, by minute or by hour',
+      tags: ['tasks'],
+      params: taskParams,
+      querystring: parameters,
+      response: answers(throughputSchema, 'The history of the task'),
+    },
+    handler: async ({ params, query, raw }, reply) => {
+      const taskId = taskIdOf(params)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
+      const step = wordOf(query, 'step', throughputSteps) ?? 'minute'
+      const byLevel = wordOf(query, 'by', ['level']) !== null
+      const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
+      if (from !== null && to !== null && from >= to)
+        throw new RequestProblem('parameter_invalid', 'the query parameter from must be earlier than to')
+      const record = await handOff.throughput({ taskId, step, from, to, byLevel })
+      if (record === null) throw unknownTask(taskId)
+      requireOwn(token, record.task)
+      const answer: Throughput = {
+        taskId,
+        step,
+        from: timestampOf(record.from),
+        to: timestampOf(record.to),
+        points: record.rows.map(({ at, level, partitions, records }) => ({
+          at: timestampOf(at),
+          ...(level === null ? {} : { level }),
+          partitions,
+          records,
+        })),
+      }
+      return reply.send(answer)
+    },
+  })
 }

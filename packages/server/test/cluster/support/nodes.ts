@@ -5,7 +5,7 @@ import type { Election, Head, Peer } from '../../../src/cluster/head.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
-import { admitPeers } from '../../../src/http/closing.ts'
+import { admitPeers } from '../../../src/http/routes/peer-route.ts'
 
 const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { advance, cost, drain, type LevelTime } from '../../../src/handoff/rules/lane-rules.ts'
+import { advanceLevel, cost, drain, type LevelTime } from '../../../src/handoff/rules/fair-order.ts'
 import { nameOf } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
@@ -35,7 +35,7 @@ class PlainOrder {
         if (lane.waiting.length > 0 && goesBefore(lane, first)) first = lane
       const next = first?.waiting.shift()
       if (first === undefined || next === undefined) break
-      advance(this.#timeOf(first.level), first.tag, next.recordCount)
+      advanceLevel(this.#timeOf(first.level), first.tag, next.recordCount)
       first.tag += cost(next.recordCount)
       names.push(next.name)
     }

@@ -1,26 +1,26 @@
 import type { LinePosition } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 
-/** The fields that determine a partition's position in its queue. */
+/** The fields that determine a partition's position in its line. */
 type Waiting = Pick<StoredPartition, 'id' | 'line' | 'dueAt'>
 
 /**
- * The beginning of one of a lane's queues, in memory. `items` contains everything that is on disk up to
+ * The beginning of one of a lane's lines, in memory. `items` contains everything that is on disk up to
  * `loadedTo`. Beyond that it contains only recent changes and may have gaps, so an item beyond it is never
- * the first of the queue.
+ * the first of the line.
  */
 export class LineBuffer<Partition extends Waiting> {
-  /** In queue order. */
+  /** In line order. */
   readonly items: Partition[] = []
   loadedTo: LinePosition | null = null
-  /** Every partition of the queue on disk is also in memory. */
+  /** Every partition of the line on disk is also in memory. */
   isComplete: boolean
 
   constructor(isComplete: boolean) {
     this.isComplete = isComplete
   }
 
-  /** The first partition of the queue. Undefined if the queue is empty or must be loaded first. */
+  /** The first partition of the line. Undefined if the line is empty or must be loaded first. */
   get first(): Partition | undefined {
     const first = this.items[0]
     if (first === undefined || this.isComplete) return first

@@ -1,112 +1,32 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { LoadedRows } from '../../disk.ts'
 import type { StoredSubscription } from '../../outbox.ts'
-import type { Line, StoredPartition } from '../../partition.ts'
+import type { StoredPartition } from '../../partition.ts'
 import { finishedOf } from '../../rules/task-facts.ts'
 import type {
   NextIds,
-  StoredKey,
   StoredLane,
   StoredLaneTable,
   StoredLevel,
-  StoredPace,
   StoredTableTime,
   StoredTask,
 } from '../../stored.ts'
-import type { DoneWithin } from '../throughput.ts'
 import { LineBuffer } from './line-buffer.ts'
-import { Order, type OrderedLane } from './order.ts'
+import {
+  type Changing,
+  itemsOf,
+  type Key,
+  type Lane,
+  type LaneTable,
+  type Level,
+  nameOfTime,
+  type Partition,
+  type TableTime,
+  type Task,
+} from './memory-rows.ts'
+import { Order } from './order.ts'
 import { Rotations } from './rotation.ts'
 import { TableOrders } from './table-orders.ts'
-
-/**
- * The number of the last entry that changed the object. Until that entry is flushed, the row on disk is older
- * than memory.
- */
-interface Changing {
-  changedIn: number
-}
-
-export interface Level extends StoredLevel, Changing {
-  /** The number of this level's lanes in memory, and of those in the order. */
-  lanes: number
-  queued: number
-}
-
-export interface TableTime extends StoredTableTime, Changing {
-  /** The number of lanes in memory that have this table, and of those in its order. */
-  lanes: number
-  queued: number
-}
-
-export interface Task extends StoredTask, Changing {
-  readonly rerunning: boolean
-  /** Lanes in memory, by level. */
-  readonly lanes: Map<number, Lane>
-  /**
-   * Lanes that reached the front of the order while they may not be served, and the same for tables in table
-   * orders.
-   */
-  readonly aside: Set<Lane>
-  readonly asideTables: Set<LaneTable>
-  /**
-   * Some lanes or tables set aside were evicted. When the task may be served again, orders are read from the
-   * start.
-   */
-  asideForgotten: boolean
-  /** Every lane below this level that has a turn is in memory. Infinity: all lanes. */
-  waitingLoadedTo: number
-  pace: StoredPace | null
-  /** As of the last event about the task, or when it was loaded. */
-  toldState: StoredTask['state']
-  toldGeneration: number
-  /** The last entry that changed its failures. */
-  failuresChangedIn: number
-}
-
-export type Lines = Record<Line, LineBuffer<Partition>>
-
-export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
-  readonly owner: Task
-  readonly time: Level
-  readonly lines: Lines
-  /** All tables of the lane. Empty for a lane without rows. */
-  readonly tables: Map<string, LaneTable>
-  /** Null if the lane has no table, or more than one. */
-  onlyTable: LaneTable | null
-  /**
-   * The largest index ever called back on this lane. Null for a lane loaded from disk, whose indexes are on
-   * disk.
-   */
-  lastIndex: number | null
-  /** The number of partitions in memory that refer to this lane. */
-  pins: number
-  /** What became done in the entry `doneIn`. */
-  done: DoneWithin | null
-  doneIn: number
-  /**
-   * The number of done partitions when all were done, as of the last event about the lane or when it was
-   * loaded.
-   */
-  toldFinished: number | null
-}
-
-export interface LaneTable extends StoredLaneTable, OrderedLane<LaneTable>, Changing {
-  readonly owner: Task
-  readonly home: Lane
-  readonly time: TableTime
-  /** Set if its lane has several tables and a pull has named this one. */
-  lines: Lines | null
-}
-
-export interface Partition extends StoredPartition, Changing {
-  readonly home: Lane
-}
-
-export interface Key extends Changing {
-  /** Null: known not to be on disk. */
-  row: StoredKey | null
-}
 
 /**
  * The engine's memory: a bounded part of the disk's rows, kept up to date by all entries. `take` adds loaded
@@ -180,8 +100,8 @@ export class Memory {
       asideForgotten: false,
       waitingLoadedTo: 0,
       pace: null,
-      toldState: row.state,
-      toldGeneration: row.generation,
+      lastEventState: row.state,
+      lastEventGeneration: row.generation,
       failuresChangedIn: 0,
     }
     this.tasks.set(task.id, task)
@@ -191,12 +111,12 @@ export class Memory {
 
   /** A new lane has no rows on disk. */
   addLane(row: StoredLane, isNew: boolean): Lane {
-    const owner = this.tasks.get(row.task)
-    if (owner === undefined) throw new Error(`lane ${row.id} was read without its task`)
+    const task = this.tasks.get(row.task)
+    if (task === undefined) throw new Error(`lane ${row.id} was read without its task`)
     const time = this.levels.get(row.level) ?? this.#addLevel({ level: row.level, virtual: 0n, served: 0n })
     const lane: Lane = {
       ...row,
-      owner,
+      parentTask: task,
       time,
       lines: {
         fresh: new LineBuffer(isNew || row.cursor >= row.tail),
@@ -207,30 +127,30 @@ export class Memory {
       lastIndex: isNew ? -1 : null,
       tables: new Map(),
       onlyTable: null,
-      aside: owner.aside,
+      aside: task.aside,
       heapIndex: -1,
       pins: 0,
       done: null,
       doneIn: 0,
-      toldFinished: finishedOf(row.partitions),
+      lastEventFinished: finishedOf(row.partitions),
     }
     this.lanes.set(lane.id, lane)
-    owner.lanes.set(lane.level, lane)
+    task.lanes.set(lane.level, lane)
     time.lanes += 1
     return lane
   }
 
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
-    const { owner, level } = lane
+    const { parentTask: task, level } = lane
     const time =
       this.tableTimes.get(nameOfTime(row)) ?? this.#addTableTime({ level, table: row.table, virtual: 0n })
     const added: LaneTable = {
       ...row,
       id: lane.id,
-      home: lane,
-      owner,
+      parentLane: lane,
+      parentTask: task,
       time,
-      aside: owner.asideTables,
+      aside: task.asideTables,
       lines: null,
       heapIndex: -1,
       changedIn: 0,
@@ -242,17 +162,17 @@ export class Memory {
   }
 
   addPartition(row: StoredPartition): Partition {
-    const home = this.lanes.get(row.lane)
-    if (home === undefined) throw new Error(`partition ${row.id} was read without its lane`)
-    const partition: Partition = { ...row, home, changedIn: 0 }
+    const lane = this.lanes.get(row.lane)
+    if (lane === undefined) throw new Error(`partition ${row.id} was read without its lane`)
+    const partition: Partition = { ...row, parentLane: lane, changedIn: 0 }
     this.partitions.set(partition.id, partition)
-    home.pins += 1
+    lane.pins += 1
     return partition
   }
 
   dropPartition(partition: Partition): void {
     if (!this.partitions.delete(partition.id)) return
-    partition.home.pins -= 1
+    partition.parentLane.pins -= 1
   }
 
   /** Keeps memory within bounds. Only flushed rows are evicted. */
@@ -322,7 +242,7 @@ export class Memory {
   }
 
   #dropLane(lane: Lane): boolean {
-    const { owner, time, tables } = lane
+    const { parentTask: task, time, tables } = lane
     const buffered = this.isClean(lane) ? bufferedOf(lane) : null
     const isFree =
       buffered !== null &&
@@ -330,14 +250,14 @@ export class Memory {
       [...tables.values(), ...buffered].every(this.isClean)
     if (!isFree) {
       // The lane stays in memory and keeps its position in the order.
-      if (lane.turn !== null && lane.heapIndex === -1 && !owner.aside.has(lane)) this.order.put(lane)
+      if (lane.turn !== null && lane.heapIndex === -1 && !task.aside.has(lane)) this.order.put(lane)
       return false
     }
     for (const partition of buffered) this.dropPartition(partition)
     this.order.remove(lane)
-    owner.aside.delete(lane)
-    owner.lanes.delete(lane.level)
-    if (lane.turn !== null && lane.level < owner.waitingLoadedTo) owner.waitingLoadedTo = lane.level
+    task.aside.delete(lane)
+    task.lanes.delete(lane.level)
+    if (lane.turn !== null && lane.level < task.waitingLoadedTo) task.waitingLoadedTo = lane.level
     this.lanes.delete(lane.id)
     time.lanes -= 1
     if (time.lanes === 0 && this.isClean(time)) this.levels.delete(time.level)
@@ -346,9 +266,9 @@ export class Memory {
   }
 
   #dropLaneTable(table: LaneTable): void {
-    const { owner, time } = table
+    const { parentTask: task, time } = table
     this.tableOrders.forget(table)
-    if (owner.asideTables.delete(table)) owner.asideForgotten = true
+    if (task.asideTables.delete(table)) task.asideForgotten = true
     time.lanes -= 1
     if (time.lanes === 0 && this.isClean(time)) this.tableTimes.delete(nameOfTime(time))
   }
@@ -382,16 +302,7 @@ export class Memory {
   }
 }
 
-export const nameOfTime = ({ level, table }: Pick<StoredTableTime, 'level' | 'table'>): string =>
-  `${level}:${table}`
-
-export const itemsOf = ({ fresh, released, retry }: Lines): Partition[] => [
-  ...fresh.items,
-  ...released.items,
-  ...retry.items,
-]
-
-/** Partitions that are in memory because they are next in a queue of this lane. */
+/** Partitions that are in memory because they are next in a line of this lane. */
 function bufferedOf({ lines, tables }: Lane): Set<Partition> {
   const buffered = new Set(itemsOf(lines))
   for (const { lines: ofTable } of tables.values())

@@ -1,5 +1,5 @@
 import type { OrderPosition } from '../../disk.ts'
-import { mayServe } from '../../rules/lane-rules.ts'
+import { mayServe } from '../../rules/barrier.ts'
 import type { StoredTask } from '../../stored.ts'
 
 /** The fields of a lane, or of a lane's table, that the order uses. */
@@ -7,7 +7,7 @@ export interface OrderedLane<Lane> {
   readonly id: number
   readonly level: number
   turn: bigint | null
-  readonly owner: Pick<
+  readonly parentTask: Pick<
     StoredTask,
     'paused' | 'cancelled' | 'levelBarrier' | 'openLevel' | 'settings' | 'partitions'
   >
@@ -38,7 +38,7 @@ export class Order<Lane extends OrderedLane<Lane>> {
       if (lane === undefined) return this.isComplete ? undefined : null
       if (!this.isComplete && (this.loadedTo === null || comparePositions(lane, this.loadedTo) > 0))
         return null
-      if (mayServe(lane.owner, lane.level)) return lane
+      if (mayServe(lane.parentTask, lane.level)) return lane
       this.remove(lane)
       lane.aside.add(lane)
     }

@@ -1,4 +1,4 @@
-import { costOf } from '../../rules/lane-rules.ts'
+import { costOf } from '../../rules/fair-order.ts'
 
 /** The maximum number of filters whose rotation is kept. A dropped rotation starts over with equal shares. */
 const MOST_ROTATIONS = 1000

@@ -1,10 +1,10 @@
 import type { Disk, Recount } from '../../disk.ts'
 import type { Line } from '../../partition.ts'
+import { holdsBarrier } from '../../rules/barrier.ts'
 import { type AuditedLane, auditCounters } from '../../rules/counter-audit.ts'
-import { holdsBarrier } from '../../rules/lane-rules.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
 
-/** Recounts all rows and reports where counters, queues or barriers disagree with them. */
+/** Recounts all rows and reports where counters, lines or barriers disagree with them. */
 export async function audit(disk: Disk): Promise<string[]> {
   return auditRecount(await disk.recount())
 }

@@ -1,21 +1,20 @@
-import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
+import {
+  type CallBack,
+  type CalledBackPartition,
+  MAX_LISTED_VIOLATIONS,
+  optionalFields,
+} from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
 import { type KnownPartition, newPartition, optionalOf, type PartitionDescriptor } from '../../partition.ts'
+import { isLaneOpen } from '../../rules/barrier.ts'
+import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
-import { isLaneOpen } from '../../rules/lane-rules.ts'
-import {
-  isDone,
-  isSamePartition,
-  refusalOfNew,
-  refusalOfSeal,
-  reopen,
-  withOwner,
-} from '../../rules/task-course.ts'
 import { noTallies, totalOf } from '../../rules/task-facts.ts'
+import { isDone, reopen } from '../../rules/task-state.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
-import { type Lane, nameOfTime, type Task } from '../state/memory.ts'
+import { type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
-import { firstWaiting } from '../waiting-lines.ts'
+import { freshOrReleased } from '../waiting-lines.ts'
 import { applySettings } from './settings.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
@@ -55,7 +54,7 @@ const COMPARED_AT_A_TIME = 1000
 export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
   const { lanes } = yield* locate(tx, order.callBack)
   const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
-  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison, order)
+  const refusal = refusalOfCallBack(tx.memory.tasksByName.get(order.callBack.taskId), comparison, order)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
@@ -133,13 +132,13 @@ export function* compare(
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
         conflicts.push({ position: from + at, known: calledBack(partition, before) })
     }
-    if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'breathe' }
+    if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'yield' }
   }
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
 }
 
 /** Returns why the whole call-back is refused, or undefined if it is stored. */
-export function refusalOf(
+export function refusalOfCallBack(
   task: Task | undefined,
   comparison: Comparison,
   { seal = null, owner = null }: CallBackOrder,
@@ -234,7 +233,7 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 /** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
 function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
   const { count, records, lastId, head, runs, tables } = arrival
-  const waitedBefore = firstWaiting(lane)
+  const waitedBefore = freshOrReleased(lane)
   tx.countMany(lane, null, 'ready', count, records)
   lane.tail = lastId
   const { fresh } = lane.lines
@@ -250,8 +249,8 @@ function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
     if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
   }
   tx.lines.enqueueFresh(lane, waitedBefore, tables)
-  if (isLaneOpen(lane.owner, lane.level))
-    for (const [table, ready] of tables) tx.readied.add(lane.owner.taskId, table, ready)
+  if (isLaneOpen(lane.parentTask, lane.level))
+    for (const [table, ready] of tables) tx.readied.add(lane.parentTask.taskId, table, ready)
 }
 
 function keepForThisBatch(tx: Transaction, lane: number, rows: readonly PartitionDescriptor[]): void {
@@ -347,6 +346,8 @@ function* known(
 }
 
 function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
-  const { recordCount, computeTable, spelling } = before
-  return { ...optionalOf(before), level, index, recordCount, computeTableName: computeTable, spelling }
+  const { recordCount, computeTable: computeTableName, spelling } = before
+  const partition: CalledBackPartition = { level, index, recordCount, computeTableName, spelling }
+  for (const field of optionalFields) if (before[field] !== null) partition[field] = before[field]
+  return partition
 }

@@ -1,12 +1,13 @@
 import { withFinished } from '../../rules/attempt-history.ts'
 import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../../rules/control.ts'
+import { refusalOfOrder } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
-import { refusalOf, takeBack } from '../../rules/task-course.ts'
 import { totalOf, unfinishedOf } from '../../rules/task-facts.ts'
+import { uncountDone } from '../../rules/task-state.ts'
 import type { Rerun } from '../../stored.ts'
-import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from '../course.ts'
 import { firstRows, lanesFrom } from '../rows-of-lanes.ts'
-import type { Lane, Partition, Task } from '../state/memory.ts'
+import type { Lane, Partition, Task } from '../state/memory-rows.ts'
+import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from '../task-updates.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { newTask, taskNamed } from './call-back.ts'
 import { applySettings } from './settings.ts'
@@ -25,11 +26,11 @@ interface Applied {
  */
 export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: number): Steps<ControlResult> {
   const known = yield* taskNamed(tx, order.taskId)
-  if (order.verb === 'settings' && (known === undefined || unknown(known)))
+  if (order.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
     return setBefore(tx, known ?? newTask(tx, order.taskId), order)
-  if (known === undefined || unknown(known)) return { kind: 'task_unknown' }
+  if (known === undefined || hasNoPartitions(known)) return { kind: 'task_unknown' }
   const task = known
-  const refusal = refusalOf(task, order)
+  const refusal = refusalOfOrder(task, order)
   if (refusal !== undefined) return refusal
   const outcome = yield* carryOut(tx, task, order, lastSettledAt)
   if ('kind' in outcome) return outcome
@@ -67,7 +68,7 @@ function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsOr
 }
 
 /** No partition counts yet: the first call-back is in progress, or only settings were stored. */
-const unknown = ({ partitions }: Task): boolean =>
+const hasNoPartitions = ({ partitions }: Task): boolean =>
   unfinishedOf(partitions) + partitions.done + partitions.cancelled === 0
 
 function* carryOut(
@@ -81,7 +82,7 @@ function* carryOut(
       return flag(tx, task, { paused: true })
     case 'resume': {
       const applied = flag(tx, task, { paused: false })
-      if (applied.changed > 0) open(tx, task)
+      if (applied.changed > 0) reopenLanes(tx, task)
       return applied
     }
     case 'cancel': {
@@ -123,7 +124,7 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
 }
 
 /** All lanes of the task may be served again, subject to its barrier. */
-function open(tx: Transaction, task: Task): void {
+function reopenLanes(tx: Transaction, task: Task): void {
   tx.lines.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
 }
@@ -205,8 +206,8 @@ function* retryNamed(
     const { partitions } = yield* load(tx, { named: wanted })
     for (const { id } of partitions) {
       const partition = tx.memory.partitions.get(id)
-      if (partition !== undefined && partition.id <= partition.home.tail)
-        found.set(`${partition.home.level}-${partition.index}`, partition)
+      if (partition !== undefined && partition.id <= partition.parentLane.tail)
+        found.set(`${partition.parentLane.level}-${partition.index}`, partition)
     }
   }
   const unknownAt = named.flatMap(({ level, index }, at) => (found.has(`${level}-${index}`) ? [] : [at]))
@@ -222,18 +223,18 @@ function* retryNamed(
   return { changed }
 }
 
-/** Resets the attempts of a parked partition. It joins the retry queue and holds the barrier again. */
+/** Resets the attempts of a parked partition. It joins the retry line and holds the barrier again. */
 function retryOne(tx: Transaction, partition: Partition): void {
-  partition.home.parkedSkipped = false
-  wait(tx, partition, 'retry')
+  partition.parentLane.parkedSkipped = false
+  requeue(tx, partition, 'retry')
 }
 
 /** Resets a done partition as if it had just been called back. Its last lease is no longer valid. */
 function rerunOne(tx: Transaction, partition: Partition): void {
   const { outcome } = partition
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
-  takeBack(partition.home.owner, [partition])
-  wait(tx, partition, 'rerun')
+  uncountDone(partition.parentLane.parentTask, [partition])
+  requeue(tx, partition, 'rerun')
   partition.term += 1
   partition.secret = ''
   partition.outcome = null
@@ -241,9 +242,9 @@ function rerunOne(tx: Transaction, partition: Partition): void {
   partition.reportedRecords = null
 }
 
-function wait(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
+function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
   const to = next(partition.state, event)
-  tx.count(partition.home, partition.state, to, partition.recordCount)
+  tx.count(partition.parentLane, partition.state, to, partition.recordCount)
   tx.touchPartition(partition)
   partition.state = to
   partition.line = 'retry'
@@ -298,7 +299,7 @@ export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<vo
     const found = yield* lanesFrom(tx, task, level, 'rows')
     const lanes = rerun.only === null ? found : found.filter((lane) => lane.level === rerun.only)
     if (lanes.length === 0) {
-      save(tx, task, at, null)
+      saveRerun(tx, task, at, null)
       return
     }
     if (lanes[0]?.level !== level) index = -1
@@ -320,10 +321,10 @@ export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<vo
       index = isThrough ? -1 : (some.at(-1)?.index ?? -1)
     }
   }
-  save(tx, task, at, { ...rerun, level, index })
+  saveRerun(tx, task, at, { ...rerun, level, index })
 }
 
-function save(tx: Transaction, task: Task, at: number, rerun: Rerun | null): void {
+function saveRerun(tx: Transaction, task: Task, at: number, rerun: Rerun | null): void {
   task.reruns = task.reruns.toSpliced(at, 1, ...(rerun === null ? [] : [rerun]))
   tx.touchTask(task)
 }

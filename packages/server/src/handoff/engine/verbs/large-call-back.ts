@@ -2,8 +2,8 @@ import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
 import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../../store.ts'
 import type { StagedIds } from '../../stored.ts'
-import { concludeTasks, moveBarriers } from '../course.ts'
 import type { Runner } from '../runner.ts'
+import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import type { Steps, Transaction } from '../transaction.ts'
 import {
   type Arrival,
@@ -15,12 +15,12 @@ import {
   describe,
   locate,
   newTask,
-  refusalOf,
+  refusalOfCallBack,
   taskNamed,
 } from './call-back.ts'
 
 /** Runs a transaction in its turn. */
-type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Call-backs that are too large for one entry. A first transaction opens the call-back and reserves ids. Its
@@ -30,12 +30,12 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 export class LargeCallBacks {
   readonly #disk: Disk
   readonly #runner: Runner
-  readonly #inTurn: InTurn
+  readonly #inTurn: Exclusively
   /** By task: the call-back that must end before the task takes another. */
   readonly #underWay = new Map<string, Promise<unknown>>()
   readonly #pieces = new Set<Promise<void>>()
 
-  constructor(disk: Disk, runner: Runner, inTurn: InTurn) {
+  constructor(disk: Disk, runner: Runner, inTurn: Exclusively) {
     this.#disk = disk
     this.#runner = runner
     this.#inTurn = inTurn
@@ -46,12 +46,12 @@ export class LargeCallBacks {
   }
 
   /** Resolves when the current call-backs for these tasks have ended. */
-  async end(orders: readonly CallBackOrder[]): Promise<void> {
+  async whenEnded(orders: readonly CallBackOrder[]): Promise<void> {
     for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
   }
 
   /** Resolves when no large call-back is running. */
-  async ended(): Promise<void> {
+  async whenAllEnded(): Promise<void> {
     await Promise.allSettled(this.#underWay.values())
   }
 
@@ -74,7 +74,7 @@ export class LargeCallBacks {
    * Removes rows of call-backs that cannot be completed: those from before a restart, or from memory that was
    * dropped.
    */
-  async removeUnclosed(): Promise<void> {
+  async removeAbandonedRows(): Promise<void> {
     await Promise.allSettled(this.#pieces)
     const tasks = (await this.#disk.unfinishedWork(1000)).filter(({ staging }) => staging !== null)
     for (const { taskId, staging } of tasks) {
@@ -124,7 +124,7 @@ export class LargeCallBacks {
   ): Steps<CallBackResult | Opened> {
     const { callBack } = order
     const { task } = yield* locate(tx, callBack)
-    const refusal = refusalOf(task, comparison, order)
+    const refusal = refusalOfCallBack(task, comparison, order)
     if (refusal !== undefined) return refusal
     const { fresh, accepted, duplicates } = comparison
     if (accepted === 0) {
@@ -194,7 +194,7 @@ export class LargeCallBacks {
       // Another node has created the lane, so this node is no longer the leader. Its append would fail.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
-      const refusal = refusalOf(task, comparison, order)
+      const refusal = refusalOfCallBack(task, comparison, order)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
       accept(tx, order, arrivals)

@@ -1,5 +1,4 @@
 import { type GrantedLease, hasNoRare, type PulledPartition, rareOf } from '../../partition.ts'
-import { isLaneOpen } from '../../rules/lane-rules.ts'
 import { formatLeaseId, parseLeaseId } from '../../rules/lease-id.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../../rules/policy.ts'
@@ -7,10 +6,10 @@ import { addCapped } from '../../rules/task-facts.ts'
 import { policyOf } from '../../rules/task-settings.ts'
 import type { PullOrder, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
-import { lineToServe } from '../source.ts'
-import { firstOf, LINES_AT_A_TIME } from '../state/load-lines.ts'
-import type { Lane, LaneTable, Partition } from '../state/memory.ts'
+import { firstOf, LINES_AT_A_TIME, loadOrder } from '../state/load-order.ts'
+import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { lineToServe } from '../waiting-lines.ts'
 import { loadLeases } from './settle.ts'
 
 /** The number of lanes per load: doubled as long as none may be served, up to the maximum. */
@@ -56,7 +55,7 @@ function* take(tx: Transaction, order: PullOrder, demand: number): Steps<PulledP
     if (choice === null) {
       partition = first(tx) ?? (yield* findFirst(tx, wanted))
       if (partition === undefined) break
-      taken.push(handOut(tx, partition, instance, partition.home))
+      taken.push(handOut(tx, partition, instance, partition.parentLane))
     } else {
       const chosen = yield* choice.next(wanted)
       if (chosen === undefined) break
@@ -80,17 +79,17 @@ function handOut(
   instance: string | null,
   chosenFrom: Lane | LaneTable | null,
 ): PulledPartition {
-  const { home, recordCount } = partition
+  const { parentLane: lane, recordCount } = partition
   const { delivery } = tx.policy
   tx.lines.serve(partition, chosenFrom)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
-  tx.count(home, 'ready', to, recordCount)
-  tx.lines.requeue(home)
-  if (chosenFrom !== null && 'home' in chosenFrom) tx.lines.requeueTable(chosenFrom)
+  tx.count(lane, 'ready', to, recordCount)
+  tx.lines.requeue(lane)
+  if (chosenFrom !== null && 'parentLane' in chosenFrom) tx.lines.requeueTable(chosenFrom)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
-  // The queue it joins if it is released.
+  // The line it joins if it is released.
   partition.line = 'released'
   partition.holder = instance
   partition.leasedAt = tx.now
@@ -99,13 +98,13 @@ function handOut(
     partition.attempts += 1
     partition.settledAt = tx.now
     partition.dueAt = null
-    home.owner.delivered += 1
-    tx.countFinished(home, recordCount)
+    lane.parentTask.delivered += 1
+    tx.countFinished(lane, recordCount)
     return handedOut(partition, null)
   }
   partition.outcome = null
   partition.secret = tx.secret()
-  partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, home.owner), recordCount)
+  partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, lane.parentTask), recordCount)
   tx.due(partition.dueAt)
   return handedOut(partition, leaseOf(partition, tx.now))
 }
@@ -137,23 +136,6 @@ function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefine
   }
 }
 
-export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
-  const { memory } = tx
-  const { order: found, lanes: rows } = yield* load(tx, { order: { after: memory.order.loadedTo, limit } })
-  const position = new Map(rows.map((row) => [row.id, row]))
-  for (const id of found) {
-    const lane = memory.lanes.get(id)
-    if (lane === undefined || lane.turn === null || lane.heapIndex >= 0) continue
-    memory.order.put(lane)
-    if (isLaneOpen(lane.owner, lane.level)) tx.lines.catchUp(lane)
-  }
-  const last = found.at(-1)
-  const row = last === undefined ? undefined : position.get(last)
-  if (row !== undefined && row.turn !== null)
-    memory.order.loadedTo = { level: row.level, turn: row.turn, lane: row.id }
-  memory.order.isComplete = found.length < limit
-}
-
 /**
  * Returns the leases granted for a key that are still valid, or undefined for a key that is not in memory.
  */
@@ -166,7 +148,7 @@ function* repeat(tx: Transaction, key: string): Steps<PullResult | undefined> {
   for (const { partition: id, term, secret } of leases) {
     const partition = tx.memory.partitions.get(id)
     if (partition?.state !== 'leased' || partition.term !== term || partition.secret !== secret) continue
-    if ((partition.dueAt ?? 0) <= tx.now || partition.home.owner.cancelled) continue
+    if ((partition.dueAt ?? 0) <= tx.now || partition.parentLane.parentTask.cancelled) continue
     partitions.push(handedOut(partition, leaseOf(partition, tx.now)))
   }
   return { partitions, repeated: true }
@@ -189,10 +171,10 @@ export function* loadKeys(tx: Transaction, names: readonly string[]): Steps<void
 }
 
 function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
-  const { home, index, spelling, computeTable, recordCount } = partition
+  const { parentLane: lane, index, spelling, computeTable, recordCount } = partition
   const handed = {
-    taskId: home.owner.taskId,
-    level: home.level,
+    taskId: lane.parentTask.taskId,
+    level: lane.level,
     index,
     spelling,
     computeTableName: computeTable,

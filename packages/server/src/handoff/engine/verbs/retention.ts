@@ -3,7 +3,7 @@ import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task-facts.ts'
 import type { StoredKey } from '../../stored.ts'
 import { firstRows, lanesFrom } from '../rows-of-lanes.ts'
-import type { Lane, Partition, Task } from '../state/memory.ts'
+import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 

@@ -1,5 +1,5 @@
 import { areSame, settingsOf, type TaskSettingsChange } from '../../rules/task-settings.ts'
-import type { Task } from '../state/memory.ts'
+import type { Task } from '../state/memory-rows.ts'
 import type { Transaction } from '../transaction.ts'
 
 /**

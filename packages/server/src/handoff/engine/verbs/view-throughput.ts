@@ -1,7 +1,7 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
 import type { Disk } from '../../disk.ts'
 import { totalOf } from '../../rules/task-facts.ts'
-import type { ThroughputQuery, ThroughputRecord } from '../../shown/throughput-record.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../../views/throughput.ts'
 import { beginOf } from '../throughput.ts'
 
 const DAY = 86_400_000

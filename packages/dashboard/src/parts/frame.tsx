@@ -1,0 +1,144 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import {
+  explained,
+  forgetToken,
+  keepToken,
+  noteRefusal,
+  type TokenWant,
+  token,
+  tokenWanted,
+} from '../service/connection.ts'
+import type { LiveState } from '../service/live.ts'
+
+const liveWords: Record<LiveState, string> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Connection lost, trying again',
+  asleep: 'Asleep',
+  locked: 'Token needed',
+}
+
+/** The header of every page: the navigation, and whether the content is up to date. */
+interface MastheadProps {
+  readonly here: 'overview' | 'webhooks' | 'reference'
+  readonly live?: LiveState
+}
+
+export function Masthead({ here, live }: MastheadProps) {
+  return (
+    <header class="masthead">
+      <a class="brand" href="./#/">
+        <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+          <rect width="32" height="32" rx="8" class="brand-ground" />
+          <path d="M9.5 22.500 15 17" class="brand-back" />
+          <path d="m17 15 5.500-5.500" class="brand-front" />
+        </svg>
+        <span class="brand-name">Baton</span>
+      </a>
+      <nav aria-label="Pages">
+        <a href="./#/" aria-current={here === 'overview' ? 'page' : undefined}>
+          Overview
+        </a>
+        <a href="./#/webhooks" aria-current={here === 'webhooks' ? 'page' : undefined}>
+          Webhooks
+        </a>
+        <a href="docs" aria-current={here === 'reference' ? 'page' : undefined}>
+          API
+        </a>
+      </nav>
+      <div class="masthead-end">
+        {live === undefined ? null : (
+          <p class={`live-state ${live}`} role="status">
+            <span class="dot" aria-hidden="true" />
+            {liveWords[live]}
+          </p>
+        )}
+        {token.value === null ? null : (
+          <button type="button" class="button small" title="Forget it and give another" onClick={forgetToken}>
+            <span class="wide-only">Change token</span>
+            <span class="narrow-only">Token</span>
+          </button>
+        )}
+      </div>
+    </header>
+  )
+}
+
+/** The characters that a header can carry and a tokens file may contain. */
+const TOKEN = /^[\x21-\x7e]+$/
+
+const words: Record<Exclude<TokenWant, 'missing'>, string> = {
+  unknown: 'This token is not known here.',
+  refused: 'This token is known, but its role does not allow looking: that takes viewer or operator.',
+}
+
+interface TokenFormProps {
+  readonly why: TokenWant
+  /** What the token is needed for. */
+  readonly purpose: string
+  /** Sends a request with the token. Rejects if the token is not accepted. */
+  readonly attempt: (token: string) => Promise<unknown>
+}
+
+/** Prompts for a token. The token is stored once the service has accepted it. */
+export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
+  const [text, setText] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<string | null>(null)
+  const field = useRef<HTMLInputElement>(null)
+  const faultId = useId()
+  useEffect(() => field.current?.focus(), [])
+
+  const tryIt = async () => {
+    if (text === '' || busy) return
+    setFailure(null)
+    if (!TOKEN.test(text)) {
+      tokenWanted.value = 'unknown'
+      return
+    }
+    setBusy(true)
+    try {
+      await attempt(text)
+      keepToken(text)
+    } catch (error) {
+      if (!noteRefusal(error)) setFailure(`It could not be tried. ${explained(error)}`)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  const fault = failure ?? (why === 'missing' ? null : words[why])
+  return (
+    <main class="page" id="content">
+      <form
+        class="panel token-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void tryIt()
+        }}
+      >
+        <h1>This service asks for a token</h1>
+        <p>{purpose}</p>
+        <label class="field">
+          <span>Token</span>
+          <input
+            ref={field}
+            type="password"
+            autoComplete="off"
+            aria-invalid={fault !== null}
+            aria-describedby={fault === null ? undefined : faultId}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value.trim())}
+          />
+          <small>Kept in this tab until it is closed.</small>
+        </label>
+        <p id={faultId} class="fault" role="alert">
+          {fault}
+        </p>
+        <button type="submit" class="button primary" aria-disabled={busy}>
+          Look
+        </button>
+      </form>
+    </main>
+  )
+}

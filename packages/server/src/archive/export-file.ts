@@ -1,0 +1,224 @@
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  createWriteStream,
+  fchmodSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import {
+  type ArchiveSource,
+  addedFields,
+  bigFields,
+  type PerSection,
+  type Progress,
+  type RowBatch,
+  type Section,
+  sections,
+  totalRows,
+} from '../handoff/archived.ts'
+import { StoreRefused } from '../handoff/store.ts'
+import type { NextIds } from '../handoff/stored.ts'
+import { version } from '../version.ts'
+
+// The lines of an export; see docs/export-format.md. Each line is JSON: the header, then for each section a
+// line with its name and fields and one line per row, then the end.
+
+export const FORMAT = 'baton-export'
+
+/**
+ * Increased when earlier programs would misread a file. New fields and sections need no new version, since
+ * the file names them.
+ */
+export const FORMAT_VERSION = 1
+
+export interface Header {
+  readonly format: typeof FORMAT
+  readonly version: number
+  /** The version of the program that wrote the file, for information only. */
+  readonly program: string
+  readonly exportedAt: string
+  readonly nextIds: NextIds
+  readonly counts: PerSection<number>
+}
+
+export interface SectionLine {
+  readonly section: Section
+  readonly fields: readonly string[]
+}
+
+/** The checksum covers all previous lines with their line feeds. */
+export interface EndLine {
+  readonly end: { readonly sha256: string }
+}
+
+type Row = Record<string, unknown>
+
+function encodeRows({ section, rows }: RowBatch, fields: readonly string[]): string {
+  const big = bigFields(section)
+  let lines = ''
+  for (const row of rows as readonly object[] as readonly Row[]) {
+    const values = fields.map((field) => (big.has(field) ? asText(row[field]) : row[field]))
+    lines += `${JSON.stringify(values)}\n`
+  }
+  return lines
+}
+
+const asText = (value: unknown): string | null => (value === null ? null : String(value))
+
+/** Reads the rows of a section. */
+export function rowReader({ section, fields }: SectionLine): (values: readonly unknown[]) => object {
+  const big = bigFields(section)
+  const added = addedFields(section)
+  return (values) => {
+    if (values.length !== fields.length)
+      throw new SyntaxError(`a row has ${values.length} values for ${fields.length} fields`)
+    const row: Row = Object.fromEntries(added.map((field) => [field, null]))
+    for (const [at, field] of fields.entries()) {
+      const value = values[at]
+      row[field] = big.has(field) && value !== null ? BigInt(value as string) : value
+    }
+    return row
+  }
+}
+
+/** Private to this user, because the file contains lease ids. */
+const FILE_MODE = 0o600
+/** Signals that end a command. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * A file that appears under its name only when it is complete. Until then it has a temporary name in the same
+ * folder. So a failure never leaves a partial file, or destroys an earlier one.
+ */
+export class PrivateOutput {
+  /** The path to write to until `publish`. An empty file exists there already. */
+  readonly temporary: string
+  readonly #path: string
+  readonly #mayReplace: boolean
+
+  constructor(path: string, mayReplace: boolean) {
+    this.#path = resolve(path)
+    this.#mayReplace = mayReplace
+    this.temporary = `${this.#path}.${process.pid}.part`
+    if (!mayReplace && lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) throw this.#isThere()
+    const file = openSync(this.temporary, 'wx', FILE_MODE)
+    // The mode must not depend on the umask.
+    fchmodSync(file, FILE_MODE)
+    closeSync(file)
+    for (const signal of SIGNALS) process.once(signal, this.#onSignal)
+  }
+
+  /** Call this when the file is complete. When it returns, the file is durable under its name. */
+  publish(): void {
+    sync(this.temporary)
+    if (this.#mayReplace) renameSync(this.temporary, this.#path)
+    else {
+      try {
+        // Unlike a rename, a link fails if the name exists by now.
+        linkSync(this.temporary, this.#path)
+      } catch (error) {
+        throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? this.#isThere() : error
+      }
+      rmSync(this.temporary)
+    }
+    sync(dirname(this.#path))
+    this.#stopListening()
+  }
+
+  discard(): void {
+    this.#stopListening()
+    // SQLite may have left a journal next to it.
+    for (const path of [this.temporary, `${this.temporary}-journal`]) rmSync(path, { force: true })
+  }
+
+  /** Cleans up, then lets the signal end the process. */
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.discard()
+    process.kill(process.pid, signal)
+  }
+
+  #stopListening(): void {
+    for (const signal of SIGNALS) process.off(signal, this.#onSignal)
+  }
+
+  #isThere(): StoreRefused {
+    return new StoreRefused(`${this.#path} is there already; choose another name, or replace it with --force`)
+  }
+}
+
+function sync(path: string): void {
+  // A folder cannot be opened on Windows, and need not be synced there.
+  if (process.platform === 'win32') return
+  const opened = openSync(path, 'r')
+  try {
+    fsyncSync(opened)
+  } finally {
+    closeSync(opened)
+  }
+}
+
+interface WriteOptions {
+  /** Compressed if its name ends with .gz. */
+  readonly file: string
+  readonly mayReplace: boolean
+  readonly progress?: Progress | undefined
+  /** Called after everything was read, before the file is published. If it rejects, the file is discarded. */
+  readonly confirm?: () => Promise<void>
+}
+
+export async function writeArchive(source: ArchiveSource, options: WriteOptions): Promise<void> {
+  const { file, mayReplace, progress, confirm } = options
+  const output = new PrivateOutput(file, mayReplace)
+  try {
+    const lines = Readable.from(linesOf(source, progress), { objectMode: false })
+    const target = createWriteStream(output.temporary)
+    if (file.endsWith('.gz')) await pipeline(lines, createGzip(), target)
+    else await pipeline(lines, target)
+    await confirm?.()
+    output.publish()
+  } catch (error) {
+    output.discard()
+    throw error
+  }
+}
+
+async function* linesOf(source: ArchiveSource, progress: Progress | undefined): AsyncIterable<string> {
+  const hash = createHash('sha256')
+  const hashed = (text: string) => {
+    hash.update(text)
+    return text
+  }
+  const line = (value: Header | SectionLine | EndLine) => `${JSON.stringify(value)}\n`
+  const { nextIds, counts, fields } = source
+  const exportedAt = new Date().toISOString()
+  yield hashed(
+    line({ format: FORMAT, version: FORMAT_VERSION, program: version, exportedAt, nextIds, counts }),
+  )
+  const total = totalRows(counts)
+  let done = 0
+  let named = 0
+  /** Sections without rows are listed, too, so that the file shows what its program knows. */
+  const nameUpTo = (section: Section | undefined): string => {
+    const to = section === undefined ? sections.length : sections.indexOf(section) + 1
+    const lines = sections.slice(named, to).map((one) => line({ section: one, fields: fields[one] }))
+    named = Math.max(named, to)
+    return lines.join('')
+  }
+  for await (const batch of source.batches()) {
+    yield hashed(nameUpTo(batch.section) + encodeRows(batch, fields[batch.section]))
+    done += batch.rows.length
+    progress?.(done, total)
+  }
+  const rest = nameUpTo(undefined)
+  if (rest !== '') yield hashed(rest)
+  yield line({ end: { sha256: hash.digest('hex') } })
+}

@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { createGunzip } from 'node:zlib'
+import {
+  type ArchiveSource,
+  addedFields,
+  type PerSection,
+  perSection,
+  type RowBatch,
+  sections,
+} from '../handoff/archived.ts'
+import { StoreRefused } from '../handoff/store.ts'
+import {
+  type EndLine,
+  FORMAT,
+  FORMAT_VERSION,
+  type Header,
+  rowReader,
+  type SectionLine,
+} from './export-file.ts'
+
+const BATCH = 1000
+const GZIP = Buffer.from([0x1f, 0x8b])
+
+/**
+ * Opens an export, which can be read once. All faults of the file are reported as StoreRefused with the line
+ * number.
+ */
+export async function openArchive(
+  path: string,
+  known: PerSection<readonly string[]>,
+): Promise<ArchiveSource & { readonly header: Header }> {
+  const lines = await readLines(path)
+  const refuse = (line: number, what: string) => new StoreRefused(`${path}:${line}: ${what}`)
+  const first = await lines.next()
+  const header = readHeader(first.done === true ? '' : first.value, path)
+  const hash = createHash('sha256').update(`${first.value}\n`)
+  // A section that was added after the file was written is empty.
+  const counts = perSection((section) => header.counts[section] ?? 0)
+  const counted: Record<string, number> = { ...perSection(() => 0) }
+
+  async function* batches(): AsyncIterable<RowBatch> {
+    let number = 1
+    let section: SectionLine | undefined
+    let read: ReturnType<typeof rowReader> | undefined
+    let rows: object[] = []
+    let named = 0
+    let isEnded = false
+    const batch = () => {
+      const full = { section: section?.section, rows } as unknown as RowBatch
+      rows = []
+      return full
+    }
+    while (true) {
+      const next = await nextLine(lines, path, number)
+      if (next === null) break
+      number += 1
+      if (isEnded) throw refuse(number, 'there is something behind the end')
+      const value = parse(next, path, number)
+      if (Array.isArray(value)) {
+        if (read === undefined || section === undefined) throw refuse(number, 'a row stands before a section')
+        rows.push(attempt(() => read?.(value) ?? {}, path, number))
+        counted[section.section] = (counted[section.section] ?? 0) + 1
+        if (rows.length === BATCH) yield batch()
+      } else {
+        if (rows.length > 0) yield batch()
+        if ('end' in value) {
+          isEnded = true
+          checkEnd(value as unknown as EndLine, hash.digest('hex'), refuse, number)
+          continue
+        }
+        section = value as unknown as SectionLine
+        if (section.section !== sections[named])
+          throw refuse(number, `this should be section ${sections[named] ?? 'none'}`)
+        named += 1
+        checkFields(section, known, (what) => refuse(number, what))
+        read = rowReader(section)
+      }
+      hash.update(`${next}\n`)
+    }
+    if (!isEnded) throw refuse(number, 'the file ends too early: it is incomplete')
+    for (const one of sections)
+      if (counted[one] !== counts[one])
+        throw new StoreRefused(`${path} should have ${counts[one]} ${one}, and has ${counted[one]}`)
+  }
+
+  return {
+    header,
+    nextIds: header.nextIds,
+    counts,
+    fields: known,
+    unflushed: [],
+    batches,
+  }
+}
+
+async function readLines(path: string): Promise<AsyncIterator<string>> {
+  const file = await open(path, 'r')
+  const start = Buffer.alloc(GZIP.length)
+  await file.read(start, 0, start.length, 0)
+  await file.close()
+  const bytes = createReadStream(path)
+  const input = start.equals(GZIP) ? bytes.pipe(createGunzip()) : bytes
+  // `pipe` does not forward errors of its source.
+  if (input !== bytes) bytes.on('error', (error) => input.destroy(error))
+  return createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
+}
+
+async function nextLine(lines: AsyncIterator<string>, path: string, number: number): Promise<string | null> {
+  try {
+    const { done, value } = await lines.next()
+    return done === true ? null : value
+  } catch (error) {
+    throw new StoreRefused(
+      `${path}:${number}: ${(error as Error).message}; the file is damaged or incomplete`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+function readHeader(line: string, path: string): Header {
+  let header: Partial<Header> | null = null
+  try {
+    header = JSON.parse(line) as Partial<Header> | null
+  } catch {
+    // Reported below.
+  }
+  if (header?.format !== FORMAT) throw new StoreRefused(`${path} is not an export of Baton`)
+  if (header.version !== FORMAT_VERSION)
+    throw new StoreRefused(
+      `${path} has version ${header.version} of the format, written by Baton ${header.program}, and this program knows version ${FORMAT_VERSION}; use that Baton`,
+    )
+  return header as Header
+}
+
+function parse(line: string, path: string, number: number): unknown[] | Record<string, unknown> {
+  const value = attempt(() => JSON.parse(line) as unknown, path, number)
+  if (typeof value === 'object' && value !== null) return value as unknown[] | Record<string, unknown>
+  throw new StoreRefused(`${path}:${number}: the line cannot be read; the file is damaged`)
+}
+
+function attempt<Result>(work: () => Result, path: string, number: number): Result {
+  try {
+    return work()
+  } catch (error) {
+    throw new StoreRefused(`${path}:${number}: the line cannot be read; the file is damaged`, {
+      cause: error,
+    })
+  }
+}
+
+function checkEnd(
+  { end }: EndLine,
+  sha256: string,
+  refuse: (line: number, what: string) => StoreRefused,
+  number: number,
+): void {
+  if (end.sha256 !== sha256)
+    throw refuse(number, 'the checksum does not match: the file was changed or damaged')
+}
+
+/** A field that this program does not know would be lost, and a missing one would have to be invented. */
+function checkFields(
+  { section, fields }: SectionLine,
+  known: PerSection<readonly string[]>,
+  refuse: (what: string) => StoreRefused,
+): void {
+  const unknown = fields.filter((field) => !known[section].includes(field))
+  if (unknown.length > 0)
+    throw refuse(
+      `${section} have ${unknown.join(', ')}, which this program does not know; import with the version of Baton that wrote the file`,
+    )
+  const mayLack = addedFields(section)
+  const absent = known[section].filter((field) => !fields.includes(field) && !mayLack.includes(field))
+  if (absent.length > 0)
+    throw refuse(`${section} lack ${absent.join(', ')}; export again with this version of Baton`)
+}

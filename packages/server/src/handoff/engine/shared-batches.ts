@@ -1,0 +1,165 @@
+import type { Disk } from '../disk.ts'
+import { Readied } from '../readied.ts'
+import {
+  type Batching,
+  type CallBackOrder,
+  type CallBackResult,
+  type HandOffAnswers,
+  type HandOffBatch,
+  StoreUnavailable,
+} from '../store.ts'
+import { isEmptyPull, isNothing, runBatch, weightOf } from './run-batch.ts'
+import type { Runner } from './runner.ts'
+import type { Exclusively, LargeCallBacks } from './verbs/large-call-back.ts'
+
+/**
+ * Requests share a transaction up to this many partitions. Larger transactions would delay other requests.
+ */
+export const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
+
+interface Gathered {
+  readonly batch: HandOffBatch
+  readonly resolve: (answers: HandOffAnswers) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Runs batches of requests. Those that arrive together share a transaction. */
+export class SharedBatches {
+  readonly #disk: Disk
+  readonly #runner: Runner
+  readonly #largeCallBacks: LargeCallBacks
+  readonly #inTurn: Exclusively
+  readonly #gathered = new Set<Gathered>()
+
+  constructor(disk: Disk, runner: Runner, largeCallBacks: LargeCallBacks, inTurn: Exclusively) {
+    this.#disk = disk
+    this.#runner = runner
+    this.#largeCallBacks = largeCallBacks
+    this.#inTurn = inTurn
+  }
+
+  async run(batch: HandOffBatch): Promise<HandOffAnswers> {
+    const { callBacks } = batch
+    if (callBacks.length === 0) return this.#handOff(batch)
+    if (!this.#hasSpace()) {
+      const answers = await this.#handOff({ ...batch, callBacks: [] })
+      return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
+    }
+    const { largeCallBack } = this.#runner.limits
+    const isLarge = ({ callBack }: CallBackOrder) => callBack.partitions.length > largeCallBack
+    return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
+  }
+
+  /**
+   * Keeps the order of a single transaction: the requests before a large call-back, then that call-back, and
+   * so on. Pulls run last.
+   */
+  async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
+    const results: CallBackResult[] = []
+    const readied = new Readied()
+    let answers: HandOffAnswers | undefined
+    let part: HandOffBatch = { ...batch, callBacks: [], pulls: [] }
+    const run = async (following: HandOffBatch) => {
+      const answered = await this.#handOff(part)
+      answers ??= answered
+      results.push(...answered.callBacks)
+      readied.merge(answered.readied, answered.readiedOf)
+      part = following
+      return answered
+    }
+    for (const order of batch.callBacks) {
+      if (isLarge(order)) {
+        if (!isNothing(part)) await run(EMPTY)
+        const stored = await this.#largeCallBacks.run(order)
+        results.push(stored.result)
+        readied.merge(stored.readied, stored.readiedOf)
+      } else part = { ...part, callBacks: [...part.callBacks, order] }
+    }
+    part = { ...part, pulls: batch.pulls }
+    const { pulls, nextDueInMillis } = await run(EMPTY)
+    return {
+      ...(answers ?? NOTHING),
+      callBacks: results,
+      pulls,
+      readied: readied.count,
+      readiedOf: readied.kinds,
+      nextDueInMillis,
+    }
+  }
+
+  /** If the disk cannot answer, memory is dropped and read from the disk again. */
+  #hasSpace(): boolean {
+    try {
+      return this.#disk.hasSpace()
+    } catch (error) {
+      this.#runner.drop()
+      throw error
+    }
+  }
+
+  /** A task processes one call-back at a time: call-backs that follow a large one wait until it has ended. */
+  async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    if (isNothing(batch)) return NOTHING
+    while (this.#largeCallBacks.isUnderWay(batch.callBacks))
+      await this.#largeCallBacks.whenEnded(batch.callBacks)
+    return this.#shared(batch)
+  }
+
+  /**
+   * Batches that arrive during a transaction share the next one: the first to get its turn runs all queued
+   * batches.
+   */
+  #shared(batch: HandOffBatch): Promise<HandOffAnswers> {
+    const { promise, resolve, reject } = Promise.withResolvers<HandOffAnswers>()
+    const gathered = { batch, resolve, reject }
+    this.#gathered.add(gathered)
+    this.#inTurn(() => this.#runGathered()).catch((error: unknown) => {
+      this.#gathered.delete(gathered)
+      reject(error)
+    })
+    return promise
+  }
+
+  async #runGathered(): Promise<void> {
+    const together: Gathered[] = []
+    let weight = 0
+    for (const gathered of this.#gathered) {
+      if (together.length > 0 && weight >= BATCHING.full) break
+      this.#gathered.delete(gathered)
+      // The batch was queued before a large call-back for the same task, which has started in the meantime.
+      if (this.#largeCallBacks.isUnderWay(gathered.batch.callBacks))
+        this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
+      else together.push(gathered)
+      weight += weightOf(gathered.batch)
+    }
+    if (together.length > 0) await this.#runTogether(together)
+  }
+
+  async #runTogether(together: readonly Gathered[]): Promise<void> {
+    const batches = together.map(({ batch }) => batch)
+    try {
+      const answers = await this.#runner.transact(
+        (tx) => runBatch(tx, batches),
+        (results) => results.every((result, at) => isEmptyPull(batches[at] as HandOffBatch, result)),
+      )
+      for (const [at, { resolve }] of together.entries()) resolve(answers[at] as HandOffAnswers)
+    } catch (error) {
+      if (error instanceof StoreUnavailable || together.length === 1)
+        for (const { reject } of together) reject(error)
+      // One batch failed the shared transaction. Run each batch alone, so that only the faulty one fails.
+      else for (const one of together) await this.#runTogether([one])
+    }
+  }
+}
+
+const EMPTY: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+
+const NOTHING: HandOffAnswers = {
+  settles: [],
+  renews: [],
+  undone: 0,
+  callBacks: [],
+  pulls: [],
+  readied: 0,
+  nextDueInMillis: null,
+}

@@ -1,0 +1,100 @@
+import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/barrier.ts'
+import type { TaskState } from '../rules/task-facts.ts'
+import { bringUpToDate, decidingLevel, taskState } from '../rules/task-state.ts'
+import type { Lane, Task } from './state/memory-rows.ts'
+import { load, type Steps, type Transaction } from './transaction.ts'
+
+/** Updates tasks after their partitions changed: the position of their level barrier and their state. */
+
+/** The next lane is nearly always the right one, so the first read is small. */
+const LANES_AT_FIRST = 4
+const LANES_AT_A_TIME = 256
+
+/** Opens and closes levels. Call it before serving pulls, so that they see newly opened levels. */
+export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
+  for (const [task, enabled] of tx.barriers) {
+    tx.barriers.delete(task)
+    yield* setBarrier(tx, task, enabled)
+  }
+  for (let at = from; at < tx.touchedLanes.length; at += 1) {
+    const lane = tx.touchedLanes[at] as Lane
+    if (lane.parentTask.levelBarrier) yield* moveBarrier(tx, lane)
+  }
+}
+
+function* moveBarrier(tx: Transaction, lane: Lane): Steps<void> {
+  const { parentTask: task, level } = lane
+  if (holdsBarrier(lane)) {
+    if (task.openLevel === null || level < task.openLevel) setOpenLevel(tx, task, lane)
+  } else if (level === task.openLevel) yield* placeBarrier(tx, task, level)
+}
+
+/** Turns the level barrier of a task on or off. Returns false if nothing changed. */
+export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Steps<boolean> {
+  if (task.levelBarrier === enabled) return false
+  task.levelBarrier = enabled
+  task.openLevel = null
+  tx.touchTask(task)
+  if (enabled) yield* placeBarrier(tx, task, 0)
+  else {
+    tx.lines.reopen(task)
+    if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
+  }
+  return true
+}
+
+/** Places the barrier. Everything below level `from` must be finished. */
+export function* placeBarrier(tx: Transaction, task: Task, from: number): Steps<void> {
+  setOpenLevel(tx, task, yield* lowestUnfinished(tx, task, from))
+}
+
+function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void {
+  const level = lane?.level ?? null
+  if (task.openLevel === level) return
+  task.openLevel = level
+  tx.touchTask(task)
+  // Everything below is finished, so this is the only lane that can open.
+  if (lane === undefined || !isLaneOpen(task, lane.level)) return
+  tx.lines.reopenLane(lane)
+  tx.readied.add(task.taskId, null, lane.partitions.ready)
+}
+
+/**
+ * Returns the lowest lane, at level `from` or above, that keeps higher levels closed. Memory has newer values
+ * than the disk for some lanes but does not hold all of them, so both are searched.
+ */
+function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lane | undefined> {
+  let lowest: Lane | undefined
+  for (const lane of task.lanes.values())
+    if (lane.level >= from && holdsBarrier(lane) && (lowest === undefined || lane.level < lowest.level))
+      lowest = lane
+  let next = from
+  let limit = LANES_AT_FIRST
+  while (lowest === undefined || next < lowest.level) {
+    const having = { task: task.id, from: next, having: 'unfinished' as const, limit }
+    const { nextLanes } = yield* load(tx, { nextLanes: [having] })
+    const found = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
+    const holding = found.find(holdsBarrier)
+    if (holding !== undefined) return lowest === undefined || holding.level < lowest.level ? holding : lowest
+    if (found.length < limit) break
+    next = (found.at(-1)?.level ?? next) + 1
+    limit = Math.min(limit * 4, LANES_AT_A_TIME)
+  }
+  return lowest
+}
+
+/** Updates the state and finish time of every task that the transaction touched. */
+export function* concludeTasks(tx: Transaction): Steps<void> {
+  for (const task of tx.touchedTasks) bringUpToDate(task, yield* decidingLane(tx, task), tx.now)
+}
+
+export function* stateOf(tx: Transaction, task: Task): Steps<TaskState> {
+  return taskState(task, yield* decidingLane(tx, task))
+}
+
+function* decidingLane(tx: Transaction, task: Task): Steps<BarrierLane | null> {
+  const level = decidingLevel(task)
+  if (level === null) return null
+  if (!task.lanes.has(level)) yield* load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
+  return task.lanes.get(level) ?? null
+}

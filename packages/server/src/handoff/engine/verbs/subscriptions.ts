@@ -1,0 +1,266 @@
+import { definitionChanges } from '../../defined-subscriptions.ts'
+import type {
+  DefinedSubscription,
+  DeliveryAnswer,
+  DeliveryOrder,
+  OutboxDisk,
+  StoredDelivery,
+  StoredSubscription,
+  SubscriptionOrder,
+  SubscriptionResult,
+} from '../../outbox.ts'
+import type { Runner } from '../runner.ts'
+import type { Memory } from '../state/memory.ts'
+import type { Steps, Transaction } from '../transaction.ts'
+
+/** Every event is matched against all subscriptions, so their number is limited. */
+export const MAX_SUBSCRIPTIONS = 100
+const DELETED_PER_STEP = 500
+
+type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
+type View = <Result>(read: (now: number) => Promise<Result>) => Promise<Result>
+
+/** Subscriptions and their deliveries, for operators and for the node that delivers. */
+export class Subscriptions {
+  readonly #disk: OutboxDisk
+  readonly #runner: Runner
+  readonly #inTurn: Exclusively
+  readonly #view: View
+  #revision = 0
+  /**
+   * Until when deliveries to a subscription are paused, by subscription id. Reported by this node's
+   * deliverer.
+   */
+  #openCircuits: ReadonlyMap<string, number> = new Map()
+
+  constructor(disk: OutboxDisk, runner: Runner, inTurn: Exclusively, view: View) {
+    this.#disk = disk
+    this.#runner = runner
+    this.#inTurn = inTurn
+    this.#view = view
+  }
+
+  async order(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    switch (order.ask) {
+      case 'list': {
+        const subscriptions = (await this.#subscriptions()).filter(isListed)
+        const ids = subscriptions.map(({ id }) => id)
+        const backlogs = await this.#view(() => this.#disk.backlogs(ids))
+        return {
+          kind: 'subscriptions',
+          subscriptions: subscriptions.map((subscription, at) => ({
+            subscription,
+            backlog: backlogs[at] ?? { pending: 0, oldestAt: null },
+            circuitOpenUntil: this.#openCircuits.get(subscription.id) ?? null,
+          })),
+        }
+      }
+      case 'deliveries': {
+        const subscription = (await this.#subscriptions()).find(({ id }) => id === order.id)
+        if (subscription === undefined || !isListed(subscription)) return { kind: 'subscription_unknown' }
+        const { id, after, newestFirst, limit } = order
+        const query = { subscription: id, pending: false, taskId: null, after, newestFirst, limit }
+        const deliveries = await this.#view(() => this.#disk.deliveries(query))
+        return { kind: 'deliveries', subscription, deliveries }
+      }
+      case 'redeliver':
+        return this.#redeliver(order.id, order.event)
+      default:
+        return this.#change((tx) => change(tx, order))
+    }
+  }
+
+  async deliver(order: DeliveryOrder): Promise<DeliveryAnswer> {
+    let deliveries: readonly StoredDelivery[] = []
+    if (order.ask === 'pending') {
+      const { subscription, taskId, after, limit } = order
+      const query = { subscription, pending: true, taskId, after, newestFirst: false, limit }
+      deliveries = await this.#view(() => this.#disk.deliveries(query))
+    } else if (order.ask === 'targets') this.#openCircuits = order.openCircuits
+    else if (order.ask === 'record') await this.#inTurn(() => this.#record(order))
+    else await this.#inTurn(() => this.#define(order.subscriptions))
+    return this.#inTurn(async () => {
+      const { subscriptions, nextIds } = await this.#runner.open()
+      return {
+        subscriptions: [...subscriptions.values()],
+        nextEvent: nextIds.event,
+        revision: this.#revision,
+        deliveries,
+        now: this.#runner.now,
+      }
+    })
+  }
+
+  /**
+   * Deletes deliveries that are past retention or belong to a removed subscription. Returns true while there
+   * may be more.
+   */
+  async maintain(olderThan: number): Promise<boolean> {
+    const { subscriptions } = await this.#runner.open()
+    const removed = [...subscriptions.values()].find(({ state }) => state === 'removed')
+    if (removed !== undefined) return this.#removeRows(removed)
+    for (const id of subscriptions.keys()) if (await this.#deleteOld(id, olderThan)) return true
+    return false
+  }
+
+  async #deleteOld(subscription: string, olderThan: number): Promise<boolean> {
+    const [oldest] = await this.#rowsOf(subscription, 1)
+    if (oldest === undefined || oldest.at >= olderThan) return false
+    const old = (await this.#rowsOf(subscription, DELETED_PER_STEP)).filter(({ at }) => at < olderThan)
+    const deletedTo = old.at(-1)?.event ?? 0
+    await this.#transact((tx) => {
+      for (const { event } of old) tx.outbox.changes.push({ subscription, event, progress: null })
+      const row = tx.memory.subscriptions.get(subscription)
+      if (row !== undefined) put(tx, { ...row, deletedTo })
+    })
+    return true
+  }
+
+  async #removeRows({ id: subscription }: StoredSubscription): Promise<boolean> {
+    const rows = await this.#rowsOf(subscription, DELETED_PER_STEP)
+    await this.#transact((tx) => {
+      for (const { event } of rows) tx.outbox.changes.push({ subscription, event, progress: null })
+      if (rows.length === DELETED_PER_STEP) return
+      tx.memory.subscriptions.delete(subscription)
+      tx.outbox.subscriptions.set(subscription, null)
+    })
+    return true
+  }
+
+  #rowsOf(subscription: string, limit: number): Promise<StoredDelivery[]> {
+    return this.#disk.deliveries({
+      subscription,
+      pending: false,
+      taskId: null,
+      after: 0,
+      newestFirst: false,
+      limit,
+    })
+  }
+
+  #subscriptions(): Promise<StoredSubscription[]> {
+    return this.#inTurn(async () => [...(await this.#runner.open()).subscriptions.values()])
+  }
+
+  async #redeliver(subscription: string, event: number): Promise<SubscriptionResult> {
+    const query = {
+      subscription,
+      pending: false,
+      taskId: null,
+      after: event - 1,
+      newestFirst: false,
+      limit: 1,
+    }
+    const [found] = await this.#view(() => this.#disk.deliveries(query))
+    return this.#change((tx) => {
+      const row = listed(tx.memory, subscription)
+      if (row === undefined) return { kind: 'subscription_unknown' }
+      if (found?.event !== event) return { kind: 'delivery_unknown' }
+      if (row.url === null) return { kind: 'subscription_has_no_url' }
+      const progress = { ...found.progress, state: 'pending' as const, attempts: 0, nextAt: tx.now }
+      tx.outbox.changes.push({ subscription, event, progress })
+      return { kind: 'delivery', delivery: { ...found, progress } }
+    })
+  }
+
+  #change(work: (tx: Transaction) => SubscriptionResult): Promise<SubscriptionResult> {
+    return this.#inTurn(() => {
+      this.#revision += 1
+      return this.#transact(work)
+    })
+  }
+
+  /**
+   * Records the progress of deliveries, and disables subscriptions whose receiver rejects further deliveries.
+   */
+  #record({ changes, disable }: Extract<DeliveryOrder, { ask: 'record' }>): Promise<void> {
+    return this.#transact((tx) => {
+      for (const one of changes)
+        if (tx.memory.subscriptions.has(one.subscription)) tx.outbox.changes.push(one)
+      for (const { id, reason } of disable) {
+        const row = tx.memory.subscriptions.get(id)
+        if (row?.state === 'active') put(tx, { ...row, state: 'disabled', reason })
+      }
+    })
+  }
+
+  #define(defined: readonly DefinedSubscription[]): Promise<void> {
+    this.#revision += 1
+    return this.#transact((tx) => {
+      const { made, changed } = definitionChanges(tx.memory.subscriptions.values(), defined, tx.now)
+      for (const row of changed) put(tx, row)
+      for (const one of made) put(tx, { ...newSubscription(tx, one), name: one.name })
+    })
+  }
+
+  /** For work that needs only memory. */
+  #transact<Result>(work: (tx: Transaction) => Result): Promise<Result> {
+    // biome-ignore lint/correctness/useYield: engine code that needs nothing
+    return this.#runner.transact(function* (tx): Steps<Result> {
+      return work(tx)
+    })
+  }
+}
+
+type ChangeOrder = Extract<SubscriptionOrder, { ask: 'create' | 'remove' | 'enable' | 'rotate' }>
+
+function change(tx: Transaction, order: ChangeOrder): SubscriptionResult {
+  if (order.ask === 'create') return create(tx, order)
+  const row = listed(tx.memory, order.id)
+  if (row === undefined) return { kind: 'subscription_unknown' }
+  if (order.ask !== 'enable' && row.name !== undefined && !order.mayBeOfFile)
+    return { kind: 'subscription_in_file', name: row.name }
+  switch (order.ask) {
+    case 'remove':
+      return put(tx, { ...row, state: 'removed' })
+    case 'enable':
+      return put(tx, { ...row, state: 'active', reason: null })
+    case 'rotate': {
+      const [current] = row.secrets
+      const until = tx.now + order.overlapMillis
+      const before = current === undefined || order.overlapMillis === 0 ? [] : [{ ...current, until }]
+      return put(tx, { ...row, secrets: [{ secret: order.secret, until: null }, ...before] })
+    }
+  }
+}
+
+function create(tx: Transaction, order: Extract<SubscriptionOrder, { ask: 'create' }>): SubscriptionResult {
+  if ([...tx.memory.subscriptions.values()].filter(isListed).length >= MAX_SUBSCRIPTIONS)
+    return { kind: 'too_many_subscriptions' }
+  return put(tx, newSubscription(tx, order))
+}
+
+type NewSubscription = Pick<
+  Extract<SubscriptionOrder, { ask: 'create' }>,
+  'url' | 'types' | 'taskPrefix' | 'secret'
+>
+
+function newSubscription(
+  tx: Transaction,
+  { url, types, taskPrefix, secret }: NewSubscription,
+): StoredSubscription {
+  return {
+    id: `sub_${tx.secret()}`,
+    url,
+    types,
+    taskPrefix,
+    secrets: [{ secret, until: null }],
+    state: 'active',
+    reason: null,
+    createdAt: tx.now,
+    deletedTo: 0,
+  }
+}
+
+function put(tx: Transaction, subscription: StoredSubscription): SubscriptionResult {
+  tx.memory.subscriptions.set(subscription.id, subscription)
+  tx.outbox.subscriptions.set(subscription.id, subscription)
+  return { kind: 'subscription', subscription }
+}
+
+const isListed = ({ state }: StoredSubscription): boolean => state !== 'removed'
+
+function listed(memory: Memory, id: string): StoredSubscription | undefined {
+  const row = memory.subscriptions.get(id)
+  return row !== undefined && isListed(row) ? row : undefined
+}

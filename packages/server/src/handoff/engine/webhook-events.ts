@@ -1,0 +1,86 @@
+import type { WebhookEventType } from '@baton/protocol'
+import { type EventFacts, notAttempted, type StoredSubscription, type TaskEventFacts } from '../outbox.ts'
+import { finishedOf, type TaskState, totalOf } from '../rules/task-facts.ts'
+import type { Task } from './state/memory-rows.ts'
+import type { Transaction } from './transaction.ts'
+
+/**
+ * Creates the webhook deliveries of a transaction, as part of its entry. Call it when everything is
+ * concluded. Without subscriptions it only records the current states: a subscription that is created later
+ * gets no past events.
+ */
+export function createDeliveries(tx: Transaction): void {
+  const { subscriptions } = tx.memory
+  const told = new Set<number>()
+  if (subscriptions.size > 0)
+    for (const partition of tx.parked) {
+      if (partition.state !== 'parked' || told.has(partition.id)) continue
+      told.add(partition.id)
+      const { parentLane: lane, index, spelling, recordCount, attempts, reason } = partition
+      const { level, parentTask: task } = lane
+      const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
+      createDelivery(tx, 'partition.parked', task, facts)
+    }
+  for (const lane of tx.touchedLanes) {
+    const finished = finishedOf(lane.partitions)
+    if (finished === lane.lastEventFinished) continue
+    lane.lastEventFinished = finished
+    if (finished !== null && subscriptions.size > 0 && !lane.parentTask.cancelled)
+      createDelivery(tx, 'level.done', lane.parentTask, {
+        of: 'level',
+        level: lane.level,
+        partitions: finished,
+        records: lane.records.done,
+      })
+  }
+  for (const task of tx.touchedTasks) {
+    const { state, generation } = task
+    if (state === task.lastEventState && generation === task.lastEventGeneration) continue
+    const isNew = state !== task.lastEventState || state === 'done'
+    task.lastEventState = state
+    task.lastEventGeneration = generation
+    const type = eventOf[state]
+    if (type !== undefined && isNew && subscriptions.size > 0)
+      createDelivery(tx, type, task, summaryOf(task, tx.now))
+  }
+}
+
+const eventOf: Partial<Record<TaskState, WebhookEventType>> = {
+  done: 'task.done',
+  stalled: 'task.stalled',
+  cancelled: 'task.cancelled',
+}
+
+function createDelivery(tx: Transaction, type: WebhookEventType, task: Task, facts: EventFacts): void {
+  const { taskId, generation } = task
+  const interested = [...tx.memory.subscriptions.values()].filter((one) => wants(one, type, taskId))
+  if (interested.length === 0) return
+  const event = tx.issue('event')
+  const message = { id: `evt_${tx.secret()}`, type, generation, facts }
+  for (const { id: subscription, url } of interested) {
+    const progress = notAttempted(url === null ? 'kept' : 'pending', tx.now)
+    tx.outbox.deliveries.push({ subscription, event, taskId, at: tx.now, message, progress })
+  }
+}
+
+export const wants = (
+  { state, types, taskPrefix }: StoredSubscription,
+  type: WebhookEventType,
+  taskId: string,
+): boolean => state === 'active' && types.includes(type) && taskId.startsWith(taskPrefix)
+
+/** Everything a follow-up job needs to know about how a task ended. */
+function summaryOf(task: Task, now: number): TaskEventFacts {
+  const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
+  return {
+    of: 'task',
+    partitions: { total: totalOf(partitions), done: partitions.done, parked: partitions.parked },
+    records: { declared: totalOf(records), done: records.done },
+    reportedRecords,
+    reportedDeclared,
+    mismatched,
+    attempts: partitions.done + task.attemptsWasted,
+    firstCallBackAt,
+    endedAt: task.finishedAt ?? now,
+  }
+}

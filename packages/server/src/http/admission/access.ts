@@ -1,0 +1,87 @@
+import { type Role, roles } from './tokens.ts'
+
+/** Kinds of requests, in the order in which an overloaded node sheds them. */
+export const sheddingOrder = ['call-back', 'view', 'pull', 'urgent'] as const
+export type Urgency = (typeof sheddingOrder)[number]
+
+/** Everything that depends on who a route is for. */
+export interface AccessRule {
+  /** A token needs one of these roles. Null: no token is needed. */
+  readonly roles: readonly Role[] | null
+  /** What changes something is refused to pages of other sites. Orders are audited, the hand-off is not. */
+  readonly does: 'read' | 'hand-off' | 'order'
+  /**
+   * What happens to a token that is limited to some tasks. `all`: the route concerns all tasks, so the token is
+   * refused. `one`: the route concerns one task, and the token is refused if it does not cover that task.
+   * `covered`: the route leaves out what the token does not cover.
+   */
+  readonly tasks: 'all' | 'one' | 'covered'
+  /** When an overloaded node sheds the request. Orders are urgent, because they may resolve the overload. */
+  readonly urgency: Urgency
+  /** Who the operation is for. The API reference groups operations by this. */
+  readonly actor: 'producer' | 'worker' | 'operator' | 'anyone'
+}
+
+/** Every route names its row in `config.access`. */
+export const accessRules = {
+  'call-back': {
+    roles: ['producer'],
+    does: 'hand-off',
+    tasks: 'one',
+    urgency: 'call-back',
+    actor: 'producer',
+  },
+  pull: { roles: ['worker'], does: 'hand-off', tasks: 'covered', urgency: 'pull', actor: 'worker' },
+  worker: { roles: ['worker'], does: 'hand-off', tasks: 'covered', urgency: 'urgent', actor: 'worker' },
+  open: { roles: null, does: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
+  anyone: { roles, does: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
+  view: { roles: ['operator', 'viewer'], does: 'read', tasks: 'covered', urgency: 'view', actor: 'operator' },
+  overview: { roles: ['operator', 'viewer'], does: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
+  metrics: {
+    roles: ['operator', 'viewer'],
+    does: 'read',
+    tasks: 'all',
+    urgency: 'urgent',
+    actor: 'operator',
+  },
+  task: {
+    roles: ['operator', 'viewer', 'producer'],
+    does: 'read',
+    tasks: 'one',
+    urgency: 'view',
+    actor: 'operator',
+  },
+  audit: { roles: ['operator'], does: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
+  operator: { roles: ['operator'], does: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
+  fleet: { roles: ['operator'], does: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  subscriptions: { roles: ['operator'], does: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  seal: {
+    roles: ['operator', 'producer'],
+    does: 'order',
+    tasks: 'one',
+    urgency: 'urgent',
+    actor: 'operator',
+  },
+  settings: {
+    roles: ['operator', 'producer'],
+    does: 'order',
+    tasks: 'one',
+    urgency: 'urgent',
+    actor: 'producer',
+  },
+} as const satisfies Record<string, AccessRule>
+
+export type CheckedAccess = keyof typeof accessRules
+/** Probes have no row: they are not checked at all. */
+export type Access = CheckedAccess | 'probe'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access
+  }
+}
+
+/** Undefined for probes, and for requests without a route. */
+export function accessRule(access: Access | undefined): AccessRule | undefined {
+  return access === undefined || access === 'probe' ? undefined : accessRules[access]
+}

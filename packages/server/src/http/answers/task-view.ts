@@ -1,0 +1,163 @@
+import {
+  type LevelView,
+  MAX_LISTED_STRAGGLERS,
+  type TaskSettings as ShownSettings,
+  settingNames,
+  type TaskSettingsRequest,
+  type TaskSummary,
+  type TaskView,
+} from '@baton/protocol'
+import { countOf, quantileOf } from '../../handoff/rules/durations.ts'
+import type { Policy } from '../../handoff/rules/policy.ts'
+import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
+import {
+  policyOf,
+  type TaskSettings,
+  type TaskSettingsChange,
+  weightOfTask,
+} from '../../handoff/rules/task-settings.ts'
+import { taskState } from '../../handoff/rules/task-state.ts'
+import { paceOf } from '../../handoff/views/eta.ts'
+import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/views/records.ts'
+import { overdueOf } from '../../handoff/views/time-left.ts'
+import { laneView, missingPartitions, progressView, waitingFor } from '../../handoff/views/view-state.ts'
+import { nameOf, timestampOf, timestampOrNull } from './views.ts'
+
+export function viewTask(record: TaskRecord, policy: Policy): TaskView {
+  const { facts } = record
+  return {
+    ...summariseTask(record, record.now),
+    levelBarrier: facts.levelBarrier,
+    settings: viewSettings(policy, facts),
+    waitingFor: waitingFor(record),
+    settledByDelivery: facts.delivered,
+    levels: record.lanes.map((lane) => viewLevel(facts, lane)),
+    levelsOmitted: record.lanesOmitted,
+    calledBackBy: [...facts.owners],
+    computeTables: [...record.computeTables],
+    finishedAt: timestampOrNull(facts.finishedAt),
+    purgedAt: timestampOrNull(facts.purgedAt),
+    attemptsWasted: facts.attemptsWasted,
+    ...viewTiming(record),
+    ...viewFailures(record.failures),
+    reported: {
+      declared: facts.reportedDeclared,
+      reported: facts.reportedRecords,
+      mismatched: facts.mismatched,
+      mismatches: record.mismatches.map((mismatch) => ({
+        partition_name: nameOf(facts.taskId, mismatch),
+        declared: mismatch.declared,
+        reported: mismatch.reported,
+      })),
+    },
+  }
+}
+
+function viewTiming({
+  facts,
+  timing,
+  now,
+}: TaskRecord): Pick<TaskView, 'attemptSeconds' | 'workers' | 'stragglers'> {
+  if (timing === undefined) return { attemptSeconds: null, workers: 0, stragglers: [] }
+  const { durations, underWay } = timing
+  const [median, p95] = [quantileOf(durations, 0.5), quantileOf(durations, 0.95)]
+  const leased = facts.cancelled ? [] : underWay.filter(({ state }) => state === 'leased')
+  const holders = new Set(leased.flatMap(({ holder }) => holder ?? []))
+  const overdue = facts.cancelled ? [] : overdueOf(facts, timing, now)
+  return {
+    attemptSeconds:
+      median === null || p95 === null
+        ? null
+        : { median: rounded(median), p95: rounded(p95), attempts: countOf(durations) },
+    workers: holders.size,
+    stragglers: overdue.slice(0, MAX_LISTED_STRAGGLERS).map(({ partition, expectedMillis }) => ({
+      partition_name: nameOf(facts.taskId, partition),
+      holder: partition.holder,
+      startedAt: timestampOf(partition.leasedAt),
+      leaseExpiresAt: timestampOf(partition.dueAt),
+      expectedSeconds: rounded(expectedMillis),
+    })),
+  }
+}
+
+/** Two significant digits: the values are estimates. */
+const rounded = (millis: number): number => Number((millis / 1000).toPrecision(2))
+
+function viewFailures(failures: TaskRecord['failures']): Pick<TaskView, 'failures' | 'failuresOmitted'> {
+  const { groups, others } = failures ?? { groups: [], others: 0 }
+  return {
+    failures: groups
+      .toSorted((a, b) => b.count - a.count || b.lastAt - a.lastAt)
+      .map(({ firstAt, lastAt, ...group }) => ({
+        ...group,
+        firstAt: timestampOf(firstAt),
+        lastAt: timestampOf(lastAt),
+      })),
+    failuresOmitted: others,
+  }
+}
+
+export function summariseTask(row: TaskRow, now: number): TaskSummary {
+  const { facts, openLane } = row
+  return {
+    taskId: facts.taskId,
+    state: taskState(facts, openLane),
+    generation: facts.generation,
+    sealed: facts.sealed,
+    expectedPartitions: facts.expectedPartitions,
+    missingPartitions: missingPartitions(facts),
+    ...progressView(row),
+    firstCallBackAt: timestampOf(facts.firstCallBackAt),
+    lastCallBackAt: timestampOf(facts.lastCallBackAt),
+    ...paceOf(row, now),
+  }
+}
+
+function viewLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
+  const { open, partitions, records, indexes } = laneView(facts, lane)
+  const { busyMillis = 0, attemptsDone = 0 } = lane
+  return {
+    level: lane.level,
+    open,
+    partitions,
+    records,
+    meanAttemptSeconds: attemptsDone === 0 ? null : rounded(busyMillis / attemptsDone),
+    indexes: { ...indexes, gaps: [...indexes.gaps] },
+  }
+}
+
+/**
+ * The effective settings of a task in the wire format. Settings that the task does not override are those of
+ * the service.
+ */
+export function viewSettings(
+  policy: Policy,
+  task: { readonly settings: TaskSettings | null; readonly levelBarrier: boolean },
+): ShownSettings {
+  const { settings, levelBarrier } = task
+  const { leaseMillis, maxAttempts, backoffMillis, backoffMaxMillis } = policyOf(policy, task)
+  const set = new Set(Object.keys(settings ?? {}).map((name) => name.replace('Millis', 'Seconds')))
+  if (levelBarrier !== policy.levelBarrier) set.add('levelBarrier')
+  return {
+    leaseSeconds: leaseMillis / 1000,
+    maxAttempts,
+    backoffSeconds: backoffMillis / 1000,
+    backoffMaxSeconds: backoffMaxMillis / 1000,
+    levelBarrier,
+    maxLeases: settings?.maxLeases ?? null,
+    weight: weightOfTask(task),
+    own: settingNames.filter((name) => set.has(name)),
+  }
+}
+
+export function settingsChange(sent: TaskSettingsRequest): TaskSettingsChange {
+  const { leaseSeconds, backoffSeconds, backoffMaxSeconds, ...others } = sent
+  const millis = (name: string, seconds: number | undefined) =>
+    seconds === undefined ? {} : { [name]: Math.round(seconds * 1000) }
+  return {
+    ...others,
+    ...millis('leaseMillis', leaseSeconds),
+    ...millis('backoffMillis', backoffSeconds),
+    ...millis('backoffMaxMillis', backoffMaxSeconds),
+  }
+}

@@ -1,0 +1,226 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { RequestProblem } from '../answers/problems.ts'
+import type { BulkWork } from '../requests/bulk-work.ts'
+import { SharedListeners } from '../requests/hang-up.ts'
+import { JsonShape, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
+
+/** The share of one request body in the memory limit of the node. */
+export interface BodyHold {
+  /** Returns false when the limit is reached and the body must be refused. */
+  add(bytes: number): boolean
+  /** Called when the body is complete: it is no longer evicted in favour of others. */
+  arrived(): void
+  /** Keeps the bytes counted until one more `release`, even if the connection closes. */
+  retain(): void
+  release(): void
+}
+
+/** `giveUp` is called when the body is evicted before it has arrived completely. */
+export type HoldBody = (isUrgent: boolean, address: string | undefined, giveUp: () => void) => BodyHold
+
+const holds = new WeakMap<IncomingMessage, BodyHold>()
+
+function rememberHold(request: IncomingMessage, hold: BodyHold): void {
+  holds.set(request, hold)
+}
+
+/** Keeps the bytes of a request counted until `work` is done, even if its connection closes. */
+export async function whileHeld<Result>(
+  request: IncomingMessage,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const hold = holds.get(request)
+  hold?.retain()
+  try {
+    return await work()
+  } finally {
+    hold?.release()
+  }
+}
+
+export const TOO_MUCH_RECEIVED =
+  'more is being sent to this node at once than it can hold; send this again, and if that is slow, in smaller bodies'
+
+/** The limits that are checked while a body arrives. */
+export interface ArrivalRules {
+  readonly limitBytes: number
+  readonly shape: ShapeLimits
+  /** True for renews and settles. */
+  readonly isUrgent: boolean
+  readonly hold: HoldBody
+  /** Checks the shape of large bodies. */
+  readonly bulk: BulkWork
+  /** The message for a body that is too large. */
+  tooLarge(): string
+  shapeFault(fault: ShapeFault): RequestProblem
+}
+
+type Done = (error: Error | null, body?: Buffer) => void
+
+const closes = new SharedListeners('close')
+const NO_BYTES = Buffer.alloc(0)
+/** The first bytes of a body are checked as they arrive. Most bodies have no more. */
+const CHECKED_AT_ONCE_BYTES = 64 * 1024
+/** How many bytes are checked in one step. */
+const STEP_BYTES = 8 * 1024
+
+/**
+ * Reads the body of a request, decompressed if necessary, and refuses it as soon as it exceeds a limit. So a
+ * body that is too large, has too many values or is nested too deeply is never completely in memory.
+ */
+export class ArrivingBody {
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse | undefined
+  readonly #payload: Readable
+  readonly #rules: ArrivalRules
+  readonly #done: Done
+  readonly #shape: JsonShape
+  readonly #hold: BodyHold
+  #source: Readable
+  #chunks: Buffer[] = []
+  #bytes = 0
+  /** Received bytes, before decompression. */
+  #sentBytes = 0
+  #isOver = false
+  #isChecking = false
+  #hasEnded = false
+  #isReleased = false
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse | undefined,
+    payload: Readable,
+    rules: ArrivalRules,
+    done: Done,
+  ) {
+    this.#request = request
+    this.#response = response
+    this.#payload = payload
+    this.#source = payload
+    this.#rules = rules
+    this.#done = done
+    this.#shape = new JsonShape(rules.shape)
+    this.#hold = rules.hold(rules.isUrgent, request.socket.remoteAddress, () =>
+      this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED)),
+    )
+  }
+
+  read(isCompressed: boolean): void {
+    rememberHold(this.#request, this.#hold)
+    // A response may never be sent, and a connection may outlive many responses: release on whichever closes
+    // first.
+    this.#response?.once('close', this.#release)
+    closes.add(this.#request.socket, this.#release)
+    if (this.#announcedBytes > this.#rules.limitBytes) {
+      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      return
+    }
+    if (isCompressed) this.#source = this.#expanded()
+    this.#source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
+    // pipe() does not forward errors of its source.
+    if (isCompressed) this.#payload.on('error', this.#onError)
+  }
+
+  get #announcedBytes(): number {
+    return Number(this.#request.headers['content-length'] ?? 0)
+  }
+
+  #expanded(): Readable {
+    this.#payload.on('data', (chunk: Buffer) => {
+      this.#sentBytes += chunk.length
+    })
+    return this.#payload.pipe(createGunzip())
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isOver) return
+    this.#bytes += chunk.length
+    if (Math.max(this.#bytes, this.#sentBytes) > this.#rules.limitBytes) {
+      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      return
+    }
+    if (!this.#hold.add(chunk.length)) {
+      this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
+      return
+    }
+    this.#chunks.push(chunk)
+    if (this.#bytes <= CHECKED_AT_ONCE_BYTES) this.#check(chunk)
+    else this.#checkInSteps(chunk)
+  }
+
+  #check(bytes: Buffer): void {
+    const fault = this.#shape.take(bytes)
+    if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault))
+  }
+
+  /** Nothing more is read until the chunk is checked. */
+  #checkInSteps(chunk: Buffer): void {
+    let at = 0
+    this.#isChecking = true
+    this.#source.pause()
+    this.#rules.bulk.add(this.#request.socket, () => {
+      if (this.#isOver) return false
+      this.#check(chunk.subarray(at, at + STEP_BYTES))
+      at += STEP_BYTES
+      if (at < chunk.length) return true
+      this.#isChecking = false
+      if (this.#hasEnded) this.#complete()
+      else this.#source.resume()
+      return false
+    })
+  }
+
+  /** A stream that is paused in its last chunk ends all the same. */
+  readonly #onEnd = (): void => {
+    this.#hasEnded = true
+    if (!this.#isChecking) this.#complete()
+  }
+
+  #complete(): void {
+    if (this.#isOver) return
+    const announced = this.#request.headers['content-length']
+    const sent = this.#source === this.#payload ? this.#bytes : this.#sentBytes
+    if (announced !== undefined && Number(announced) !== sent) {
+      this.#fail(
+        new RequestProblem('bad_request', 'the body is shorter or longer than its Content-Length says'),
+      )
+      return
+    }
+    this.#isOver = true
+    this.#hold.arrived()
+    const [only] = this.#chunks
+    const body = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#bytes) : (only ?? NO_BYTES)
+    this.#chunks = []
+    this.#done(null, body)
+  }
+
+  readonly #onError = (error: Error): void => {
+    if ((error as { code?: string }).code?.startsWith('Z_') === true) {
+      this.#fail(new RequestProblem('body_not_json', 'the body is declared as gzip and cannot be expanded'))
+    } else this.#fail(Object.assign(error, { statusCode: 400 }))
+  }
+
+  readonly #release = (): void => {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#response?.off('close', this.#release)
+    closes.remove(this.#request.socket, this.#release)
+    this.#hold.release()
+  }
+
+  /** Reads and discards the rest of the body, so that the client gets to read the response. */
+  #fail(error: Error): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#chunks = []
+    this.#release()
+    if (this.#source !== this.#payload) {
+      this.#payload.unpipe()
+      this.#source.destroy()
+    }
+    this.#payload.resume()
+    this.#done(error)
+  }
+}

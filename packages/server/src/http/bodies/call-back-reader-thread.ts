@@ -1,0 +1,56 @@
+import { parentPort } from 'node:worker_threads'
+import { type CallBackCheck, type CheckFailure, checkCallBack } from '@baton/protocol'
+import { type CalledBackColumns, columnsOf, ownedBy } from './call-back-reader.ts'
+import { NotJson, parseJsonBytes } from './json-bytes.ts'
+
+/**
+ * The message to the thread that parses and checks large call-backs, off the event loop. It replies with the
+ * partitions in pieces.
+ */
+export interface ReadingOrder {
+  readonly id: number
+  readonly body: ArrayBuffer
+  readonly options: NonNullable<Parameters<typeof checkCallBack>[1]>
+}
+
+export type ReadingReply =
+  | { readonly id: number; readonly kind: 'piece'; readonly columns: CalledBackColumns }
+  | { readonly id: number; readonly kind: 'read'; readonly taskId: string; readonly recordTotal: number }
+  | { readonly id: number; readonly kind: 'violations'; readonly failure: CheckFailure }
+  | { readonly id: number; readonly kind: 'not-json'; readonly detail: string }
+  | { readonly id: number; readonly kind: 'failed'; readonly detail: string }
+
+/**
+ * Partitions per message, so that receiving one does not block the event loop (bench scenario
+ * call-back-stall).
+ */
+const PIECE = 10_000
+
+const port = parentPort
+if (port === null) throw new Error('the reader of call-backs was started outside of a worker')
+
+function send(reply: ReadingReply, owned: ArrayBuffer[] = []): void {
+  port?.postMessage(reply, owned)
+}
+
+function replyWith(id: number, checked: CallBackCheck): void {
+  if (!checked.ok) {
+    send({ id, kind: 'violations', failure: checked })
+    return
+  }
+  const { taskId, recordTotal, partitions } = checked.callBack
+  for (let start = 0; start < partitions.length; start += PIECE) {
+    const columns = columnsOf(partitions.slice(start, start + PIECE))
+    send({ id, kind: 'piece', columns }, ownedBy(columns))
+  }
+  send({ id, kind: 'read', taskId, recordTotal })
+}
+
+port.on('message', ({ id, body, options }: ReadingOrder) => {
+  try {
+    replyWith(id, checkCallBack(parseJsonBytes(Buffer.from(body)), options))
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    send({ id, kind: error instanceof NotJson ? 'not-json' : 'failed', detail })
+  }
+})

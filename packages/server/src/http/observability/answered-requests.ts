@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Distribution, DURATION_SECONDS } from '../../handoff/counts/counts.ts'
+import type { Log } from '../../handoff/log.ts'
+
+/** Counts of the answered requests of one route. */
+export class RouteCounts {
+  readonly method: string
+  readonly route: string
+  readonly statuses = new Map<number, number>()
+  readonly seconds = new Distribution(DURATION_SECONDS)
+
+  constructor(method: string, route: string) {
+    this.method = method
+    this.route = route
+  }
+
+  /** `millis` is null for requests that are excluded from the duration histogram. */
+  answered(status: number, millis: number | null): void {
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
+    if (millis !== null) this.seconds.add(millis / 1000)
+  }
+}
+
+/** One entry per route, not per path, so that clients cannot create new label values. */
+export class RequestCounts {
+  readonly #routes = new Map<string, RouteCounts>()
+
+  /** `path` is the pattern of the route, without the base path. */
+  of(method: string, path: string): RouteCounts {
+    const route = path.replaceAll(/:(\w+)/g, '{$1}')
+    const key = `${method} ${route}`
+    let counts = this.#routes.get(key)
+    if (counts === undefined) {
+      counts = new RouteCounts(method, route)
+      this.#routes.set(key, counts)
+    }
+    return counts
+  }
+
+  routes(): Iterable<RouteCounts> {
+    return this.#routes.values()
+  }
+}
+
+/** One label for all files of the page, because their names change with each version. */
+const PAGE = 'page'
+/** One label for all requests that match no route. */
+const NONE = 'none'
+
+/** Counts the requests that Fastify answers. The fast path counts its own. */
+export function countRequests(app: FastifyInstance, requests: RequestCounts): void {
+  app.addHook('onRoute', (route) => {
+    const path = route.config?.access === 'open' ? PAGE : route.routePath
+    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
+    // Runs first, so that requests that admission refuses are counted too.
+    route.onRequest = [counting(requests.of(String(route.method), path)), ...others]
+  })
+}
+
+/** Counts requests that match no route. */
+export const countingStrays = (requests: RequestCounts) => counting(requests.of(NONE, NONE))
+
+/** Uses a listener, because Fastify's onResponse hook costs more per request. */
+function counting(counts: RouteCounts) {
+  return (_request: FastifyRequest, { raw: response }: FastifyReply, done: () => void): void => {
+    const began = performance.now()
+    // `close` and not `finish`: an event stream is ended by its client.
+    response.once('close', () => {
+      if (!response.headersSent) return
+      counts.answered(response.statusCode, untimed.has(response) ? null : performance.now() - began)
+    })
+    done()
+  }
+}
+
+const untimed = new WeakSet<ServerResponse>()
+
+/** Excludes a request from the duration histogram: it waits for work, or streams until one side ends it. */
+export function excludeFromDurations({ raw }: FastifyReply): void {
+  untimed.add(raw)
+}
+
+type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
+
+/** Logs a request after it was answered. */
+export type LogAnswer = (request: Answered, status: number, millis: number) => void
+
+/** `originOf` returns the address of the client and the scheme it used. */
+export function answerLog(log: Log, originOf: (request: Answered) => object): LogAnswer {
+  return (request, status, millis) => {
+    const { method, url, headers } = request
+    const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...originOf(request) }
+    log.debug({ ...fields, instance: headers['x-instance-id'] }, 'answered')
+  }
+}
+
+/** Logs each request. The hook has a cost, so it is only added when requests are logged. */
+export function logRequests(app: FastifyInstance, logAnswer: LogAnswer): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    logAnswer(request.raw, reply.statusCode, reply.elapsedTime)
+    done()
+  })
+}

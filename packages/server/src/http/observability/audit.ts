@@ -1,0 +1,238 @@
+import { type AuditList, type auditKinds, auditListSchema } from '@baton/protocol'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import Type from 'typebox'
+import type { Log } from '../../handoff/log.ts'
+import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/subscriptions-file.ts'
+import { accessRule } from '../admission/access.ts'
+import type { Proxies } from '../admission/proxies.ts'
+import type { TokenLookup } from '../admission/tokens.ts'
+import type { LiveTokens, TokensReload } from '../admission/tokens-file.ts'
+import { problemOf } from '../answers/problems.ts'
+import { timestampOf } from '../answers/views.ts'
+import { answers } from '../api-document/route-schemas.ts'
+import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
+import type { TlsFiles, TlsReload } from '../tls.ts'
+
+/**
+ * How many entries are kept: orders and reloads, and refusals. Each has its own limit, so that a flood of
+ * refusals does not evict orders.
+ */
+const MOST_KEPT = 1000
+const MOST_REFUSALS_KEPT = 1000
+/** Refusals within this time, from the same address and for the same reason, are merged into one entry. */
+const TOGETHER_MILLIS = 60_000
+/**
+ * The maximum number of log lines about refusals per minute. Further ones are only counted in the entries.
+ */
+const MOST_LINES_A_MINUTE = 60
+
+interface Audited {
+  readonly kind: (typeof auditKinds)[number]
+  readonly name: string | null
+  readonly address: string | null
+  readonly action: string
+  readonly outcome: string
+  readonly detail: string | null
+}
+
+interface AuditRecord extends Audited {
+  /** Increases with each entry; used as the cursor. */
+  readonly number: number
+  readonly at: number
+  readonly times: number
+}
+
+/**
+ * Who did what on this node since it started. Every entry is also logged, because the entries are lost when
+ * the node stops.
+ */
+export class AuditLog {
+  readonly #log: Log
+  readonly #now: () => number
+  readonly #kept: AuditRecord[] = []
+  readonly #refusals: AuditRecord[] = []
+  #last = 0
+  #lines = { minute: Number.NaN, written: 0, leftOut: 0 }
+
+  constructor(log: Log, now: () => number = Date.now) {
+    this.#log = log
+    this.#now = now
+  }
+
+  note(audited: Audited): void {
+    const at = this.#now()
+    if (audited.kind === 'refused') this.#noteRefusal(audited, at)
+    else {
+      this.#add(this.#kept, MOST_KEPT, audited, at)
+      this.#write(audited)
+    }
+  }
+
+  /** A page of entries, newest first, starting after the entry with the number `before`. */
+  page(before: number | null, limit: number): { entries: readonly AuditRecord[]; next: number | null } {
+    const found = [...this.#kept, ...this.#refusals]
+      .filter(({ number }) => before === null || number < before)
+      .toSorted((one, other) => other.number - one.number)
+    const entries = found.slice(0, limit)
+    return { entries, next: found.length > limit ? (entries.at(-1)?.number ?? null) : null }
+  }
+
+  #noteRefusal(audited: Audited, at: number): void {
+    const together = this.#refusals.findLastIndex(
+      (known) => known.address === audited.address && at - known.at < TOGETHER_MILLIS,
+    )
+    const known = this.#refusals[together]
+    if (known !== undefined && isAlike(known, audited))
+      this.#refusals[together] = { ...known, ...audited, at, times: known.times + 1 }
+    else this.#add(this.#refusals, MOST_REFUSALS_KEPT, audited, at)
+    const minute = Math.floor(at / 60_000)
+    if (this.#lines.minute !== minute) {
+      if (this.#lines.leftOut > 0)
+        this.#log.warn(
+          { audit: true, leftOut: this.#lines.leftOut },
+          'more tokens were refused than were logged',
+        )
+      this.#lines = { minute, written: 0, leftOut: 0 }
+    }
+    if (this.#lines.written < MOST_LINES_A_MINUTE) this.#write(audited)
+    else this.#lines.leftOut += 1
+    this.#lines.written += 1
+  }
+
+  #add(kept: AuditRecord[], most: number, audited: Audited, at: number): void {
+    this.#last += 1
+    kept.push({ ...audited, number: this.#last, at, times: 1 })
+    if (kept.length > most) kept.shift()
+  }
+
+  #write({ kind, name, address, action, outcome, detail }: Audited): void {
+    const fields = {
+      audit: true,
+      kind,
+      name,
+      address,
+      action,
+      outcome,
+      ...(detail === null ? {} : { detail }),
+    }
+    if (kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
+    else
+      this.#log.info(fields, kind === 'order' ? 'audit: an order was given' : 'audit: a file was read again')
+  }
+}
+
+const isAlike = (one: Audited, other: Audited): boolean =>
+  one.outcome === other.outcome && one.name === other.name
+
+/** Records reloads of the service's files. */
+export function auditReloads(
+  audit: AuditLog,
+  tokens: LiveTokens | null,
+  tls: TlsFiles | null,
+  subscriptions: LiveSubscriptions | null,
+): void {
+  const note = (action: string, outcome: 'applied' | 'refused', detail: string) => {
+    audit.note({
+      kind: 'reload',
+      name: null,
+      address: null,
+      action,
+      outcome: outcome === 'applied' ? 'done' : outcome,
+      detail,
+    })
+  }
+  tokens?.onReload((reload) => note('tokens file', reload.outcome, tokensDetail(reload)))
+  subscriptions?.onReload((reload) => note('subscriptions file', reload.outcome, subscriptionsDetail(reload)))
+  tls?.onReload((reload) => note('certificate', reload.outcome, tlsDetail(reload)))
+}
+
+function tokensDetail(reload: TokensReload): string {
+  if (reload.outcome === 'refused') return reload.faults.join('; ')
+  const parts = [
+    ...(reload.added.length > 0 ? [`new: ${reload.added.join(', ')}`] : []),
+    ...(reload.removed.length > 0 ? [`removed: ${reload.removed.join(', ')}`] : []),
+  ]
+  return parts.length === 0 ? 'no token changed' : parts.join('; ')
+}
+
+const tlsDetail = (reload: TlsReload): string =>
+  reload.outcome === 'refused' ? reload.fault : `${reload.subject}, valid to ${reload.validTo}`
+
+const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused', 'token_limited'])
+/** Task ids in the path may be long. */
+const LONGEST_ACTION = 300
+
+/**
+ * Records every order and every refused token, on each route according to its access. Requests without a
+ * token are not recorded: they are not an attempt to log in.
+ */
+export function auditRequests(
+  app: FastifyInstance,
+  { audit, tokens, proxies }: { audit: AuditLog; tokens: TokenLookup; proxies: Proxies },
+): void {
+  const note = (request: FastifyRequest, reply: FastifyReply, isOrder: boolean): void => {
+    const code = problemOf(reply)
+    const isRefused = code !== undefined && refusing.has(code.code)
+    if (!isOrder && !isRefused) return
+    if (code?.code === 'token_missing') return
+    const { raw } = request
+    audit.note({
+      kind: isRefused ? 'refused' : 'order',
+      name: tokens.nameOf(raw.headers),
+      address: proxies.addressOf(raw.socket, raw.headers),
+      action: `${raw.method} ${shortened(raw.url?.split('?', 1)[0] ?? '')}`,
+      outcome: code?.code ?? 'done',
+      detail: code?.detail ?? null,
+    })
+  }
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const rule = accessRule(route.config?.access)
+    if (rule === undefined || rule.roles === null) return
+    const isOrder = rule.does === 'order'
+    const others = route.onSend === undefined ? [] : [route.onSend].flat()
+    route.onSend = [
+      ...others,
+      (
+        request: FastifyRequest,
+        reply: FastifyReply,
+        payload: unknown,
+        done: (error: null, same: unknown) => void,
+      ) => {
+        note(request, reply, isOrder)
+        done(null, payload)
+      },
+    ] as NonNullable<RouteOptions['onSend']>
+  })
+}
+
+function shortened(path: string): string {
+  return path.length > LONGEST_ACTION ? `${path.slice(0, LONGEST_ACTION)}…` : path
+}
+
+export function auditRoute(app: FastifyInstance, audit: AuditLog): void {
+  app.route<{ Querystring: Query }>({
+    method: 'GET',
+    url: '/audit',
+    config: { access: 'audit' },
+    schema: {
+      operationId: 'listAudit',
+      summary:
+        'Who gave which order, and which tokens were refused: on this node, since it started, newest first',
+      tags: ['health'],
+      querystring: Type.Object(pageParameters),
+      response: answers(auditListSchema, 'One page of entries'),
+    },
+    handler: async ({ query }, reply) => {
+      const page = audit.page(cursorOf(query, asNumber), limitOf(query))
+      const list: AuditList = {
+        entries: page.entries.map(({ number: _number, at, ...entry }) => ({ at: timestampOf(at), ...entry })),
+        next: page.next === null ? null : writeCursor(page.next),
+      }
+      return reply.send(list)
+    },
+  })
+}
+
+function asNumber(position: unknown): number | undefined {
+  return Number.isSafeInteger(position) ? (position as number) : undefined
+}

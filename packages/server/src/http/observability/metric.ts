@@ -1,0 +1,91 @@
+import { Distribution } from '../../handoff/counts/counts.ts'
+import type { StoreReading } from '../../handoff/counts/store-readings.ts'
+import type { HandOff } from '../../handoff/hand-off.ts'
+import type { AdmissionBudget } from '../budget/budget.ts'
+import type { Webhooks } from '../service.ts'
+import type { RequestCounts } from './answered-requests.ts'
+
+/** The text format of Prometheus, which all compatible systems read. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Label values, in the order of the label names, and the value of the sample. */
+export type Sample = readonly [labels: readonly string[], value: number | Distribution]
+
+interface MetricHead {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly labels: readonly string[]
+  readonly meaning: string
+}
+
+/** One metric with all of its samples; empty when there are none. */
+export function metricText({ name, type, labels, meaning }: MetricHead, samples: Iterable<Sample>): string {
+  let text = ''
+  for (const [values, value] of samples) {
+    const pairs = labels.map((label, at) => `${label}="${escaped(values[at] ?? '')}"`)
+    if (value instanceof Distribution) text += histogramLines(name, pairs, value)
+    else text += line(name, pairs, value)
+  }
+  return text === ''
+    ? ''
+    : `# HELP ${name} ${meaning.replaceAll('\\', '\\\\')}\n# TYPE ${name} ${type}\n${text}`
+}
+
+/** Buckets are cumulative. */
+function histogramLines(
+  name: string,
+  pairs: readonly string[],
+  { bounds, counts, sum }: Distribution,
+): string {
+  let lines = ''
+  let count = 0
+  for (const [at, bound] of [...bounds, '+Inf'].entries()) {
+    count += counts[at] ?? 0
+    lines += line(`${name}_bucket`, [...pairs, `le="${bound}"`], count)
+  }
+  return `${lines}${line(`${name}_sum`, pairs, sum)}${line(`${name}_count`, pairs, count)}`
+}
+
+function line(name: string, pairs: readonly string[], value: number): string {
+  const labels = pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+  return `${name}${labels} ${value}\n`
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+/** The sources of the values. */
+export interface MetricSources {
+  readonly handOff: HandOff
+  readonly requests: RequestCounts
+  readonly health: { readonly eventLoopDelay: Distribution }
+  readonly webhooks: Webhooks
+  readonly budget: AdmissionBudget
+  readonly store: StoreReading
+  readonly scaleTargetSeconds: number
+}
+
+export interface Metric extends MetricHead {
+  /** Empty when the value is currently unknown. */
+  readonly samples: (from: MetricSources) => Iterable<Sample>
+}
+
+type Read = (from: MetricSources) => number | Iterable<Sample>
+
+const metric =
+  (type: Metric['type']) =>
+  (name: string, labels: readonly string[], meaning: string, read: Read): Metric => {
+    const samples = (from: MetricSources): Iterable<Sample> => {
+      const value = read(from)
+      return typeof value === 'number' ? [[[], value]] : value
+    }
+    return { name, type, labels, meaning, samples }
+  }
+export const counter = metric('counter')
+export const gauge = metric('gauge')
+export const histogram = metric('histogram')
+
+/** One sample per key. */
+export const by = (counts: Readonly<Record<string, number>>): Sample[] =>
+  Object.entries(counts).map(([key, count]) => [[key], count])

@@ -1,0 +1,285 @@
+import { scaleOf } from '../../handoff/counts/scale.ts'
+import { MOST_TASKS } from '../../handoff/counts/store-readings.ts'
+import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
+import type { ViewedCounts } from '../../handoff/views/view-state.ts'
+import { version } from '../../version.ts'
+import { by, counter, gauge, histogram, type Metric, type MetricSources, type Sample } from './metric.ts'
+
+/** Concurrent use of this node, and how often bounds were reached. */
+const boundMetrics: readonly Metric[] = [
+  gauge('baton_connections', [], 'connections that are open', ({ budget }) => budget.connections),
+  gauge(
+    'baton_received_bytes',
+    [],
+    'bodies that were received and are not answered yet',
+    ({ budget }) => budget.received.held,
+  ),
+  gauge(
+    'baton_unsent_bytes',
+    [],
+    'answers that clients have not taken yet, looked at once a second',
+    ({ budget }) => budget.unsentBytes,
+  ),
+  counter('baton_bounds_met_total', ['bound'], 'how often a bound on callers was met', ({ budget }) =>
+    by(budget.met.counts),
+  ),
+]
+
+/** Requests to this node. */
+const requestMetrics: readonly Metric[] = [
+  counter(
+    'baton_requests_total',
+    ['method', 'route', 'status'],
+    'requests answered; page stands for the page and its files, none for what has no route',
+    function* ({ requests }) {
+      for (const { method, route, statuses } of requests.routes())
+        for (const [status, count] of statuses) yield [[method, route, String(status)], count]
+    },
+  ),
+  histogram(
+    'baton_request_duration_seconds',
+    ['method', 'route'],
+    'time from a request to its answer; pulls that waited for work are left out',
+    function* ({ requests }) {
+      for (const { method, route, statuses, seconds } of requests.routes())
+        if (statuses.size > 0) yield [[method, route], seconds]
+    },
+  ),
+  gauge('baton_waiting_pulls', [], 'pulls that wait for work', ({ handOff }) => handOff.waitingPulls),
+  gauge('baton_event_streams', [], 'event streams that are open', ({ handOff }) => handOff.events.followers),
+]
+
+/** The state of this node and its process. */
+const nodeMetrics: readonly Metric[] = [
+  gauge('baton_ready', [], '1 when the node can hand off: what /readyz would say', ({ handOff, store }) =>
+    Number(store.canCommit && !handOff.isDraining),
+  ),
+  gauge('baton_leader', [], '1 when the node decides who gets what; one that is alone does', ({ handOff }) =>
+    Number(handOff.leads),
+  ),
+  gauge('baton_draining', [], '1 when the node is shutting down', ({ handOff }) =>
+    Number(handOff.isDraining),
+  ),
+  histogram(
+    'baton_event_loop_delay_seconds',
+    [],
+    'how late the event loop was, looked at ten times a second',
+    ({ health }) => [[[], health.eventLoopDelay]],
+  ),
+  counter(
+    'baton_event_loop_busy_seconds_total',
+    [],
+    'time that the event loop was busy; at a rate of 1 the node is at its limit',
+    () => performance.eventLoopUtilization().active / 1000,
+  ),
+  counter(
+    'baton_process_cpu_seconds_total',
+    ['mode'],
+    'processor time of the process, user or system',
+    () => {
+      const { user, system } = process.cpuUsage()
+      return by({ user: user / 1e6, system: system / 1e6 })
+    },
+  ),
+  gauge('baton_process_resident_memory_bytes', [], 'memory that the process has', () =>
+    process.memoryUsage.rss(),
+  ),
+  gauge(
+    'baton_process_heap_used_bytes',
+    [],
+    'memory that its objects take',
+    () => process.memoryUsage().heapUsed,
+  ),
+  gauge(
+    'baton_process_timers',
+    [],
+    'timers that run: of waiting pulls, idle connections and the service itself',
+    () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length,
+  ),
+  gauge(
+    'baton_process_start_time_seconds',
+    [],
+    'when the process started, since 1970',
+    () => performance.timeOrigin / 1000,
+  ),
+  gauge('baton_build_info', ['version', 'node'], '1, with the versions of Baton and of Node', () => [
+    [[version, process.versions.node], 1],
+  ]),
+]
+
+/** Partitions and leases on this node. */
+const handOffMetrics: readonly Metric[] = [
+  counter(
+    'baton_called_back_partitions_total',
+    ['result'],
+    'partitions that were called back: accepted, or a duplicate of one accepted before',
+    ({ handOff }) => by(handOff.counts.calledBack),
+  ),
+  counter(
+    'baton_pulls_total',
+    ['answer'],
+    'pulls answered, those of a settle included: with partitions, with nothing, or repeated by a key',
+    ({ handOff }) => by(handOff.counts.pulls),
+  ),
+  counter(
+    'baton_handed_out_partitions_total',
+    [],
+    'partitions handed out',
+    ({ handOff }) => handOff.counts.handedOut.partitions,
+  ),
+  counter(
+    'baton_handed_out_records_total',
+    [],
+    'records of the partitions handed out',
+    ({ handOff }) => handOff.counts.handedOut.records,
+  ),
+  counter(
+    'baton_settlements_total',
+    ['outcome'],
+    'settlements accepted, repeated ones included: done, failed or released',
+    ({ handOff }) => by(handOff.counts.settlements),
+  ),
+  counter('baton_renewed_leases_total', [], 'leases renewed', ({ handOff }) => handOff.counts.renewed),
+  counter(
+    'baton_refused_leases_total',
+    ['verb', 'code'],
+    'leases that a settle or renew named without effect, by error code',
+    ({ handOff }) =>
+      Object.entries(handOff.counts.refused).flatMap(([verb, codes]) =>
+        Object.entries(codes).map(([code, count]): Sample => [[verb, code], count]),
+      ),
+  ),
+  counter(
+    'baton_expired_leases_total',
+    ['parked'],
+    'leases that expired; parked is yes where no attempt was left for the partition',
+    ({ handOff: { storeCounts } }) => [
+      [['no'], storeCounts.expired - storeCounts.expiredForGood],
+      [['yes'], storeCounts.expiredForGood],
+    ],
+  ),
+  counter(
+    'baton_undone_leases_total',
+    [],
+    'leases taken back because the client was gone before its answer',
+    ({ handOff }) => handOff.storeCounts.undone,
+  ),
+]
+
+/** Webhook deliveries of this node. Only the leader delivers. */
+const webhookMetrics: readonly Metric[] = [
+  counter(
+    'baton_webhook_attempts_total',
+    ['outcome'],
+    'events posted to receivers: delivered, to be retried, or given up',
+    ({ webhooks: { deliverer } }) => by({ ...deliverer.counts }),
+  ),
+  gauge(
+    'baton_webhook_targets_broken',
+    [],
+    'receivers that failed so often that they are only tried now and then',
+    ({ webhooks: { deliverer } }) => deliverer.broken,
+  ),
+]
+
+const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** Store operations of this node. */
+const storeMetrics: readonly Metric[] = [
+  histogram(
+    'baton_commit_orders',
+    [],
+    'call-backs, pulls, renewals and settles that shared one commit',
+    ({ handOff }) => [[[], handOff.storeCounts.commitOrders]],
+  ),
+  histogram(
+    'baton_store_duration_seconds',
+    ['verb'],
+    'time that the store took for what it did; hand-off is the commit of call-backs, pulls, renewals and settles',
+    function* ({ handOff }) {
+      for (const [verb, { seconds }] of handOff.storeCounts.verbs) yield [[kebab(verb)], seconds]
+    },
+  ),
+  counter(
+    'baton_store_failures_total',
+    ['verb'],
+    'what the store was asked and could not do',
+    function* ({ handOff }) {
+      for (const [verb, { failures }] of handOff.storeCounts.verbs) yield [[kebab(verb)], failures]
+    },
+  ),
+  gauge('baton_store_up', [], '1 when the store has just committed a write', ({ store }) =>
+    Number(store.canCommit),
+  ),
+]
+
+const unfinished = (counts: ViewedCounts | undefined) =>
+  counts === undefined ? [] : by(Object.fromEntries(unfinishedStates.map((state) => [state, counts[state]])))
+
+/** The backlog in the shared store: the same values on every node. */
+const backlogMetrics: readonly Metric[] = [
+  gauge('baton_tasks', ['state'], 'tasks that are open, paused or stalled', ({ store: { backlog } }) =>
+    by(backlog?.tasks ?? {}),
+  ),
+  gauge(
+    'baton_partitions',
+    ['state'],
+    'partitions of these tasks that are ready, held, leased, delayed or parked',
+    ({ store: { backlog } }) => unfinished(backlog?.partitions),
+  ),
+  gauge('baton_records', ['state'], 'records of these partitions', ({ store: { backlog } }) =>
+    unfinished(backlog?.records),
+  ),
+  gauge(
+    'baton_backlog_complete',
+    [],
+    `0 when there are more such tasks than the ${MOST_TASKS} that are added up`,
+    ({ store: { backlog } }) => (backlog === null ? [] : Number(backlog.isComplete)),
+  ),
+]
+
+/** Null while the store cannot be read. */
+const scaleIn = ({ store: { backlog, fleet }, scaleTargetSeconds }: MetricSources) =>
+  backlog === null || fleet === null ? null : scaleOf(backlog, fleet, scaleTargetSeconds, false)
+
+/**
+ * The values of `/scale` for all tasks. Tasks and tables are not labels, because their number grows without
+ * limit; `/scale` itself can be filtered by them.
+ */
+const scaleMetrics: readonly Metric[] = [
+  gauge(
+    'baton_desired_workers',
+    [],
+    'workers that would finish the backlog within --scale-target-seconds; at least 1 while there is any',
+    (from) => scaleIn(from)?.desiredWorkers ?? [],
+  ),
+  gauge(
+    'baton_backlog_work_seconds',
+    [],
+    'time under lease that the backlog takes at the measured pace; missing without a pace',
+    (from) => scaleIn(from)?.workSeconds ?? [],
+  ),
+  gauge(
+    'baton_workers',
+    ['state'],
+    'workers that are busy, idle, or lost: these hold leases and were not heard from',
+    (from) => {
+      const scale = scaleIn(from)
+      if (scale === null) return []
+      const { busy, idle, lost } = scale.workers
+      return by({ busy, idle, lost })
+    },
+  ),
+]
+
+/** All metrics. A test compares the table in docs/operations.md with this list. */
+export const metrics: readonly Metric[] = [
+  ...requestMetrics,
+  ...boundMetrics,
+  ...handOffMetrics,
+  ...storeMetrics,
+  ...nodeMetrics,
+  ...webhookMetrics,
+  ...backlogMetrics,
+  ...scaleMetrics,
+]

@@ -1,0 +1,199 @@
+import type { IncomingMessage } from 'node:http'
+import { checkChosen, didYouMean, MAX_PAGE_LENGTH, MAX_TASK_ID_LENGTH } from '@baton/protocol'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import Type from 'typebox'
+import { RequestProblem } from '../answers/problems.ts'
+
+/**
+ * Checks that apply to the parameters of every route, after admission. The fast path does not need them: it
+ * parses queries strictly, and does not serve requests with a repeated header.
+ */
+export function checkParameters(app: FastifyInstance): void {
+  app.addHook('onRoute', (route: RouteOptions) => {
+    if (route.config?.access === 'probe') return
+    const known = parametersOf(route)
+    const check = (request: FastifyRequest, _reply: unknown, done: (fault?: Error) => void): void => {
+      done(senderFault(request.raw) ?? (known === undefined ? undefined : queryFault(request, known)))
+    }
+    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
+    route.onRequest = [...others, check]
+  })
+}
+
+/** The query parameters of a route; undefined when it has none, and then its query is not checked. */
+function parametersOf({ schema }: RouteOptions): readonly string[] | undefined {
+  const query = schema?.querystring as { properties?: object } | undefined
+  return query?.properties === undefined ? undefined : Object.keys(query.properties)
+}
+
+/**
+ * Ignoring a misspelt filter would return everything instead of a selection. Parameters that resemble none of
+ * the route's are ignored: they are probably meant for something else.
+ */
+function queryFault({ url, query }: FastifyRequest, known: readonly string[]): RequestProblem | undefined {
+  const at = url.indexOf('?')
+  if (at === -1) return undefined
+  if (!isEncoded(url.slice(at + 1))) {
+    return new RequestProblem('bad_request', 'the query is not validly percent-encoded UTF-8')
+  }
+  for (const name of Object.keys(query as object)) {
+    const meant = known.includes(name) ? undefined : didYouMean(name, known)
+    if (meant !== undefined)
+      return new RequestProblem(
+        'parameter_invalid',
+        `${JSON.stringify(name)} is not a query parameter here; did you mean ${meant}?`,
+      )
+  }
+  return undefined
+}
+
+/** Whether a text is validly percent-encoded UTF-8. */
+export function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Node joins repeated headers with a comma, and the result may be a valid name. */
+function senderFault({ headers, rawHeaders }: IncomingMessage): RequestProblem | undefined {
+  if (!String(headers['x-instance-id'] ?? '').includes(',')) return undefined
+  const names = rawHeaders.filter((_, at) => at % 2 === 0)
+  if (names.filter((name) => name.toLowerCase() === 'x-instance-id').length < 2) return undefined
+  return new RequestProblem('parameter_invalid', 'X-Instance-Id must be given once')
+}
+
+const DEFAULT_LIMIT = 100
+
+/** Query parameters from the router. A repeated parameter is an array. */
+export type Query = Readonly<Record<string, string | string[] | undefined>>
+
+export const pageParameters = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE_LENGTH,
+      default: DEFAULT_LIMIT,
+      description: 'Entries per page',
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ description: '`next` of the page before; a page without `next` is the last' }),
+  ),
+}
+
+/** A parameter that must not be repeated. An empty value counts as given. */
+export function once(query: Query, name: string): string | undefined {
+  const value = query[name]
+  if (Array.isArray(value)) throw invalid(name, 'must be given once')
+  return value
+}
+
+function invalid(name: string, rule: string): RequestProblem {
+  return new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
+}
+
+export function limitOf(query: Query): number {
+  const text = once(query, 'limit')
+  if (text === undefined) return DEFAULT_LIMIT
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > MAX_PAGE_LENGTH)
+    throw invalid('limit', `must be an integer from 1 to ${MAX_PAGE_LENGTH}`)
+  return limit
+}
+
+export function numberOf(query: Query, name: string): number | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw invalid(name, 'must be a non-negative integer')
+  return number
+}
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
+
+export function timeOf(query: Query, name: string): number | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  const millis = TIME.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(millis) || millis < 0)
+    throw invalid(name, 'must be a time with its offset, like 2026-03-01T12:00:00Z (a + is written as %2B)')
+  return millis
+}
+
+export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  const word = words.find((candidate) => candidate === text)
+  if (word === undefined) throw invalid(name, `must be one of ${words.join(', ')}`)
+  return word
+}
+
+/** The tables or tasks to which a request is restricted; null for no restriction. */
+export function chosenNames(kind: 'table' | 'task', given: readonly string[]): readonly string[] | null {
+  if (given.length === 0) return null
+  const checked = checkChosen(kind, given)
+  if (checked.ok) return checked.names
+  throw new RequestProblem('parameter_invalid', checked.detail)
+}
+
+/** A flag: `true`, or omitted. */
+export function isGiven(query: Query, name: string): boolean {
+  const text = once(query, name)
+  if (text !== undefined && text !== 'true') throw invalid(name, 'must be true, or be left out')
+  return text === 'true'
+}
+
+/** Cursors are opaque to clients, so that their content can change. */
+export function writeCursor(position: unknown): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
+}
+
+/** `read` returns undefined for a position that this list never issues. */
+export function cursorOf<Position>(
+  query: Query,
+  read: (position: unknown) => Position | undefined,
+): Position | null {
+  const text = once(query, 'cursor')
+  if (text === undefined) return null
+  let position: Position | undefined
+  try {
+    position = read(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
+  } catch {
+    position = undefined
+  }
+  if (position === undefined) throw invalid('cursor', 'must be the next of an earlier page')
+  return position
+}
+
+export interface TaskParams {
+  readonly taskId: string
+}
+
+export const taskParams = Type.Object({
+  taskId: Type.String({
+    minLength: 1,
+    maxLength: MAX_TASK_ID_LENGTH,
+    description: 'Percent-encoded where it holds a slash or other reserved characters',
+    examples: ['orders-2026-03'],
+  }),
+})
+
+/** The task id, decoded by the router. NUL is refused, because stores cannot represent it in a text. */
+export function taskIdOf({ taskId }: TaskParams): string {
+  // The router also matches an empty segment.
+  if (taskId === '') {
+    throw new RequestProblem('route_unknown', 'the path has no task id in it; the list of tasks is /tasks')
+  }
+  if (!taskId.includes('\0') && [...taskId].length <= MAX_TASK_ID_LENGTH) return taskId
+  throw new RequestProblem(
+    'parameter_invalid',
+    `the task id in the path must have at most ${MAX_TASK_ID_LENGTH} characters and no NUL`,
+  )
+}
+
+export function unknownTask(taskId: string): RequestProblem {
+  return new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was ever called back here`)
+}

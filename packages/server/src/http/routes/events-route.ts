@@ -1,0 +1,241 @@
+import type { ServerResponse } from 'node:http'
+import { type EventName, eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { BatonEvent, Tick } from '../../handoff/events.ts'
+import { tickWithinLimits } from '../admission/token-limits.ts'
+import { securityHeaders } from '../answers/headers.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { summariseTask } from '../answers/task-view.ts'
+import { viewInstance, viewParked } from '../answers/views.ts'
+import { problemAnswers } from '../api-document/route-schemas.ts'
+import { excludeFromDurations } from '../observability/answered-requests.ts'
+import { whenCrowded } from '../requests/pipelining.ts'
+import type { Service } from '../service.ts'
+
+/** Each tick is serialized once for all followers. */
+const written = new WeakMap<Tick, Buffer>()
+
+/**
+ * A tick as server-sent events. Only the last event has the id: a client that loses its connection in the
+ * middle of a tick resumes before it, and receives the whole tick again. A tick without events is sent as an
+ * id alone, which clients store without dispatching an event.
+ */
+function tickText(tick: Tick): Buffer {
+  let text = written.get(tick)
+  if (text === undefined) {
+    const events = tick.events.map(eventText)
+    const last = events.pop() ?? '\n'
+    text = Buffer.from(`${events.join('')}id: ${tick.id}\n${last}`)
+    written.set(tick, text)
+  }
+  return text
+}
+
+function resetText(id: string): string {
+  return `id: ${id}\n${eventText({ kind: 'reset' })}`
+}
+
+function eventText(event: BatonEvent): string {
+  switch (event.kind) {
+    case 'task':
+      return named('task', summariseTask(event.row, event.now))
+    case 'parked':
+      return named('parked', viewParked(event.notice))
+    case 'instance':
+      return named('instance', viewInstance(event.instance))
+    case 'reset':
+      return named('reset', {})
+  }
+}
+
+/** JSON text contains no raw line breaks, so it fits one data line. */
+function named(name: EventName, data: object): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+/** A follower with more unread bytes than this receives no further ticks until it has caught up. */
+const MOST_UNREAD_BYTES = 512 * 1024
+/** A follower that is behind for more than this many heartbeats is disconnected. */
+const MOST_BEATS_BEHIND = 2
+
+/**
+ * One open event stream. Data that the client has not read yet is buffered in memory, up to a limit. Beyond
+ * it, ticks are skipped, and a client that has caught up gets a `reset`: it must load everything again.
+ */
+export class EventFollower {
+  readonly #response: ServerResponse
+  #lastId = ''
+  #isBehind = false
+  #beatsBehind = 0
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+    response.on('drain', () => this.#caughtUp())
+    // Node closes a broken connection; no response is possible.
+    response.on('error', () => {})
+  }
+
+  send(tick: Tick): void {
+    this.#lastId = tick.id
+    if (this.#isBehind) return
+    if (this.#response.writableLength > MOST_UNREAD_BYTES) this.#isBehind = true
+    else this.#response.write(tickText(tick))
+  }
+
+  /** Sends a comment line, which shows both ends, and proxies between them, that the connection is alive. */
+  beat(): void {
+    if (!this.#isBehind) {
+      this.#response.write(':\n\n')
+      return
+    }
+    this.#beatsBehind += 1
+    if (this.#beatsBehind > MOST_BEATS_BEHIND) this.#response.destroy()
+  }
+
+  end(): void {
+    this.#response.end()
+    // A client that does not read would prevent the node from closing.
+    if (this.#isBehind) this.#response.destroy()
+  }
+
+  #caughtUp(): void {
+    if (!this.#isBehind) return
+    this.#isBehind = false
+    this.#beatsBehind = 0
+    this.#response.write(resetText(this.#lastId))
+  }
+}
+
+/**
+ * Each stream uses a connection and up to half a megabyte. Reaching this limit means that a client opens
+ * streams in a loop.
+ */
+const MOST_STREAMS = 1000
+
+/** The open event streams of this node. They share one heartbeat timer, which stops with the last stream. */
+export class OpenStreams {
+  readonly #followers = new Set<EventFollower>()
+  #heartbeat: NodeJS.Timeout | undefined
+
+  get isFull(): boolean {
+    return this.#followers.size >= MOST_STREAMS
+  }
+
+  add(follower: EventFollower): void {
+    this.#followers.add(follower)
+    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_SECONDS * 1000)
+  }
+
+  remove(follower: EventFollower): void {
+    this.#followers.delete(follower)
+    if (this.#followers.size > 0) return
+    clearInterval(this.#heartbeat)
+    this.#heartbeat = undefined
+  }
+
+  /** Ends all streams. They never end on their own, and closing would wait for them. */
+  end(): void {
+    for (const follower of this.#followers) follower.end()
+  }
+
+  #beat(): void {
+    for (const follower of this.#followers) follower.beat()
+  }
+}
+
+const LONGEST_EVENT_ID = 256
+const RECONNECT_AFTER_MILLIS = 2000
+
+const streamHead = (isSecure: boolean) => ({
+  ...securityHeaders(isSecure),
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  // Keeps nginx and similar proxies from buffering the stream.
+  'x-accel-buffering': 'no',
+})
+
+export function eventsRoute(
+  app: FastifyInstance,
+  { handOff, tokens, isSecure }: Service,
+  streams: OpenStreams,
+): void {
+  app.route({
+    method: 'GET',
+    url: '/events',
+    config: { access: 'view' },
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'followEvents',
+      summary: 'Follow what happens, as server-sent events',
+      description:
+        'An event has the present state of a task, at most a few times a second. The stream begins with an `id` without an ' +
+        'event, and later events bring others. A client that reconnects with the last of them in Last-Event-ID ' +
+        'hears what it missed, or `reset` when that is no longer known: it then reads everything again. A client ' +
+        'that reads too slowly also gets a `reset`, in place of what it left waiting.',
+      tags: ['tasks'],
+      headers: Type.Object({
+        'last-event-id': Type.Optional(
+          Type.String({
+            maxLength: LONGEST_EVENT_ID,
+            description: 'The last id that was received, with an event or without',
+          }),
+        ),
+      }),
+      response: {
+        200: {
+          description: 'Events without end; the data of each is JSON',
+          content: { 'text/event-stream': { schema: streamSchema } },
+        },
+        ...problemAnswers,
+      },
+    },
+    handler: async (request, reply) => {
+      if (handOff.isDraining) {
+        throw new RequestProblem('shutting_down', 'this node is shutting down and sends no more events')
+      }
+      if (streams.isFull) {
+        throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
+      }
+      const lastId = request.headers['last-event-id']
+      const { socket, headers } = request.raw
+      const token = tokens.of(headers)
+      excludeFromDurations(reply)
+      reply.hijack()
+      const response = reply.raw
+      response.writeHead(200, streamHead(isSecure))
+      const follower = new EventFollower(response)
+      streams.add(follower)
+      const unfollow = handOff.events.follow(knownId(lastId), (tick) =>
+        follower.send(token === null ? tick : tickWithinLimits(token, tick)),
+      )
+      const unwatch = tokens.watch(headers, () => follower.end())
+      const hungUp = () => response.destroy()
+      const stopWatchingCrowd = whenCrowded(socket, () => follower.end())
+      socket.once('end', hungUp)
+      response.once('close', () => {
+        socket.off('end', hungUp)
+        stopWatchingCrowd()
+        unfollow()
+        unwatch()
+        streams.remove(follower)
+      })
+      // A client that sees the stream open expects to receive everything that happens from then on.
+      await handOff.events.begun()
+      // Meanwhile the client may have disconnected, or the node may be shutting down.
+      if (!response.writableEnded && !response.destroyed)
+        response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
+    },
+  })
+}
+
+/** JSON Schema can describe the data of an event, but not the lines around it. */
+const streamSchema = Type.Unsafe<string>({
+  type: 'string',
+  description: 'Lines of `id`, `event` and `data`. The data of an event, by its name, is as in x-events.',
+  'x-events': eventSchemas,
+})
+
+function knownId(lastId: string | string[] | undefined): string | null {
+  return typeof lastId === 'string' && lastId !== '' && lastId.length <= LONGEST_EVENT_ID ? lastId : null
+}

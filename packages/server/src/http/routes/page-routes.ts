@@ -1,0 +1,174 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { securityHeaders } from '../answers/headers.ts'
+
+export interface PageFile {
+  readonly type: string
+  readonly etag: string
+  readonly body: Buffer
+  /** Compressed when the page was built; stored next to the file. */
+  readonly brotli: Buffer | undefined
+  readonly gzip: Buffer | undefined
+}
+
+/** In the published package, the page is next to the code; in the repository, it is a separate package. */
+const folders = [
+  new URL('../../page/', import.meta.url),
+  new URL('../../../../dashboard/dist/', import.meta.url),
+]
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+  '.txt': 'text/plain; charset=utf-8',
+}
+
+/**
+ * The files of the built page by path. They are small and kept in memory, and requests can only reach files
+ * in this map. Empty when the page was not built.
+ */
+export function readPageFiles(): ReadonlyMap<string, PageFile> {
+  const files = new Map<string, PageFile>()
+  const folder = folders.map((url) => fileURLToPath(url)).find((path) => existsSync(`${path}index.html`))
+  if (folder === undefined) return files
+  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const type = mediaTypes[extname(path)]
+    if (type === undefined) continue
+    const body = readFileSync(folder + path)
+    files.set(path.replaceAll('\\', '/'), {
+      type,
+      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+      body,
+      brotli: readIfThere(`${folder}${path}.br`),
+      gzip: readIfThere(`${folder}${path}.gz`),
+    })
+  }
+  return files
+}
+
+function readIfThere(path: string): Buffer | undefined {
+  return existsSync(path) ? readFileSync(path) : undefined
+}
+
+/** The page may only load, run and call what this service serves, and must not be framed. */
+const pageHeaders = {
+  ...securityHeaders(false),
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+  ].join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+}
+
+/** Files with a hash in their name never change; the two HTML pages that refer to them are revalidated. */
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const REVALIDATE = 'no-cache'
+
+function sendPageFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: PageFile,
+  caching: string,
+): FastifyReply {
+  reply.headers({ ...pageHeaders, 'cache-control': caching, etag: file.etag, vary: 'accept-encoding' })
+  if (request.headers['if-none-match']?.includes(file.etag)) return reply.code(304).send()
+  reply.type(file.type)
+  const accepted = String(request.headers['accept-encoding'] ?? '')
+  if (file.brotli !== undefined && accepts(accepted, 'br')) {
+    return reply.header('content-encoding', 'br').send(file.brotli)
+  }
+  if (file.gzip !== undefined && accepts(accepted, 'gzip')) {
+    return reply.header('content-encoding', 'gzip').send(file.gzip)
+  }
+  return reply.send(file.body)
+}
+
+function accepts(header: string, coding: string): boolean {
+  return header
+    .split(',')
+    .map((item) => item.trim().toLowerCase().split(';'))
+    .some(([name, weight]) => name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight ?? ''))
+}
+
+const open = { config: { access: 'open' as const }, schema: { hide: true } }
+
+/**
+ * The page at `/` and the files that it loads. Each file has its own route, so that no other path can be
+ * reached.
+ */
+export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
+  const index = files.get('index.html')
+  app.route({
+    method: 'GET',
+    url: '/',
+    ...open,
+    handler: async (request, reply) => {
+      const segment = unfinishedSegment(request)
+      // Under a base path, relative links of the page need the trailing slash.
+      if (segment !== undefined) return reply.redirect(`${segment}/`, 308)
+      return index === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, index, REVALIDATE)
+    },
+  })
+  for (const [path, file] of files) {
+    if (path.endsWith('.html')) continue
+    const caching = path.startsWith('assets/') ? IMMUTABLE : REVALIDATE
+    app.route({
+      method: 'GET',
+      url: `/${path}`,
+      ...open,
+      handler: async (request, reply) => sendPageFile(request, reply, file, caching),
+    })
+  }
+}
+
+/**
+ * The last segment of a path without a trailing slash; undefined when there is one. The redirect is relative,
+ * because a proxy may add a prefix to the path.
+ */
+function unfinishedSegment(request: FastifyRequest): string | undefined {
+  const segment = request.url.split('?', 1)[0]?.split('/').at(-1)
+  return segment === '' ? undefined : segment
+}
+
+const UNBUILT = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Baton</title>
+<h1>Baton is running</h1>
+<p>Its page is not here because it was not built. In a checkout, <code>npm run build:page</code> builds it; then restart
+the service. Everything else works without it: see <a href="openapi.json">openapi.json</a> and
+<a href="readyz">readyz</a>.</p>
+</html>
+`
+
+function sendUnbuilt(reply: FastifyReply): FastifyReply {
+  return reply
+    .headers({ ...pageHeaders, 'cache-control': REVALIDATE })
+    .type('text/html; charset=utf-8')
+    .send(UNBUILT)
+}
+
+/** The API reference at `/docs`: a page that loads and renders `/openapi.json`. */
+export function apiReferenceRoute(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
+  const docs = files.get('docs.html')
+  app.route({
+    method: 'GET',
+    url: '/docs',
+    config: { access: 'open' },
+    schema: { hide: true },
+    handler: async (request, reply) =>
+      docs === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, docs, REVALIDATE),
+  })
+}
