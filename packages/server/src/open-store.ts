@@ -1,8 +1,9 @@
+import { randomFillSync } from 'node:crypto'
 import type { OpenedCluster } from './cluster/open-cluster.ts'
 import { systemClock, type WallClock } from './handoff/clock.ts'
 import { openEngine } from './handoff/engine/engine-store.ts'
-import { Secrets } from './handoff/lease-secrets.ts'
 import type { Log } from './handoff/log.ts'
+import { SECRET_BYTES } from './handoff/rules/lease-id.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import type { Tracing } from './tracing.ts'
@@ -68,4 +69,24 @@ export async function openSharedStore(
 function chance() {
   const secrets = new Secrets()
   return { random: Math.random, secret: () => secrets.next() }
+}
+
+const POOL_BYTES = SECRET_BYTES * 512
+
+/**
+ * Random secrets for leases. Drawn from a pool, because requesting a few bytes from the system for every
+ * lease is slow; see the bench scenario `one-by-one`.
+ */
+export class Secrets {
+  readonly #pool = Buffer.alloc(POOL_BYTES)
+  #used = POOL_BYTES
+
+  next(): string {
+    if (this.#used === POOL_BYTES) {
+      randomFillSync(this.#pool)
+      this.#used = 0
+    }
+    this.#used += SECRET_BYTES
+    return this.#pool.toString('base64url', this.#used - SECRET_BYTES, this.#used)
+  }
 }

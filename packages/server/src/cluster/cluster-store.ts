@@ -31,8 +31,9 @@ import type {
   TaskPage,
   TaskQuery,
   TaskRecord,
+  ThroughputQuery,
+  ThroughputRecord,
 } from '../handoff/views/records.ts'
-import type { ThroughputQuery, ThroughputRecord } from '../handoff/views/throughput.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { LeaderLink } from './leader-link.ts'
 import type { Leadership, Led } from './leadership.ts'

@@ -24,8 +24,14 @@ import type {
   StoredTask,
   StoredThroughput,
 } from './stored.ts'
-import type { InstanceQuery, InstanceRecord, PaceSecond, TaskRecord, TotalsAdded } from './views/records.ts'
-import type { ThroughputRow } from './views/throughput.ts'
+import type {
+  InstanceQuery,
+  InstanceRecord,
+  PaceSecond,
+  TaskRecord,
+  ThroughputRow,
+  TotalsAdded,
+} from './views/records.ts'
 import type { UnderWay } from './views/time-left.ts'
 
 /**

@@ -34,8 +34,9 @@ import type {
   TaskPage,
   TaskQuery,
   TaskRecord,
+  ThroughputQuery,
+  ThroughputRecord,
 } from './views/records.ts'
-import type { ThroughputQuery, ThroughputRecord } from './views/throughput.ts'
 
 export interface HandOffOptions {
   readonly store: Store

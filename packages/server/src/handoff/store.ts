@@ -18,8 +18,9 @@ import type {
   TaskPage,
   TaskQuery,
   TaskRecord,
+  ThroughputQuery,
+  ThroughputRecord,
 } from './views/records.ts'
-import type { ThroughputQuery, ThroughputRecord } from './views/throughput.ts'
 
 /**
  * The storage interface of the hand-off: domain verbs, each with its own transaction.

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
  * behind a flood of connections for one turn each; with several, the kernel distributes connections over
  * them.
  */
-const LISTENERS = 16
+const LISTENERS = 64
 
 /** Several listening sockets on one address, where the system supports SO_REUSEPORT with load balancing. */
 export class Listeners {

@@ -18,6 +18,7 @@ import { Listeners } from './listeners.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { metricsRoute } from './observability/metrics-route.ts'
+import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/hang-up.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
@@ -138,8 +139,10 @@ export async function buildHttp({
     },
   })
   app.setErrorHandler(answerError)
+  const bulk = new BulkWork()
   boundPipelining(app, {
     most: limits.requestsPerConnection,
+    bulk,
     met: (address) => met.met('connection-requests', address),
   })
   if (trustedProxies.length > 0) trustProxies(app, proxies)
@@ -147,6 +150,7 @@ export async function buildHttp({
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
     hold: budget.received.hold,
+    bulk,
     callBackShape: callBackShape(limits),
     shapeMet: (fault, isCallBack) =>
       met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),

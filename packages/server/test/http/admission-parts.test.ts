@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sheddingOrder } from '../../src/http/admission/access.ts'
+import { networkOfSocket } from '../../src/http/admission/proxies.ts'
 import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-bytes.ts'
 import { BoundsMet } from '../../src/http/budget/bounds.ts'
-import { addressOf } from '../../src/http/budget/connection-gate.ts'
 import { Overload, RateLimit } from '../../src/http/budget/overload.ts'
 import { ReceivedBytes } from '../../src/http/budget/received-bytes.ts'
 import { openBudget } from '../support/open-budget.ts'
@@ -210,5 +210,5 @@ test.each([
   ['2001:db8::5', '2001:db8:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
 ])('connections from %s are counted as %s', (remoteAddress, address) => {
-  expect(addressOf({ remoteAddress } as never)).toBe(address)
+  expect(networkOfSocket({ remoteAddress } as never)).toBe(address)
 })

@@ -18,7 +18,7 @@ async function listeningOn(port: number): Promise<number> {
 describe.runIf(process.platform === 'linux')('a service on Linux', () => {
   test('has several sockets on its port, so that a turn of its loop accepts several connections', async () => {
     const service = await ServiceProcess.started()
-    expect(await listeningOn(service.port)).toBe(16)
+    expect(await listeningOn(service.port)).toBe(64)
   })
 
   test('shares its port with no other service', async () => {
@@ -26,7 +26,7 @@ describe.runIf(process.platform === 'linux')('a service on Linux', () => {
     const other = ServiceProcess.run(['--port', String(port), '--data', await testFolder()])
     expect((await other.exited).code).toBe(1)
     expect(other.stderr).toContain('something else listens there; choose another --port')
-    expect(await listeningOn(port)).toBe(16)
+    expect(await listeningOn(port)).toBe(64)
   })
 
   test('answers requests in progress on all of them before it ends', async () => {

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
@@ -151,6 +152,45 @@ describe('a disconnect with many requests in progress', () => {
     expect((await cpuSeconds()) - before).toBeLessThan(1)
     await until(async () => (await measured('baton_waiting_pulls')) === 0)
   })
+})
+
+test('a view starts when the answers before it are written', async () => {
+  const { baton, port } = await served()
+  const answers: ServerResponse[] = []
+  const unwritten: number[] = []
+  baton.app.http.server.prependListener('request', (_: IncomingMessage, response: ServerResponse) => {
+    answers.push(response)
+    const { writeHead } = response
+    response.writeHead = (...args: never[]) => {
+      const earlier = answers.slice(0, answers.indexOf(response))
+      unwritten.push(earlier.filter(({ writableFinished }) => !writableFinished).length)
+      return Reflect.apply(writeHead, response, args)
+    }
+  })
+  const client = await RawConnection.open(port)
+  client.send('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50))
+  for (let seen = 0; seen < 50; seen += 1) expect((await client.answer()).status).toBe(200)
+  expect(unwritten).toEqual(Array(50).fill(0))
+})
+
+test('a connection that sends ahead is closed when too many requests are queued', async () => {
+  const { port, sockets } = await served()
+  const clients = await Promise.all(Array.from({ length: 6 }, () => RawConnection.open(port)))
+  for (const { socket } of clients) {
+    // The answers are more than the system's buffers hold.
+    socket.pause()
+    socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(1000))
+  }
+  const closed = () => sockets.slice(0, clients.length).filter(({ destroyed }) => destroyed).length
+  await until(() => closed() > 0)
+  await turns(port)
+  expect(closed()).toBeLessThan(clients.length)
+  for (const { socket } of clients) socket.destroy()
+  await until(() => closed() === clients.length)
+  // Nothing is queued now.
+  const later = await RawConnection.open(port)
+  later.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2 * MAX_UNDER_WAY))
+  for (let seen = 0; seen < 2 * MAX_UNDER_WAY; seen += 1) expect((await later.answer()).status).toBe(200)
 })
 
 test('a pull beyond the total of waiting pulls is answered at once', async () => {

@@ -22,8 +22,7 @@ import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
-import type { InstanceQuery, InstanceRecord } from '../../handoff/views/records.ts'
-import type { ThroughputRow } from '../../handoff/views/throughput.ts'
+import type { InstanceQuery, InstanceRecord, ThroughputRow } from '../../handoff/views/records.ts'
 import {
   dueFrom,
   dueKeysIn,
@@ -34,9 +33,9 @@ import {
   unfinishedWorkIn,
 } from './memory-loads.ts'
 import { MemoryMedium, type MemoryOutbox } from './memory-medium.ts'
-import { forgetThroughputIn, throughputIn } from './memory-throughput.ts'
 import {
   forgetInstancesIn,
+  forgetThroughputIn,
   heldByIn,
   instanceIn,
   instancesIn,
@@ -45,6 +44,7 @@ import {
   taskPageIn,
   taskSummariesIn,
   tasksWithTablesIn,
+  throughputIn,
   underWayIn,
 } from './memory-views.ts'
 

@@ -4,14 +4,17 @@ import {
   MAX_LISTED_MISMATCHES,
   MAX_LISTED_TABLES,
   MAX_PRODUCER_TASKS,
+  throughputSteps,
 } from '@baton/protocol'
 import { earlier } from '../../handoff/clock.ts'
 import type {
+  ForgetThroughput,
   LaneDetail,
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
   TaskWithTables,
+  ThroughputRowsQuery,
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
@@ -23,6 +26,7 @@ import {
   type InstanceQuery,
   type InstanceRecord,
   type ProducedTaskRecord,
+  type ThroughputRow,
 } from '../../handoff/views/records.ts'
 import { copyLane, copyTask, type InstanceRow, type MemoryMedium } from './memory-medium.ts'
 
@@ -245,4 +249,34 @@ export function forgetInstancesIn(
     forgotten += 1
   }
   return forgotten
+}
+
+export function throughputIn(medium: MemoryMedium, query: ThroughputRowsQuery): ThroughputRow[] {
+  const { task, step, from, to, byLevel, limit } = query
+  const found = [...medium.throughput.values()]
+    .filter((row) => row.task === task && row.step === step && row.at >= from && row.at < to)
+    .sort((a, b) => b.at - a.at || b.level - a.level)
+  const rows = new Map<string, ThroughputRow>()
+  for (const { at, level, partitions, records } of found) {
+    const key = byLevel ? `${at}:${level}` : `${at}`
+    const before = rows.get(key)
+    rows.set(key, {
+      at,
+      level: byLevel ? level : null,
+      partitions: partitions + (before?.partitions ?? 0),
+      records: Math.min(records + (before?.records ?? 0), Number.MAX_SAFE_INTEGER),
+    })
+  }
+  return [...rows.values()].slice(0, limit)
+}
+
+export function forgetThroughputIn(medium: MemoryMedium, { before, most, limit }: ForgetThroughput): number {
+  const gone = throughputSteps.flatMap((step) => {
+    const rows = [...medium.throughput].filter(([, row]) => row.step === step)
+    rows.sort(([, a], [, b]) => a.at - b.at)
+    const beyond = most === null ? -1 : (rows.at(-most - 1)?.[1].at ?? -1)
+    return rows.filter(([, { at }]) => at < before[step] || at <= beyond).slice(0, limit)
+  })
+  for (const [key] of gone.slice(0, limit)) medium.throughput.delete(key)
+  return Math.min(gone.length, limit)
 }

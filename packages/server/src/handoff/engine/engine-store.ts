@@ -25,8 +25,9 @@ import type {
   TaskPage,
   TaskQuery,
   TaskRecord,
+  ThroughputQuery,
+  ThroughputRecord,
 } from '../views/records.ts'
-import type { ThroughputQuery, ThroughputRecord } from '../views/throughput.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
@@ -38,8 +39,7 @@ import { control } from './verbs/control.ts'
 import { endDue, takeBack } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
-import { viewThroughput } from './verbs/view-throughput.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
+import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)

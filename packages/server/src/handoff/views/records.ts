@@ -1,4 +1,4 @@
-import type { InstanceRole, InstanceTotals, ProducedTask } from '@baton/protocol'
+import type { InstanceRole, InstanceTotals, ProducedTask, ThroughputStep } from '@baton/protocol'
 import type { EndedAttempt, FailureGroups } from '../rules/attempt-history.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
@@ -187,4 +187,31 @@ export interface PartitionPage {
   readonly partitions: readonly PartitionRecord[]
   /** Set while there may be more, even if this page is short: a page reads a bounded number of rows. */
   readonly next: { readonly level: number; readonly index: number } | null
+}
+
+export interface ThroughputQuery {
+  readonly taskId: string
+  readonly step: ThroughputStep
+  /** Null: the default range of the step. */
+  readonly from: number | null
+  /** Null: until now. */
+  readonly to: number | null
+  readonly byLevel: boolean
+}
+
+export interface ThroughputRow {
+  readonly at: number
+  /** Null: all levels together. */
+  readonly level: number | null
+  readonly partitions: number
+  readonly records: number
+}
+
+export interface ThroughputRecord {
+  readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
+  /** The start of the rows. Later than requested if there were too many. */
+  readonly from: number
+  readonly to: number
+  /** Oldest first. */
+  readonly rows: readonly ThroughputRow[]
 }

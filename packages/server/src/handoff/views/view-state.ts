@@ -1,3 +1,4 @@
+import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/attempt-history.ts'
 import { isLaneOpen } from '../rules/barrier.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
@@ -101,4 +102,30 @@ function viewState(facts: TaskFacts, { state, level }: PartitionRecord): Partiti
   if (facts.cancelled) return state === 'done' ? 'done' : 'cancelled'
   if (state !== 'ready' && state !== 'held') return state
   return isLaneOpen(facts, level) ? 'ready' : 'held'
+}
+
+/** An attempt as shown to users. A running attempt has no end and no outcome. */
+export type AttemptView = Omit<EndedAttempt, 'endedAt' | 'outcome'> & {
+  readonly endedAt: number | null
+  readonly outcome: EndedAttempt['outcome'] | null
+}
+
+/** The attempts of a partition, oldest first, including the running or successful attempt. */
+export function attemptViews(facts: TaskFacts, record: PartitionRecord): AttemptView[] {
+  const { outcome, holder, leasedAt, history } = record
+  const { state, attempts } = partitionView(facts, record)
+  const shown: AttemptView[] = [...(history ?? [])]
+  if (state === 'leased')
+    shown.push({
+      attempt: attempts,
+      holder,
+      startedAt: leasedAt ?? 0,
+      endedAt: null,
+      outcome: null,
+      reason: null,
+      records: null,
+    })
+  else if (state === 'done' && (outcome === 'done' || outcome === 'delivered'))
+    shown.push(finishedAttempt(record, outcome))
+  return shown.slice(-ATTEMPTS_KEPT)
 }

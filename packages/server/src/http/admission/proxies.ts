@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { BlockList, isIP, type Socket } from 'node:net'
+import { BlockList, isIP, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { remembered } from '../remembered.ts'
 
 /** More hops than any real request has. Earlier hops are ignored. */
 const MOST_HOPS = 20
@@ -96,4 +97,31 @@ export function isNetwork(text: string): boolean {
   const version = isIP(address)
   if (version === 0 || others.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 6 ? 128 : 32))
+}
+
+const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+
+const NETWORK_GROUPS = 4
+
+/**
+ * The key by which connections are counted. A client with one IPv6 address usually has the whole /64 network,
+ * so that counts as one address.
+ */
+export const networkOf = remembered((address: string): string => {
+  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address
+  if (!isIPv6(plain)) return plain
+  const [before = '', after] = (plain.split('%', 1)[0] ?? '').split('::')
+  const first = before === '' ? [] : before.split(':')
+  const last = after === undefined || after === '' ? [] : after.split(':')
+  const zeros = after === undefined ? 0 : Math.max(0, 8 - first.length - last.length)
+  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last]
+  return `${groups
+    .slice(0, NETWORK_GROUPS)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+})
+
+/** The key of a connection's address. Undefined: the client has already disconnected. */
+export function networkOfSocket({ remoteAddress }: Socket): string | undefined {
+  return remoteAddress === undefined ? undefined : networkOf(remoteAddress)
 }

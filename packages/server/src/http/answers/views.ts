@@ -10,9 +10,8 @@ import { statusOf } from '../../handoff/heartbeats.ts'
 import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'
 import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
-import { type AttemptView, attemptViews } from '../../handoff/views/attempts.ts'
 import type { InstanceRecord, ParkedNotice, PartitionRecord } from '../../handoff/views/records.ts'
-import { partitionView } from '../../handoff/views/view-state.ts'
+import { type AttemptView, attemptViews, partitionView } from '../../handoff/views/view-state.ts'
 
 let formatted = { millis: Number.NaN, text: '' }
 

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { RequestProblem } from '../answers/problems.ts'
 import type { BodyHold, HoldBody } from '../budget/received-bytes.ts'
+import type { BulkWork } from '../requests/bulk-work.ts'
 import { SharedListeners } from '../requests/hang-up.ts'
 import { JsonShape, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
 
@@ -36,6 +37,8 @@ export interface ArrivalRules {
   /** True for renews and settles. */
   readonly isUrgent: boolean
   readonly hold: HoldBody
+  /** Checks the shape of large bodies. */
+  readonly bulk: BulkWork
   /** The message for a body that is too large. */
   tooLarge(): string
   shapeFault(fault: ShapeFault): RequestProblem
@@ -45,6 +48,10 @@ type Done = (error: Error | null, body?: Buffer) => void
 
 const closes = new SharedListeners('close')
 const NO_BYTES = Buffer.alloc(0)
+/** The first bytes of a body are checked as they arrive. Most bodies have no more. */
+const CHECKED_AT_ONCE_BYTES = 64 * 1024
+/** How many bytes are checked in one step. */
+const STEP_BYTES = 8 * 1024
 
 /**
  * Reads the body of a request, decompressed if necessary, and refuses it as soon as it exceeds a limit. So a
@@ -64,6 +71,8 @@ export class ArrivingBody {
   /** Received bytes, before decompression. */
   #sentBytes = 0
   #isOver = false
+  #isChecking = false
+  #hasEnded = false
   #isReleased = false
 
   constructor(
@@ -119,16 +128,44 @@ export class ArrivingBody {
       this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
       return
     }
-    const fault = this.#shape.take(chunk)
-    if (fault !== undefined) {
-      this.#fail(this.#rules.shapeFault(fault))
+    if (!this.#hold.add(chunk.length)) {
+      this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
       return
     }
-    if (this.#hold.add(chunk.length)) this.#chunks.push(chunk)
-    else this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
+    this.#chunks.push(chunk)
+    if (this.#bytes <= CHECKED_AT_ONCE_BYTES) this.#check(chunk)
+    else this.#checkInSteps(chunk)
   }
 
+  #check(bytes: Buffer): void {
+    const fault = this.#shape.take(bytes)
+    if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault))
+  }
+
+  /** Nothing more is read until the chunk is checked. */
+  #checkInSteps(chunk: Buffer): void {
+    let at = 0
+    this.#isChecking = true
+    this.#source.pause()
+    this.#rules.bulk.add(this.#request.socket, () => {
+      if (this.#isOver) return false
+      this.#check(chunk.subarray(at, at + STEP_BYTES))
+      at += STEP_BYTES
+      if (at < chunk.length) return true
+      this.#isChecking = false
+      if (this.#hasEnded) this.#complete()
+      else this.#source.resume()
+      return false
+    })
+  }
+
+  /** A stream that is paused in its last chunk ends all the same. */
   readonly #onEnd = (): void => {
+    this.#hasEnded = true
+    if (!this.#isChecking) this.#complete()
+  }
+
+  #complete(): void {
     if (this.#isOver) return
     const announced = this.#request.headers['content-length']
     const sent = this.#source === this.#payload ? this.#bytes : this.#sentBytes

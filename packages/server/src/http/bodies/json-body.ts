@@ -4,6 +4,7 @@ import type { CheckFailure } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { brokenContract, RequestProblem, tooLarge } from '../answers/problems.ts'
 import type { HoldBody } from '../budget/received-bytes.ts'
+import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
 import { MAX_DEPTH, NotJson, parseJsonBytes, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
 
@@ -28,6 +29,7 @@ type Done = (error: Error | null, body?: unknown) => void
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
   readonly hold: HoldBody
+  readonly bulk: BulkWork
   readonly callBackShape: ShapeLimits
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
@@ -81,6 +83,7 @@ function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): Arriv
     shape,
     isUrgent: !isCallBack,
     hold: rules.hold,
+    bulk: rules.bulk,
     tooLarge: () => tooLarge(bodyLimit, isCallBack),
     shapeFault: (fault) => {
       rules.shapeMet(fault, isCallBack)

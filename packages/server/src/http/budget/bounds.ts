@@ -41,7 +41,7 @@ export const bounds = {
   'connection-requests': {
     flag: '--max-requests-per-connection',
     effect:
-      'nothing more is read from the connection until earlier requests are answered, 8 at a time; pulls on it do not wait',
+      'nothing more is read from the connection until earlier requests are answered, 8 at a time; pulls on it do not wait; if 4,000 requests of all connections are queued, it is closed',
   },
   'waiting-pulls': {
     flag: '--max-waiting-pulls',

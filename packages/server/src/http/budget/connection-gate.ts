@@ -1,38 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { isIPv6, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { networkOfSocket } from '../admission/proxies.ts'
 import { securityHeaders } from '../answers/headers.ts'
 import { writtenProblem } from '../answers/problems.ts'
-import { remembered } from '../remembered.ts'
+
 import type { AdmissionLimits, BoundName, BoundsMet } from './bounds.ts'
 
-const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
-const NETWORK_GROUPS = 4
-
-/**
- * The key by which connections are counted. A client with one IPv6 address usually has the whole /64 network,
- * so that counts as one address.
- */
-export const networkOf = remembered((address: string): string => {
-  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address
-  if (!isIPv6(plain)) return plain
-  const [before = '', after] = (plain.split('%', 1)[0] ?? '').split('::')
-  const first = before === '' ? [] : before.split(':')
-  const last = after === undefined || after === '' ? [] : after.split(':')
-  const zeros = after === undefined ? 0 : Math.max(0, 8 - first.length - last.length)
-  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last]
-  return `${groups
-    .slice(0, NETWORK_GROUPS)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
-})
-
-/** The key of a connection's address. Undefined: the client has already disconnected. */
-export function addressOf({ remoteAddress }: Socket): string | undefined {
-  return remoteAddress === undefined ? undefined : networkOf(remoteAddress)
-}
-
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
-const RESERVED_HANDLES = 80
+const RESERVED_HANDLES = 128
 /** The minimum number of connections, however low the limit on open files is. */
 const FEWEST_CONNECTIONS = 16
 
@@ -130,7 +105,7 @@ export class ConnectionGate {
 
   /** Returns the bound that refuses the connection; undefined when it is accepted. */
   #enter(socket: Socket): BoundName | undefined {
-    const address = addressOf(socket) ?? 'gone'
+    const address = networkOfSocket(socket) ?? 'gone'
     const ofAddress = this.#byAddress.get(address)
     const count = ofAddress?.size ?? 0
     if (count >= this.#mostPerAddress && !this.#isProxy(address)) return 'address-connections'

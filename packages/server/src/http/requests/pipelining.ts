@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { accessRule } from '../admission/access.ts'
+import type { BulkWork } from './bulk-work.ts'
 
 /** Ends the wait of one request. */
 type EndWait = () => void
@@ -41,38 +42,47 @@ export function whenCrowded(socket: Socket, end: EndWait): () => void {
   return () => ends.delete(end)
 }
 
+interface PipelineRules {
+  /** The bound on requests in progress. */
+  readonly most: number
+  /** Starts the requests with large responses. */
+  readonly bulk: BulkWork
+  met(address: string | undefined): void
+}
+
 /**
  * Bounds the requests in progress per connection. Further requests start when earlier ones are answered, a
  * few at a time, so that other connections get their turn. Meanwhile nothing more is read from the
  * connection, and pulls on it do not wait. The fast path serves one request at a time and needs no such
  * bound.
  */
-export function boundPipelining(
-  app: FastifyInstance,
-  { most, met }: { readonly most: number; met(address: string | undefined): void },
-): void {
+export function boundPipelining(app: FastifyInstance, rules: PipelineRules): void {
   const connections = new WeakMap<Socket, Pipeline>()
+  const queued = { count: 0 }
   // Must be the first hook: a request that waits here has not started.
   app.addHook('onRequest', ({ raw: request, routeOptions: { config } }, { raw: response }, done) => {
     let pipeline = connections.get(request.socket)
     if (pipeline === undefined) {
-      pipeline = new Pipeline(request.socket, most, met)
+      pipeline = new Pipeline(request.socket, rules, queued)
       connections.set(request.socket, pipeline)
     }
     pipeline.enter(request, response, accessRule(config?.access)?.does === 'read', done)
   })
 }
 
-/**
- * The bound for views, whose responses are large and buffered until the responses before them are read, and for
- * all requests while others are queued.
- */
+/** The bound while others are queued. A view starts when the responses before it are written. */
 const FEW_UNDER_WAY = 8
+/**
+ * The bound on queued requests of all connections. Node aborts those of a connection that closes one by one:
+ * if many connections closed at once, others would wait.
+ */
+const MOST_QUEUED = 4000
 
 class Pipeline {
   readonly #socket: Socket
-  readonly #most: number
-  readonly #met: (address: string | undefined) => void
+  readonly #rules: PipelineRules
+  /** The queued requests of all connections. */
+  readonly #queued: { count: number }
   #underWay = 0
   /**
    * Queued requests. Node parses the current chunk to its end before it stops reading, so these have arrived
@@ -81,10 +91,10 @@ class Pipeline {
   readonly #waiting: { readonly isLarge: boolean; start(): void }[] = []
   #isWatched = false
 
-  constructor(socket: Socket, most: number, met: (address: string | undefined) => void) {
+  constructor(socket: Socket, rules: PipelineRules, queued: { count: number }) {
     this.#socket = socket
-    this.#most = most
-    this.#met = met
+    this.#rules = rules
+    this.#queued = queued
   }
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
@@ -92,29 +102,42 @@ class Pipeline {
       // Emitted when the response was written to the socket. If the connection closes first, queued requests
       // are not served.
       response.once('close', this.#answered)
-      serve()
+      if (!isLarge) serve()
+      else
+        this.#rules.bulk.add(this.#socket, () => {
+          serve()
+          return false
+        })
     }
     if (this.#waiting.length === 0 && this.#hasRoomFor(isLarge)) {
       this.#underWay += 1
       start()
       return
     }
+    if (this.#socket.destroyed) return
+    if (this.#queued.count >= MOST_QUEUED) {
+      this.#rules.met(request.socket.remoteAddress)
+      this.#socket.destroy()
+      return
+    }
+    if (!this.#isWatched) this.#watch()
     this.#waiting.push({ isLarge, start })
+    this.#queued.count += 1
     if (!this.#isFull) return
-    this.#met(request.socket.remoteAddress)
-    this.#watch()
+    this.#rules.met(request.socket.remoteAddress)
     endWaits(request.socket)
     request.socket.pause()
   }
 
   /** Whether the bound is exceeded, and reading must pause. */
   get #isFull(): boolean {
-    return this.#waiting.length > 0 && this.#underWay + this.#waiting.length > this.#most
+    return this.#waiting.length > 0 && this.#underWay + this.#waiting.length > this.#rules.most
   }
 
   #hasRoomFor(isLarge: boolean): boolean {
-    const isFew = isLarge || this.#waiting.length > 0
-    return this.#underWay < (isFew ? Math.min(FEW_UNDER_WAY, this.#most) : this.#most)
+    if (isLarge) return this.#underWay === 0
+    const { most } = this.#rules
+    return this.#underWay < (this.#waiting.length > 0 ? Math.min(FEW_UNDER_WAY, most) : most)
   }
 
   readonly #answered = (): void => {
@@ -123,6 +146,7 @@ class Pipeline {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       if (!this.#hasRoomFor(next.isLarge)) break
       this.#waiting.shift()
+      this.#queued.count -= 1
       this.#underWay += 1
       // Must come before start(), because the request may wait.
       if (this.#waiting.length === 0) allowWaits(this.#socket)
@@ -132,15 +156,14 @@ class Pipeline {
     if (!this.#isFull) this.#socket.resume()
   }
 
-  /**
-   * Pauses the connection again whenever Node resumes it, which it does after each response and for each
-   * body.
-   */
   #watch(): void {
-    if (this.#isWatched) return
     this.#isWatched = true
+    // Node resumes the connection after each response and for each body.
     this.#socket.on('resume', () => {
       if (this.#isFull) this.#socket.pause()
+    })
+    this.#socket.once('close', () => {
+      this.#queued.count -= this.#waiting.length
     })
   }
 }

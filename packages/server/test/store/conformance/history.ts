@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { attemptViews } from '../../../src/handoff/views/attempts.ts'
+import { attemptViews } from '../../../src/handoff/views/view-state.ts'
 import { type Driver, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 

@@ -13,9 +13,9 @@ import { noTallies, totalOf } from '../../rules/task-facts.ts'
 import { isDone, reopen } from '../../rules/task-state.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
 import { type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
+import { applySettings } from '../task-updates.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import { freshOrReleased } from '../waiting-lines.ts'
-import { applySettings } from './settings.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>

@@ -7,10 +7,16 @@ import { uncountDone } from '../../rules/task-state.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom } from '../rows-of-lanes.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
-import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from '../task-updates.ts'
+import {
+  applySettings,
+  concludeTasks,
+  moveBarriers,
+  placeBarrier,
+  setBarrier,
+  stateOf,
+} from '../task-updates.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { newTask, taskNamed } from './call-back.ts'
-import { applySettings } from './settings.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
 const STEP = 500

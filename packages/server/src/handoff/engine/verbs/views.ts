@@ -1,3 +1,4 @@
+import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
 import type { Disk, TaskDetail, TaskSummary, UnderWayRow } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
@@ -13,9 +14,12 @@ import type {
   TaskQuery,
   TaskRecord,
   TaskRow,
+  ThroughputQuery,
+  ThroughputRecord,
 } from '../../views/records.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
+import { beginOf } from '../throughput.ts'
 
 // Views for the API and dashboard, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
@@ -263,4 +267,39 @@ function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['la
 
 function withoutTotal({ total: _total, ...tally }: { readonly total: number } & Tallies['partitions']) {
   return tally
+}
+
+const DAY = 86_400_000
+
+/** The default time range of a query. */
+const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: DAY, hour: 7 * DAY }
+
+/**
+ * Returns the newest points within the time range. If there are too many, incomplete steps are dropped, so
+ * that every returned step has all its levels.
+ */
+export async function viewThroughput(
+  disk: Disk,
+  { taskId, step, from, to, byLevel }: ThroughputQuery,
+  now: number,
+): Promise<ThroughputRecord | null> {
+  const { tasks } = await disk.load({ taskNames: [taskId] })
+  const task = tasks.find((one) => one.taskId === taskId)
+  if (task === undefined || totalOf(task.partitions) === 0) return null
+  const end = to ?? now
+  const begin = beginOf(from ?? end - USUAL_MILLIS[step], STEP_MILLIS[step])
+  const limit = MAX_THROUGHPUT_POINTS + 1
+  // Includes a step that begins now.
+  const before = to ?? now + 1
+  const found = await disk.throughput({ task: task.id, step, from: begin, to: before, byLevel, limit })
+  const rows = found.toReversed()
+  const cutAt = rows.length === limit ? rows[0]?.at : undefined
+  const whole = cutAt === undefined ? rows : rows.filter(({ at }) => at > cutAt)
+  const { owners } = task
+  return {
+    task: { taskId, owners },
+    from: whole === rows ? begin : (whole[0]?.at ?? end),
+    to: end,
+    rows: whole,
+  }
 }

@@ -1,0 +1,78 @@
+import type { Socket } from 'node:net'
+import { networkOfSocket } from '../admission/proxies.ts'
+
+/** A small piece of bulk work. Returns whether it must be called again. */
+type Step = () => boolean
+
+/** How much of each turn of the event loop bulk work may take. A step that was begun is finished. */
+const SHARE_MILLIS = 0.25
+
+interface Work {
+  readonly socket: Socket
+  readonly step: Step
+}
+
+/**
+ * Spreads work over turns of the event loop: checks of large bodies, and responses of views. So floods of
+ * them take a small part of each turn, and pulls and settles have the rest. Addresses take turns, and a loop
+ * with nothing else to do runs bulk work at full speed.
+ */
+export class BulkWork {
+  /** What waits of each address. The first address is next. */
+  readonly #waiting = new Map<string, Set<Work>>()
+  #isScheduled = false
+  #isRunning = false
+  /** When the share of this turn is used up. */
+  #until = 0
+
+  /** Calls `step` in this turn or a later one, unless the connection is closed by then. */
+  add(socket: Socket, step: Step): void {
+    this.#enqueue({ socket, step })
+    if (!this.#isScheduled) {
+      this.#isScheduled = true
+      setImmediate(this.#nextTurn)
+      this.#until = performance.now() + SHARE_MILLIS
+    }
+    if (!this.#isRunning && performance.now() < this.#until) this.#run()
+  }
+
+  readonly #nextTurn = (): void => {
+    if (this.#waiting.size === 0) {
+      this.#isScheduled = false
+      return
+    }
+    setImmediate(this.#nextTurn)
+    this.#until = performance.now() + SHARE_MILLIS
+    this.#run()
+  }
+
+  #run(): void {
+    this.#isRunning = true
+    do {
+      const work = this.#next()
+      if (work === undefined) break
+      if (work.step()) this.#enqueue(work)
+    } while (performance.now() < this.#until)
+    this.#isRunning = false
+  }
+
+  #enqueue(work: Work): void {
+    const address = networkOfSocket(work.socket) ?? 'gone'
+    const line = this.#waiting.get(address)
+    if (line === undefined) this.#waiting.set(address, new Set([work]))
+    else line.add(work)
+  }
+
+  #next(): Work | undefined {
+    for (const [address, line] of this.#waiting) {
+      this.#waiting.delete(address)
+      for (const work of line) {
+        line.delete(work)
+        if (work.socket.destroyed) continue
+        if (line.size > 0) this.#waiting.set(address, line)
+        return work
+      }
+    }
+    return undefined
+  }
+}

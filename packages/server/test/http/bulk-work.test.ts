@@ -1,0 +1,95 @@
+import type { Socket } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { postHead } from '../../../../test/support/hostile-client.ts'
+import { until } from '../../../../test/support/until.ts'
+import { JsonShape } from '../../src/http/bodies/json-bytes.ts'
+import { BulkWork } from '../../src/http/requests/bulk-work.ts'
+import { listening, RawConnection } from '../support/raw-connection.ts'
+import { descriptors, TestApp } from '../support/test-app.ts'
+
+const KIB = 1024
+
+/** Takes the whole share of a turn. */
+function spend(): void {
+  const end = performance.now() + 1
+  while (performance.now() < end);
+}
+
+/** The number of the current turn of the event loop. */
+function turnsCounted(): () => number {
+  let turns = 0
+  const count = () => {
+    turns += 1
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  onTestFinished(() => clearImmediate(counting))
+  return () => turns
+}
+
+describe('bulk work', () => {
+  const from = (remoteAddress: string) => ({ remoteAddress, destroyed: false }) as Socket
+
+  test('takes its share of each turn, and addresses take turns', async () => {
+    const turn = turnsCounted()
+    const bulk = new BulkWork()
+    const done: { name: string; turn: number }[] = []
+    const add = (name: string, socket: Socket, steps = 1) => {
+      let left = steps
+      bulk.add(socket, () => {
+        spend()
+        left -= 1
+        done.push({ name, turn: turn() })
+        return left > 0
+      })
+    }
+    for (const name of ['a1', 'a2', 'a3']) add(name, from('127.0.0.2'), name === 'a2' ? 2 : 1)
+    add('b1', from('127.0.0.3'))
+    await until(() => done.length === 5)
+    expect(done.map(({ name }) => name)).toEqual(['a1', 'a2', 'b1', 'a3', 'a2'])
+    expect(new Set(done.map((each) => each.turn)).size).toBe(5)
+  })
+
+  test('of closed connections is dropped', async () => {
+    const bulk = new BulkWork()
+    const [closing, open] = [from('127.0.0.2'), from('127.0.0.2')]
+    const done: string[] = []
+    const add = (name: string, socket: Socket) =>
+      bulk.add(socket, () => {
+        spend()
+        done.push(name)
+        return false
+      })
+    add('first', closing)
+    add('second', closing)
+    add('third', open)
+    Object.assign(closing, { destroyed: true })
+    await until(() => done.includes('third'))
+    expect(done).toEqual(['first', 'third'])
+  })
+})
+
+test('a large body is checked in steps, over several turns', async () => {
+  const baton = await TestApp.open()
+  const client = await RawConnection.open(await listening(baton.app))
+  const turn = turnsCounted()
+  const byTurn = new Map<number, number>()
+  const { take } = JsonShape.prototype
+  let bytes = 0
+  const spy = vi.spyOn(JsonShape.prototype, 'take').mockImplementation(function (this: JsonShape, chunk) {
+    bytes += chunk.length
+    // The first bytes are checked as they arrive.
+    if (bytes > 64 * KIB) {
+      byTurn.set(turn(), (byTurn.get(turn()) ?? 0) + chunk.length)
+      spend()
+    }
+    return take.call(this, chunk)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const body = JSON.stringify(descriptors('orders', 4000))
+  client.send(postHead('/call-back', body.length) + body)
+  expect((await client.answer()).body).toMatchObject({ accepted: 4000 })
+  expect(bytes).toBe(body.length)
+  // One step when a chunk arrives, and one of the turn.
+  expect(Math.max(...byTurn.values())).toBeLessThanOrEqual(16 * KIB)
+})
