@@ -100,23 +100,22 @@ export function descriptorCheck(tableField: string, unknownFields: UnknownFields
 }
 
 /**
- * The schema is compiled without its patterns. In one array nearly all task ids and table names are the same
- * text, so their patterns are tested only when the text changes. Partition names need no pattern test,
+ * Three fields are compiled without their patterns. In one array nearly all task ids and table names are the
+ * same text, so their patterns are tested only when the text changes. Partition names need no pattern test,
  * because a name must parse as the task id and digits.
  */
 function makeCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
   const { properties, required } = descriptorSchema(tableField)
-  const structure = Compile(
-    Type.Object(
-      Object.fromEntries(
-        Object.entries(properties).map(([field, schema]) => [field, withoutPattern(schema)]),
-      ),
-      { additionalProperties: unknownFields !== 'refuse' },
-    ),
-  )
-  const fields = properties as Record<string, TSchema>
-  const taskIdFits = patternTest(fields['taskId'])
-  const tableFits = patternTest(fields[tableField])
+  const fields: Record<string, TSchema> = { ...properties }
+  for (const field of ['taskId', tableField, 'partition_name']) fields[field] = withoutPattern(fields[field])
+  const structure = Compile({
+    type: 'object',
+    required,
+    properties: fields,
+    additionalProperties: unknownFields !== 'refuse',
+  })
+  const taskIdFits = patternTest(properties.taskId)
+  const tableFits = patternTest((properties as Record<string, TSchema>)[tableField])
   return {
     shape: { properties, required, aliases: { [DEFAULT_TABLE_FIELD]: tableField } },
     matches: (value): value is Record<string, unknown> =>
@@ -126,9 +125,9 @@ function makeCheck(tableField: string, unknownFields: UnknownFields): Descriptor
   }
 }
 
-function withoutPattern(schema: TSchema): TSchema {
+function withoutPattern(schema: TSchema | undefined): TSchema {
   const { pattern: _, ...others } = schema as TSchema & { pattern?: unknown }
-  return Type.Unsafe(others)
+  return others
 }
 
 /** Caches the last text that matched. */
