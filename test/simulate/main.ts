@@ -1,41 +1,83 @@
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { episode } from './episode.ts'
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000_000)) },
-    seconds: { type: 'string', default: '10' },
-    /** The steps of each episode. */
-    steps: { type: 'string', default: '1500' },
-    /** The number of trace lines to print, counted from the end. */
-    lines: { type: 'string', default: '30' },
-  },
-})
-const first = Number(values.seed)
-const steps = Number(values.steps)
-const startedAt = performance.now()
-const elapsed = () => (performance.now() - startedAt) / 1000
-const say = (text: string) => process.stdout.write(`${text}\n`)
-
-say(`seed ${first}`)
-// Injected faults are thousands of errors, so they have no stack traces. An episode with a finding is run
-// again with them.
-const { stackTraceLimit } = Error
-Error.stackTraceLimit = 0
-let operations = 0
-let episodes = 0
-while (episodes === 0 || elapsed() < Number(values.seconds)) {
-  const seed = first + episodes
-  const outcome = await episode(seed, steps)
-  operations += outcome.operations
-  episodes += 1
-  if (outcome.failure === null) continue
-  Error.stackTraceLimit = stackTraceLimit
-  const { story, failure } = await episode(seed, steps, {}, true)
-  for (const line of story.slice(Math.max(0, story.length - Number(values.lines)))) say(line)
-  say(`${failure?.stack ?? outcome.failure}`)
-  say(`npm run simulate -- --seed ${seed} --seconds 0${steps === 1500 ? '' : ` --steps ${steps}`}`)
-  process.exitCode = 1
-  break
+/** What a thread has done: every `stride`-th seed from `first` on. */
+interface Ran {
+  readonly episodes: number
+  readonly operations: number
+  readonly seconds: number
+  /** The seed of an episode with a finding. */
+  readonly found: number | null
 }
-say(`${episodes} episodes, ${operations} operations, ${Math.round(operations / elapsed())} a second`)
+
+interface Order {
+  readonly first: number
+  readonly stride: number
+  readonly steps: number
+  readonly seconds: number
+}
+
+/** Enough for the garbage of many steps: most of it is never copied. */
+const YOUNG_GENERATION_MB = 192
+
+async function run({ first, stride, steps, seconds }: Order): Promise<Ran> {
+  // Injected faults are thousands of errors, so they have no stack traces.
+  Error.stackTraceLimit = 0
+  const startedAt = performance.now()
+  const elapsed = () => (performance.now() - startedAt) / 1000
+  let [episodes, operations] = [0, 0]
+  let found: number | null = null
+  while (found === null && (episodes === 0 || elapsed() < seconds)) {
+    const seed = first + episodes * stride
+    const outcome = await episode(seed, steps)
+    operations += outcome.operations
+    episodes += 1
+    if (outcome.failure !== null) found = seed
+  }
+  return { episodes, operations, seconds: elapsed(), found }
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000_000)) },
+      seconds: { type: 'string', default: '10' },
+      /** Episodes that run side by side, each with a seed of its own. */
+      threads: { type: 'string', default: String(availableParallelism()) },
+      /** The steps of each episode. */
+      steps: { type: 'string', default: '1500' },
+      /** The number of trace lines to print, counted from the end. */
+      lines: { type: 'string', default: '30' },
+    },
+  })
+  const say = (text: string) => process.stdout.write(`${text}\n`)
+  const [first, steps, seconds] = [Number(values.seed), Number(values.steps), Number(values.seconds)]
+  const stride = seconds === 0 ? 1 : Number(values.threads)
+  say(`seed ${first}`)
+  const workers = Array.from({ length: stride }, (_, nth) => {
+    const order: Order = { first: first + nth, stride, steps, seconds }
+    const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB }
+    return new Worker(new URL(import.meta.url), { workerData: order, resourceLimits })
+  })
+  const ran = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0] as Ran))
+  const sum = (of: (one: Ran) => number) => ran.reduce((total, one) => total + of(one), 0)
+  const seed = ran.find(({ found }) => found !== null)?.found
+  if (seed !== undefined && seed !== null) {
+    const { story, failure } = await episode(seed, steps, {}, true)
+    for (const line of story.slice(Math.max(0, story.length - Number(values.lines)))) say(line)
+    say(`${failure?.stack ?? `seed ${seed} does not repeat`}`)
+    say(`npm run simulate -- --seed ${seed} --seconds 0${steps === 1500 ? '' : ` --steps ${steps}`}`)
+    process.exitCode = 1
+  }
+  const rate = Math.round(sum(({ operations, seconds: took }) => operations / took))
+  say(
+    `${sum((one) => one.episodes)} episodes, ${sum((one) => one.operations)} operations, ` +
+      `${rate} a second on ${stride} threads`,
+  )
+}
+
+if (isMainThread) await main()
+else parentPort?.postMessage(await run(workerData as Order))

@@ -1,6 +1,6 @@
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
-import { decodeEntry, encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Call } from './calls.ts'
@@ -20,31 +20,8 @@ export interface Append {
   isJudged: boolean
 }
 
-const NOTHING = encodeEntry({
-  tasks: [],
-  lanes: [],
-  levels: [],
-  partitions: [],
-  keys: [],
-  pace: [],
-  paceOver: [],
-  ranges: [],
-  tables: [],
-  produced: [],
-  instances: [],
-  totals: [],
-  nextIds: null,
-  laneTables: [],
-  tableTimes: [],
-  outbox: null,
-  throughput: [],
-  at: 0,
-})
-/**
- * The rest of the body of an entry that is about tasks only, or about nothing, from the end of its tasks up
- * to its time.
- */
-const TASKS_ALONE = NOTHING.slice('[[]'.length, -'0]'.length)
+/** Between the tasks and the instances of an entry: no lane, partition or key changed. */
+const TASKS_ALONE = ',[]'.repeat(9)
 
 /** One process of a node. It may be killed, may freeze, and may wrongly believe that it is the leader. */
 export class SimulatedNode implements Host {
@@ -175,9 +152,12 @@ export class SimulatedNode implements Host {
     }
   }
 
-  /** An entry is also appended if nothing changed, or to repeat that a call-back is not open. */
+  /**
+   * An entry is also appended if nothing changed, to repeat that a call-back is not open, and to count a
+   * call-back that has nothing new.
+   */
   #isEmpty({ body }: Appended): boolean {
-    if (!body.slice(0, body.lastIndexOf(',') + 1).endsWith(TASKS_ALONE)) return false
+    if (!body.includes(TASKS_ALONE)) return false
     return decodeEntry(body).tasks.every(
       ({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
         const task = this.simulation.model.tasks.get(taskId)

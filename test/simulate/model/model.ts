@@ -257,26 +257,26 @@ export class Model {
     // Each named table has its own queues.
     const isPeer = (other: ModelPartition) =>
       tables === null || other.descriptor.computeTableName === descriptor.computeTableName
-    const released = [...lane.returned.released].filter(isPeer)
-    const retry = [...lane.returned.retry].filter(isPeer)
-    let first = lane.freshFrom
-    while (first < lane.fresh.length && !isPeer(lane.fresh[first] as ModelPartition)) first += 1
+    const { released, retry } = lane.returned
     switch (line) {
       case 'fresh': {
+        for (const other of released)
+          if (isPeer(other)) disagree(`${nameOf(partition)} went before one that was given back`)
+        let first = lane.freshFrom
+        while (first < lane.fresh.length && !isPeer(lane.fresh[first] as ModelPartition)) first += 1
         const due = lane.fresh[first]
-        if (released.length > 0) disagree(`${nameOf(partition)} went before one that was given back`)
         if (due !== partition)
           disagree(`${nameOf(partition)} went before ${due && nameOf(due)}, which came earlier`)
         break
       }
       case 'released':
         for (const other of released)
-          if (other.id < partition.id)
+          if (other.id < partition.id && isPeer(other))
             disagree(`${nameOf(partition)} went before ${nameOf(other)}, given back too`)
         break
       case 'retry':
         for (const other of retry)
-          if (other.dueAt < partition.dueAt || (other.dueAt === partition.dueAt && other.id < partition.id))
+          if (isDueBefore(other, partition) && isPeer(other))
             disagree(`${nameOf(partition)} went before ${nameOf(other)}, which was due earlier`)
     }
   }
@@ -417,10 +417,13 @@ export class Model {
     }
     partition.place = to
     partition.line = line
-    mark(this.leased, partition, to === 'leased')
-    mark(this.delayed, partition, to === 'delayed')
+    if (from === 'leased') this.leased.delete(partition)
+    if (to === 'leased') this.leased.add(partition)
+    if (from === 'delayed') this.delayed.delete(partition)
+    if (to === 'delayed') this.delayed.add(partition)
     if (to === 'waiting' && line !== 'fresh') lane.returned[line].add(partition)
-    mark(this.#waiting, lane, lane.counts.waiting > 0)
+    if (to === 'waiting') this.#waiting.add(lane)
+    else if (lane.counts.waiting === 0) this.#waiting.delete(lane)
     this.#touched.add(lane.task)
     this.changed.add(partition)
     if (lane.task.barrier) this.moveBarrier(lane.task)
@@ -468,10 +471,8 @@ function isSame(a: ModelPartition['descriptor'], b: ModelPartition['descriptor']
   )
 }
 
-function mark<Item>(items: Set<Item>, item: Item, isIn: boolean): void {
-  if (isIn) items.add(item)
-  else items.delete(item)
-}
+const isDueBefore = (a: ModelPartition, b: ModelPartition): boolean =>
+  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
 
 type Filter = Pick<PullOrder, 'tables' | 'tasks'>
 
@@ -479,10 +480,12 @@ const isFor = ({ lane, descriptor }: ModelPartition, { tables, tasks }: Filter):
   (tasks === null || tasks.includes(lane.task.taskId)) &&
   (tables === null || tables.includes(descriptor.computeTableName))
 
-function hasFor(lane: ModelLane, filter: Filter): boolean {
-  if (filter.tasks !== null && !filter.tasks.includes(lane.task.taskId)) return false
-  if (filter.tables === null) return true
-  for (const partition of lane.partitions.values())
-    if (partition.place === 'waiting' && !partition.purged && isFor(partition, filter)) return true
+function hasFor({ task, fresh, freshFrom, returned }: ModelLane, { tables, tasks }: Filter): boolean {
+  if (tasks !== null && !tasks.includes(task.taskId)) return false
+  if (tables === null) return true
+  for (let at = freshFrom; at < fresh.length; at += 1)
+    if (tables.includes((fresh[at] as ModelPartition).descriptor.computeTableName)) return true
+  for (const line of [returned.released, returned.retry])
+    for (const { descriptor } of line) if (tables.includes(descriptor.computeTableName)) return true
   return false
 }

@@ -193,7 +193,7 @@ export class ClusterStore implements Store, Carried {
   }
 
   /** Runs a batch of another node. The answer wakes that node's waiting pulls. */
-  async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
+  async runCarriedBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
     const answers = await this.#leadership.lead(({ engine }) => engine.handOff(batch))
     this.#streams.hint(answers.readied, answers.readiedOf, from)
     this.#hint(answers.readied, answers.nextDueInMillis, answers.readiedOf ?? null)

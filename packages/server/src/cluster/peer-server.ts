@@ -20,7 +20,7 @@ const LONGEST_BODY = 2 ** 30
 
 /** The requests of other nodes that this node runs while it leads. */
 export interface Carried {
-  runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers>
+  runCarriedBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers>
   run(verb: Exclude<CarriedVerb, 'handOff'>, argument: unknown): Promise<unknown>
 }
 
@@ -60,7 +60,7 @@ export class PeerServer {
         return
       }
       const batch = argument as HandOffBatch
-      const answers = await this.#carried.runBatch(batch, from)
+      const answers = await this.#carried.runCarriedBatch(batch, from)
       if (isThere(response)) send(response, 200, JSON.stringify(answers))
       else this.#undo(batch, answers, from)
     } catch (error) {
@@ -80,7 +80,7 @@ export class PeerServer {
       .flatMap(({ lease }) => (lease === null ? [] : (parseLeaseId(lease.id) ?? [])))
     if (undos.length === 0) return
     const undoing = { settles: [], renews: [], undos, callBacks: [], pulls: [] }
-    this.#carried.runBatch(undoing, from).catch(() => undefined)
+    this.#carried.runCarriedBatch(undoing, from).catch(() => undefined)
   }
 }
 

@@ -85,7 +85,7 @@ interface Pending {
 }
 
 interface BatcherEvents {
-  /** A transaction was committed. */
+  /** A batch was answered. */
   committed(answers: HandOffAnswers): void
   /** Called with the requests that fail because of the error. */
   failed(error: unknown, asks: readonly StoreRequest[]): void
@@ -227,9 +227,9 @@ export class Batcher {
   }
 
   /**
-   * `through` is called when the store can take another batch, before the answers of this one are delivered.
+   * `onFree` is called when the store can take another batch, before the answers of this one are delivered.
    */
-  async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
+  async #commit(batch: readonly Pending[], onFree: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {
       answers = await this.#handOff(batch)
@@ -240,20 +240,20 @@ export class Batcher {
           batch.filter((pending) => !hasNoCallBack(pending)),
           error,
         )
-        await this.#commit(batch.filter(hasNoCallBack), through)
+        await this.#commit(batch.filter(hasNoCallBack), onFree)
         return
       }
       if (error instanceof StoreUnavailable || batch.length === 1) {
-        through()
+        onFree()
         this.#refuse(batch, error)
         return
       }
       // One request failed the shared transaction. Run each request alone, so that only the faulty one fails.
       for (const pending of batch) await this.#commit([pending], () => undefined)
-      through()
+      onFree()
       return
     }
-    through()
+    onFree()
     try {
       this.#events.committed(answers)
       answersOf(batch, answers).forEach((answer, at) => {

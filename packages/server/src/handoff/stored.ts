@@ -21,8 +21,8 @@ export interface StoredTask {
   /** Null: the settings of the service apply. */
   settings: TaskSettings | null
   /**
-   * With a barrier: all lower levels are finished, and lanes above it are closed. Null without a barrier or
-   * unfinished level.
+   * With a barrier: the lowest level that keeps it closed. Lanes above it are closed. Null without a barrier,
+   * or if no level keeps it closed.
    */
   openLevel: number | null
   generation: number

@@ -53,7 +53,7 @@ const FAILURES_TO_BREAK = 5
 type ReadPending = (taskId: string | null, after: number, limit: number) => Promise<readonly StoredDelivery[]>
 
 /** The event of a task that is being sent or waits for a retry. Later events of the task wait for it. */
-interface Line {
+interface TaskInDelivery {
   readonly delivery: StoredDelivery
   /** When to retry; null while the event is being sent. */
   until: number | null
@@ -70,7 +70,7 @@ interface Line {
 export class Target {
   subscription: StoredSubscription
   readonly #retrySchedule: RetrySchedule
-  readonly #lines = new Map<string, Line>()
+  readonly #lines = new Map<string, TaskInDelivery>()
   #ready: StoredDelivery[] = []
   /** Events up to this one have been read. */
   #position = 0
@@ -153,7 +153,7 @@ export class Target {
     else this.#lines.delete(task)
   }
 
-  #lineOf(event: number): [string, Line] | [] {
+  #lineOf(event: number): [string, TaskInDelivery] | [] {
     for (const entry of this.#lines) if (entry[1].delivery.event === event) return entry
     return []
   }

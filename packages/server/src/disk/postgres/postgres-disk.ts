@@ -25,6 +25,14 @@ import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceQuery, InstanceRecord, ThroughputRow } from '../../handoff/views/records.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
+import {
+  dueKeysStatement,
+  probeStatement,
+  purgeableStatement,
+  readRecount,
+  recountStatement,
+  unfinishedWorkStatement,
+} from './due-rows.ts'
 import { deletableTo, flushStatements, inChunks } from './flush.ts'
 import { fence, type Head, type NodeAddress, readHead, resignStatement, takeOver } from './head.ts'
 import {
@@ -36,14 +44,6 @@ import {
   recordStatement,
 } from './instance-rows.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
-import {
-  dueKeysStatement,
-  probeStatement,
-  purgeableStatement,
-  readRecount,
-  recountStatement,
-  unfinishedWorkStatement,
-} from './maintenance.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
 import { keyColumns, taskColumns } from './rows.ts'

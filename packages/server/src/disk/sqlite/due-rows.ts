@@ -16,7 +16,7 @@ import { keys, knownPartitions, lanes, laneTables, partitions, tasks } from './t
  * Periodic queries: what is due, what can be purged, what was called back before, and whether counters are
  * right.
  */
-export class Maintenance {
+export class DueRowReader {
   readonly #sql: ReturnType<typeof prepare>
   readonly #loads: Loads
   readonly #ranges: Ranges

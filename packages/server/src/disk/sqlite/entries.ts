@@ -11,7 +11,7 @@ const SLOT_BYTES = 4000
 /** The number of free slots that are kept. Only very long entries leave more. */
 const MOST_FREE = 1000
 
-interface Entry {
+interface EntrySlots {
   readonly number: number
   readonly slots: readonly number[]
 }
@@ -25,7 +25,7 @@ export class Entries {
   readonly #sql: ReturnType<typeof prepare>
   /** Reused for each slot. After the size of an entry it still has bytes of earlier ones. */
   readonly #body = Buffer.alloc(SLOT_BYTES)
-  #live: Entry[] = []
+  #live: EntrySlots[] = []
   #free: number[] = []
   #slots = 0
   #last = 0

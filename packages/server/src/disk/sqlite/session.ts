@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
-import { Maintenance } from './due-rows.ts'
+import { DueRowReader } from './due-rows.ts'
 import { Entries } from './entries.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
@@ -64,7 +64,7 @@ function prepare(db: DatabaseSync) {
  */
 export class Session {
   readonly loads: Loads
-  readonly maintenance: Maintenance
+  readonly maintenance: DueRowReader
   readonly views: Views
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
@@ -85,7 +85,7 @@ export class Session {
     this.#newRows = new NewRows(db)
     this.#images = new ImageRows(db)
     this.loads = new Loads(db)
-    this.maintenance = new Maintenance(db, this.loads)
+    this.maintenance = new DueRowReader(db, this.loads)
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox

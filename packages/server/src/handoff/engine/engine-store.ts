@@ -55,11 +55,11 @@ export class EngineStore implements Store {
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
   readonly #batches: SharedBatches
-  readonly #maintenance: BackgroundWork
+  readonly #backgroundWork: BackgroundWork
   readonly #outbox: Subscriptions
   readonly #changes: ChangeLog
   /** Settles when the previous work in the queue has succeeded or failed. */
-  #turn: Promise<unknown> = Promise.resolve()
+  #last: Promise<unknown> = Promise.resolve()
   #closed = false
   /** The memory epoch for which rows of incomplete call-backs were removed. */
   #cleanedFor = -1
@@ -73,16 +73,18 @@ export class EngineStore implements Store {
     // Uses `#queue`, so that a large call-back that has started also completes while the store is being
     // closed.
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
-    const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
-    this.#batches = new SharedBatches(options.disk, this.#runner, this.#largeCallBacks, inTurn)
-    this.#outbox = new Subscriptions(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
-    const flushed = <Result>(work: () => Promise<Result>) => this.#flushed(work)
-    this.#maintenance = new BackgroundWork(options.disk, this.#runner, flushed, this.#outbox)
+    const exclusively = <Result>(work: () => Promise<Result>) => this.#exclusively(work)
+    this.#batches = new SharedBatches(options.disk, this.#runner, this.#largeCallBacks, exclusively)
+    this.#outbox = new Subscriptions(options.disk.outbox, this.#runner, exclusively, (read) =>
+      this.#view(read),
+    )
+    const flushed = <Result>(work: () => Promise<Result>) => this.#withRowsFlushed(work)
+    this.#backgroundWork = new BackgroundWork(options.disk, this.#runner, flushed, this.#outbox)
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
   async open(): Promise<void> {
-    await this.#inTurn(async () => undefined)
+    await this.#exclusively(async () => undefined)
   }
 
   handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
@@ -90,7 +92,7 @@ export class EngineStore implements Store {
   }
 
   sweep({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
-    return this.#inTurnBehindRows(async () => {
+    return this.#exclusivelyWhenFlushed(async () => {
       const { now } = this.#runner
       if (expireLeases && this.#quietUntil > now) return nothingDue(this.#quietUntil, now)
       await this.#runner.flush()
@@ -118,14 +120,15 @@ export class EngineStore implements Store {
   }
 
   maintain(order: MaintenanceOrder): Promise<MaintenanceResult> {
-    return this.#maintenance.run(order)
+    return this.#backgroundWork.run(order)
   }
 
   control(order: ControlOrder): Promise<ControlResult> {
     // These verbs find partitions by their state, so rows must be flushed first.
     const looks = order.verb === 'retry' || order.verb === 'skip-parked'
-    const inTurn = <Result>(work: () => Promise<Result>) => (looks ? this.#flushed(work) : this.#inTurn(work))
-    return inTurn(async () => {
+    const exclusively = <Result>(work: () => Promise<Result>) =>
+      looks ? this.#withRowsFlushed(work) : this.#exclusively(work)
+    return exclusively(async () => {
       const lastSettledAt = order.verb === 'retry' && order.done ? await this.#lastSettledAt(order.taskId) : 0
       return this.#runner.transact((tx) => control(tx, order, lastSettledAt))
     })
@@ -133,7 +136,7 @@ export class EngineStore implements Store {
 
   releaseInstance({ instanceId, limit }: ReleaseOrder): Promise<ReleaseResult> {
     // Leases are found by their holder, so rows must be flushed first.
-    return this.#flushed(async () => {
+    return this.#withRowsFlushed(async () => {
       const held = await this.#disk.heldBy(instanceId, limit)
       if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
       return this.#runner.transact(function* (tx) {
@@ -184,7 +187,7 @@ export class EngineStore implements Store {
   }
 
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void> {
-    return this.#inTurn(() => this.#disk.recordInstances(heartbeats, this.#runner.now))
+    return this.#exclusively(() => this.#disk.recordInstances(heartbeats, this.#runner.now))
   }
 
   instance(instanceId: string): Promise<InstanceRecord | null> {
@@ -203,52 +206,52 @@ export class EngineStore implements Store {
   }
 
   probe(): Promise<void> {
-    return this.#inTurn(() => this.#disk.probe(this.#runner.now))
+    return this.#exclusively(() => this.#disk.probe(this.#runner.now))
   }
 
   /** Reads within its turn: while rows are being flushed, counters and rows differ. */
   audit(): Promise<string[]> {
-    return this.#flushed(() => audit(this.#disk))
+    return this.#withRowsFlushed(() => audit(this.#disk))
   }
 
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     await this.#largeCallBacks.whenAllEnded()
-    await this.#turn.catch(() => undefined)
+    await this.#last.catch(() => undefined)
     await this.#runner.close()
   }
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  #exclusively<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#closed ? Promise.reject(storeClosed()) : this.#queue(work)
   }
 
-  /** Runs in its turn, after all rows are flushed. */
-  #flushed<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#inTurnBehindRows(async () => {
+  /** Runs exclusively, after all rows are flushed. */
+  #withRowsFlushed<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#exclusivelyWhenFlushed(async () => {
       await this.#runner.flush()
       return work()
     })
   }
 
   /**
-   * For work that needs flushed rows. If there are many, most are written before the turn, so that other work
+   * For work that needs flushed rows. If there are many, most are written before it starts, so that other work
    * is not blocked.
    */
-  #inTurnBehindRows<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (!this.#runner.isFarBehind) return this.#inTurn(work)
-    return this.#runner.flushAhead().then(() => this.#inTurn(work))
+  #exclusivelyWhenFlushed<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!this.#runner.isFarBehind) return this.#exclusively(work)
+    return this.#runner.flushAhead().then(() => this.#exclusively(work))
   }
 
   /** Runs one after the other, in call order. If memory was dropped, it is read from the disk first. */
   #queue<Result>(work: () => Promise<Result>): Promise<Result> {
-    const before = this.#turn
+    const before = this.#last
     const result = (async () => {
       await before.catch(() => undefined)
       await this.#ready()
       return work()
     })()
-    this.#turn = result
+    this.#last = result
     return result
   }
 
@@ -261,9 +264,9 @@ export class EngineStore implements Store {
     this.#cleanedFor = epoch
   }
 
-  /** Flushes rows first. Reading them needs no turn, so a slow view does not block other work. */
+  /** Flushes rows first. Reading them is not exclusive, so a slow view does not block other work. */
   async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
-    await this.#flushed(async () => undefined)
+    await this.#withRowsFlushed(async () => undefined)
     const result = await read(this.#runner.now)
     await this.#runner.yieldToEventLoop()
     return result

@@ -28,14 +28,14 @@ export class SharedBatches {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
-  readonly #inTurn: Exclusively
+  readonly #exclusively: Exclusively
   readonly #gathered = new Set<Gathered>()
 
-  constructor(disk: Disk, runner: Runner, largeCallBacks: LargeCallBacks, inTurn: Exclusively) {
+  constructor(disk: Disk, runner: Runner, largeCallBacks: LargeCallBacks, exclusively: Exclusively) {
     this.#disk = disk
     this.#runner = runner
     this.#largeCallBacks = largeCallBacks
-    this.#inTurn = inTurn
+    this.#exclusively = exclusively
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
@@ -113,7 +113,7 @@ export class SharedBatches {
     const { promise, resolve, reject } = Promise.withResolvers<HandOffAnswers>()
     const gathered = { batch, resolve, reject }
     this.#gathered.add(gathered)
-    this.#inTurn(() => this.#runGathered()).catch((error: unknown) => {
+    this.#exclusively(() => this.#runGathered()).catch((error: unknown) => {
       this.#gathered.delete(gathered)
       reject(error)
     })

@@ -19,7 +19,7 @@ export const LEASE_MAX_MILLIS = 12 * HOUR
 export const KEY_GRACE_MILLIS = 600_000
 
 /** This many releases in a row return a partition immediately. Further ones wait for a back-off. */
-const PATIENT_RELEASES = 2
+const RELEASES_WITHOUT_BACKOFF = 2
 
 /**
  * Expiry pauses for up to this time after an outage, so that an outage does not use up an attempt of every
@@ -47,6 +47,6 @@ export function backoffMillis(policy: Policy, attemptsUsed: number, random: numb
 }
 
 export function releaseBackoffMillis(policy: Policy, releasesInARow: number, random: number): number {
-  const beyond = releasesInARow - PATIENT_RELEASES
+  const beyond = releasesInARow - RELEASES_WITHOUT_BACKOFF
   return beyond <= 0 ? 0 : backoffMillis(policy, beyond, random)
 }

@@ -51,7 +51,7 @@ export interface TaskFacts extends Tallies {
   readonly expectedPartitions: number | null
   readonly levelBarrier: boolean
   readonly settings: TaskSettings | null
-  /** With a barrier: the lowest unfinished level. Lanes above it are closed. */
+  /** With a barrier: the lowest level that keeps it closed. Lanes above it are closed. */
   readonly openLevel: number | null
   readonly generation: number
   readonly firstCallBackAt: number

@@ -21,7 +21,7 @@ export function taskState(task: Deciding, openLane: BarrierLane | null): TaskSta
   if (task.cancelled) return 'cancelled'
   if (isDone(task)) return 'done'
   if (task.paused) return 'paused'
-  return isStuck(task, openLane) ? 'stalled' : 'open'
+  return isStalled(task, openLane) ? 'stalled' : 'open'
 }
 
 export function isDone({ cancelled, rerunning, partitions }: Ending): boolean {
@@ -38,7 +38,7 @@ export function decidingLevel(task: Deciding): number | null {
  * barrier that they keep closed. Waiting partitions on the open level itself do not count as stuck, however
  * long they wait.
  */
-function isStuck(task: Deciding, openLane: BarrierLane | null): boolean {
+function isStalled(task: Deciding, openLane: BarrierLane | null): boolean {
   const { rerunning, partitions } = task
   if (unfinishedOf(partitions) === partitions.parked) return !rerunning
   return mayWaitForParked(task) && openLane !== null && holdsBarrierForGood(openLane)

@@ -8,8 +8,11 @@ export type Urgency = (typeof sheddingOrder)[number]
 export interface AccessRule {
   /** A token needs one of these roles. Null: no token is needed. */
   readonly roles: readonly Role[] | null
-  /** What changes something is refused to pages of other sites. Orders are audited, the hand-off is not. */
-  readonly does: 'read' | 'hand-off' | 'order'
+  /**
+   * `hand-off` and `order` change something, so requests from pages of other sites are refused. Only `order` is
+   * audited.
+   */
+  readonly effect: 'read' | 'hand-off' | 'order'
   /**
    * What happens to a token that is limited to some tasks. `all`: the route concerns all tasks, so the token is
    * refused. `one`: the route concerns one task, and the token is refused if it does not cover that task.
@@ -22,53 +25,32 @@ export interface AccessRule {
   readonly actor: 'producer' | 'worker' | 'operator' | 'anyone'
 }
 
+const viewers = ['operator', 'viewer'] as const
+const withProducer = ['operator', 'producer'] as const
+
 /** Every route names its row in `config.access`. */
 export const accessRules = {
   'call-back': {
     roles: ['producer'],
-    does: 'hand-off',
+    effect: 'hand-off',
     tasks: 'one',
     urgency: 'call-back',
     actor: 'producer',
   },
-  pull: { roles: ['worker'], does: 'hand-off', tasks: 'covered', urgency: 'pull', actor: 'worker' },
-  worker: { roles: ['worker'], does: 'hand-off', tasks: 'covered', urgency: 'urgent', actor: 'worker' },
-  open: { roles: null, does: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
-  anyone: { roles, does: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
-  view: { roles: ['operator', 'viewer'], does: 'read', tasks: 'covered', urgency: 'view', actor: 'operator' },
-  overview: { roles: ['operator', 'viewer'], does: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
-  metrics: {
-    roles: ['operator', 'viewer'],
-    does: 'read',
-    tasks: 'all',
-    urgency: 'urgent',
-    actor: 'operator',
-  },
-  task: {
-    roles: ['operator', 'viewer', 'producer'],
-    does: 'read',
-    tasks: 'one',
-    urgency: 'view',
-    actor: 'operator',
-  },
-  audit: { roles: ['operator'], does: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
-  operator: { roles: ['operator'], does: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
-  fleet: { roles: ['operator'], does: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
-  subscriptions: { roles: ['operator'], does: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
-  seal: {
-    roles: ['operator', 'producer'],
-    does: 'order',
-    tasks: 'one',
-    urgency: 'urgent',
-    actor: 'operator',
-  },
-  settings: {
-    roles: ['operator', 'producer'],
-    does: 'order',
-    tasks: 'one',
-    urgency: 'urgent',
-    actor: 'producer',
-  },
+  pull: { roles: ['worker'], effect: 'hand-off', tasks: 'covered', urgency: 'pull', actor: 'worker' },
+  worker: { roles: ['worker'], effect: 'hand-off', tasks: 'covered', urgency: 'urgent', actor: 'worker' },
+  open: { roles: null, effect: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
+  anyone: { roles, effect: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
+  view: { roles: viewers, effect: 'read', tasks: 'covered', urgency: 'view', actor: 'operator' },
+  overview: { roles: viewers, effect: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
+  metrics: { roles: viewers, effect: 'read', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  task: { roles: [...viewers, 'producer'], effect: 'read', tasks: 'one', urgency: 'view', actor: 'operator' },
+  audit: { roles: ['operator'], effect: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
+  operator: { roles: ['operator'], effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
+  fleet: { roles: ['operator'], effect: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  subscriptions: { roles: ['operator'], effect: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  seal: { roles: withProducer, effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
+  settings: { roles: withProducer, effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'producer' },
 } as const satisfies Record<string, AccessRule>
 
 export type CheckedAccess = keyof typeof accessRules

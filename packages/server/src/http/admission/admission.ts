@@ -17,7 +17,7 @@ export interface AdmissionOptions {
 export function admissionProblems(access: Access): readonly ProblemCode[] {
   const rule = accessRule(access)
   if (rule === undefined) return []
-  const { roles: allowed, does, tasks } = rule
+  const { roles: allowed, effect: does, tasks } = rule
   const found: ProblemCode[] = ['host_refused', 'overloaded', 'rate_limited']
   if (does !== 'read') found.push('cross_site_refused')
   if (allowed === null) return found
@@ -59,7 +59,7 @@ function refusing(refusalOf: Admission) {
 export function admission(rule: AccessRule, { hosts, tokens }: AdmissionOptions): Admission {
   const { roles: allowed } = rule
   const needsAll = rule.tasks === 'all'
-  const isChanging = rule.does !== 'read'
+  const isChanging = rule.effect !== 'read'
   return (request) => {
     if (tokens === null) {
       const refusal = hostRefusal(request, hosts)

@@ -167,7 +167,7 @@ export function problemsOf(
   operationId: string,
   { access, takesBody }: OperationTraits,
 ): readonly ProblemCode[] {
-  const changes = (accessRule(access)?.does ?? 'read') !== 'read'
+  const changes = (accessRule(access)?.effect ?? 'read') !== 'read'
   return [
     ...(own[operationId] ?? []),
     ...(takesBody ? withBody : []),

@@ -256,12 +256,12 @@ export class FastConnection {
   #send({ text, encoding }: AnswerText): void {
     if (!this.#socket.writable) return
     this.#isAnswered = true
-    const isRead = this.#socket.write(text, encoding)
+    const isFlushed = this.#socket.write(text, encoding)
     // The client has closed its side: this is the last response.
     if (this.#rules.isLast() || this.#socket.readableEnded) this.#socket.end()
     // Continue with the next request once this response is flushed.
-    else if (isRead && this.#waitingBytes === 0) this.#isAnswering = false
-    else if (isRead) process.nextTick(this.#goOn)
+    else if (isFlushed && this.#waitingBytes === 0) this.#isAnswering = false
+    else if (isFlushed) process.nextTick(this.#goOn)
   }
 
   readonly #goOn = (): void => {

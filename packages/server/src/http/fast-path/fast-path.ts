@@ -14,7 +14,7 @@ import type { ParsedHead } from './head-parser.ts'
 
 const HEAD_TIMEOUT_MILLIS = 1000
 
-interface Entry {
+interface AdmissionParts {
   readonly admissionOf: (rule: AccessRule) => Admission
   readonly budget: AdmissionBudget
 }
@@ -43,7 +43,7 @@ export class FastPath {
   readonly #routes = new Map<string, { readonly route: FastRoute; readonly admission: Admission }>()
   readonly #connections = new Set<FastConnection>()
 
-  constructor({ admissionOf, budget }: Entry, parts: FastPathParts) {
+  constructor({ admissionOf, budget }: AdmissionParts, parts: FastPathParts) {
     this.#admissionOf = admissionOf
     this.#budget = budget
     this.#parts = parts

@@ -188,7 +188,7 @@ export function auditRequests(
   app.addHook('onRoute', (route: RouteOptions) => {
     const rule = accessRule(route.config?.access)
     if (rule === undefined || rule.roles === null) return
-    const isOrder = rule.does === 'order'
+    const isOrder = rule.effect === 'order'
     const others = route.onSend === undefined ? [] : [route.onSend].flat()
     route.onSend = [
       ...others,

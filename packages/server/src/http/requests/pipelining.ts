@@ -66,7 +66,7 @@ export function boundPipelining(app: FastifyInstance, rules: PipelineRules): voi
       pipeline = new Pipeline(request.socket, rules, queued)
       connections.set(request.socket, pipeline)
     }
-    pipeline.enter(request, response, accessRule(config?.access)?.does === 'read', done)
+    pipeline.enter(request, response, accessRule(config?.access)?.effect === 'read', done)
   })
 }
 

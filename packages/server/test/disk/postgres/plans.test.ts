@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { knownStatement, unstageStatement } from '../../../src/disk/postgres/append.ts'
-import { flushStatements } from '../../../src/disk/postgres/flush.ts'
-import { fence } from '../../../src/disk/postgres/head.ts'
-import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
-import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
 import {
   dueKeysStatement,
   purgeableStatement,
   unfinishedWorkStatement,
-} from '../../../src/disk/postgres/maintenance.ts'
+} from '../../../src/disk/postgres/due-rows.ts'
+import { flushStatements } from '../../../src/disk/postgres/flush.ts'
+import { fence } from '../../../src/disk/postgres/head.ts'
+import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
+import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
 import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import type { Statement } from '../../../src/disk/postgres/session/connection.ts'

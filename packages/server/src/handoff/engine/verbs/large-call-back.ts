@@ -30,15 +30,15 @@ export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Resul
 export class LargeCallBacks {
   readonly #disk: Disk
   readonly #runner: Runner
-  readonly #inTurn: Exclusively
+  readonly #exclusively: Exclusively
   /** By task: the call-back that must end before the task takes another. */
   readonly #underWay = new Map<string, Promise<unknown>>()
   readonly #pieces = new Set<Promise<void>>()
 
-  constructor(disk: Disk, runner: Runner, inTurn: Exclusively) {
+  constructor(disk: Disk, runner: Runner, exclusively: Exclusively) {
     this.#disk = disk
     this.#runner = runner
-    this.#inTurn = inTurn
+    this.#exclusively = exclusively
   }
 
   isUnderWay(orders: readonly CallBackOrder[]): boolean {
@@ -87,7 +87,7 @@ export class LargeCallBacks {
     // The whole call-back must run within one memory epoch. After a new one, the comparison may be outdated
     // and staged rows may be gone.
     let epoch = this.#runner.epoch
-    const lanes = await this.#inTurn(() => {
+    const lanes = await this.#exclusively(() => {
       epoch = this.#runner.epoch
       return this.#runner.transact(
         function* (tx) {
@@ -100,14 +100,14 @@ export class LargeCallBacks {
       )
     })
     const comparison = await this.#runner.drive(compare(order.callBack, lanes, () => undefined))
-    const opened = await this.#inTurn(async () => {
+    const opened = await this.#exclusively(async () => {
       if (this.#runner.epoch !== epoch) throw interrupted()
       return this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes))
     })
     if ('kind' in opened) return { result: opened, readied: 0 }
     try {
       const arrivals = await this.#stage(order, comparison, opened, epoch)
-      return await this.#inTurn(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
+      return await this.#exclusively(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
     } catch (error) {
       // Dropping memory ensures that staged rows are removed before anything else is done with the task.
       if (this.#runner.epoch === epoch) this.#runner.drop()

@@ -24,7 +24,7 @@ type View = <Result>(read: (now: number) => Promise<Result>) => Promise<Result>
 export class Subscriptions {
   readonly #disk: OutboxDisk
   readonly #runner: Runner
-  readonly #inTurn: Exclusively
+  readonly #exclusively: Exclusively
   readonly #view: View
   #revision = 0
   /**
@@ -33,10 +33,10 @@ export class Subscriptions {
    */
   #openCircuits: ReadonlyMap<string, number> = new Map()
 
-  constructor(disk: OutboxDisk, runner: Runner, inTurn: Exclusively, view: View) {
+  constructor(disk: OutboxDisk, runner: Runner, exclusively: Exclusively, view: View) {
     this.#disk = disk
     this.#runner = runner
-    this.#inTurn = inTurn
+    this.#exclusively = exclusively
     this.#view = view
   }
 
@@ -77,9 +77,9 @@ export class Subscriptions {
       const query = { subscription, pending: true, taskId, after, newestFirst: false, limit }
       deliveries = await this.#view(() => this.#disk.deliveries(query))
     } else if (order.ask === 'targets') this.#openCircuits = order.openCircuits
-    else if (order.ask === 'record') await this.#inTurn(() => this.#record(order))
-    else await this.#inTurn(() => this.#define(order.subscriptions))
-    return this.#inTurn(async () => {
+    else if (order.ask === 'record') await this.#exclusively(() => this.#record(order))
+    else await this.#exclusively(() => this.#define(order.subscriptions))
+    return this.#exclusively(async () => {
       const { subscriptions, nextIds } = await this.#runner.open()
       return {
         subscriptions: [...subscriptions.values()],
@@ -139,7 +139,7 @@ export class Subscriptions {
   }
 
   #subscriptions(): Promise<StoredSubscription[]> {
-    return this.#inTurn(async () => [...(await this.#runner.open()).subscriptions.values()])
+    return this.#exclusively(async () => [...(await this.#runner.open()).subscriptions.values()])
   }
 
   async #redeliver(subscription: string, event: number): Promise<SubscriptionResult> {
@@ -164,7 +164,7 @@ export class Subscriptions {
   }
 
   #change(work: (tx: Transaction) => SubscriptionResult): Promise<SubscriptionResult> {
-    return this.#inTurn(() => {
+    return this.#exclusively(() => {
       this.#revision += 1
       return this.#transact(work)
     })
