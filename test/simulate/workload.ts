@@ -39,6 +39,7 @@ interface Habits {
 const RECORDS = [0, 1, 50, 100, 100, 1000]
 const RETURNS = ['failed', 'released', 'released'] as const
 const WORKERS = ['w1', 'w2', 'w3']
+const PULLERS = [null, ...WORKERS]
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
@@ -102,7 +103,7 @@ export class Workload {
     const chance = this.#chance
     const taskId = this.#task()
     const { levels, indexes } = this.#habits
-    const places = new Map<string, CalledBackPartition>()
+    const places = new Map<number, CalledBackPartition>()
     const contradicts = chance.happens(0.02)
     while (places.size < count) {
       const level = chance.below(levels)
@@ -110,7 +111,7 @@ export class Workload {
       for (let at = 0; at < Math.min(count - places.size, chance.between(1, count)); at += 1) {
         const index = first + at
         const recordCount = (RECORDS[(index * 7 + level) % RECORDS.length] ?? 0) + (contradicts ? 1 : 0)
-        places.set(`${level}-${index}`, {
+        places.set(level * 10_000 + index, {
           level,
           index,
           recordCount,
@@ -177,7 +178,7 @@ export class Workload {
   #pull(): PullOrder {
     const chance = this.#chance
     return {
-      instance: chance.pick([null, ...WORKERS]),
+      instance: chance.pick(PULLERS),
       batch: chance.happens(0.5) ? 1 : chance.between(1, this.#habits.batch),
       records: chance.happens(0.2) ? chance.pick([0, 150, 1000]) : null,
       key: chance.happens(this.#habits.keys) ? this.#key() : null,
@@ -195,9 +196,18 @@ export class Workload {
     const chance = this.#chance
     const { filters, levels, tables } = this.#habits
     const table = () => (tables === 0 ? `r.l${chance.below(levels)}` : `r.t${chance.below(tables)}`)
-    const some = (name: () => string) =>
-      chance.happens(filters) ? [...new Set(Array.from({ length: chance.between(1, 3) }, name))] : null
-    return { tables: some(table), tasks: chance.happens(0.5) ? some(() => this.#task()) : null }
+    const some = (name: () => string) => {
+      const names: string[] = []
+      for (let left = chance.between(1, 3); left > 0; left -= 1) {
+        const one = name()
+        if (!names.includes(one)) names.push(one)
+      }
+      return names
+    }
+    return {
+      tables: chance.happens(filters) ? some(table) : null,
+      tasks: chance.happens(filters / 2) ? some(() => this.#task()) : null,
+    }
   }
 
   #key(): string {

@@ -80,3 +80,9 @@ export const copierOf = <Row, Name extends keyof Row & string>(
 /** A function that lists the values of these fields. */
 export const listerOf = <Row>(names: readonly (keyof Row & string)[]): ((row: Row) => unknown[]) =>
   compiled('row', `[${names.map((name) => `row.${name}`).join(', ')}]`)
+
+/** A function that makes a row of such a list. A field that the list lacks is null. */
+export const rowMakerOf = <Row>(
+  names: readonly (keyof Row & string)[],
+): ((values: readonly unknown[]) => Row) =>
+  compiled('values', `({ ${names.map((name, at) => `${name}: values[${at}] ?? null`).join(', ')} })`)

@@ -125,12 +125,6 @@ export const newPartition: (descriptor: PartitionDescriptor) => StoredPartition 
 /** Copies the current status. */
 export const statusOf = copierOf<PartitionStatus, keyof PartitionStatus>(namesOf(statusFields))
 
-/** The optional fields of a partition, with null for those that it does not have. */
-export const optionalOf: (partition: Partial<OptionalTexts>) => OptionalTexts = compiled(
-  'row',
-  `({ ${optionalFields.map((field) => `${field}: row.${field} ?? null`).join(', ')} })`,
-)
-
 /** What is compared when a partition is called back again. */
 export const comparedFields = [
   'recordCount',

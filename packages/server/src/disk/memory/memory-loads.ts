@@ -218,10 +218,17 @@ export function dueFrom(medium: MemoryMedium, now: number, limit: number, leases
   const found = new Collected(medium)
   let nextDueAt: number | null = null
   const take = (ids: Iterable<number>) => {
-    const rows = [...ids].map((id) => ({ id, dueAt: medium.partitions.rows.get(id)?.dueAt ?? 0 })).sort(byDue)
-    const due = rows.slice(0, limit).filter(({ dueAt }) => dueAt <= now)
-    const next = rows[due.length]
-    if (next !== undefined) nextDueAt = Math.min(nextDueAt ?? next.dueAt, next.dueAt)
+    const due: { id: number; dueAt: number }[] = []
+    const isNext = (dueAt: number) => {
+      nextDueAt = Math.min(nextDueAt ?? dueAt, dueAt)
+    }
+    for (const id of ids) {
+      const dueAt = medium.partitions.rows.get(id)?.dueAt ?? 0
+      if (dueAt <= now) due.push({ id, dueAt })
+      else isNext(dueAt)
+    }
+    due.sort(byDue)
+    for (const { dueAt } of due.splice(limit)) isNext(dueAt)
     for (const { id } of due) found.partition(id)
     return due.map(({ id }) => id)
   }

@@ -1,5 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
-import { compiled, copierOf, listerOf, namesOf } from '../fields.ts'
+import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
 import { type Line, type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
@@ -59,9 +59,11 @@ export interface Entry {
 
 const taskNames = namesOf(taskFields)
 const valuesOfTask = listerOf<StoredTask>(taskNames)
+const taskOf = rowMakerOf<Omit<StoredTask, 'partitions' | 'records'>>(taskNames)
 
 const laneNames = namesOf(laneFields).filter((field) => !laneFields[field].startsWith('tag'))
 const valuesOfLane = listerOf<StoredLane>(laneNames)
+const laneOf = rowMakerOf<Pick<StoredLane, (typeof laneNames)[number]>>(laneNames)
 
 /** Pulls are not included: an empty pull writes no entry. */
 const totalFields = [
@@ -74,6 +76,7 @@ const totalFields = [
   'calledBack',
 ] as const satisfies (keyof InstanceTotals)[]
 const valuesOfTotals = listerOf<InstanceTotals>(totalFields)
+const totalsOf = rowMakerOf<Pick<InstanceTotals, (typeof totalFields)[number]>>(totalFields)
 
 const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 
@@ -169,15 +172,12 @@ export function decodeEntry(body: string): Entry {
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
-      ...(unpick(values, taskNames) as Omit<StoredTask, 'partitions' | 'records'>),
+      ...taskOf(values),
       partitions: unpackTally(counts),
       records: unpackTally(sums),
     })),
     lanes: lanes.map(([values, tag, retryTag, turn, counts, sums]) => ({
-      ...(unpick(values, laneNames) as Omit<
-        StoredLane,
-        'tag' | 'retryTag' | 'turn' | 'partitions' | 'records'
-      >),
+      ...laneOf(values),
       tag: BigInt(tag),
       retryTag: BigInt(retryTag),
       turn: turn === null ? null : BigInt(turn),
@@ -189,9 +189,9 @@ export function decodeEntry(body: string): Entry {
       virtual: BigInt(virtual),
       served: BigInt(served),
     })),
-    partitions: partitions.map(([id, ...values]) => [
-      id,
-      values.length === 0 ? null : unpackStatus(values, at),
+    partitions: partitions.map((packed) => [
+      packed[0],
+      packed.length === 1 ? null : unpackStatus(packed, at),
     ]),
     keys,
     pace: pace.map(([task, second, count, records]) => ({ task, second, partitions: count, records })),
@@ -206,7 +206,7 @@ export function decodeEntry(body: string): Entry {
       instanceId,
       role,
       at,
-      totals: { ...noTotals(), ...unpick(values, totalFields) },
+      totals: { ...noTotals(), ...totalsOf(values) },
     })),
     laneTables: laneTables.map(
       ([lane, table, level, tag, retryTag, turn, cursor, ready, released, retries]) => ({
@@ -254,13 +254,6 @@ export const imageOfLane = (lane: StoredLane): StoredLane => ({
 
 export const imageOfLaneTable = copierOf<StoredLaneTable, keyof StoredLaneTable>(namesOf(laneTableFields))
 
-/** A plain loop without intermediate pairs: every task of every entry passes through here. */
-function unpick(values: readonly unknown[], fields: readonly string[]): object {
-  const row: Record<string, unknown> = {}
-  for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at] ?? null
-  return row
-}
-
 // Enumerations are stored as numbers. Never change the meaning of a number: entries of earlier versions must
 // stay readable.
 const stateCodes: Readonly<Record<StoredState, number>> = {
@@ -306,23 +299,27 @@ function packed(field: keyof PartitionStatus): string {
   return statusFields[field] === 'time?' ? `(${value} === null ? null : ${value} - at)` : value
 }
 
-const codedNames: ReadonlyMap<string, ReadonlyMap<unknown, string>> = new Map(
+const codedNames = Object.fromEntries(
   Object.entries(codes).map(([field, numbers]) => [
     field,
     new Map(Object.entries(numbers).map(([name, code]) => [code, name])),
   ]),
 )
 
-/** A field that the entry lacks has its first value. Earlier versions stored names instead of numbers. */
-function unpackStatus(values: readonly unknown[], at: number): PartitionStatus {
-  const status: Record<string, unknown> = { ...untouched() }
-  for (const [nth, field] of statusNames.entries()) {
-    const value = values[nth] ?? null
-    if (value === null) continue
-    if (statusFields[field] === 'time?') status[field] = (value as number) + at
-    else status[field] = codedNames.get(field)?.get(value) ?? value
-  }
-  return status as unknown as PartitionStatus
+/** The reverse of `packStatus`. A field that the entry lacks has its first value. */
+const unpackStatus: (packed: readonly unknown[], at: number) => PartitionStatus = compiled(
+  'packed, at',
+  `({ ${statusNames.map(unpacked).join(', ')} })`,
+  { codedNames },
+)
+
+/** The property that unpacks a field. Earlier versions stored names instead of numbers. */
+function unpacked(field: keyof PartitionStatus, nth: number): string {
+  const value = `packed[${nth + 1}]`
+  const first = JSON.stringify(untouched()[field])
+  if (codes[field] !== undefined) return `${field}: codedNames.${field}.get(${value}) ?? ${value} ?? ${first}`
+  if (statusFields[field] !== 'time?') return `${field}: ${value} ?? ${first}`
+  return `${field}: typeof ${value} === 'number' ? ${value} + at : ${first}`
 }
 
 const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])

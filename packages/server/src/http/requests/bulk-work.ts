@@ -4,8 +4,12 @@ import { networkOfSocket } from '../admission/proxies.ts'
 /** A small piece of bulk work. Returns whether it must be called again. */
 type Step = () => boolean
 
-/** How much of each turn of the event loop bulk work may take. A step that was begun is finished. */
-const SHARE_MILLIS = 0.25
+/**
+ * How much of each turn of the event loop bulk work may take: at least this time, and this share of a long
+ * turn, so that an honest large call-back is checked in time on a busy node. A step that was begun is finished.
+ */
+const LEAST_MILLIS = 0.25
+const SHARE_OF_TURN = 0.1
 
 interface Work {
   readonly socket: Socket
@@ -22,6 +26,7 @@ export class BulkWork {
   readonly #waiting = new Map<string, Set<Work>>()
   #isScheduled = false
   #isRunning = false
+  #turnBegan = 0
   /** When the share of this turn is used up. */
   #until = 0
 
@@ -31,7 +36,8 @@ export class BulkWork {
     if (!this.#isScheduled) {
       this.#isScheduled = true
       setImmediate(this.#nextTurn)
-      this.#until = performance.now() + SHARE_MILLIS
+      this.#turnBegan = performance.now()
+      this.#until = this.#turnBegan + LEAST_MILLIS
     }
     if (!this.#isRunning && performance.now() < this.#until) this.#run()
   }
@@ -42,7 +48,9 @@ export class BulkWork {
       return
     }
     setImmediate(this.#nextTurn)
-    this.#until = performance.now() + SHARE_MILLIS
+    const now = performance.now()
+    this.#until = now + Math.max(LEAST_MILLIS, SHARE_OF_TURN * (now - this.#turnBegan))
+    this.#turnBegan = now
     this.#run()
   }
 

@@ -5,7 +5,7 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
-import { type KnownPartition, newPartition, optionalOf, type PartitionDescriptor } from '../../partition.ts'
+import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
 import { isLaneOpen } from '../../rules/barrier.ts'
 import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
@@ -197,15 +197,15 @@ export const describe = (
   { traceparent = null }: CallBackOrder,
   now: number,
 ): PartitionDescriptor[] =>
-  partitions.map((partition, at) => ({
-    ...optionalOf(partition),
+  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({
     id: firstId + at,
     lane,
-    index: partition.index,
-    recordCount: partition.recordCount,
-    computeTable: partition.computeTableName,
-    spelling: partition.spelling,
+    index,
+    recordCount,
+    computeTable: computeTableName,
+    spelling,
     calledBackAt: now,
+    extraFields,
     traceparent,
   }))
 
