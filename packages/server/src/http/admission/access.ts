@@ -25,6 +25,9 @@ export interface AccessRule {
   readonly actor: 'producer' | 'worker' | 'operator' | 'anyone'
 }
 
+const viewers = ['operator', 'viewer'] as const
+const withProducer = ['operator', 'producer'] as const
+
 /** Every route names its row in `config.access`. */
 export const accessRules = {
   'call-back': {
@@ -38,52 +41,16 @@ export const accessRules = {
   worker: { roles: ['worker'], effect: 'hand-off', tasks: 'covered', urgency: 'urgent', actor: 'worker' },
   open: { roles: null, effect: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
   anyone: { roles, effect: 'read', tasks: 'covered', urgency: 'view', actor: 'anyone' },
-  view: {
-    roles: ['operator', 'viewer'],
-    effect: 'read',
-    tasks: 'covered',
-    urgency: 'view',
-    actor: 'operator',
-  },
-  overview: {
-    roles: ['operator', 'viewer'],
-    effect: 'read',
-    tasks: 'all',
-    urgency: 'view',
-    actor: 'operator',
-  },
-  metrics: {
-    roles: ['operator', 'viewer'],
-    effect: 'read',
-    tasks: 'all',
-    urgency: 'urgent',
-    actor: 'operator',
-  },
-  task: {
-    roles: ['operator', 'viewer', 'producer'],
-    effect: 'read',
-    tasks: 'one',
-    urgency: 'view',
-    actor: 'operator',
-  },
+  view: { roles: viewers, effect: 'read', tasks: 'covered', urgency: 'view', actor: 'operator' },
+  overview: { roles: viewers, effect: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
+  metrics: { roles: viewers, effect: 'read', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  task: { roles: [...viewers, 'producer'], effect: 'read', tasks: 'one', urgency: 'view', actor: 'operator' },
   audit: { roles: ['operator'], effect: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
   operator: { roles: ['operator'], effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
   fleet: { roles: ['operator'], effect: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
   subscriptions: { roles: ['operator'], effect: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
-  seal: {
-    roles: ['operator', 'producer'],
-    effect: 'order',
-    tasks: 'one',
-    urgency: 'urgent',
-    actor: 'operator',
-  },
-  settings: {
-    roles: ['operator', 'producer'],
-    effect: 'order',
-    tasks: 'one',
-    urgency: 'urgent',
-    actor: 'producer',
-  },
+  seal: { roles: withProducer, effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
+  settings: { roles: withProducer, effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'producer' },
 } as const satisfies Record<string, AccessRule>
 
 export type CheckedAccess = keyof typeof accessRules
