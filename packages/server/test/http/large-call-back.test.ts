@@ -67,15 +67,25 @@ describe('POST /call-back of a large array', () => {
   })
 })
 
+const bytesOf = (count: number) => Buffer.from(JSON.stringify(descriptors('orders', count)))
+
 test('the thread that parses them ends when idle, and is started again', async () => {
-  const reader = new CallBackReader({}, 5)
+  const reader = new CallBackReader({}, { idleMillis: 5 })
   onTestFinished(() => reader.close())
-  const bytes = () => Buffer.from(JSON.stringify(descriptors('orders', 3)))
   expect(reader.hasThread).toBe(false)
   for (const _twice of [1, 2]) {
-    const checked = reader.read(bytes())
+    const checked = reader.read(bytesOf(3))
     expect(reader.hasThread).toBe(true)
     expect(await checked).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
     await until(() => !reader.hasThread)
   }
+})
+
+test('a body that takes more memory than the thread may have is refused, and the next is read', async () => {
+  const reader = new CallBackReader({})
+  onTestFinished(() => reader.close())
+  const [large, behind] = [reader.read(Buffer.from(`[${'[],'.repeat(6e6)}0]`)), reader.read(bytesOf(3))]
+  await expect(large).rejects.toMatchObject({ code: 'body_too_large' })
+  await expect(behind).rejects.toMatchObject({ code: 'overloaded' })
+  expect(await reader.read(bytesOf(3))).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
 })
