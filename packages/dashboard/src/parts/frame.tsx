@@ -1,9 +1,10 @@
+import { ProblemError } from '@baton/client'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import {
   explained,
   forgetToken,
   keepToken,
-  noteRefusal,
+  noteRefusalCode,
   type TokenWant,
   token,
   tokenWanted,
@@ -101,7 +102,8 @@ export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
       await attempt(text)
       keepToken(text)
     } catch (error) {
-      if (!noteRefusal(error)) setFailure(`It could not be tried. ${explained(error)}`)
+      const isRefused = error instanceof ProblemError && noteRefusalCode(error.code)
+      if (!isRefused) setFailure(`It could not be tried. ${explained(error)}`)
     } finally {
       setBusy(false)
     }

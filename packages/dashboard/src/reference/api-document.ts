@@ -1,6 +1,6 @@
 import { ProblemError } from '@baton/client'
 import type { Problem } from '@baton/protocol'
-import { baseUrl, noteRefusal } from '../service/connection.ts'
+import { baseUrl, noteRefusalCode } from '../service/connection.ts'
 import { inlined } from './inlined.ts'
 
 /** The parts of an OpenAPI document that the reference shows. */
@@ -80,7 +80,7 @@ export async function readDocument(bearer: string | null): Promise<ApiDocument> 
   try {
     return await requestDocument(bearer)
   } catch (error) {
-    noteRefusal(error)
+    if (error instanceof ProblemError) noteRefusalCode(error.code)
     throw error
   }
 }

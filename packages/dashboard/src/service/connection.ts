@@ -25,15 +25,26 @@ const wantOfCode: Readonly<Record<string, TokenWant>> = {
   token_refused: 'refused',
 }
 
-export const client = computed(() => clientWith(storedToken.value))
+/** The token of the last request that was refused because of its token. */
+let lastRefused: string | null = null
+
+export const client = computed(() => {
+  const bearer = storedToken.value
+  return clientWith(bearer, async (input, init) => {
+    const response = await fetch(input, init)
+    if (response.status === 401 || response.status === 403) lastRefused = bearer
+    return response
+  })
+})
 
 export const token = computed(() => storedToken.value)
 
 /** A client with a token that is not stored yet. */
-export function clientWith(bearer: string | null): BatonClient {
+export function clientWith(bearer: string | null, send?: typeof fetch): BatonClient {
   return new BatonClient({
     url: baseUrl,
     retryForSeconds: RETRY_FOR_SECONDS,
+    ...(send === undefined ? {} : { fetch: send }),
     ...(bearer === null ? {} : { token: bearer }),
   })
 }
@@ -60,10 +71,13 @@ export function forgetToken(): void {
 }
 
 /**
- * Checks whether a read failed because of the token, and if so shows the token form. Returns whether it did.
+ * Checks whether a read failed because of the token, and if so shows the token form. Returns whether it did. An
+ * answer to a request with an earlier token says nothing about the present one.
  */
 export function noteRefusal(error: unknown): boolean {
-  return error instanceof ProblemError && noteRefusalCode(error.code)
+  if (!(error instanceof ProblemError)) return false
+  const isOfEarlierToken = wantOfCode[error.code] !== undefined && lastRefused !== storedToken.peek()
+  return isOfEarlierToken || noteRefusalCode(error.code)
 }
 
 export function noteRefusalCode(code: string): boolean {
