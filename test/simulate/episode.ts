@@ -254,19 +254,14 @@ class Episode {
     }
     start()
     await simulation.until(() => node.store !== null, 'no leader starts')
-    for (const task of model.tasks.values())
-      if (!task.cancelled) await this.#ask(node, { verb: 'resume', taskId: task.taskId })
     for (let round = 0; simulation.failure === null; round += 1) {
       if (round === 1000) throw new Error('work is left that is never handed out')
-      for (const task of model.tasks.values())
-        if (!task.cancelled && task.counts.parked > 0)
-          await this.#ask(node, {
-            verb: 'retry',
-            taskId: task.taskId,
-            level: null,
-            partitions: null,
-            done: false,
-          })
+      for (const { taskId, cancelled, paused, counts } of model.tasks.values()) {
+        if (cancelled) continue
+        if (paused) await this.#ask(node, { verb: 'resume', taskId })
+        if (counts.parked > 0)
+          await this.#ask(node, { verb: 'retry', taskId, level: null, partitions: null, done: false })
+      }
       simulation.shiftClock(node.name, 20_000)
       await this.#wait(node.run(sweepCall(ALL)))
       const pulls = [{ instance: null, batch: 50, records: null, key: null, tables: null, tasks: null }]

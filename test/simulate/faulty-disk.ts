@@ -50,7 +50,7 @@ export interface Appending {
   /** Called before the append reaches the medium, or before its answer reaches the process. */
   isUnderWay(): void
   isDurable(): void
-  /** The append is refused because of known keys, and its batch runs again. */
+  /** The process learns that keys are known, and runs the batch again. */
   isRunAgain(): void
 }
 
@@ -85,12 +85,11 @@ export class FaultyDisk implements Disk {
   append(entry: Appended): Promise<void> {
     const appending = this.#host.appending(entry)
     const disk = this.#disk
-    const append = () =>
-      disk.append(entry).then(appending.isDurable, (error: unknown) => {
-        if (error instanceof KnownKeys) appending.isRunAgain()
-        throw error
-      })
-    return this.#write(append, 1, appending.isUnderWay)
+    const append = () => disk.append(entry).then(appending.isDurable)
+    return this.#write(append, 1, appending.isUnderWay).catch((error: unknown) => {
+      if (error instanceof KnownKeys) appending.isRunAgain()
+      throw error
+    })
   }
 
   flush(images: Images, upTo: number): Promise<void> {

@@ -5,7 +5,6 @@ import { LARGE_CALL_BACK_PARTITIONS, StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
-import { loadOrder } from './state/load-order.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { type EngineContext, type EngineRequest, type Steps, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
@@ -54,7 +53,6 @@ const LIMITS: EngineLimits = {
 
 /** Batches wait for the flush when more than this many times `flushRows` changes are unflushed. */
 const FLUSH_BACKLOG = 8
-const LANES_AT_START = 256
 
 /** Called with a transaction once it is durable. */
 export type Committed = (tx: Transaction) => void
@@ -101,13 +99,12 @@ export class Runner {
     return this.#begin(images.nextIds ?? nextIds)
   }
 
-  /** Starts with nearly empty memory: all rows are flushed and are read as needed. */
+  /**
+   * Starts with nearly empty memory: all rows are flushed and are read as needed. Lanes are read within
+   * transactions only, because reading one may change its turn.
+   */
   async #begin(nextIds: NextIds): Promise<Memory> {
     const memory = new Memory(nextIds, this.#last)
-    // This transaction is never appended. With the next number, lanes that catch up here would count as
-    // changed by the next entry.
-    const tx = new Transaction(memory, this.#last, this.#context())
-    await this.drive(loadOrder(tx, LANES_AT_START))
     for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
     this.#memory = memory
     return memory

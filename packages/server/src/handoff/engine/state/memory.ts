@@ -230,7 +230,8 @@ export class Memory {
     // Lanes that come next in a table's order stay: they may be far back in the order of all lanes.
     this.tableOrders.cut(left >> 1, this.isClean)
     const isAhead = ({ tables }: Lane) => [...tables.values()].some(({ heapIndex }) => heapIndex >= 0)
-    for (const lane of this.order.cut(left, isAhead)) this.#dropLane(lane)
+    // A lane that must stay in memory keeps its position in the order.
+    for (const lane of this.order.cut(left, isAhead)) if (!this.#dropLane(lane)) this.order.put(lane)
     for (const lane of this.lanes.values()) {
       if (this.lanes.size <= left) return
       if (lane.heapIndex < 0 && !lane.aside.has(lane) && !isAhead(lane)) this.#dropLane(lane)
@@ -248,11 +249,7 @@ export class Memory {
       buffered !== null &&
       lane.pins === buffered.size &&
       [...tables.values(), ...buffered].every(this.isClean)
-    if (!isFree) {
-      // The lane stays in memory and keeps its position in the order.
-      if (lane.turn !== null && lane.heapIndex === -1 && !task.aside.has(lane)) this.order.put(lane)
-      return false
-    }
+    if (!isFree) return false
     for (const partition of buffered) this.dropPartition(partition)
     this.order.remove(lane)
     task.aside.delete(lane)
