@@ -2,6 +2,7 @@ import type { AttackReport } from './attacked.ts'
 
 const columns = [
   'attack',
+  'connections/s, MB/s',
   'partitions/s before',
   'during',
   'share',
@@ -17,6 +18,7 @@ export function attackTable(reports: readonly AttackReport[]): string {
     const { name, rateBefore, rateDuring, probesBefore, probesDuring, probesAfter } = report
     return [
       name,
+      `${report.connectionRate}, ${report.receivedMbRate}`,
       rateBefore,
       rateDuring,
       `${Math.round((100 * rateDuring) / rateBefore)} %`,

@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +9,7 @@ import { freePort } from '../../../bench/harness/clean-up.ts'
 import { spawnService } from '../../support/spawn-service.ts'
 import type { Attack } from './attacks.ts'
 import { Prober } from './prober.ts'
-import { residentMb } from './resident.ts'
+import { receivedMb, residentMb } from './resident.ts'
 
 /** What honest clients and probes observed during one attack. */
 export interface AttackReport {
@@ -19,6 +21,9 @@ export interface AttackReport {
   readonly probesBefore: ReturnType<Prober['summary']>
   readonly probesDuring: ReturnType<Prober['summary']>
   readonly probesAfter: ReturnType<Prober['summary']>
+  /** What reached the service per second during the attack. Megabytes are those of all clients. */
+  readonly connectionRate: number
+  readonly receivedMbRate: number
   readonly residentMbBefore: number
   readonly residentMbAtMost: number
 }
@@ -28,7 +33,7 @@ const SETTLING_MILLIS = 2000
 const AFTER_MILLIS = 3000
 
 /** Runs one attack beside honest clients, against a service with default settings. */
-export async function attacked({ name, openFiles, run }: Attack, seconds: number): Promise<AttackReport> {
+export async function attacked({ name, openFiles }: Attack, seconds: number): Promise<AttackReport> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-attack-'))
   const port = await freePort()
   const options = openFiles === undefined ? {} : { openFiles }
@@ -41,6 +46,11 @@ export async function attacked({ name, openFiles, run }: Attack, seconds: number
   let done = 0
   steady.on('message', (count: number) => {
     done = count
+  })
+  const attacker = fork(new URL('./attacker.ts', import.meta.url), [name, String(port), String(seconds)])
+  let connections = 0
+  attacker.once('message', (count) => {
+    connections = Number(count)
   })
   const prober = new Prober(port, { everyMillis: 50, address: HONEST })
   const probing = prober.run()
@@ -60,7 +70,10 @@ export async function attacked({ name, openFiles, run }: Attack, seconds: number
     const quiet = await during(pause(seconds * 1000))
     const residentMbBefore = residentMb(pid)
     residentMbAtMost = residentMbBefore
-    const hard = await during(run(port, AbortSignal.timeout(seconds * 1000)))
+    const receivedMbBefore = receivedMb(pid)
+    attacker.send('start')
+    const hard = await during(once(attacker, 'exit'))
+    const receivedMbRate = Math.round((receivedMb(pid) - receivedMbBefore) / seconds)
     const after = await during(pause(AFTER_MILLIS))
     return {
       name,
@@ -69,6 +82,8 @@ export async function attacked({ name, openFiles, run }: Attack, seconds: number
       probesBefore: quiet.probes,
       probesDuring: hard.probes,
       probesAfter: after.probes,
+      connectionRate: Math.round(connections / seconds),
+      receivedMbRate,
       residentMbBefore,
       residentMbAtMost,
     }
@@ -77,6 +92,7 @@ export async function attacked({ name, openFiles, run }: Attack, seconds: number
     prober.stop()
     await probing
     await steady.terminate()
+    attacker.kill('SIGKILL')
     child.kill('SIGKILL')
     await new Promise((resolve) => child.once('close', resolve))
     await rm(folder, { recursive: true, force: true })

@@ -5,6 +5,9 @@ import { dial, postHead, statusOf } from '../../support/hostile-client.ts'
 const MIB = 2 ** 20
 const ADDRESS = '127.0.0.2'
 const CONNECT_MILLIS = 2000
+/** Of floods of connections. Without a rate, the attacker would soon run out of ports. */
+const CONNECTIONS_PER_SECOND = 5000
+const FLOOD_ADDRESSES = 7
 
 /** One way to take the service down, continued until `over` is aborted. */
 export interface Attack {
@@ -16,8 +19,19 @@ export interface Attack {
 
 const stay = (millis: number, over: AbortSignal) => pause(millis, undefined, { signal: over }).catch(() => {})
 
-const open = (port: number, count: number, address = ADDRESS): Promise<Socket[]> =>
-  Promise.all(Array.from({ length: count }, () => dial(port, address, CONNECT_MILLIS)))
+let opened = 0
+
+/** How many connections this process has opened. */
+export const connectionsOpened = () => opened
+
+async function openOne(port: number, address = ADDRESS): Promise<Socket> {
+  const socket = await dial(port, address, CONNECT_MILLIS)
+  if (!socket.destroyed) opened += 1
+  return socket
+}
+
+const open = (port: number, count: number, address?: string): Promise<Socket[]> =>
+  Promise.all(Array.from({ length: count }, () => openOne(port, address)))
 
 function close(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy()
@@ -25,6 +39,23 @@ function close(sockets: readonly Socket[]): void {
 
 async function until(over: AbortSignal, once: () => Promise<void>): Promise<void> {
   while (!over.aborted) await once()
+}
+
+/** Opens connections, `count` at a time from one address after the other. */
+async function flood(
+  port: number,
+  over: AbortSignal,
+  count: number,
+  use: (sockets: Socket[]) => void,
+): Promise<void> {
+  const began = performance.now()
+  let rounds = 0
+  await until(over, async () => {
+    use(await open(port, count, `127.0.0.${10 + (rounds % FLOOD_ADDRESSES)}`))
+    rounds += 1
+    const dueAt = began + (rounds * count * 1000) / CONNECTIONS_PER_SECOND
+    await stay(Math.max(0, dueAt - performance.now()), over)
+  })
 }
 
 async function post(port: number, path: string, body: Buffer, over: AbortSignal): Promise<void> {
@@ -70,8 +101,8 @@ export const attacks: readonly Attack[] = [
     openFiles: 1024,
     run: async (port, over) => {
       const sockets: Socket[] = []
-      await until(over, async () => {
-        sockets.push(...(await open(port, 200, `127.0.0.${2 + (sockets.length % 7)}`)))
+      await flood(port, over, 200, (more) => {
+        sockets.push(...more)
         close(sockets.splice(0, sockets.length - 1500))
       })
       close(sockets)
@@ -79,7 +110,7 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'connections that come and go',
-    run: (port, over) => until(over, async () => close(await open(port, 300))),
+    run: (port, over) => flood(port, over, 300, close),
   },
   {
     name: 'eight call-backs of which one byte comes',
@@ -95,7 +126,7 @@ export const attacks: readonly Attack[] = [
     run: async (port, over) => {
       const piece = Buffer.alloc(MIB / 16, ' ')
       const begin = async (): Promise<Socket> => {
-        const socket = await dial(port, ADDRESS, CONNECT_MILLIS)
+        const socket = await openOne(port)
         socket.resume().write(postHead('/settle', 8 * MIB))
         return socket
       }
@@ -114,7 +145,7 @@ export const attacks: readonly Attack[] = [
     run: (port, over) => until(over, () => post(port, '/call-back', manyLevels, over)),
   },
   {
-    name: 'answers that nobody reads',
+    name: 'answers that are not read',
     run: async (port, over) => {
       const sockets: Socket[] = []
       await until(over, async () => {

@@ -120,7 +120,7 @@ export const floods: Readonly<Record<string, Flood>> = {
     return post(target, path, bomb, { 'Content-Encoding': 'gzip' })
   },
 
-  'answers that nobody reads': async (target) => {
+  'answers that are not read': async (target) => {
     const { chance, over } = target
     const sockets = await connections(target, chance.between(2, 20))
     const path = chance.pick(['/tasks?limit=1000', '/openapi.json', '/docs', '/metrics', '/events'])

@@ -9,3 +9,13 @@ export function residentMb(pid: number): number {
     return Number.NaN
   }
 }
+
+/** Megabytes that a process has read so far, from connections and files; NaN if the system does not report it. */
+export function receivedMb(pid: number): number {
+  try {
+    const [, bytes] = /^rchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8')) ?? []
+    return Number(bytes) / 1e6
+  } catch {
+    return Number.NaN
+  }
+}
