@@ -5,6 +5,7 @@ import { LARGE_CALL_BACK_PARTITIONS, StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
+import { loadOrder } from './state/load-order.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { type EngineContext, type EngineRequest, type Steps, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
@@ -53,6 +54,8 @@ const LIMITS: EngineLimits = {
 
 /** Batches wait for the flush when more than this many times `flushRows` changes are unflushed. */
 const FLUSH_BACKLOG = 8
+/** The first transaction reads this many lanes: without them, a level does not know that it has drained. */
+const LANES_AT_START = 256
 
 /** Called with a transaction once it is durable. */
 export type Committed = (tx: Transaction) => void
@@ -124,6 +127,7 @@ export class Runner {
       const memory = await this.open()
       const tx = new Transaction(memory, this.#last + 1, this.#context())
       try {
+        if (!memory.order.isBegun) await this.drive(loadOrder(tx, LANES_AT_START))
         if (known.length > 0) await this.drive(loadKeys(tx, known))
         const result = await this.drive(work(tx))
         if (!tx.isEmpty || !mayBeEmpty(result)) await this.#append(tx)

@@ -103,6 +103,11 @@ export class Order<Lane extends OrderedLane<Lane>> {
     this.isComplete = false
   }
 
+  /** Whether the first lanes have been loaded. */
+  get isBegun(): boolean {
+    return this.isComplete || this.loadedTo !== null
+  }
+
   /** Whether all lanes of this level have been loaded. */
   isLoadedPast(level: number): boolean {
     return this.isComplete || (this.loadedTo !== null && this.loadedTo.level > level)
