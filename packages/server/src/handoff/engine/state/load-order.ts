@@ -5,7 +5,9 @@ import { load, type Steps, type Transaction } from '../transaction.ts'
 import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from '../waiting-lines.ts'
 import type { Lane, Partition } from './memory-rows.ts'
 
+/** The number of partitions that are read ahead for a lane: more if few lanes have work. */
 const ROWS_AT_A_TIME = 32
+const ROWS_OF_ALL_LANES = 4096
 const ROWS_AT_MOST = 1000
 /** The maximum number of lines filled with one load. */
 export const LINES_AT_A_TIME = 64
@@ -64,7 +66,8 @@ function* loadLines(
     (source) => source !== front && linesOf(source)[lineToServe(source)].first === undefined,
   )
   const sources = [front, ...others.slice(0, Math.max(0, demand - 1))]
-  const most = Math.min(Math.max(ROWS_AT_A_TIME, demand), ROWS_AT_MOST)
+  const share = Math.floor(ROWS_OF_ALL_LANES / tx.memory.order.size)
+  const most = Math.min(Math.max(ROWS_AT_A_TIME, demand, share), ROWS_AT_MOST)
   const wanted = sources.map((source): Wanted => {
     const lane = laneOf(source)
     const line = lineToServe(source)
