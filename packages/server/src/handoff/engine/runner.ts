@@ -91,26 +91,29 @@ export class Runner {
 
   /** Prepares for transactions. Entries that were appended but not flushed are flushed first. */
   async open(): Promise<Memory> {
-    if (this.#memory !== null) return this.#memory
-    while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
-    const { last, unflushed, nextIds } = await this.#disk.open()
-    const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
-    if (unflushed.length > 0) await this.#disk.flush(images, last)
-    this.#last = last
-    this.#flushedTo = last
-    this.#unflushed = new Unflushed()
-    return this.#begin(images.nextIds ?? nextIds)
+    while (this.#memory === null) {
+      while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
+      const { epoch } = this
+      const { last, unflushed, nextIds } = await this.#disk.open()
+      const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
+      if (unflushed.length > 0) await this.#disk.flush(images, last)
+      this.#last = last
+      this.#flushedTo = last
+      this.#unflushed = new Unflushed()
+      await this.#begin(images.nextIds ?? nextIds, epoch)
+    }
+    return this.#memory
   }
 
   /**
    * Starts with nearly empty memory: all rows are flushed and are read as needed. Lanes are read within
-   * transactions only, because reading one may change its turn.
+   * transactions only, because reading one may change its turn. If a large call-back failed since this epoch
+   * began, memory stays dropped.
    */
-  async #begin(nextIds: NextIds): Promise<Memory> {
+  async #begin(nextIds: NextIds, epoch: number): Promise<void> {
     const memory = new Memory(nextIds, this.#last)
     for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
-    this.#memory = memory
-    return memory
+    if (this.epoch === epoch) this.#memory = memory
   }
 
   /**
@@ -147,9 +150,10 @@ export class Runner {
 
   /** Nothing was appended, so this node is still the leader. Only memory is read again. */
   async #beginAgain(nextIds: NextIds): Promise<void> {
+    const { epoch } = this
     try {
       await this.flush()
-      await this.#begin(nextIds)
+      await this.#begin(nextIds, epoch)
     } catch (error) {
       this.drop()
       throw error
