@@ -1,8 +1,10 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../../bench/harness/clean-up.ts'
 import { NodeProcess } from '../../postgres/support/node-process.ts'
 import { PostgresServer } from '../../postgres/support/postgres-server.ts'
+import { until } from '../../support/until.ts'
 
 export type StoreName = 'sqlite' | 'postgres'
 
@@ -34,23 +36,32 @@ export interface Footprint {
 /** The service under siege. */
 export class Besieged {
   readonly node: NodeProcess
+  readonly #inspectPort: number
   readonly #dispose: () => Promise<void>
 
-  private constructor(node: NodeProcess, dispose: () => Promise<void>) {
+  private constructor(node: NodeProcess, inspectPort: number, dispose: () => Promise<void>) {
     this.node = node
+    this.#inspectPort = inspectPort
     this.#dispose = dispose
   }
 
   static async start(store: StoreName, settings: readonly string[] = LOW): Promise<Besieged> {
+    const inspectPort = await freePort()
+    const start = async (args: readonly string[]) => {
+      const environment = { NODE_OPTIONS: `--inspect-port=${inspectPort}` }
+      const node = await NodeProcess.prepare('besieged', [...settings, ...args], environment)
+      await node.start()
+      return node
+    }
     if (store === 'sqlite') {
       const folder = await mkdtemp(join(tmpdir(), 'baton-siege-'))
-      const node = await NodeProcess.start('besieged', [...settings, '--data', folder])
-      return new Besieged(node, () => rm(folder, { recursive: true, force: true }))
+      const node = await start(['--data', folder])
+      return new Besieged(node, inspectPort, () => rm(folder, { recursive: true, force: true }))
     }
     const server = await PostgresServer.start()
     const { url } = await server.createDatabase()
-    const node = await NodeProcess.start('besieged', [...settings, '--database-url', url])
-    return new Besieged(node, () => server.dispose())
+    const node = await start(['--database-url', url])
+    return new Besieged(node, inspectPort, () => server.dispose())
   }
 
   get url(): string {
@@ -85,6 +96,25 @@ export class Besieged {
   async boundsMet(): Promise<Record<string, number>> {
     const found = (await this.metrics()).matchAll(/^baton_bounds_met_total\{bound="([\w-]+)"\} (\d+)$/gm)
     return Object.fromEntries([...found].map(([, bound, times]) => [bound, Number(times)]))
+  }
+
+  /**
+   * V8 keeps what is no longer used until it needs the memory. Collecting it shows what the process still
+   * holds.
+   */
+  async collectGarbage(): Promise<void> {
+    if (this.node.pid === undefined) return
+    // Makes Node.js open its inspector.
+    process.kill(this.node.pid, 'SIGUSR1')
+    const targets = `http://127.0.0.1:${this.#inspectPort}/json`
+    const answer = await until(() => fetch(targets).catch(() => undefined))
+    const [target] = (await answer.json()) as { webSocketDebuggerUrl: string }[]
+    const inspector = new WebSocket(target?.webSocketDebuggerUrl ?? '')
+    await new Promise((resolve) => inspector.addEventListener('open', resolve))
+    const collected = new Promise((resolve) => inspector.addEventListener('message', resolve))
+    inspector.send(JSON.stringify({ id: 1, method: 'HeapProfiler.collectGarbage' }))
+    await collected
+    inspector.close()
   }
 
   async dispose(): Promise<void> {

@@ -37,8 +37,8 @@ const OWN_CONNECTIONS = 24
 /** How long to run before the floods, to measure the process under normal load. */
 const QUIET_MILLIS = 2000
 /**
- * Not all freed memory is returned: the system's allocator keeps some, and V8 delays garbage collection.
- * Leaked bodies and answers would exceed this within a minute.
+ * What the process has more than after two seconds: the filled page cache of SQLite, larger spaces for new
+ * objects, and what the system's allocator keeps. Leaked bodies and answers would exceed this within a minute.
  */
 const KEPT_MB = 250
 
@@ -147,13 +147,14 @@ async function isOpen({ url }: Besieged): Promise<boolean> {
 
 /**
  * Connections of the floods close by themselves, the last of them when the service gives up sending their
- * answers.
+ * answers. Those of honest clients close when they have been idle for as long as the service allows.
  */
 async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint> {
+  await besieged.collectGarbage()
   for (let looks = 0; ; looks += 1) {
     const now = await besieged.footprint()
     const isCalm = leftovers(before, now).length === 0
-    if (isCalm || looks > 100) return now
+    if (isCalm || looks > 400) return now
     await pause(200)
   }
 }
