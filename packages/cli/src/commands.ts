@@ -96,7 +96,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'settings',
     summary: 'set leases, attempts, limit and share of a task',
-    load: async () => (await import('./commands/settings.ts')).settings,
+    load: async () => (await import('./commands/control.ts')).settings,
   },
   {
     name: 'manifest',

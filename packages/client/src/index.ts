@@ -59,7 +59,6 @@ export type {
   WebhookEventType,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
-export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
 export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'
 export type {
@@ -101,6 +100,7 @@ export {
   type ReleasedOutcome,
 } from './outcome.ts'
 export type { FailedTry } from './persistence.ts'
+export type { CallBackCallOptions, CallBackReceipt } from './producer.ts'
 export { Producer, type ProducerOptions } from './producer.ts'
 export { HeldPartition, pullEach } from './pull-each.ts'
 export type { EventPageOptions, Subscriptions } from './subscriptions.ts'

@@ -18,8 +18,12 @@ export {
   checkIdempotencyKey,
   checkInstanceId,
   chosenKeywords,
+  explainPartitionName,
   idempotencyKeyKeywords,
   instanceIdKeywords,
+  type ParsedPartitionName,
+  parsePartitionName,
+  partitionName,
   readTraceparent,
 } from './identifiers.ts'
 export {
@@ -55,12 +59,6 @@ export {
   MINUTES_KEPT_MILLIS,
   THROUGHPUT_LEVELS,
 } from './limits.ts'
-export {
-  explainPartitionName,
-  type ParsedPartitionName,
-  parsePartitionName,
-  partitionName,
-} from './partition-name.ts'
 export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
 export {
   type CheckFailure,

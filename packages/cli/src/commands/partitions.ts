@@ -5,9 +5,8 @@ import type { Command } from '../command-line.ts'
 import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { duration, since } from '../show/numbers.ts'
-import { partitionTable, reasonText } from '../show/partition-table.ts'
 import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
-import { forgottenText } from '../show/task.ts'
+import { forgottenText, partitionTable, reasonText } from '../show/task.ts'
 import { note, print, printJson, remark } from '../terminal.ts'
 
 const REASON = { least: 30 }

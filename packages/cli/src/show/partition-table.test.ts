@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { PartitionRow } from '@baton/client'
 import { expect, test } from 'vitest'
-import { partitionTable, reasonText } from './partition-table.ts'
+import { partitionTable, reasonText } from './task.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z')
 const NARROW = 80

@@ -9,8 +9,7 @@ import { baseUrl, client, explained, token } from '../service/connection.ts'
 import { now } from '../service/live.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
 import { secondsShown, smoothSeries } from '../service/throughput.ts'
-import { Figures } from './figures.tsx'
-import { LevelBacklog } from './level-backlog.tsx'
+import { Figures, LevelBacklog } from './figures.tsx'
 import { TaskPanel } from './task-panel.tsx'
 
 /** Shows whether work progresses, whether anything is stuck, and when it will be done. */

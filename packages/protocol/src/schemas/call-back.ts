@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { type FieldFault, fieldFaults, type UnknownFields } from '../field-faults.ts'
+import { explainPartitionName, parsePartitionName } from '../identifiers.ts'
 import { DEFAULT_TABLE_FIELD, MAX_LEVELS_PER_CALL_BACK } from '../limits.ts'
-import { explainPartitionName, parsePartitionName } from '../partition-name.ts'
 import {
   type CheckFailure,
   describeValue,

@@ -3,7 +3,7 @@ import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { LeaderChanged, type ReadiedOf } from '../handoff/store.ts'
-import type { LedHead, Peer } from './head.ts'
+import type { LedHead, Peer } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
   errorOf,

@@ -1,6 +1,6 @@
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { LeaderChanged } from '../handoff/store.ts'
-import type { Election, Head } from './head.ts'
+import type { Election, Head } from './election.ts'
 
 /** A disk that several nodes share, and that records which of them leads. */
 export interface SharedDisk extends Omit<Disk, 'open'>, Election {

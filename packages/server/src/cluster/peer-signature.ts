@@ -1,6 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { type Stopwatch, systemStopwatch } from '../handoff/clock.ts'
-import type { Head } from './head.ts'
+import type { Head } from './election.ts'
 
 export const SIGNATURE_HEADER = 'x-baton-peer'
 

@@ -8,9 +8,8 @@ import type {
 } from '../handoff/outbox.ts'
 import { PeriodicJob } from '../handoff/periodic-job.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
-import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts'
 import type { Posted, Poster } from './posting.ts'
-import { signatureOf } from './signature.ts'
+import { CLOUD_EVENT_TYPE, cloudEvent, signatureOf } from './signed-event.ts'
 import { type RetrySchedule, Target } from './target.ts'
 
 /** How often the deliverer polls for new events. */

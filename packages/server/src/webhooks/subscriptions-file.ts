@@ -17,7 +17,7 @@ import {
   schemaFaults,
 } from '../settings-files.ts'
 import { type AddressRule, receiverUrlFault } from './address-rule.ts'
-import { isSigningSecret } from './signature.ts'
+import { isSigningSecret } from './signed-event.ts'
 
 const NAME = 'the subscriptions file'
 const MAX_DEFINED = 100

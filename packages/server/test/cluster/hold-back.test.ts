@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LedHead } from '../../src/cluster/head.ts'
-import { HoldBack } from '../../src/cluster/hold-back.ts'
+import { HoldBack, type LedHead } from '../../src/cluster/election.ts'
 
 const leader = { nodeId: 'other', url: 'http://other' }
 const head: LedHead = { term: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }

@@ -3,7 +3,7 @@ import { type EventName, eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { BatonEvent, Tick } from '../../handoff/events.ts'
-import { tickWithinLimits } from '../admission/token-limits.ts'
+import { tickWithinLimits } from '../admission/tokens.ts'
 import { securityHeaders } from '../answers/headers.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask } from '../answers/task-view.ts'

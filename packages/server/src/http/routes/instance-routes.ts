@@ -9,7 +9,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { instanceWithinLimits } from '../admission/token-limits.ts'
+import { instanceWithinLimits } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { viewInstance } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'

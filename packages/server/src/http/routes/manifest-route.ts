@@ -3,7 +3,7 @@ import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStat
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/records.ts'
-import { requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
+import { requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
 import { problemAnswers } from '../api-document/route-schemas.ts'

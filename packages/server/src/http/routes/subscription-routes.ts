@@ -26,8 +26,7 @@ import type {
   SubscriptionStatus,
 } from '../../handoff/outbox.ts'
 import { receiverUrlFault } from '../../webhooks/address-rule.ts'
-import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
-import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
+import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../../webhooks/signed-event.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'

@@ -12,7 +12,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionQuery } from '../../handoff/views/records.ts'
-import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/token-limits.ts'
+import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
 import { tableFieldRenamer, timestampOf, viewPartition } from '../answers/views.ts'

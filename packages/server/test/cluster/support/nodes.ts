@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Election, Head, Peer } from '../../../src/cluster/head.ts'
+import type { Election, Head, Peer } from '../../../src/cluster/election.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'

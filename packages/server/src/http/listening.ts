@@ -1,6 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import type { HandOff } from '../handoff/hand-off.ts'
+import type { FastPath } from './fast-path/fast-path.ts'
+import type { Peers } from './routes/peer-route.ts'
 
 /**
  * The event loop accepts one connection per listening socket and turn. With a single socket, a probe waits
@@ -64,4 +68,59 @@ async function requireFree(host: string, port: number): Promise<void> {
   await once(alone, 'listening')
   alone.close()
   await once(alone, 'close')
+}
+
+const IDLE_CHECK_MILLIS = 50
+
+interface Closing {
+  readonly handOff: HandOff
+  readonly peers: Peers | null
+  readonly listeners: Listeners
+}
+
+/**
+ * Closes the service gracefully:
+ *
+ * 1. Nothing more is handed out, and waiting pulls are answered immediately.
+ *
+ * 2. The port stays open while requests in progress finish, so that probes get 503 and settles on other
+ * connections still arrive. Idle connections are closed; new ones get a moment to send their first request.
+ *
+ * 3. The port closes, and the hand-off stops and closes its store.
+ */
+export function closeGracefully(
+  app: FastifyInstance,
+  fastPath: FastPath,
+  { handOff, peers, listeners }: Closing,
+  closeMillis: number,
+): void {
+  // Fastify sends this header only in response to requests that arrive after closing began. Earlier ones need
+  // it too, or their clients would reuse the connection.
+  app.addHook('onSend', async (_, reply) => {
+    if (handOff.isDraining) reply.header('connection', 'close')
+  })
+  app.addHook('preClose', async () => {
+    handOff.drain()
+    await peers?.leave()
+    const deadline = performance.now() + closeMillis
+    while ((await connectionsUnderWay(app, fastPath, listeners)) > 0 && performance.now() < deadline)
+      await pause(IDLE_CHECK_MILLIS)
+    app.server.closeAllConnections()
+    fastPath.closeAll()
+    listeners.close()
+  })
+  app.addHook('onClose', () => handOff.stop())
+}
+
+async function connectionsUnderWay(
+  { server }: FastifyInstance,
+  fastPath: FastPath,
+  listeners: Listeners,
+): Promise<number> {
+  server.closeIdleConnections()
+  fastPath.closeIdle()
+  const own = await new Promise<number>((resolve, reject) => {
+    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
+  })
+  return own + (await listeners.connections())
 }
