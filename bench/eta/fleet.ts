@@ -1,5 +1,5 @@
 import { countDuration } from '../../packages/server/src/handoff/rules/durations.ts'
-import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task-facts.ts'
+import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task.ts'
 import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'
 import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/records.ts'
 import type { UnderWay } from '../../packages/server/src/handoff/views/time-left.ts'

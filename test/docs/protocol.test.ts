@@ -20,6 +20,7 @@ import {
 import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
 import { settingOf } from '../../packages/server/src/config.ts'
+import { MAX_WAITING_PULLS } from '../../packages/server/src/handoff/pulls.ts'
 import {
   partitionEvents,
   partitionStates,
@@ -27,7 +28,6 @@ import {
   transitions,
 } from '../../packages/server/src/handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
-import { MAX_WAITING_PULLS } from '../../packages/server/src/handoff/waiting-pulls.ts'
 import { MAX_DEPTH } from '../../packages/server/src/http/bodies/json-bytes.ts'
 import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { errorsIn, problemsNamedFor, sharedErrors } from './support/errors.ts'

@@ -6,7 +6,7 @@ import type { Lane } from '../../packages/server/src/handoff/engine/state/memory
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
-import { isLaneOpen } from '../../packages/server/src/handoff/rules/barrier.ts'
+import { isLaneOpen } from '../../packages/server/src/handoff/rules/task.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Parts } from './simulation.ts'
 

@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { ControlOrder } from '../../packages/server/src/handoff/rules/control.ts'
 import { type LeaseRef, parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
-import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/task-settings.ts'
+import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
 import type {
   CallBackOrder,
   HandOffAnswers,

@@ -1,4 +1,4 @@
-import type { Tally } from '../../../packages/server/src/handoff/rules/task-facts.ts'
+import type { Tally } from '../../../packages/server/src/handoff/rules/task.ts'
 import { isHistory } from '../../../packages/server/test/handoff/model-history.ts'
 import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'

@@ -1,5 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { TaskSettings } from '../../../packages/server/src/handoff/rules/task-settings.ts'
+import type { TaskSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { Attempted } from '../../../packages/server/test/handoff/model-history.ts'
 
 /** The state of a partition. Whether a waiting one may be handed out depends on its task. */

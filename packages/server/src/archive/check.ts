@@ -10,7 +10,7 @@ import { decodeEntry } from '../handoff/engine/entry.ts'
 import { addToImages, noImages } from '../handoff/engine/state/images.ts'
 import { auditRecount, laneName } from '../handoff/engine/verbs/audit.ts'
 import type { Line, StoredPartition } from '../handoff/partition.ts'
-import { noTallies, totalOf } from '../handoff/rules/task-facts.ts'
+import { noTallies, totalOf } from '../handoff/rules/task.ts'
 import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
 
 /** The most findings that are reported. */

@@ -26,7 +26,7 @@ export async function backUp(location: Location, options: OutputOptions): Promis
     throw new StoreRefused(
       'this is for the embedded store; the data in PostgreSQL is saved with its own tools, such as pg_dump --schema=baton, see docs/scaling.md',
     )
-  const { copySnapshot, dataFileIn } = await import('../disk/sqlite/snapshot.ts')
+  const { copySnapshot, dataFileIn } = await import('../disk/sqlite/archive.ts')
   const output = new PrivateOutput(file, mayReplace)
   try {
     await copySnapshot(dataFileIn(location.data), output.temporary, progress)

@@ -15,14 +15,13 @@ export async function withSource<Result>(
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   if ('databaseUrl' in location) {
-    const { refuseOtherVersion, withConnection } = await import('../disk/postgres/snapshot.ts')
-    const { postgresSource } = await import('../disk/postgres/archive.ts')
+    const { postgresSource, refuseOtherVersion, withConnection } = await import('../disk/postgres/archive.ts')
     return withConnection(location.databaseUrl, async (connection) => {
       await refuseOtherVersion(connection, false)
       return work(await postgresSource(connection), [])
     })
   }
-  const { dataFileIn } = await import('../disk/sqlite/snapshot.ts')
+  const { dataFileIn } = await import('../disk/sqlite/archive.ts')
   return withFileSource(dataFileIn(location.data), work)
 }
 
@@ -30,8 +29,9 @@ export async function withFileSource<Result>(
   path: string,
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
-  const { damageIn, refuseOtherVersion, withSnapshot } = await import('../disk/sqlite/snapshot.ts')
-  const { sqliteSource } = await import('../disk/sqlite/archive.ts')
+  const { damageIn, refuseOtherVersion, sqliteSource, withSnapshot } = await import(
+    '../disk/sqlite/archive.ts'
+  )
   return withSnapshot(path, async (db) => {
     refuseOtherVersion(db, path)
     return work(sqliteSource(db), damageIn(db))
@@ -59,10 +59,9 @@ async function withStoppedSqlite<Result>(
   folder: string,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
-  const [{ openSqliteDisk }, { dataFileIn, withSnapshot }, { sqliteSource, sqliteTarget }, { DatabaseSync }] =
+  const [{ openSqliteDisk }, { dataFileIn, sqliteSource, sqliteTarget, withSnapshot }, { DatabaseSync }] =
     await Promise.all([
       import('../disk/sqlite/sqlite-disk.ts'),
-      import('../disk/sqlite/snapshot.ts'),
       import('../disk/sqlite/archive.ts'),
       import('node:sqlite'),
     ])
@@ -88,12 +87,11 @@ async function withStoppedPostgres<Result>(
   url: string,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
-  const [{ openPostgresDisk }, { refuseOtherVersion, refuseRunningNodes, withConnection }, archive] =
-    await Promise.all([
-      import('../disk/postgres/postgres-disk.ts'),
-      import('../disk/postgres/snapshot.ts'),
-      import('../disk/postgres/archive.ts'),
-    ])
+  const [{ openPostgresDisk }, archive] = await Promise.all([
+    import('../disk/postgres/postgres-disk.ts'),
+    import('../disk/postgres/archive.ts'),
+  ])
+  const { postgresSource, postgresTarget, refuseOtherVersion, refuseRunningNodes, withConnection } = archive
   await withConnection(url, async (connection) => {
     await refuseOtherVersion(connection, true)
     await refuseRunningNodes(connection)
@@ -102,10 +100,8 @@ async function withStoppedPostgres<Result>(
   return withEngineAtRest(disk, async () => {
     const { term } = await disk.readHead()
     return work({
-      source: (read) =>
-        withConnection(url, async (connection) => read(await archive.postgresSource(connection))),
-      target: (write) =>
-        withConnection(url, (connection) => write(archive.postgresTarget(connection, term ?? ''))),
+      source: (read) => withConnection(url, async (connection) => read(await postgresSource(connection))),
+      target: (write) => withConnection(url, (connection) => write(postgresTarget(connection, term ?? ''))),
       async confirm() {
         if ((await disk.readHead()).term !== term)
           throw new StoreRefused('a node was started on the database meanwhile; stop it, and begin again')

@@ -10,7 +10,7 @@ import type {
 } from './partition.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { StoredState } from './rules/life-cycle.ts'
-import type { Tallies } from './rules/task-facts.ts'
+import type { Tallies } from './rules/task.ts'
 import type {
   IndexRangeOfLane,
   NextIds,

@@ -1,4 +1,4 @@
-import type { Tally } from './rules/task-facts.ts'
+import type { Tally } from './rules/task.ts'
 
 /**
  * How a field is stored. A field whose kind ends with a question mark may be null.

@@ -1,7 +1,6 @@
 import type { Batcher } from './batcher.ts'
 import type { Pulled, PullRequest } from './requests.ts'
 import { type PullOrder, type PullResult, type ReadiedOf, StoreUnavailable } from './store.ts'
-import { MAX_WAITING_PULLS, NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
 /** Called with the result of a pull before it is returned. */
 type Note = (instance: string | null, result: PullResult) => void
@@ -105,4 +104,216 @@ export class Pulls {
 
 function orderOf({ instance, batch, records, key, tables, tasks }: PullRequest): PullOrder {
   return { instance, batch, records, key, tables, tasks }
+}
+
+/** The filter of a pull. */
+type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+
+/** The number of recent notifications that are kept. */
+const EVENTS_KEPT = 100
+
+/** Pulls with the same filter are in the same group. */
+const groupOf = ({ tables, tasks }: Filter): string =>
+  tables === null && tasks === null ? '' : JSON.stringify([tables, tasks])
+
+/**
+ * How many of the readied partitions match the filter of a pull. All of them if their tasks and tables are
+ * unknown.
+ */
+function wantedOf(
+  { tables, tasks }: Filter,
+  readied: number,
+  readiedOf: readonly ReadiedOf[] | null,
+): number {
+  if (readiedOf === null || (tables === null && tasks === null)) return readied
+  let wanted = 0
+  for (const [task, table, count] of readiedOf) {
+    if (tasks !== null && !tasks.includes(task)) continue
+    if (tables === null || table === null || tables.includes(table)) wanted += count
+  }
+  return wanted
+}
+
+/** Recent notifications of ready partitions, for pulls that tried before them and are about to wait. */
+class Notifications {
+  /** Incremented whenever partitions become ready. */
+  epoch = 0
+  readonly #events: (readonly ReadiedOf[] | null)[] = []
+
+  note(readiedOf: readonly ReadiedOf[] | null): void {
+    this.epoch += 1
+    this.#events.push(readiedOf)
+    if (this.#events.length > EVENTS_KEPT) this.#events.shift()
+  }
+
+  /** Whether partitions that match the filter may have become ready since this epoch. */
+  mayHaveCome(filter: Filter, since: number): boolean {
+    const missed = this.epoch - since
+    if (missed <= 0) return false
+    if (missed > this.#events.length || groupOf(filter) === '') return true
+    return this.#events.slice(-missed).some((readiedOf) => wantedOf(filter, 1, readiedOf) > 0)
+  }
+}
+
+/** Bounds the memory and timers of waiting pulls. Further pulls are answered immediately. */
+export const MAX_WAITING_PULLS = 20_000
+
+export const NOTHING: PullResult = { partitions: [], repeated: false }
+
+interface Waiter {
+  readonly order: PullOrder
+  readonly answer: (result: PullResult) => void
+  readonly fail: (error: unknown) => void
+  /** A try is in progress. The pull keeps its place in the queue. */
+  trying: boolean
+  /** Its wait has ended or its client disconnected: a try in progress is the last. */
+  over: boolean
+}
+
+/** Waiting pulls with the same filter. */
+interface Group {
+  readonly filter: Filter
+  readonly waiters: Set<Waiter>
+}
+
+type TryPull = (order: PullOrder) => Promise<PullResult>
+
+/**
+ * Pulls that found nothing and wait, first come first served. When partitions become ready, only that many
+ * pulls are woken, so that thousands may wait cheaply. Pulls with a filter are woken only for matching
+ * partitions; pulls with the same filter form a group.
+ */
+export class WaitingPulls {
+  readonly #tryPull: TryPull
+  readonly #most: number
+  readonly #waiting = new Set<Waiter>()
+  readonly #groups = new Map<string, Group>()
+  readonly #byKey = new Map<string, Set<Waiter>>()
+  readonly #notifications = new Notifications()
+  #closed = false
+
+  constructor(tryPull: TryPull, most = MAX_WAITING_PULLS) {
+    this.#tryPull = tryPull
+    this.#most = most
+  }
+
+  /** Incremented whenever partitions become ready. A pull that found nothing before must try again. */
+  get epoch(): number {
+    return this.#notifications.epoch
+  }
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.size >= this.#most
+  }
+
+  /** `seenEpoch` is the epoch at which the caller found nothing. */
+  wait(
+    order: PullOrder,
+    millis: number,
+    signal: AbortSignal | undefined,
+    seenEpoch: number,
+  ): Promise<PullResult> {
+    if (this.#closed || signal?.aborted) return Promise.resolve(NOTHING)
+    return new Promise((resolve, reject) => {
+      const settle = <T>(deliver: (value: T) => void) => {
+        return (value: T) => {
+          clearTimeout(timer)
+          signal?.removeEventListener('abort', giveUp)
+          this.#remove(waiter)
+          deliver(value)
+        }
+      }
+      const waiter: Waiter = {
+        order,
+        answer: settle(resolve),
+        fail: settle(reject),
+        trying: false,
+        over: false,
+      }
+      // A try in progress may still succeed: its leases must be returned to the caller, which uses or undoes
+      // them.
+      const giveUp = () => {
+        waiter.over = true
+        if (!waiter.trying) waiter.answer(NOTHING)
+      }
+      const timer = setTimeout(() => {
+        waiter.over = true
+        // A pull with the same key on another node may have got leases while this one waited.
+        if (!waiter.trying && order.key !== null) void this.#try(waiter)
+        else if (!waiter.trying) waiter.answer(NOTHING)
+      }, millis)
+      signal?.addEventListener('abort', giveUp)
+      this.#add(waiter)
+      if (this.#notifications.mayHaveCome(order, seenEpoch)) void this.#try(waiter)
+    })
+  }
+
+  /** Wakes pulls for this many ready partitions, by task and table if known. */
+  wake(readied: number, readiedOf: readonly ReadiedOf[] | null = null): void {
+    if (readied <= 0) return
+    this.#notifications.note(readiedOf)
+    for (const { filter, waiters } of this.#groups.values()) {
+      // Each group separately: a partition may match several groups.
+      let left = wantedOf(filter, readied, readiedOf)
+      for (const waiter of waiters) {
+        if (left <= 0) break
+        if (waiter.trying) continue
+        left -= 1
+        void this.#try(waiter)
+        // A pull with the same key is answered together with it, not when its own wait ends.
+        for (const twin of this.#byKey.get(waiter.order.key ?? '') ?? [])
+          if (!twin.trying) void this.#try(twin)
+      }
+    }
+  }
+
+  /** All waiting and later pulls get an empty answer. */
+  close(): void {
+    this.#closed = true
+    for (const waiter of this.#waiting) if (!waiter.trying) waiter.answer(NOTHING)
+  }
+
+  async #try(waiter: Waiter): Promise<void> {
+    waiter.trying = true
+    const epoch = this.epoch
+    try {
+      const result = await this.#tryPull(waiter.order)
+      waiter.trying = false
+      if (result.partitions.length > 0 || result.repeated || waiter.over || this.#closed)
+        waiter.answer(result)
+      else if (this.#notifications.mayHaveCome(waiter.order, epoch)) void this.#try(waiter)
+    } catch (error) {
+      waiter.fail(error)
+    }
+  }
+
+  #add(waiter: Waiter): void {
+    this.#waiting.add(waiter)
+    const name = groupOf(waiter.order)
+    const group = this.#groups.get(name)
+    if (group === undefined) this.#groups.set(name, { filter: waiter.order, waiters: new Set([waiter]) })
+    else group.waiters.add(waiter)
+    const { key } = waiter.order
+    if (key === null) return
+    const twins = this.#byKey.get(key)
+    if (twins === undefined) this.#byKey.set(key, new Set([waiter]))
+    else twins.add(waiter)
+  }
+
+  #remove(waiter: Waiter): void {
+    this.#waiting.delete(waiter)
+    const name = groupOf(waiter.order)
+    const group = this.#groups.get(name)
+    group?.waiters.delete(waiter)
+    if (group?.waiters.size === 0) this.#groups.delete(name)
+    const { key } = waiter.order
+    const twins = key === null ? undefined : this.#byKey.get(key)
+    if (key === null || twins === undefined) return
+    twins.delete(waiter)
+    if (twins.size === 0) this.#byKey.delete(key)
+  }
 }

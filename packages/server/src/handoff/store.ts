@@ -5,8 +5,8 @@ import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
+import type { TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
-import type { TaskSettingsChange } from './rules/task-settings.ts'
 import type {
   ChangePage,
   ChangeQuery,

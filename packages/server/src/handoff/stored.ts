@@ -2,8 +2,8 @@ import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
 import type { FailureGroups } from './rules/attempt-history.ts'
 import type { Durations } from './rules/durations.ts'
-import type { Tally } from './rules/task-facts.ts'
-import type { TaskSettings } from './rules/task-settings.ts'
+import type { TaskSettings } from './rules/policy.ts'
+import type { Tally } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
 // memory, an entry has them as after-images, and a disk keeps them as rows. Entries and tables have the fields

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { holdsBarrier, holdsBarrierForGood, isLaneOpen } from '../../src/handoff/rules/barrier.ts'
-import { emptyTally, type Tally } from '../../src/handoff/rules/task-facts.ts'
+import {
+  emptyTally,
+  holdsBarrier,
+  holdsBarrierForGood,
+  isLaneOpen,
+  type Tally,
+} from '../../src/handoff/rules/task.ts'
 
 describe('whether pulls may take from a lane', () => {
   const free = { paused: false, cancelled: false, levelBarrier: false, openLevel: null }

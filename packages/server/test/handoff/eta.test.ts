@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/durations.ts'
-import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task-facts.ts'
+import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import * as eta from '../../src/handoff/views/eta.ts'
 import type { PaceSecond, TaskRow } from '../../src/handoff/views/records.ts'
 import { overdueOf, type UnderWay } from '../../src/handoff/views/time-left.ts'

@@ -1,6 +1,5 @@
 import { partitionStates } from '../../src/handoff/rules/life-cycle.ts'
-import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
-import { taskState } from '../../src/handoff/rules/task-state.ts'
+import { type TaskFacts, taskState } from '../../src/handoff/rules/task.ts'
 import type { PartitionRecord, TaskRecord } from '../../src/handoff/views/records.ts'
 import { type ProgressView, partitionView, progressView } from '../../src/handoff/views/view-state.ts'
 import type { Driver } from '../store/conformance/driver.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { TaskSettingsChange } from '../../src/handoff/rules/task-settings.ts'
+import type { TaskSettingsChange } from '../../src/handoff/rules/policy.ts'
 import type { PullOrder } from '../../src/handoff/store.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 

@@ -1,5 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { TaskSettings } from '../../src/handoff/rules/task-settings.ts'
+import type { TaskSettings } from '../../src/handoff/rules/policy.ts'
 import type { Attempted } from './model-history.ts'
 
 /** The state of a partition; whether a waiting one is ready or held depends on its task. */

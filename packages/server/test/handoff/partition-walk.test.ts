@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { PartitionState } from '../../src/handoff/rules/life-cycle.ts'
-import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task-facts.ts'
+import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ } from '../../src/handoff/views/partition-walk.ts'
 import type { PartitionQuery, PartitionRecord } from '../../src/handoff/views/records.ts'
 

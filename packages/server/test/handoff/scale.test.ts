@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readFleet } from '../../src/handoff/counts/fleet.ts'
+import { readFleet } from '../../src/handoff/counts/store-readings.ts'
 import {
   type InstancePage,
   type InstanceQuery,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addCapped, totalOf, unfinishedOf } from '../../src/handoff/rules/task-facts.ts'
+import { addCapped, totalOf, unfinishedOf } from '../../src/handoff/rules/task.ts'
 
 test('sums of tallies', () => {
   const counts = { ready: 1, held: 2, leased: 4, delayed: 8, parked: 16, done: 32, cancelled: 64 }

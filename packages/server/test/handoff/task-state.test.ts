@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { emptyTally, type Tally } from '../../src/handoff/rules/task-facts.ts'
-import { decidingLevel, isDone, taskState } from '../../src/handoff/rules/task-state.ts'
+import { decidingLevel, emptyTally, isDone, type Tally, taskState } from '../../src/handoff/rules/task.ts'
 
 const free = {
   paused: false,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { NOTHING, WaitingPulls } from '../../src/handoff/pulls.ts'
 import type { PullOrder, PullResult } from '../../src/handoff/store.ts'
-import { NOTHING, WaitingPulls } from '../../src/handoff/waiting-pulls.ts'
 import { pullOrder } from '../store/conformance/driver.ts'
 
 const found = (index: number, repeated = false): PullResult => ({

@@ -1,7 +1,7 @@
 import { problemSchema } from '@baton/protocol'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { emptyTally } from '../../src/handoff/rules/task-facts.ts'
+import { emptyTally } from '../../src/handoff/rules/task.ts'
 import { noTokens } from '../../src/http/admission/tokens.ts'
 import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { Service } from '../../src/http/service.ts'

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
 import { settingOf } from '../../src/config.ts'
-import { MAX_WAITING_PULLS } from '../../src/handoff/waiting-pulls.ts'
+import { MAX_WAITING_PULLS } from '../../src/handoff/pulls.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Rotation } from '../../src/handoff/engine/state/rotation.ts'
+import { Rotation } from '../../src/handoff/engine/state/table-orders.ts'
 import { WaitingLines } from '../../src/handoff/engine/waiting-lines.ts'
 import { Driver, one } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'

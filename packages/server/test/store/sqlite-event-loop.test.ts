@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type Tally, totalOf } from '../../src/handoff/rules/task-facts.ts'
+import { type Tally, totalOf } from '../../src/handoff/rules/task.ts'
 import { type Driver, leaseOf, one, settlement, some } from './conformance/driver.ts'
 import { storesOf } from './conformance/harness.ts'
 import { sqliteHarness } from './sqlite-harness.ts'

@@ -8,7 +8,7 @@ import type {
   Recount,
 } from '../../handoff/disk.ts'
 import { type KnownPartition, knownOf, type StoredPartition } from '../../handoff/partition.ts'
-import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/task-facts.ts'
+import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/task.ts'
 import type { StoredKey, StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyPartition, copyTask, type MemoryMedium } from './memory-medium.ts'
 import { firstAbove } from './partition-table.ts'

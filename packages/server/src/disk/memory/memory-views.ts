@@ -18,7 +18,7 @@ import type {
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
-import { totalOf } from '../../handoff/rules/task-facts.ts'
+import { totalOf } from '../../handoff/rules/task.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import {

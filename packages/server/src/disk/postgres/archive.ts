@@ -16,11 +16,11 @@ import {
   sections,
   tableFields,
 } from '../../handoff/archived.ts'
+import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
+import { StoreRefused } from '../../handoff/store.ts'
 import { type IndexRangeOfLane, type NextIds, rangeFields } from '../../handoff/stored.ts'
-import { Columns } from './columns.ts'
-import { fence } from './head.ts'
-import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
 import {
+  Columns,
   keyColumns,
   laneColumns,
   laneTableColumns,
@@ -29,8 +29,14 @@ import {
   partitionColumns,
   tableTimeColumns,
   taskColumns,
-} from './rows.ts'
+} from './columns.ts'
+import { fence, NOW } from './head.ts'
+import { VERSION } from './migrate.ts'
+import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
+import { CannotConnect } from './session/connect-faults.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
+import { Connector, parseDatabaseUrl } from './session/connector.ts'
+import { asRefused } from './session/failures.ts'
 import { throughputColumns } from './throughput-rows.ts'
 
 const BATCH = 1000
@@ -178,3 +184,59 @@ const nextIdsStatement = (nextIds: NextIds): Statement => ({
   text: `UPDATE baton.flushed SET ${nextIdFields.map((field, at) => `${nextIdColumns[field]} = $${at + 1}`).join(', ')}`,
   values: nextIdFields.map((field) => nextIds[field]),
 })
+
+/** A statement may scan a large table before it returns its first row. */
+const ANSWER_MILLIS = 3_600_000
+
+/** Runs `work` with a connection for one long transaction. */
+export async function withConnection<Result>(
+  url: string,
+  work: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const { hosts, where } = parseDatabaseUrl(url)
+  try {
+    const connection = await new Connector(hosts).connect({
+      connectMillis: 10_000,
+      answerMillis: ANSWER_MILLIS,
+    })
+    return await work(connection).finally(() => connection.close())
+  } catch (error) {
+    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, where)
+  }
+}
+
+/** 0 if the database has no Baton schema. */
+async function versionOf(connection: Connection): Promise<number> {
+  const [found] = await connection.run({
+    text: `SELECT to_regclass('baton.schema_version') IS NOT NULL AS found`,
+  })
+  if (found?.['found'] !== true) return 0
+  const [row] = await connection.run({ text: 'SELECT max(version) AS version FROM baton.schema_version' })
+  return (row?.['version'] ?? 0) as number
+}
+
+/** A migration takes away the tables of nodes of an earlier version, so tools do not migrate. */
+export async function refuseOtherVersion(connection: Connection, mayBeNew: boolean): Promise<void> {
+  const version = await versionOf(connection)
+  if (version === VERSION || (mayBeNew && version === 0)) return
+  if (version === 0) throw new StoreRefused('the database holds no data of Baton')
+  const remedy =
+    version > VERSION
+      ? `use a Baton that knows version ${version}`
+      : 'start this Baton on it once, which brings it up to date'
+  throw new StoreRefused(`the database has schema version ${version}, not ${VERSION}; ${remedy}`)
+}
+
+/** A running node would go on handing out partitions that are being moved elsewhere. */
+export async function refuseRunningNodes(connection: Connection): Promise<void> {
+  if ((await versionOf(connection)) === 0) return
+  const nodes = await connection.run({
+    text: `SELECT instance_id AS id, (${NOW} - last_seen_at) / 1000 AS ago FROM baton.instance
+      WHERE started_at IS NOT NULL AND NOT draining AND last_seen_at > ${NOW} - ${NODE_FRESH_MILLIS} ORDER BY 1`,
+  })
+  if (nodes.length === 0) return
+  const names = nodes.map(({ id, ago }) => `${id} (seen ${ago} s ago)`).join(', ')
+  throw new StoreRefused(
+    `nodes run on this database: ${names}; stop them first. One that was killed counts as running for ${NODE_FRESH_MILLIS / 1000} s`,
+  )
+}

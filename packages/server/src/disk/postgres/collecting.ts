@@ -8,7 +8,7 @@ import {
   partitionColumns,
   tableTimeColumns,
   taskColumns,
-} from './rows.ts'
+} from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 /** Ids found by a part, by the position of the request that they answer. */

@@ -1,9 +1,9 @@
 import type { Recount } from '../../handoff/disk.ts'
 import type { Line } from '../../handoff/partition.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
-import { noTallies } from '../../handoff/rules/task-facts.ts'
+import { noTallies } from '../../handoff/rules/task.ts'
+import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './columns.ts'
 import { HAS_ROWS } from './load.ts'
-import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 /** Tasks are purged one at a time, so a task whose purge has started is among the last ones marked. */

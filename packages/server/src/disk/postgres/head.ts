@@ -4,9 +4,8 @@ import type { OpenedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Channel } from './session/channel.ts'
-import type { Row, Statement } from './session/connection.ts'
+import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import { foundNoRow, LeadershipLost } from './session/failures.ts'
-import { BEGIN_WRITING } from './settings.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'

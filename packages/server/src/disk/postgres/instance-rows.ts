@@ -1,7 +1,7 @@
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { totalOf } from '../../handoff/rules/task-facts.ts'
+import { totalOf } from '../../handoff/rules/task.ts'
 import {
   type InstanceQuery,
   type InstanceRecord,
@@ -9,9 +9,8 @@ import {
   type ProducedTaskRecord,
   type TotalsAdded,
 } from '../../handoff/views/records.ts'
-import { plainArray, textArray } from './columns.ts'
+import { plainArray, taskColumns, textArray } from './columns.ts'
 import { sumOf } from './load.ts'
-import { taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 /** The columns of the totals, by field name. */

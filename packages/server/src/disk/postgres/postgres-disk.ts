@@ -25,6 +25,7 @@ import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceQuery, InstanceRecord, ThroughputRow } from '../../handoff/views/records.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
+import { keyColumns, taskColumns } from './columns.ts'
 import {
   dueKeysStatement,
   probeStatement,
@@ -46,14 +47,17 @@ import {
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
-import { keyColumns, taskColumns } from './rows.ts'
-import { CannotConnect } from './session/cannot-connect.ts'
 import { Channels, type Timeouts } from './session/channel.ts'
-import type { Row, Statement } from './session/connection.ts'
-import { Connector } from './session/connector.ts'
-import { parseDatabaseUrl } from './session/database-url.ts'
+import { CannotConnect } from './session/connect-faults.ts'
+import {
+  BEGIN_COUNTING,
+  BEGIN_READING,
+  BEGIN_WRITING,
+  type Row,
+  type Statement,
+} from './session/connection.ts'
+import { Connector, parseDatabaseUrl } from './session/connector.ts'
 import { asRefused, asUnavailable, foundNoRow, LeadershipLost } from './session/failures.ts'
-import { BEGIN_COUNTING, BEGIN_READING, BEGIN_WRITING } from './settings.ts'
 import {
   readDetail,
   readSummary,

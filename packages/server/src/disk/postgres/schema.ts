@@ -7,7 +7,7 @@ import {
   partitionColumns,
   tableTimeColumns,
   taskColumns,
-} from './rows.ts'
+} from './columns.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
 /**

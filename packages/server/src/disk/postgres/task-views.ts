@@ -3,8 +3,7 @@ import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../h
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import type { PaceSecond } from '../../handoff/views/records.ts'
-import { plainArray, textArray } from './columns.ts'
-import { laneColumns, taskColumns } from './rows.ts'
+import { laneColumns, plainArray, taskColumns, textArray } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 /** In SQL: the summary of a task, newest seconds first. */

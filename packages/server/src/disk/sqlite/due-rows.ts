@@ -3,14 +3,22 @@ import { earlier } from '../../handoff/clock.ts'
 import type { Due, IndexesOfLane, KnownOfLane, Recount } from '../../handoff/disk.ts'
 import type { KnownPartition, Line, StoredPartition } from '../../handoff/partition.ts'
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
-import { noTallies } from '../../handoff/rules/task-facts.ts'
+import { noTallies } from '../../handoff/rules/task.ts'
 import type { StoredKey, StoredTask } from '../../handoff/stored.ts'
 import { LIMIT, type Loads } from './loads.ts'
-import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { laneHas, taskHas } from './schema.ts'
-import { type Finder, finder } from './table.ts'
-import { keys, knownPartitions, lanes, laneTables, partitions, tasks } from './tables.ts'
+import {
+  type Finder,
+  finder,
+  keys,
+  knownPartitions,
+  lanes,
+  laneTables,
+  partitions,
+  query,
+  tasks,
+} from './tables.ts'
 
 /**
  * Periodic queries: what is due, what can be purged, what was called back before, and whether counters are

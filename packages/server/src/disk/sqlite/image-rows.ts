@@ -4,9 +4,8 @@ import type { NextIds } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
-import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
-import { keys, lanes, laneTables, levels, statuses, tableTimes, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, query, statuses, tableTimes, tasks } from './tables.ts'
 import { ThroughputRows } from './throughput-rows.ts'
 
 /** Writes the images of a flush to rows. Must be called within a transaction. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
-import { totalOf } from '../../handoff/rules/task-facts.ts'
+import { totalOf } from '../../handoff/rules/task.ts'
 import type {
   InstanceQuery,
   InstanceRecord,
@@ -9,8 +9,7 @@ import type {
   TotalsAdded,
 } from '../../handoff/views/records.ts'
 import { LIMIT } from './loads.ts'
-import { arrayQuery, query } from './query.ts'
-import { tasks } from './tables.ts'
+import { arrayQuery, query, tasks } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
 export class InstanceRows {

@@ -9,8 +9,17 @@ import type {
   StoredTask,
 } from '../../handoff/stored.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
-import { finder } from './table.ts'
-import { descriptors, keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
+import {
+  descriptors,
+  finder,
+  keys,
+  lanes,
+  laneTables,
+  levels,
+  partitions,
+  tableTimes,
+  tasks,
+} from './tables.ts'
 
 type Order = NonNullable<Needs['order']>
 type NextLanes = NonNullable<Needs['nextLanes']>[number]

@@ -10,7 +10,7 @@ import {
   type SubscriptionRow,
   subscriptionFields,
 } from '../../handoff/outbox.ts'
-import { finder, Table } from './table.ts'
+import { finder, Table } from './tables.ts'
 
 export const subscriptionTable = new Table<SubscriptionRow>('subscription', subscriptionFields)
 export const deliveryTable = new Table<StoredDelivery>('delivery', deliveryFields)

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { IndexRangeOfLane } from '../../handoff/stored.ts'
-import { query } from './query.ts'
+import { query } from './tables.ts'
 
 /**
  * The indexes of a lane that were ever called back, as ranges with gaps between them. Most lanes have one

@@ -159,7 +159,7 @@ CREATE TABLE delivery (
 CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
 CREATE INDEX delivery_pending_of_task ON delivery (subscription, task_id, event) WHERE pending IS NOT NULL;
 
--- Entries that are durable and not flushed, and slots that are free to be used again. See entries.ts.
+-- Entries that are durable and not flushed, and slots that are free to be used again. See session.ts.
 CREATE TABLE entry_slot (
   slot INTEGER PRIMARY KEY,
   number INTEGER NOT NULL,

@@ -4,8 +4,7 @@ import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.t
 import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
 import type { ThroughputRow } from '../../handoff/views/records.ts'
 import { LIMIT } from './loads.ts'
-import { arrayQuery } from './query.ts'
-import { Table } from './table.ts'
+import { arrayQuery, Table } from './tables.ts'
 
 export const throughputTable = new Table<StoredThroughput>('throughput', throughputFields)
 

@@ -13,10 +13,8 @@ import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import type { PaceSecond, TaskRecord } from '../../handoff/views/records.ts'
 import { LIMIT } from './loads.ts'
-import { arrayQuery, query } from './query.ts'
 import { partitionIs, taskHas } from './schema.ts'
-import { finder } from './table.ts'
-import { lanes, tasks } from './tables.ts'
+import { arrayQuery, finder, lanes, query, tasks } from './tables.ts'
 
 /** Task views: they read counters and short lists, never all partitions. */
 export class Views {

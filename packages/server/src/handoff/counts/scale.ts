@@ -1,11 +1,9 @@
 import type { Scale, ScaleLimit } from '@baton/protocol'
-import { unfinishedOf } from '../rules/task-facts.ts'
-import type { TaskDemand } from '../views/demand.ts'
-import { SETTLES_FOR_ETA } from '../views/eta.ts'
+import { unfinishedOf } from '../rules/task.ts'
+import { SETTLES_FOR_ETA, type TaskDemand } from '../views/eta.ts'
 import { type Effort, leasesToFinishIn } from '../views/time-left.ts'
 import type { ViewedCounts } from '../views/view-state.ts'
-import type { Fleet } from './fleet.ts'
-import type { Backlog } from './store-readings.ts'
+import type { Backlog, Fleet } from './store-readings.ts'
 
 /**
  * Estimates how many workers finish the backlog within the target. `isPart`: the backlog covers only some

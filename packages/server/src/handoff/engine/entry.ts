@@ -3,7 +3,7 @@ import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
 import { type Line, type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import { emptyTally, type Tally } from '../rules/task-facts.ts'
+import { emptyTally, type Tally } from '../rules/task.ts'
 import {
   type IndexRangeOfLane,
   laneFields,

@@ -1,7 +1,13 @@
-import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/barrier.ts'
-import type { TaskState } from '../rules/task-facts.ts'
-import { areSame, settingsOf, type TaskSettingsChange } from '../rules/task-settings.ts'
-import { bringUpToDate, decidingLevel, taskState } from '../rules/task-state.ts'
+import { areSame, settingsOf, type TaskSettingsChange } from '../rules/policy.ts'
+import {
+  type BarrierLane,
+  bringUpToDate,
+  decidingLevel,
+  holdsBarrier,
+  isLaneOpen,
+  type TaskState,
+  taskState,
+} from '../rules/task.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 

@@ -1,11 +1,19 @@
 import type { Line } from '../partition.ts'
 import type { Readied } from '../readied.ts'
-import { isLaneOpen } from '../rules/barrier.ts'
 import { advance, advanceLevel, drain, startOf } from '../rules/fair-order.ts'
-import { weightOfTask } from '../rules/task-settings.ts'
-import { LineBuffer } from './state/line-buffer.ts'
+import { weightOfTask } from '../rules/policy.ts'
+import { isLaneOpen } from '../rules/task.ts'
 import type { Memory } from './state/memory.ts'
-import type { Lane, LaneTable, Level, Lines, Partition, TableTime, Task } from './state/memory-rows.ts'
+import {
+  type Lane,
+  type LaneTable,
+  type Level,
+  LineBuffer,
+  type Lines,
+  type Partition,
+  type TableTime,
+  type Task,
+} from './state/memory-rows.ts'
 
 /** The part of a transaction that is needed here. */
 interface Changes {

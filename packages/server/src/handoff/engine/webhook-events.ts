@@ -1,6 +1,6 @@
 import type { WebhookEventType } from '@baton/protocol'
 import { type EventFacts, notAttempted, type StoredSubscription, type TaskEventFacts } from '../outbox.ts'
-import { finishedOf, type TaskState, totalOf } from '../rules/task-facts.ts'
+import { finishedOf, type TaskState, totalOf } from '../rules/task.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 

@@ -1,6 +1,5 @@
 import { type CalledBackPartition, optionalFields } from '@baton/protocol'
-import { totalOf } from './task-facts.ts'
-import type { MutableTask } from './task-state.ts'
+import { type MutableTask, totalOf } from './task.ts'
 
 export type CallBackRefusal =
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }

@@ -1,7 +1,5 @@
-import type { TaskState } from './task-facts.ts'
-import { totalOf } from './task-facts.ts'
-import type { TaskSettings, TaskSettingsChange } from './task-settings.ts'
-import { isDone, type MutableTask } from './task-state.ts'
+import type { TaskSettings, TaskSettingsChange } from './policy.ts'
+import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
 /**
  * Operator commands for a task. Each runs in bounded steps, and all except a retry with `done` are

@@ -1,6 +1,5 @@
-import { isLaneOpen } from '../rules/barrier.ts'
 import { type PartitionState, partitionStates, unfinishedStates } from '../rules/life-cycle.ts'
-import type { Tally, TaskFacts } from '../rules/task-facts.ts'
+import { isLaneOpen, type Tally, type TaskFacts } from '../rules/task.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord, TaskQuery } from './records.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { EndedAttempt, FailureGroups } from '../rules/attempt-history.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
-import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task-facts.ts'
+import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task.ts'
 import type { Timing } from './time-left.ts'
 
 export interface LaneFacts extends Tallies {

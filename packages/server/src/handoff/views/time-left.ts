@@ -1,5 +1,5 @@
 import { countOf, longestOf, quantileOf, sumOf } from '../rules/durations.ts'
-import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
+import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 
 // Estimates when a task will be done. The pace determines how long the waiting work takes. Running leases and
 // back-offs set a lower bound.
@@ -49,17 +49,13 @@ const LAST_SHARE = 0.5
 /** Durations are accurate within a fifth. */
 const LONGEST_MARGIN = 1.2
 
-export interface Overdue {
+interface Overdue {
   readonly partition: UnderWay
   readonly expectedMillis: number
 }
 
 /** The expected duration of an attempt, by the records of its partition; null if nothing is known yet. */
-export function expectedMillis(
-  facts: TaskFacts,
-  durations: readonly number[],
-  recordCount: number,
-): number | null {
+function expectedMillis(facts: TaskFacts, durations: readonly number[], recordCount: number): number | null {
   const median = quantileOf(durations, 0.5)
   if (median === null) return null
   const { done } = facts.records

@@ -1,9 +1,7 @@
 import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/attempt-history.ts'
-import { isLaneOpen } from '../rules/barrier.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
-import { type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
-import { isDone } from '../rules/task-state.ts'
+import { isDone, isLaneOpen, type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 import type { LaneFacts, PartitionRecord, TaskRecord, TaskRow } from './records.ts'
 
 // Converts stored counts into what users see. A waiting partition is ready if its lane is open, and held

@@ -8,15 +8,14 @@ import {
   type TaskView,
 } from '@baton/protocol'
 import { countOf, quantileOf } from '../../handoff/rules/durations.ts'
-import type { Policy } from '../../handoff/rules/policy.ts'
-import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
 import {
+  type Policy,
   policyOf,
   type TaskSettings,
   type TaskSettingsChange,
   weightOfTask,
-} from '../../handoff/rules/task-settings.ts'
-import { taskState } from '../../handoff/rules/task-state.ts'
+} from '../../handoff/rules/policy.ts'
+import { type TaskFacts, taskState } from '../../handoff/rules/task.ts'
 import { paceOf } from '../../handoff/views/eta.ts'
 import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/views/records.ts'
 import { overdueOf } from '../../handoff/views/time-left.ts'

@@ -9,7 +9,7 @@ import {
 import { statusOf } from '../../handoff/heartbeats.ts'
 import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'
-import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
+import type { TaskFacts } from '../../handoff/rules/task.ts'
 import type { InstanceRecord, ParkedNotice, PartitionRecord } from '../../handoff/views/records.ts'
 import { type AttemptView, attemptViews, partitionView } from '../../handoff/views/view-state.ts'
 

@@ -6,7 +6,7 @@ import {
   type StoredPartition,
   untouched,
 } from '../../../src/handoff/partition.ts'
-import { noTallies } from '../../../src/handoff/rules/task-facts.ts'
+import { noTallies } from '../../../src/handoff/rules/task.ts'
 import type { StoredLane, StoredLaneTable, StoredTask } from '../../../src/handoff/stored.ts'
 
 /** A day in 2026; a round number makes failures readable. */

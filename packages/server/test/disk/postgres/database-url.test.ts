@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { describeServer } from '../../../src/disk/postgres/session/connector.ts'
-import { parseDatabaseUrl } from '../../../src/disk/postgres/session/database-url.ts'
+import { describeServer, parseDatabaseUrl } from '../../../src/disk/postgres/session/connector.ts'
 import { StoreRefused } from '../../../src/handoff/store.ts'
 
 describe('the URL of a database', () => {

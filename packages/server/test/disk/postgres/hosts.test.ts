@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { faultOf } from '../../../src/disk/postgres/session/connect-faults.ts'
-import { Connector } from '../../../src/disk/postgres/session/connector.ts'
-import { parseDatabaseUrl } from '../../../src/disk/postgres/session/database-url.ts'
+import { Connector, parseDatabaseUrl } from '../../../src/disk/postgres/session/connector.ts'
 import { asUnavailable, sqlState } from '../../../src/disk/postgres/session/failures.ts'
 import { StoreRefused } from '../../../src/handoff/store.ts'
 

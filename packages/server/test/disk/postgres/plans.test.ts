@@ -11,8 +11,7 @@ import { instanceStatement, instancesStatement } from '../../../src/disk/postgre
 import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
 import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
-import type { Statement } from '../../../src/disk/postgres/session/connection.ts'
-import { BEGIN_READING } from '../../../src/disk/postgres/settings.ts'
+import { BEGIN_READING, type Statement } from '../../../src/disk/postgres/session/connection.ts'
 import {
   taskDetailStatement,
   taskPageStatement,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { totalOf } from '../../../src/handoff/rules/task-facts.ts'
+import { totalOf } from '../../../src/handoff/rules/task.ts'
 import { leaseOf, one, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 

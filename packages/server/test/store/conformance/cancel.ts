@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { totalOf } from '../../../src/handoff/rules/task-facts.ts'
+import { totalOf } from '../../../src/handoff/rules/task.ts'
 import { leaseOf, one, some } from './driver.ts'
 import { DAY, HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'

@@ -4,8 +4,7 @@ import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/hando
 import { type LeaseRef, parseLeaseId } from '../../../src/handoff/rules/lease-id.ts'
 import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
 import type { RefusalCode, SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
-import type { TaskState } from '../../../src/handoff/rules/task-facts.ts'
-import { taskState } from '../../../src/handoff/rules/task-state.ts'
+import { type TaskState, taskState } from '../../../src/handoff/rules/task.ts'
 import type {
   CallBackResult,
   HandOffAnswers,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TaskState } from '../../../src/handoff/rules/task-facts.ts'
-import { taskState } from '../../../src/handoff/rules/task-state.ts'
+import { type TaskState, taskState } from '../../../src/handoff/rules/task.ts'
 import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TaskSettingsChange } from '../../../src/handoff/rules/task-settings.ts'
+import type { TaskSettingsChange } from '../../../src/handoff/rules/policy.ts'
 import { callBackOrder, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 

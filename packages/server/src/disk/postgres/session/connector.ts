@@ -1,8 +1,89 @@
 import pg from 'pg'
-import { CannotConnect, type FaultyHost } from './cannot-connect.ts'
-import { faultOf, IsStandby } from './connect-faults.ts'
+import { StoreRefused } from '../../../handoff/store.ts'
+import { CannotConnect, type FaultyHost, faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
-import { parseDatabaseUrl } from './database-url.ts'
+
+/**
+ * A database URL in libpq's format: several hosts with commas between them, tried in turn. The driver knows
+ * one host only, so the URL is split here into one URL per host.
+ */
+export interface DatabaseUrl {
+  /** The hosts for messages, without user and password. */
+  readonly where: string
+  /** One URL per host, in the order given. */
+  readonly hosts: readonly string[]
+}
+
+/**
+ * The driver's values. It treats `prefer`, `require` and `verify-ca` as verify-full, but warns on stderr, in
+ * plain text between the log's JSON lines, that its next version will not. So they are replaced by
+ * verify-full here.
+ */
+const SSL_MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
+const MEAN_VERIFY_FULL = ['prefer', 'require', 'verify-ca']
+
+const SCHEME = /^postgres(?:ql)?:\/\//
+/**
+ * The only @ allowed is the one after user and password, and # is not allowed. So an unencoded password is
+ * never taken for a host, and hosts can be shown in messages.
+ */
+const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^@?#]*)?(?:\?([^@#]*))?$/
+/** A name, an address, the encoded path of a socket directory, or nothing. */
+const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
+
+/** Quotes no part of the URL, since any part may belong to a password. */
+const UNREADABLE =
+  'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too'
+
+/**
+ * Not passed to the server. The connector itself finds the host that takes writes; the others are parameters
+ * of earlier versions, which had to know about a pooler.
+ */
+const NOT_PASSED_ON = ['target_session_attrs', 'pooling', 'listen', 'alone']
+
+export function parseDatabaseUrl(url: string): DatabaseUrl {
+  if (!SCHEME.test(url))
+    throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
+  const match = FORM.exec(url)
+  if (match === null) throw new StoreRefused(UNREADABLE)
+  const [, scheme, user, authority = '', database = '', query = ''] = match
+  if (!isEncoded(user ?? '') || !areHosts(authority)) throw new StoreRefused(UNREADABLE)
+  const parameters = new URLSearchParams(query)
+  for (const name of NOT_PASSED_ON) parameters.delete(name)
+  stateSslMode(parameters)
+  const rest = parameters.toString()
+  const urlFor = (host: string) =>
+    `${scheme}://${user === undefined ? '' : `${user}@`}${host}${database}${rest === '' ? '' : `?${rest}`}`
+  return {
+    where: authority === '' ? (parameters.get('host') ?? 'the local socket') : authority,
+    hosts: authority.split(',').map((host) => urlFor(host.trim())),
+  }
+}
+
+function stateSslMode(parameters: URLSearchParams): void {
+  const mode = parameters.getAll('sslmode').at(-1)
+  if (mode === undefined) return
+  if (!SSL_MODES.includes(mode)) {
+    throw new StoreRefused(
+      `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; ${MEAN_VERIFY_FULL.join(', ')} mean verify-full`,
+    )
+  }
+  const isLibpqs = parameters.get('uselibpqcompat') === 'true'
+  if (isLibpqs && mode === 'verify-ca' && !parameters.has('sslrootcert'))
+    throw new StoreRefused('sslmode=verify-ca in the database URL needs the file of the CA: sslrootcert=FILE')
+  if (!isLibpqs && MEAN_VERIFY_FULL.includes(mode)) parameters.set('sslmode', 'verify-full')
+}
+
+const areHosts = (hosts: string): boolean => hosts.split(',').every((host) => HOST.test(host.trim()))
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /**
  * The servers of a URL for messages: host, port and database, without user and password. It takes them from

@@ -2,7 +2,7 @@ import type { InstanceRole } from '@baton/protocol'
 import type { LoadedRows } from '../../disk.ts'
 import type { StoredSubscription } from '../../outbox.ts'
 import type { StoredPartition } from '../../partition.ts'
-import { finishedOf } from '../../rules/task-facts.ts'
+import { finishedOf } from '../../rules/task.ts'
 import type {
   NextIds,
   StoredLane,
@@ -11,7 +11,6 @@ import type {
   StoredTableTime,
   StoredTask,
 } from '../../stored.ts'
-import { LineBuffer } from './line-buffer.ts'
 import {
   type Changing,
   itemsOf,
@@ -19,14 +18,14 @@ import {
   type Lane,
   type LaneTable,
   type Level,
+  LineBuffer,
   nameOfTime,
   type Partition,
   type TableTime,
   type Task,
 } from './memory-rows.ts'
 import { Order } from './order.ts'
-import { Rotations } from './rotation.ts'
-import { TableOrders } from './table-orders.ts'
+import { Rotations, TableOrders } from './table-orders.ts'
 
 /**
  * The engine's memory: a bounded part of the disk's rows, kept up to date by all entries. `take` adds loaded

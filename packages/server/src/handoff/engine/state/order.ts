@@ -1,5 +1,5 @@
 import type { OrderPosition } from '../../disk.ts'
-import { mayServe } from '../../rules/barrier.ts'
+import { mayServe } from '../../rules/task.ts'
 import type { StoredTask } from '../../stored.ts'
 
 /** The fields of a lane, or of a lane's table, that the order uses. */

@@ -1,11 +1,15 @@
 import { withFinished } from '../../rules/attempt-history.ts'
-import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../../rules/control.ts'
-import { refusalOfOrder } from '../../rules/control.ts'
+import {
+  type ControlOrder,
+  type ControlResult,
+  type RetryOrder,
+  refusalOfOrder,
+  type SettingsOrder,
+} from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
-import { totalOf, unfinishedOf } from '../../rules/task-facts.ts'
-import { uncountDone } from '../../rules/task-state.ts'
+import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
-import { firstRows, lanesFrom } from '../rows-of-lanes.ts'
+import { firstRows, lanesFrom } from '../load-lanes.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import {
   applySettings,

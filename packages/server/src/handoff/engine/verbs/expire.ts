@@ -2,7 +2,7 @@ import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { judgeCancellation, judgeExpiry, judgeTakingBack } from '../../rules/settlement.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
-import { applyChange, leaseStateOf, policyFor } from './apply-change.ts'
+import { applyChange, leaseStateOf, policyFor } from './settle.ts'
 
 export interface Expired {
   expired: number

@@ -3,7 +3,7 @@ import type { Disk, TaskDetail, TaskSummary, UnderWayRow } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { leaseMillis, type Policy } from '../../rules/policy.ts'
-import { type Tallies, type TaskFacts, totalOf } from '../../rules/task-facts.ts'
+import { type Tallies, type TaskFacts, totalOf } from '../../rules/task.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
 import { PartitionWalk, TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
