@@ -2,8 +2,8 @@ import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-mediu
 import { type Appended, type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
+import { LaneHeap } from '../../packages/server/src/handoff/engine/state/lane-heap.ts'
 import type { Lane } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
-import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
 import { isLaneOpen } from '../../packages/server/src/handoff/rules/task.ts'
@@ -235,10 +235,10 @@ export const mutants: readonly Mutant[] = [
   {
     bug: 'the highest level goes first',
     patch: patched(
-      Order.prototype,
+      LaneHeap.prototype,
       'front',
       (front) =>
-        function (this: Order<Lane>, ...args: never[]) {
+        function (this: LaneHeap<Lane>, ...args: never[]) {
           const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ parentTask: owner, level }) =>
             isLaneOpen(owner, level),
           )

@@ -98,12 +98,13 @@ async function withStoppedPostgres<Result>(
   })
   const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: null } })
   return withEngineAtRest(disk, async () => {
-    const { term } = await disk.readHead()
+    const { leaderTerm } = await disk.readLeaderRow()
     return work({
       source: (read) => withConnection(url, async (connection) => read(await postgresSource(connection))),
-      target: (write) => withConnection(url, (connection) => write(postgresTarget(connection, term ?? ''))),
+      target: (write) =>
+        withConnection(url, (connection) => write(postgresTarget(connection, leaderTerm ?? ''))),
       async confirm() {
-        if ((await disk.readHead()).term !== term)
+        if ((await disk.readLeaderRow()).leaderTerm !== leaderTerm)
           throw new StoreRefused('a node was started on the database meanwhile; stop it, and begin again')
       },
     })

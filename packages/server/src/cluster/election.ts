@@ -2,9 +2,9 @@
  * The row in the database that says which node leads. Every node reads it; only a take-over or a resignation
  * changes it.
  */
-export interface Head {
+export interface LeaderRow {
   /** Changes with every take-over. */
-  readonly term: string | null
+  readonly leaderTerm: string | null
   readonly leader: Peer | null
   readonly clusterId: string
   /** Known to all nodes that can read the database. They use it to authenticate each other. */
@@ -15,12 +15,12 @@ export interface Head {
   readonly last: number
 }
 
-export interface LedHead extends Head {
-  readonly term: string
+export interface LedRow extends LeaderRow {
+  readonly leaderTerm: string
   readonly leader: Peer
 }
 
-export const isLed = (head: Head): head is LedHead => head.term !== null && head.leader !== null
+export const isLed = (row: LeaderRow): row is LedRow => row.leaderTerm !== null && row.leader !== null
 
 /**
  * A node as others know it: an id that is new with each start of its process, and the URL where they reach
@@ -33,8 +33,8 @@ export interface Peer {
 
 /** Taking over is not part of this interface: it is done by opening the engine on the disk. */
 export interface Election {
-  readHead(): Promise<Head>
-  /** Removes the leader from the head, if this node still leads. */
+  readLeaderRow(): Promise<LeaderRow>
+  /** Removes the leader from the row, if this node still leads. */
   resign(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ const LONGEST_MILLIS = 60_000
 const STILL_TICKS = 3
 
 interface HoldBackOptions {
-  readHead(): Promise<Head>
+  readLeaderRow(): Promise<LeaderRow>
   pause(millis: number): Promise<void>
   readonly random?: () => number
 }
@@ -78,18 +78,18 @@ export class HoldBack {
     return this.#deposed > 0
   }
 
-  /** True if this node may take over from the leader of that head, false if another node leads by now. */
-  async mayTakeOver(seen: LedHead): Promise<boolean> {
-    const { readHead, pause, random = Math.random } = this.#options
+  /** True if this node may take over from the leader of that row, false if another node leads by now. */
+  async mayTakeOver(seen: LedRow): Promise<boolean> {
+    const { readLeaderRow, pause, random = Math.random } = this.#options
     const longest = Math.min(FIRST_MILLIS * 2 ** (this.#deposed - 1), LONGEST_MILLIS)
     const ticks = this.isNeeded ? Math.ceil((longest * (1 + random())) / 2 / TICK_MILLIS) : 0
     let { last } = seen
     for (let [tick, still] = [0, 0]; tick < ticks && still < STILL_TICKS; tick += 1) {
       await pause(TICK_MILLIS)
-      const head = await readHead()
-      if (head.term !== seen.term) return false
-      still = head.last === last ? still + 1 : 0
-      last = head.last
+      const row = await readLeaderRow()
+      if (row.leaderTerm !== seen.leaderTerm) return false
+      still = row.last === last ? still + 1 : 0
+      last = row.last
     }
     return true
   }

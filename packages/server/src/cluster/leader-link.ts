@@ -2,8 +2,8 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
-import { LeaderChanged, type ReadiedOf } from '../handoff/store.ts'
-import type { LedHead, Peer } from './election.ts'
+import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
+import type { LedRow, Peer } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
   errorOf,
@@ -65,12 +65,12 @@ export class LeaderLink {
   #isLeaving = false
 
   /** `trusted`: CA certificates for TLS to the leader; null for those of the system. */
-  constructor(head: LedHead, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
-    this.leader = head.leader
-    this.#term = head.term
+  constructor(row: LedRow, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
+    this.leader = row.leader
+    this.#term = row.leaderTerm
     this.#signature = signature
     this.#events = events
-    const { hostname, port, protocol, path } = urlToHttpOptions(new URL(head.leader.url))
+    const { hostname, port, protocol, path } = urlToHttpOptions(new URL(row.leader.url))
     this.#transport = protocol === 'https:' ? https : http
     this.#connected = protocol === 'https:' ? 'secureConnect' : 'connect'
     this.#address = { hostname, port, protocol, ...(trusted === null ? {} : { ca: trusted }) }
@@ -232,8 +232,8 @@ function readText(response: http.IncomingMessage, done: (text: string | undefine
  * The request may have been carried out. It is not sent again here: only the client knows whether it can be
  * repeated.
  */
-function lost(cause: unknown): LeaderChanged {
+function lost(cause: unknown): LeaderUnavailable {
   const detail =
     'the leader went away before it answered, so the request may have been carried out; send it again'
-  return new LeaderChanged(detail, { cause })
+  return new LeaderUnavailable(detail, { cause })
 }

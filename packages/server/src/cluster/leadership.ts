@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
-import { LeaderChanged, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
-import { type Election, type Head, HoldBack, isLed, type LedHead } from './election.ts'
+import { LeaderUnavailable, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { type Election, HoldBack, isLed, type LeaderRow, type LedRow } from './election.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink, type LinkEvents } from './leader-link.ts'
 import { NotTaken } from './peer-messages.ts'
@@ -51,12 +51,12 @@ export interface LeadershipOptions {
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted: Buffer | null
-  /** Takes over, but only from the leader of that head. */
-  open(seen: Head, events: TermEvents): Promise<Store>
+  /** Takes over, but only from the leader of that row. */
+  open(seen: LeaderRow, events: TermEvents): Promise<Store>
 }
 
 /**
- * Decides when this node tries to lead. The head in the database is authoritative, and a take-over is a
+ * Decides when this node tries to lead. The leader row in the database is authoritative, and a take-over is a
  * compare-and-set on it, so concurrent tries are harmless. A node tries at once if there is no leader, if the
  * leader's address refuses connections, or if another node answers there; after five seconds if the leader is
  * silent. A node that was deposed backs off; see HoldBack.
@@ -66,7 +66,7 @@ export class Leadership {
   readonly #vacancy = new Vacancy<Place>('this node has not joined the others yet')
   readonly #stopping = new AbortController()
   readonly #holdBack = new HoldBack({
-    readHead: () => this.#readHead(),
+    readLeaderRow: () => this.#readLeaderRow(),
     pause: (millis) => this.#pause(millis),
   })
   #running: Promise<void> | undefined
@@ -138,15 +138,14 @@ export class Leadership {
     let pause = RETRY_MILLIS
     while (!this.#stopping.signal.aborted) {
       try {
-        const head = await this.#readHead()
-        const isFree = !isLed(head) || head.leader.nodeId === this.#nodeId
-        if (isFree || ((await this.#follow(head)) && (await this.#mayTakeOver(head))))
-          await this.#takeOver(head)
+        const row = await this.#readLeaderRow()
+        const isFree = !isLed(row) || row.leader.nodeId === this.#nodeId
+        if (isFree || ((await this.#follow(row)) && (await this.#mayTakeOver(row)))) await this.#takeOver(row)
         pause = RETRY_MILLIS
       } catch (error) {
         this.#vacancy.empty(
           error instanceof Error ? error.message : String(error),
-          !(error instanceof LeaderChanged),
+          !(error instanceof LeaderUnavailable),
         )
         if (!(error instanceof StoreUnavailable)) this.#options.log.error({ err: error }, 'leading failed')
         await this.#pause(pause)
@@ -156,12 +155,12 @@ export class Leadership {
   }
 
   /**
-   * Follows the leader as long as possible. Returns true if there is no leader any more, false if the head
-   * must be read again.
+   * Follows the leader as long as possible. Returns true if there is no leader any more, false if the leader
+   * row must be read again.
    */
-  async #follow(head: LedHead): Promise<boolean> {
+  async #follow(row: LedRow): Promise<boolean> {
     const { log, signature, trusted } = this.#options
-    const { url } = head.leader
+    const { url } = row.leader
     while (true) {
       const events: LinkEvents = {
         opened: () => {
@@ -174,7 +173,7 @@ export class Leadership {
         readied: (count, readiedOf) => this.onReadied(count, readiedOf),
         leaving: () => this.#vacancy.empty('the node that led is stopping'),
       }
-      const link: LeaderLink = new LeaderLink(head, signature, events, trusted)
+      const link: LeaderLink = new LeaderLink(row, signature, events, trusted)
       const stop = () => link.close()
       this.#stopping.signal.addEventListener('abort', stop)
       const { kind, reason } = await link.ended
@@ -194,9 +193,9 @@ export class Leadership {
   }
 
   /** This node cannot reach the leader. If that leader deposed this node, other nodes may well reach it. */
-  async #mayTakeOver(head: LedHead): Promise<boolean> {
+  async #mayTakeOver(row: LedRow): Promise<boolean> {
     if (this.#holdBack.isNeeded) {
-      const { url } = head.leader
+      const { url } = row.leader
       this.#vacancy.empty(
         `the leader at ${url} cannot be reached from here and still works; look at the network and at the peer URLs`,
       )
@@ -205,14 +204,14 @@ export class Leadership {
         'this node cannot reach the one that replaced it, and leaves it alone for a while',
       )
     }
-    return this.#holdBack.mayTakeOver(head)
+    return this.#holdBack.mayTakeOver(row)
   }
 
   /**
-   * Takes over only from the term that was seen. If another node was faster, opening fails, and the head
+   * Takes over only from the term that was seen. If another node was faster, opening fails, and the leader row
    * names it.
    */
-  async #takeOver(seen: Head): Promise<void> {
+  async #takeOver(seen: LeaderRow): Promise<void> {
     const { open, streams, election, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
@@ -270,17 +269,17 @@ export class Leadership {
 
   async #watch(lost: () => void): Promise<void> {
     try {
-      const { leader } = await this.#readHead()
+      const { leader } = await this.#readLeaderRow()
       if (leader?.nodeId !== this.#nodeId) lost()
     } catch {
       // The engine reports the failure to requests that need the database.
     }
   }
 
-  async #readHead(): Promise<Head> {
-    const head = await this.#options.election.readHead()
-    this.#options.signature.learn(head)
-    return head
+  async #readLeaderRow(): Promise<LeaderRow> {
+    const row = await this.#options.election.readLeaderRow()
+    this.#options.signature.learn(row)
+    return row
   }
 
   get #nodeId(): string {

@@ -1,15 +1,15 @@
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
-import { LeaderChanged } from '../handoff/store.ts'
-import type { Election, Head } from './election.ts'
+import { LeaderUnavailable } from '../handoff/store.ts'
+import type { Election, LeaderRow } from './election.ts'
 
 /** A disk that several nodes share, and that records which of them leads. */
 export interface SharedDisk extends Omit<Disk, 'open'>, Election {
-  /** Takes over, if the head still has this term. */
+  /** Takes over, if the leader row still has this term. */
   open(from: string | null): Promise<OpenedSharedDisk>
 }
 
 export interface OpenedSharedDisk extends OpenedDisk {
-  readonly term: string
+  readonly leaderTerm: string
   /** The database's clock. */
   readonly now: number
 }
@@ -23,12 +23,12 @@ export interface LedDiskEvents {
 
 /**
  * The disk for the engine of one leadership. Opening the shared disk takes over from the current leader. An
- * engine may therefore open it again, after a failure, only while the head still names this node. Once
+ * engine may therefore open it again, after a failure, only while the leader row still names this node. Once
  * another node has taken over, all calls fail and the leadership is notified. The shared disk may already be
  * open for a later leadership by then, in whose term this engine must not write.
  */
-export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: LedDiskEvents): Disk {
-  let known: Head | null = seen
+export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, events: LedDiskEvents): Disk {
+  let known: LeaderRow | null = seen
   let isOver = false
   const end = () => {
     isOver = true
@@ -39,14 +39,14 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     (...given: Arguments): Promise<Result> =>
       isOver || events.over.aborted ? Promise.reject(deposed()) : run(...given)
   const open = async (): Promise<OpenedDisk> => {
-    const head = known ?? (await disk.readHead())
-    if (known === null && head.leader?.nodeId !== nodeId) {
+    const row = known ?? (await disk.readLeaderRow())
+    if (known === null && row.leader?.nodeId !== nodeId) {
       end()
       throw deposed()
     }
     known = null
-    const opened = await disk.open(head.term)
-    events.opened(opened.term, opened.now)
+    const opened = await disk.open(row.leaderTerm)
+    events.opened(opened.leaderTerm, opened.now)
     return opened
   }
   return {
@@ -88,4 +88,4 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
   }
 }
 
-const deposed = () => new LeaderChanged('another node leads now; send the request again')
+const deposed = () => new LeaderUnavailable('another node leads now; send the request again')

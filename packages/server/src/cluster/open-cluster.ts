@@ -5,7 +5,7 @@ import type { Disk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import type { Store } from '../handoff/store.ts'
 import { ClusterStore } from './cluster-store.ts'
-import type { Election, Head, Peer } from './election.ts'
+import type { Election, LeaderRow, Peer } from './election.ts'
 import { HintStreams } from './hint-streams.ts'
 import { Leadership, type TermEvents } from './leadership.ts'
 import { ledDisk, type SharedDisk } from './led-disk.ts'
@@ -41,8 +41,8 @@ export interface ClusterParts {
   /** New with each start of the process. */
   readonly nodeId: string
   readonly election: Election
-  /** Takes over, but only from the leader of that head. */
-  open(seen: Head, events: TermEvents): Promise<Store>
+  /** Takes over, but only from the leader of that row. */
+  open(seen: LeaderRow, events: TermEvents): Promise<Store>
   /** Closes remaining resources once this node neither leads nor follows. */
   close(): Promise<void>
   readonly log: Log

@@ -1,6 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { type Stopwatch, systemStopwatch } from '../handoff/clock.ts'
-import type { Head } from './election.ts'
+import type { LeaderRow } from './election.ts'
 
 export const SIGNATURE_HEADER = 'x-baton-peer'
 
@@ -45,8 +45,8 @@ export class PeerSignature {
     this.#stopwatch = stopwatch
   }
 
-  /** Called when the head was read. */
-  learn({ secret, clusterId, now }: Head): void {
+  /** Called when the leader row was read. */
+  learn({ secret, clusterId, now }: LeaderRow): void {
     this.#secret = secret
     this.#clusterId = clusterId
     this.#ahead = now - this.#stopwatch()

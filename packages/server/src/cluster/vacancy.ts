@@ -1,4 +1,4 @@
-import { LeaderChanged, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderUnavailable, StoreUnavailable } from '../handoff/store.ts'
 
 /** How long requests wait for a leader, counted from when there was none. */
 const PATIENCE_MILLIS = 3000
@@ -78,6 +78,6 @@ export class Vacancy<Holder> {
 
   #unavailable(): StoreUnavailable {
     const detail = `no node leads: ${this.#reason}`
-    return this.#isFault ? new StoreUnavailable('store_unavailable', detail) : new LeaderChanged(detail)
+    return this.#isFault ? new StoreUnavailable('store_unavailable', detail) : new LeaderUnavailable(detail)
   }
 }

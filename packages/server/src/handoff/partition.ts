@@ -51,9 +51,10 @@ export const descriptorFields: Fields<PartitionDescriptor> = {
 export interface PartitionStatus {
   state: StoredState
   line: Line
-  /** The number of its latest lease; 0 before the first. */
+  /** The number of its latest lease; 0 before the first. Not the leader's term. */
   term: number
   attempts: number
+  /** How often in a row it was released. */
   releases: number
   holder: string | null
   secret: string

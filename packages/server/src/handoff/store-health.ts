@@ -1,7 +1,7 @@
 import type { Stopwatch } from './clock.ts'
 import type { StoreCounts, StoreVerb } from './counts/counts.ts'
 import type { Log } from './log.ts'
-import { type HandOffAnswers, LeaderChanged, type Store, StoreUnavailable } from './store.ts'
+import { type HandOffAnswers, LeaderUnavailable, type Store, StoreUnavailable } from './store.ts'
 
 /** Logs once when the store cannot commit or its leader has changed, and once when it can commit again. */
 export class StoreHealth {
@@ -16,7 +16,7 @@ export class StoreHealth {
   }
 
   failed(error: unknown): void {
-    if (error instanceof LeaderChanged) {
+    if (error instanceof LeaderUnavailable) {
       if (!this.#isOut && !this.#leaderChanged) this.#reportLeader(error)
       this.#leaderChanged = true
       this.#beginGrace()
@@ -34,7 +34,7 @@ export class StoreHealth {
     this.#log.debug({ err: error }, 'where it was noticed that the store cannot commit')
   }
 
-  #reportLeader({ message: reason }: LeaderChanged): void {
+  #reportLeader({ message: reason }: LeaderUnavailable): void {
     const next = 'requests that were under way there are answered 503, others wait for the next one'
     this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
   }

@@ -270,8 +270,8 @@ export class StoreUnavailable extends Error {
 }
 
 /** The leader is gone or has changed. The store may be intact, and a new leader is expected shortly. */
-export class LeaderChanged extends StoreUnavailable {
-  override name = 'LeaderChanged'
+export class LeaderUnavailable extends StoreUnavailable {
+  override name = 'LeaderUnavailable'
   constructor(detail: string, options?: ErrorOptions) {
     super('store_unavailable', detail, options)
   }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { HoldBack, type LedHead } from '../../src/cluster/election.ts'
+import { HoldBack, type LedRow } from '../../src/cluster/election.ts'
 
 const leader = { nodeId: 'other', url: 'http://other' }
-const head: LedHead = { term: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }
+const row: LedRow = { leaderTerm: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }
 
 /** A leader as the database shows it, second by second. */
-function watching(headAt: (second: number) => LedHead, random = () => 1) {
+function watching(rowAt: (second: number) => LedRow, random = () => 1) {
   let second = 0
   const holdBack = new HoldBack({
-    readHead: async () => headAt(second),
+    readLeaderRow: async () => rowAt(second),
     pause: async (millis) => {
       second += millis / 1000
     },
@@ -16,13 +16,13 @@ function watching(headAt: (second: number) => LedHead, random = () => 1) {
   })
   const waits = async () => {
     second = 0
-    const may = await holdBack.mayTakeOver(headAt(0))
+    const may = await holdBack.mayTakeOver(rowAt(0))
     return { may, second }
   }
   return { holdBack, waits }
 }
 
-const atWork = (second: number): LedHead => ({ ...head, last: 1 + second })
+const atWork = (second: number): LedRow => ({ ...row, last: 1 + second })
 
 describe('a node that cannot reach the leader', () => {
   test('takes over at once if it was not deposed', async () => {
@@ -46,13 +46,16 @@ describe('a node that cannot reach the leader', () => {
   })
 
   test('takes over from a leader that has stopped working', async () => {
-    const { holdBack, waits } = watching((second) => ({ ...head, last: Math.min(second, 4) }))
+    const { holdBack, waits } = watching((second) => ({ ...row, last: Math.min(second, 4) }))
     for (let time = 1; time <= 5; time += 1) holdBack.deposed()
     expect(await waits()).toEqual({ may: true, second: 7 })
   })
 
   test('checks again when there is a new leader', async () => {
-    const { holdBack, waits } = watching((second) => ({ ...atWork(second), term: second < 2 ? 't' : 'u' }))
+    const { holdBack, waits } = watching((second) => ({
+      ...atWork(second),
+      leaderTerm: second < 2 ? 't' : 'u',
+    }))
     holdBack.deposed()
     expect(await waits()).toEqual({ may: false, second: 2 })
   })

@@ -19,7 +19,7 @@ async function twoNodes() {
       lost: () => told.push('lost'),
       over: over.signal,
     }
-    return { told, over, disk: ledDisk(under, nodeId, await under.readHead(), events) }
+    return { told, over, disk: ledDisk(under, nodeId, await under.readLeaderRow(), events) }
   }
   return { one, two, led }
 }
@@ -31,7 +31,7 @@ describe('the disk of one term', () => {
     const { last } = await first.disk.open()
     await expect(second.disk.open()).rejects.toThrow(StoreUnavailable)
     await first.disk.append(entry(last + 1))
-    const { term, leader } = await two.readHead()
+    const { leaderTerm: term, leader } = await two.readLeaderRow()
     expect(leader?.nodeId).toBe('one')
     expect(first.told).toEqual([`opened ${term}`])
   })
@@ -40,12 +40,12 @@ describe('the disk of one term', () => {
     const { one, led } = await twoNodes()
     const { told, disk } = await led(one, 'one')
     await disk.open()
-    const before = await one.readHead()
+    const before = await one.readLeaderRow()
     const { last } = await disk.open()
     await disk.append(entry(last + 1))
-    const { term } = await one.readHead()
-    expect(term).not.toBe(before.term)
-    expect(told).toEqual([`opened ${before.term}`, `opened ${term}`])
+    const { leaderTerm: term } = await one.readLeaderRow()
+    expect(term).not.toBe(before.leaderTerm)
+    expect(told).toEqual([`opened ${before.leaderTerm}`, `opened ${term}`])
   })
 
   test('ends when another node has taken over: it is not reopened, and reports that', async () => {
@@ -57,7 +57,7 @@ describe('the disk of one term', () => {
     await expect(disk.open()).rejects.toThrow('another node leads now')
     await expect(disk.probe(0)).rejects.toThrow('another node leads now')
     expect(told.at(-1)).toBe('lost')
-    expect((await two.readHead()).leader?.nodeId).toBe('two')
+    expect((await two.readLeaderRow()).leader?.nodeId).toBe('two')
   })
 
   test('writes nothing in a later term once it has ended', async () => {

@@ -3,8 +3,8 @@ import { digestOf, PeerSignature } from '../../src/cluster/peer-signature.ts'
 
 const DIGEST = digestOf('{}')
 let millis = 0
-const head = (changes = {}) => ({
-  term: 't',
+const leaderRow = (changes = {}) => ({
+  leaderTerm: 't',
   leader: null,
   clusterId: 'c',
   secret: 'between us',
@@ -15,7 +15,7 @@ const head = (changes = {}) => ({
 
 function node(nodeId: string, changes = {}): PeerSignature {
   const signature = new PeerSignature(nodeId, () => millis)
-  signature.learn(head(changes))
+  signature.learn(leaderRow(changes))
   return signature
 }
 
@@ -70,7 +70,7 @@ describe('a request of another node', () => {
     expect(b.check('task', header)).toBe('stale')
     // Another machine with another uptime: both use the clock of the database.
     const elsewhere = new PeerSignature('e', () => 5)
-    elsewhere.learn(head())
+    elsewhere.learn(leaderRow())
     expect(b.check('task', elsewhere.sign('task', 'b', DIGEST).header)).toMatchObject({ from: 'e' })
   })
 

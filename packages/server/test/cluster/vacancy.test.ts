@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Vacancy } from '../../src/cluster/vacancy.ts'
-import { LeaderChanged, StoreUnavailable } from '../../src/handoff/store.ts'
+import { LeaderUnavailable, StoreUnavailable } from '../../src/handoff/store.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -14,13 +14,13 @@ test('waiting requests fail without a leader; if the store is the cause, with an
   vacancy.begin('none has taken over yet')
   const waiting = vacancy.filled().catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(3000)
-  expect(await waiting).toBeInstanceOf(LeaderChanged)
+  expect(await waiting).toBeInstanceOf(LeaderUnavailable)
   expect(await waiting).toMatchObject({ message: 'no node leads: none has taken over yet' })
 
   vacancy.empty('PostgreSQL takes no writes', true)
   const error = await vacancy.filled().catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(StoreUnavailable)
-  expect(error).not.toBeInstanceOf(LeaderChanged)
+  expect(error).not.toBeInstanceOf(LeaderUnavailable)
   expect(error).toMatchObject({ message: 'no node leads: PostgreSQL takes no writes' })
 })
 

@@ -19,7 +19,7 @@ const leaseState = (changes: Partial<LeaseState> = {}): LeaseState => ({
   secret: lease.secret,
   outcome: null,
   attempts: 0,
-  releasesInARow: 0,
+  releases: 0,
   taskCancelled: false,
   ...changes,
 })
@@ -29,28 +29,28 @@ const judge = (at: LeaseState | undefined, order: Partial<SettlementOrder>) =>
 
 describe('a settlement in time', () => {
   test('done finishes, with what was reported', () => {
-    expect(judge(leaseState({ releasesInARow: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
+    expect(judge(leaseState({ releases: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
       refused: null,
       change: { event: 'finish', to: 'done', outcome: 'done', attempts: 1, wasted: 0, records: 5 },
     })
   })
 
   test('failed uses up an attempt and waits for the back-off', () => {
-    expect(
-      judge(leaseState({ attempts: 1, releasesInARow: 2 }), { outcome: 'failed', reason: 'x' }),
-    ).toMatchObject({
-      change: {
-        event: 'postpone',
-        to: 'delayed',
-        outcome: 'failed',
-        attempts: 2,
-        releasesInARow: 0,
-        wasted: 1,
-        delayMillis: 2 * policy.backoffMillis,
-        keepsRank: false,
-        reason: 'x',
+    expect(judge(leaseState({ attempts: 1, releases: 2 }), { outcome: 'failed', reason: 'x' })).toMatchObject(
+      {
+        change: {
+          event: 'postpone',
+          to: 'delayed',
+          outcome: 'failed',
+          attempts: 2,
+          releases: 0,
+          wasted: 1,
+          delayMillis: 2 * policy.backoffMillis,
+          keepsRank: false,
+          reason: 'x',
+        },
       },
-    })
+    )
   })
 
   test('failed with the last attempt, or for good, parks', () => {
@@ -60,14 +60,14 @@ describe('a settlement in time', () => {
   })
 
   test('released uses no attempt and keeps the rank; the third in a row is delayed', () => {
-    const changes = [0, 1, 2, 3].map((releasesInARow) => {
-      const verdict = judge(leaseState({ releasesInARow }), { outcome: 'released' })
+    const changes = [0, 1, 2, 3].map((releases) => {
+      const verdict = judge(leaseState({ releases }), { outcome: 'released' })
       return verdict.refused === null ? verdict.change : null
     })
     expect(changes).toMatchObject([
-      { event: 'return', to: 'ready', delayMillis: 0, releasesInARow: 1, wasted: 0, keepsRank: true },
-      { event: 'return', to: 'ready', delayMillis: 0, releasesInARow: 2 },
-      { event: 'postpone', to: 'delayed', delayMillis: policy.backoffMillis, releasesInARow: 3, attempts: 0 },
+      { event: 'return', to: 'ready', delayMillis: 0, releases: 1, wasted: 0, keepsRank: true },
+      { event: 'return', to: 'ready', delayMillis: 0, releases: 2 },
+      { event: 'postpone', to: 'delayed', delayMillis: policy.backoffMillis, releases: 3, attempts: 0 },
       { event: 'postpone', to: 'delayed', delayMillis: 2 * policy.backoffMillis, keepsRank: true },
     ])
   })
@@ -189,11 +189,11 @@ describe('expiry and back-off', () => {
 
 describe('undo', () => {
   test('takes back a valid lease as if it had never been granted', () => {
-    expect(judgeUndo(leaseState({ attempts: 1, releasesInARow: 2 }), lease)).toMatchObject({
+    expect(judgeUndo(leaseState({ attempts: 1, releases: 2 }), lease)).toMatchObject({
       event: 'return',
       to: 'ready',
       attempts: 1,
-      releasesInARow: 2,
+      releases: 2,
       wasted: 0,
       keepsRank: true,
     })

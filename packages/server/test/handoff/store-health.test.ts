@@ -5,7 +5,7 @@ import { expiryGraceMillis } from '../../src/handoff/rules/policy.ts'
 import {
   type CallBackOrder,
   type HandOffBatch,
-  LeaderChanged,
+  LeaderUnavailable,
   type Store,
   StoreUnavailable,
   type SweepOrder,
@@ -130,13 +130,13 @@ test('a leader change is logged as a warning that says what happens next; a stor
   const storeHealth = new StoreHealth(log, () => {
     graces += 1
   })
-  storeHealth.failed(new LeaderChanged('it went away'))
-  storeHealth.failed(new LeaderChanged('it went away'))
+  storeHealth.failed(new LeaderUnavailable('it went away'))
+  storeHealth.failed(new LeaderUnavailable('it went away'))
   const changed =
     'warn: the leader is away or has changed: requests that were under way there are answered 503, others wait for the next one'
   expect(lines).toEqual([changed])
   storeHealth.failed(new StoreUnavailable('store_unavailable', 'PostgreSQL is away'))
-  storeHealth.failed(new LeaderChanged('it went away'))
+  storeHealth.failed(new LeaderUnavailable('it went away'))
   expect(lines).toEqual([changed, `error: ${BEGUN}`])
   storeHealth.recovered()
   storeHealth.recovered()

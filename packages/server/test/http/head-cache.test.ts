@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HeadCache, type RouteOf } from '../../src/http/fast-path/head-cache.ts'
+import { HeadCache, type RouteOf } from '../../src/http/fast-path/heads.ts'
 import { RequestCounts } from '../../src/http/observability/answered-requests.ts'
 import { type KeyOwner, ownedKey } from '../../src/http/requests/preferences.ts'
 import { Dice, fuzzSeed, mutateBytes } from '../support/mutation.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseHead } from '../../src/http/fast-path/head-parser.ts'
+import { parseHead } from '../../src/http/fast-path/heads.ts'
 
 const head = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`
 const settle = ['POST /settle HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 17']

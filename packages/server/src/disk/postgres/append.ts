@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { descriptorColumns, knownColumns, plainArray, textArray } from './columns.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
-import { LeadershipLost } from './session/failures.ts'
+import { NotLeader } from './session/failures.ts'
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
@@ -51,7 +51,7 @@ export async function append(connection: Connection, term: string, entry: Append
   }
   if (row?.['appended'] === 1) return
   const known = (row?.['known'] ?? []) as string[]
-  throw known.length > 0 ? new KnownKeys(known) : new LeadershipLost()
+  throw known.length > 0 ? new KnownKeys(known) : new NotLeader()
 }
 
 function appendStatement(term: string, { number, body, newRows, newKeys }: Appended): Statement {

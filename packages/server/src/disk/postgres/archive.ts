@@ -30,7 +30,7 @@ import {
   tableTimeColumns,
   taskColumns,
 } from './columns.ts'
-import { fence, NOW } from './head.ts'
+import { fence, NOW } from './leader-row.ts'
 import { VERSION } from './migrate.ts'
 import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
 import { CannotConnect } from './session/connect-faults.ts'
@@ -130,15 +130,15 @@ async function countRows(connection: Connection): Promise<PerSection<number>> {
 }
 
 /**
- * `term` is the term of this program's leadership. If a node takes over during the import, nothing is
+ * `leaderTerm` is the term of this program's leadership. If a node takes over during the import, nothing is
  * imported.
  */
-export function postgresTarget(connection: Connection, term: string): ArchiveTarget {
+export function postgresTarget(connection: Connection, leaderTerm: string): ArchiveTarget {
   return {
     async fill(batches, nextIds, counts) {
       await connection.run({ text: `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}` })
       try {
-        await connection.run(fence(term))
+        await connection.run(fence(leaderTerm))
         const { tasks: found } = await countRows(connection)
         if (found > 0) throw notEmpty(found)
         for (const section of sections)

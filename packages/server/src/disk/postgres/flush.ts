@@ -31,7 +31,7 @@ const ENTRIES_KEPT = 1000
 const FORGET_PACE_EVERY = 20
 
 interface FlushOrder {
-  readonly term: string
+  readonly leaderTerm: string
   /** The last entry of the previous flush. */
   readonly from: number
   readonly upTo: number
@@ -76,7 +76,7 @@ export function flushStatements(order: FlushOrder): Statement[] {
  * Fails if the flushed position is not what this node wrote last, or if this server does not have the entry.
  * The latter happens when it was promoted without the entry while another server still accepts appends.
  */
-function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
+function moveStatement({ leaderTerm, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
   return {
     text: `WITH moved AS (
         UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),
@@ -88,7 +88,7 @@ function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: F
     values: [
       from,
       upTo,
-      term,
+      leaderTerm,
       nextIds?.task ?? null,
       nextIds?.lane ?? null,
       nextIds?.partition ?? null,

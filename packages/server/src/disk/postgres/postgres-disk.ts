@@ -35,7 +35,6 @@ import {
   unfinishedWorkStatement,
 } from './due-rows.ts'
 import { deletableTo, flushStatements, inChunks } from './flush.ts'
-import { fence, type Head, type NodeAddress, readHead, resignStatement, takeOver } from './head.ts'
 import {
   forgetStatement,
   heldByStatement,
@@ -44,6 +43,14 @@ import {
   readInstance,
   recordStatement,
 } from './instance-rows.ts'
+import {
+  fence,
+  type LeaderRow,
+  type NodeAddress,
+  readLeaderRow,
+  resignStatement,
+  takeOver,
+} from './leader-row.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
@@ -57,7 +64,7 @@ import {
   type Statement,
 } from './session/connection.ts'
 import { Connector, parseDatabaseUrl } from './session/connector.ts'
-import { asRefused, asUnavailable, foundNoRow, LeadershipLost } from './session/failures.ts'
+import { asRefused, asUnavailable, foundNoRow, NotLeader } from './session/failures.ts'
 import {
   readDetail,
   readSummary,
@@ -102,7 +109,7 @@ export async function openPostgresDisk({
 }
 
 export interface OpenedPostgres extends OpenedDisk {
-  readonly term: string
+  readonly leaderTerm: string
   /** The database's clock at the take-over, in milliseconds. */
   readonly now: number
 }
@@ -119,7 +126,7 @@ export class PostgresDisk implements Disk {
    * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
    * unknown.
    */
-  #term: string | null = null
+  #leaderTerm: string | null = null
   #takenOverAt = 0
   #flushed = 0
   #deletedTo = 0
@@ -131,48 +138,48 @@ export class PostgresDisk implements Disk {
   }
 
   /**
-   * With `from`, takes over only if the head still has this term, so that one of two nodes that miss the same
+   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss the same
    * leader succeeds.
    */
   async open(from?: string | null): Promise<OpenedPostgres> {
-    this.#term = null
+    this.#leaderTerm = null
     const { flush, beside } = this.#channels
-    const { term, flushed, last, unflushed, nextIds, now } = await guard(
+    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await guard(
       takeOver(flush, beside, this.#node, this.#log, from),
     )
-    this.#term = term
+    this.#leaderTerm = leaderTerm
     this.#takenOverAt = last
     this.#flushed = flushed
     this.#deletedTo = 0
-    return { last, unflushed, nextIds, now, term }
+    return { last, unflushed, nextIds, now, leaderTerm }
   }
 
-  readHead(): Promise<Head> {
-    return guard(readHead(this.#channels.beside))
+  readLeaderRow(): Promise<LeaderRow> {
+    return guard(readLeaderRow(this.#channels.beside))
   }
 
   /** For a graceful stop: other nodes then need not wait until they miss this one. */
   async resign(): Promise<void> {
-    const term = this.#term
-    this.#term = null
-    if (term !== null) await guard(this.#channels.flush.run(resignStatement(term)))
+    const leaderTerm = this.#leaderTerm
+    this.#leaderTerm = null
+    if (leaderTerm !== null) await guard(this.#channels.flush.run(resignStatement(leaderTerm)))
   }
 
   async append(entry: Appended): Promise<void> {
-    const term = this.#leading()
+    const leaderTerm = this.#leading()
     try {
-      await this.#channels.append.use((connection) => append(connection, term, entry))
+      await this.#channels.append.use((connection) => append(connection, leaderTerm, entry))
     } catch (error) {
       if (error instanceof KnownKeys) throw error
-      this.#doubt(term)
+      this.#doubt(leaderTerm)
       throw asUnavailable(error)
     }
   }
 
   async flush(images: Images, upTo: number): Promise<void> {
-    const term = this.#leading()
+    const leaderTerm = this.#leading()
     const order = {
-      term,
+      leaderTerm,
       from: this.#flushed,
       upTo,
       takenOverAt: this.#takenOverAt,
@@ -181,11 +188,11 @@ export class PostgresDisk implements Disk {
     }
     try {
       await this.#channels.flush.use((connection) =>
-        connection.transact(BEGIN_WRITING, [fence(term), ...flushStatements(order)]),
+        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...flushStatements(order)]),
       )
     } catch (error) {
-      this.#doubt(term)
-      throw foundNoRow(error) ? new LeadershipLost({ cause: error }) : asUnavailable(error)
+      this.#doubt(leaderTerm)
+      throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
     }
     this.#flushed = Math.max(this.#flushed, upTo)
     this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
@@ -295,29 +302,29 @@ export class PostgresDisk implements Disk {
   }
 
   async close(): Promise<void> {
-    this.#term = null
+    this.#leaderTerm = null
     await this.#channels.close()
   }
 
   #leading(): string {
-    if (this.#term === null) throw new LeadershipLost()
-    return this.#term
+    if (this.#leaderTerm === null) throw new NotLeader()
+    return this.#leaderTerm
   }
 
   /** What the database has stored is unknown until the next `open`. */
-  #doubt(term: string): void {
-    if (this.#term === term) this.#term = null
+  #doubt(leaderTerm: string): void {
+    if (this.#leaderTerm === leaderTerm) this.#leaderTerm = null
   }
 
   /** Resolves with the rows of each statement, starting with the fence. */
   async #write(statements: readonly Statement[]): Promise<Row[][]> {
-    const term = this.#leading()
+    const leaderTerm = this.#leading()
     try {
       return await this.#channels.beside.use((connection) =>
-        connection.transact(BEGIN_WRITING, [fence(term), ...statements]),
+        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...statements]),
       )
     } catch (error) {
-      throw foundNoRow(error) ? new LeadershipLost({ cause: error }) : asUnavailable(error)
+      throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
     }
   }
 

@@ -31,7 +31,7 @@ const counters = states
  * without touching an index. The low fillfactor leaves space for the next version of each row on its page.
  */
 export const schema = `
--- The one row that says who leads. The node that raises the term leads; see head.ts.
+-- The one row that says who leads. The node that raises the term leads; see leader-row.ts.
 CREATE TABLE baton.head (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   term text COLLATE "C",
@@ -120,7 +120,7 @@ CREATE INDEX partition_returned ON baton.partition (lane, returned_line, returne
 CREATE INDEX partition_parked ON baton.partition (lane, idx) WHERE is_parked;
 CREATE INDEX partition_mismatch ON baton.partition (lane, idx) WHERE is_mismatch;
 
--- The indexes that were ever called back on a lane, as ranges: they tell gaps, and they outlive the
+-- The indexes that were ever called back on a lane, as ranges: they show gaps, and they outlive the
 -- partitions, so that a late repeat of a purged call-back is recognised.
 CREATE TABLE baton.lane_range (
   lane bigint NOT NULL,
@@ -179,7 +179,7 @@ CREATE TABLE baton.subscription (
   body json NOT NULL
 ) WITH (fillfactor = 50);
 
--- Events that subscriptions are told of, one row for each subscription. Pending is null when nothing is left to do.
+-- Events for subscriptions, one row for each subscription. Pending is null when nothing is left to do.
 CREATE TABLE baton.delivery (
   subscription text COLLATE "C" NOT NULL,
   event bigint NOT NULL,

@@ -65,7 +65,7 @@ CREATE TABLE table_time (
   PRIMARY KEY (level, name)
 ) STRICT, WITHOUT ROWID;
 
--- The indexes that were ever called back on a lane, as ranges: they tell gaps, and they outlive the
+-- The indexes that were ever called back on a lane, as ranges: they show gaps, and they outlive the
 -- partitions, so that a late repeat of a purged call-back is recognised.
 CREATE TABLE lane_range (
   lane INTEGER NOT NULL,
@@ -145,7 +145,7 @@ CREATE TABLE subscription (
   body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Events that subscriptions are told of, one row for each subscription. Pending is null when nothing is left to do.
+-- Events for subscriptions, one row for each subscription. Pending is null when nothing is left to do.
 CREATE TABLE delivery (
   subscription TEXT NOT NULL,
   event INTEGER NOT NULL,

@@ -2,11 +2,11 @@ import { isAtLimit, weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen, mayServe } from '../rules/task.ts'
 import type { PullOrder } from '../store.ts'
 import { firstOf, LINES_AT_A_TIME } from './load-lanes.ts'
+import type { LaneHeap } from './state/lane-heap.ts'
 import type { Lane, LaneTable, Partition, Task } from './state/memory-rows.ts'
-import type { Order } from './state/order.ts'
+import { type Source, waitingOf } from './state/memory-rows.ts'
 import type { Rotation } from './state/table-orders.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
-import { type Source, waitingOf } from './waiting-lines.ts'
 
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
@@ -25,7 +25,7 @@ interface Member {
   readonly name: string
   readonly source: Source
   /** Null: only the rotation is charged. */
-  readonly order: Order<LaneTable> | null
+  readonly order: LaneHeap<LaneTable> | null
 }
 
 /**
@@ -89,7 +89,7 @@ export class Choice {
 }
 
 /** Returns the lane whose turn it is among the lanes that have partitions for a table. */
-function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps<LaneTable | undefined> {
+function* frontOf(tx: Transaction, order: LaneHeap<LaneTable>, name: string): Steps<LaneTable | undefined> {
   let limit = LANES_AT_A_TIME
   while (true) {
     const front = order.front()

@@ -4,8 +4,8 @@ import type { StoredState } from '../rules/life-cycle.ts'
 import { isLaneOpen } from '../rules/task.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Lane, Partition, Task } from './state/memory-rows.ts'
+import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from './state/memory-rows.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
-import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from './waiting-lines.ts'
 
 /** The number of partitions that are read ahead for a lane: more if few lanes have work. */
 const ROWS_AT_A_TIME = 32

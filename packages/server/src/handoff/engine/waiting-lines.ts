@@ -5,12 +5,12 @@ import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
 import type { Memory } from './state/memory.ts'
 import {
+  freshOrReleased,
   type Lane,
   type LaneTable,
   type Level,
-  LineBuffer,
-  type Lines,
   type Partition,
+  retriesOf,
   type TableTime,
   type Task,
 } from './state/memory-rows.ts'
@@ -255,22 +255,6 @@ export class WaitingLines {
   }
 }
 
-/** The number of partitions of a lane or table that wait, without its retries. */
-export const freshOrReleased = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
-
-/** A lane's only table has no counts; those of the lane are used. */
-export const waitingOf = (source: Lane | LaneTable): number =>
-  'partitions' in source
-    ? source.partitions.ready
-    : source.parentLane.onlyTable === source
-      ? source.parentLane.partitions.ready
-      : source.ready
-
-export const retriesOf = (source: Lane | LaneTable): number =>
-  'parentLane' in source && source.parentLane.onlyTable === source
-    ? source.parentLane.retries
-    : source.retries
-
 /** Null if it is the only table of its lane: then no counts are kept by table. */
 function tableOf({ parentLane: lane, computeTable }: Partition): LaneTable | null {
   return lane.onlyTable === null ? (lane.tables.get(computeTable) ?? null) : null
@@ -292,42 +276,4 @@ const newLaneTable = ({ id, level }: Lane, table: string) => ({
 /** Returns the smaller value, ignoring nulls. */
 function earlier(first: bigint | null, retry: bigint | null): bigint | null {
   return first === null ? retry : retry === null || first <= retry ? first : retry
-}
-
-/** What a pull is served from: a lane, or one table of a lane. */
-export type Source = Lane | LaneTable
-
-export const laneOf = (source: Source): Lane => ('parentLane' in source ? source.parentLane : source)
-
-/** Set if the source covers only some of the lane's partitions. */
-export const onlyTableOf = (source: Source): string | undefined =>
-  'parentLane' in source && source.parentLane.onlyTable === null ? source.table : undefined
-
-export function linesOf(source: Source): Lines {
-  if (!('parentLane' in source)) return source.lines
-  if (source.parentLane.onlyTable === source) return source.parentLane.lines
-  source.lines ??= beginLines(source)
-  return source.lines
-}
-
-/** Starts with the partitions in memory, because the disk may be behind. The others are read. */
-function beginLines({ parentLane, table }: LaneTable): Lines {
-  const begin = (line: Line) => {
-    const buffer = new LineBuffer<Lines[Line]['items'][number]>(false)
-    for (const partition of parentLane.lines[line].items)
-      if (partition.computeTable === table) buffer.items.push(partition)
-    return buffer
-  }
-  return { fresh: begin('fresh'), released: begin('released'), retry: begin('retry') }
-}
-
-/**
- * Released partitions come before fresh ones. Between these and retries, the smaller tag comes first.
- */
-export function lineToServe(source: Source): Line {
-  const retries = retriesOf(source)
-  if (freshOrReleased(source) === 0 || (retries > 0 && source.retryTag < source.tag)) return 'retry'
-  const { released } =
-    'parentLane' in source && source.parentLane.onlyTable === source ? source.parentLane : source
-  return released > 0 ? 'released' : 'fresh'
 }

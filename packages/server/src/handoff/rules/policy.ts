@@ -46,8 +46,8 @@ export function backoffMillis(policy: Policy, attemptsUsed: number, random: numb
   return Math.round(full * (0.5 + 0.5 * random))
 }
 
-export function releaseBackoffMillis(policy: Policy, releasesInARow: number, random: number): number {
-  const beyond = releasesInARow - RELEASES_WITHOUT_BACKOFF
+export function releaseBackoffMillis(policy: Policy, releases: number, random: number): number {
+  const beyond = releases - RELEASES_WITHOUT_BACKOFF
   return beyond <= 0 ? 0 : backoffMillis(policy, beyond, random)
 }
 

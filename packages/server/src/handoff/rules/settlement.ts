@@ -17,7 +17,8 @@ export interface LeaseState {
   readonly outcome: LeaseOutcome | null
   /** Attempts that have ended. An active lease is attempt `attempts + 1`. */
   readonly attempts: number
-  readonly releasesInARow: number
+  /** How often in a row the partition was released. */
+  readonly releases: number
   readonly taskCancelled: boolean
 }
 
@@ -36,7 +37,7 @@ export interface Change {
   readonly to: StoredState
   readonly outcome: LeaseOutcome | null
   readonly attempts: number
-  readonly releasesInARow: number
+  readonly releases: number
   /** Attempts wasted by this change; -1 if a renewal takes an expiry back. */
   readonly wasted: number
   readonly delayMillis: number
@@ -105,7 +106,7 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
     ...changeBy(leaseState, event),
     outcome: 'expired',
     attempts,
-    releasesInARow: 0,
+    releases: 0,
     wasted: 1,
     delayMillis: event === 'park' ? 0 : backoffMillis(policy, attempts, random),
     reason: `the lease of attempt ${attempts} expired before it was settled`,
@@ -120,7 +121,7 @@ export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: st
     ...changeBy(leaseState, attempts >= policy.maxAttempts ? 'park' : 'return'),
     outcome: 'expired',
     attempts,
-    releasesInARow: 0,
+    releases: 0,
     wasted: 1,
     reason: `an operator took the lease of attempt ${attempts} back from ${from}`,
     history: 'append',
@@ -162,7 +163,7 @@ function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change 
     to: event === null ? leaseState.state : next(leaseState.state, event),
     outcome: leaseState.outcome,
     attempts: leaseState.attempts,
-    releasesInARow: leaseState.releasesInARow,
+    releases: leaseState.releases,
     wasted: 0,
     delayMillis: 0,
     keepsRank: false,
@@ -178,7 +179,7 @@ function finish(leaseState: LeaseState, order: SettlementOrder): Change {
     ...changeBy(leaseState, 'finish'),
     outcome: 'done',
     attempts,
-    releasesInARow: 0,
+    releases: 0,
     records: order.records,
     history: leaseState.outcome === 'expired' ? 'withdraw' : 'keep',
   }
@@ -191,7 +192,7 @@ function fail(leaseState: LeaseState, order: SettlementOrder, policy: Policy, ra
     ...changeBy(leaseState, event),
     outcome: 'failed',
     attempts,
-    releasesInARow: 0,
+    releases: 0,
     wasted: 1,
     delayMillis: event === 'park' ? 0 : (askedDelay(order) ?? backoffMillis(policy, attempts, random)),
     reason: order.reason,
@@ -214,12 +215,12 @@ function failLate(leaseState: LeaseState, order: SettlementOrder): Change {
 }
 
 function release(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {
-  const releasesInARow = leaseState.releasesInARow + 1
-  const delayMillis = askedDelay(order) ?? releaseBackoffMillis(policy, releasesInARow, random)
+  const releases = leaseState.releases + 1
+  const delayMillis = askedDelay(order) ?? releaseBackoffMillis(policy, releases, random)
   return {
     ...changeBy(leaseState, delayMillis > 0 ? 'postpone' : 'return'),
     outcome: 'released',
-    releasesInARow,
+    releases,
     delayMillis,
     keepsRank: true,
     history: 'append',

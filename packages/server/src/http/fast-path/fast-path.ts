@@ -9,8 +9,7 @@ import type { LogAnswer, RequestCounts } from '../observability/answered-request
 import type { Serve } from '../requests/exchange.ts'
 import type { Service } from '../service.ts'
 import { FastConnection } from './connection.ts'
-import type { FastRoute } from './head-cache.ts'
-import type { ParsedHead } from './head-parser.ts'
+import type { FastRoute, ParsedHead } from './heads.ts'
 
 const HEAD_TIMEOUT_MILLIS = 1000
 
@@ -85,7 +84,7 @@ export class FastPath {
         logAnswer,
         budget: this.#budget,
         headTimeoutMillis,
-        isLast: () => handOff.isDraining,
+        handOff,
         handOver: () => {
           for (const serve of others) serve.call(server, socket)
         },

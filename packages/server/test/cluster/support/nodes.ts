@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Election, Head, Peer } from '../../../src/cluster/election.ts'
+import type { Election, LeaderRow, Peer } from '../../../src/cluster/election.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
@@ -10,7 +10,7 @@ import { admitPeers } from '../../../src/http/routes/peer-route.ts'
 const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]
 
-/** Replaces the database: the head, and a store that only the node may use whose term is that of the head. */
+/** Replaces the database: the leader row, and a store that only the node may use whose term is that of the leader row. */
 export class SharedStore {
   readonly store: () => Store
   readonly clusterId = randomUUID()
@@ -18,17 +18,17 @@ export class SharedStore {
   term: string | null = null
   leader: Peer | null = null
   takeOvers = 0
-  /** The last entry number grows with each read of the head, as with a working leader. */
+  /** The last entry number grows with each read of the leader row, as with a working leader. */
   #entries = 0
 
   constructor(store: () => Store) {
     this.store = store
   }
 
-  head(): Head {
+  leaderRow(): LeaderRow {
     const { term, leader, clusterId, secret } = this
     this.#entries += 1
-    return { term, leader, clusterId, secret, now: Date.now(), last: this.#entries }
+    return { leaderTerm: term, leader, clusterId, secret, now: Date.now(), last: this.#entries }
   }
 
   takeOver(self: Peer): string {
@@ -56,9 +56,9 @@ export class TestNode {
   constructor(shared: SharedStore) {
     this.#shared = shared
     const election: Election = {
-      readHead: async () => {
+      readLeaderRow: async () => {
         this.#live()
-        return shared.head()
+        return shared.leaderRow()
       },
       resign: async () => {
         this.#live()
@@ -72,7 +72,8 @@ export class TestNode {
       election,
       open: async (seen, { opened, lost }) => {
         this.#live()
-        if (shared.term !== seen.term) throw new StoreUnavailable('store_unavailable', 'another was faster')
+        if (shared.term !== seen.leaderTerm)
+          throw new StoreUnavailable('store_unavailable', 'another was faster')
         const term = shared.takeOver(this.self)
         opened(term)
         return this.#engineOf(term, lost)

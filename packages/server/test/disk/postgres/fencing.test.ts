@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LeadershipLost } from '../../../src/disk/postgres/session/failures.ts'
+import { NotLeader } from '../../../src/disk/postgres/session/failures.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
 import { entry, lane, noImages, row, task } from './samples.ts'
@@ -26,19 +26,19 @@ describe('a node that takes over', () => {
   test('is named in the head until it resigns', async () => {
     const database = await databases.create()
     const first = await database.disk({ node: { nodeId: 'one', url: 'http://one:7070' } })
-    const before = await first.readHead()
-    expect(before).toMatchObject({ term: null, leader: null })
+    const before = await first.readLeaderRow()
+    expect(before).toMatchObject({ leaderTerm: null, leader: null })
     expect(before.secret.length).toBeGreaterThanOrEqual(32)
     await first.open()
     const second = await database.disk()
-    const { term, leader, clusterId, secret } = await second.readHead()
+    const { leaderTerm: term, leader, clusterId, secret } = await second.readLeaderRow()
     expect({ leader, clusterId, secret }).toEqual({
       leader: { nodeId: 'one', url: 'http://one:7070' },
       clusterId: before.clusterId,
       secret: before.secret,
     })
     await first.resign()
-    expect(await second.readHead()).toMatchObject({ term, leader: null })
+    expect(await second.readLeaderRow()).toMatchObject({ leaderTerm: term, leader: null })
   })
 })
 
@@ -68,24 +68,24 @@ describe('a deposed leader', () => {
     'cannot append behind its own entries, whatever number it takes',
     async (newRows) => {
       const { old, last } = await stale()
-      await expect(old.append(entry(last + 2, { newRows }))).rejects.toThrow(LeadershipLost)
+      await expect(old.append(entry(last + 2, { newRows }))).rejects.toThrow(NotLeader)
       // Nothing is tried before it is the leader again.
-      await expect(old.append(entry(last + 1))).rejects.toThrow(LeadershipLost)
+      await expect(old.append(entry(last + 1))).rejects.toThrow(NotLeader)
     },
   )
 
   test('cannot flush', async () => {
     const { database, old, last } = await stale()
     const images = { ...noImages(), tasks: new Map([[1, task(1)]]) }
-    await expect(old.flush(images, last)).rejects.toThrow(LeadershipLost)
+    await expect(old.flush(images, last)).rejects.toThrow(NotLeader)
     expect(await database.query('SELECT FROM baton.task')).toEqual([])
     expect(await database.query('SELECT number FROM baton.flushed')).toEqual([{ number: '0' }])
   })
 
   test('can neither stage nor unstage', async () => {
     const { database, old } = await stale()
-    await expect(old.stage([row(5)])).rejects.toThrow(LeadershipLost)
-    await expect(old.unstage({ first: 1, last: 1 })).rejects.toThrow(LeadershipLost)
+    await expect(old.stage([row(5)])).rejects.toThrow(NotLeader)
+    await expect(old.unstage({ first: 1, last: 1 })).rejects.toThrow(NotLeader)
     expect(await database.query('SELECT id FROM baton.partition')).toEqual([{ id: '1' }])
   })
 
@@ -95,7 +95,7 @@ describe('a deposed leader', () => {
     const other = await database.disk({ node: { nodeId: 'two', url: 'http://two' } })
     await other.open()
     await leader.resign()
-    expect((await other.readHead()).leader).toEqual({ nodeId: 'two', url: 'http://two' })
+    expect((await other.readLeaderRow()).leader).toEqual({ nodeId: 'two', url: 'http://two' })
   })
 
   test('is the leader again after a take-over', async () => {
@@ -118,7 +118,7 @@ describe('a flush', () => {
     await disk.append(entry(last + 2))
     // As after a fail-over to a standby that was behind.
     await database.query(`DELETE FROM baton.entry WHERE number = ${last + 2}`)
-    await expect(disk.flush(noImages(), last + 2)).rejects.toThrow(LeadershipLost)
+    await expect(disk.flush(noImages(), last + 2)).rejects.toThrow(NotLeader)
     await disk.open()
   })
 
@@ -144,7 +144,7 @@ describe('a flush', () => {
     const disk = await database.disk()
     const { last } = await disk.open()
     await database.query('UPDATE baton.flushed SET number = 7')
-    await expect(disk.flush(noImages(), last)).rejects.toThrow(LeadershipLost)
+    await expect(disk.flush(noImages(), last)).rejects.toThrow(NotLeader)
   })
 
   test('of the previous leader delays a take-over', async () => {
@@ -168,14 +168,14 @@ describe('a flush', () => {
     await flushing
     expect((await opening).unflushed).toEqual([])
     expect((await leader.load({ partitions: [1] })).partitions[0]?.state).toBe('done')
-    await expect(old.flush(noImages(), last + 1)).rejects.toThrow(LeadershipLost)
+    await expect(old.flush(noImages(), last + 1)).rejects.toThrow(NotLeader)
   })
 
   test('of a previous leader that is frozen is ended by a take-over', async () => {
     const database = await databases.create()
     const old = await database.disk()
     await old.open()
-    const { term } = await old.readHead()
+    const { leaderTerm: term } = await old.readLeaderRow()
     const frozen = await database.session()
     await frozen.query(`BEGIN; SELECT FROM baton.head WHERE term = '${term}' FOR SHARE`)
     const ended = new Promise((resolve) => frozen.once('end', resolve))

@@ -6,8 +6,8 @@ import {
   unfinishedWorkStatement,
 } from '../../../src/disk/postgres/due-rows.ts'
 import { flushStatements } from '../../../src/disk/postgres/flush.ts'
-import { fence } from '../../../src/disk/postgres/head.ts'
 import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
+import { fence } from '../../../src/disk/postgres/leader-row.ts'
 import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
 import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
@@ -152,7 +152,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'throughput_by_age',
   ],
   ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
-  ...flushStatements({ term: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(
+  ...flushStatements({ leaderTerm: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(
     (statement) => [`flush: ${statement.text.trim().slice(0, 60)}`, statement] as const,
   ),
 ]

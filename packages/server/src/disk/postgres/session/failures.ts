@@ -1,4 +1,4 @@
-import { LeaderChanged, StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+import { LeaderUnavailable, StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
 
 /** The connection to the server is lost, or the server did not answer in time. */
 export class ConnectionLost extends Error {
@@ -6,8 +6,8 @@ export class ConnectionLost extends Error {
 }
 
 /** Another node leads, so the state in this node's memory is out of date. */
-export class LeadershipLost extends LeaderChanged {
-  override name = 'LeadershipLost'
+export class NotLeader extends LeaderUnavailable {
+  override name = 'NotLeader'
   constructor(options?: ErrorOptions) {
     super('another node leads now; the request can be sent again', options)
   }

@@ -10,7 +10,7 @@ import type {
   StoredTask,
 } from '../../stored.ts'
 import type { DoneWithin } from '../throughput.ts'
-import type { OrderedLane } from './order.ts'
+import type { HeapLane } from './lane-heap.ts'
 
 // The rows that the engine holds in memory: the stored fields, and what the engine needs beside them.
 
@@ -61,7 +61,7 @@ export interface Task extends StoredTask, Changing {
 
 export type Lines = Record<Line, LineBuffer<Partition>>
 
-export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
+export interface Lane extends StoredLane, HeapLane<Lane>, Changing {
   readonly parentTask: Task
   readonly time: Level
   readonly lines: Lines
@@ -86,7 +86,7 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   lastEventFinished: number | null
 }
 
-export interface LaneTable extends StoredLaneTable, OrderedLane<LaneTable>, Changing {
+export interface LaneTable extends StoredLaneTable, HeapLane<LaneTable>, Changing {
   readonly parentTask: Task
   readonly parentLane: Lane
   readonly time: TableTime
@@ -196,3 +196,57 @@ const placeOf = ({ line, dueAt, id }: Waiting): LinePosition => ({
 })
 
 const comparePlaces = (a: LinePosition, b: LinePosition): number => a.dueAt - b.dueAt || a.id - b.id
+
+/** What a pull is served from: a lane, or one table of a lane. */
+export type Source = Lane | LaneTable
+
+export const laneOf = (source: Source): Lane => ('parentLane' in source ? source.parentLane : source)
+
+/** Set if the source covers only some of the lane's partitions. */
+export const onlyTableOf = (source: Source): string | undefined =>
+  'parentLane' in source && source.parentLane.onlyTable === null ? source.table : undefined
+
+export function linesOf(source: Source): Lines {
+  if (!('parentLane' in source)) return source.lines
+  if (source.parentLane.onlyTable === source) return source.parentLane.lines
+  source.lines ??= beginLines(source)
+  return source.lines
+}
+
+/** Starts with the partitions in memory, because the disk may be behind. The others are read. */
+function beginLines({ parentLane, table }: LaneTable): Lines {
+  const begin = (line: Line) => {
+    const buffer = new LineBuffer<Lines[Line]['items'][number]>(false)
+    for (const partition of parentLane.lines[line].items)
+      if (partition.computeTable === table) buffer.items.push(partition)
+    return buffer
+  }
+  return { fresh: begin('fresh'), released: begin('released'), retry: begin('retry') }
+}
+
+/**
+ * Released partitions come before fresh ones. Between these and retries, the smaller tag comes first.
+ */
+export function lineToServe(source: Source): Line {
+  const retries = retriesOf(source)
+  if (freshOrReleased(source) === 0 || (retries > 0 && source.retryTag < source.tag)) return 'retry'
+  const { released } =
+    'parentLane' in source && source.parentLane.onlyTable === source ? source.parentLane : source
+  return released > 0 ? 'released' : 'fresh'
+}
+
+/** The number of partitions of a lane or table that wait, without its retries. */
+export const freshOrReleased = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
+
+/** A lane's only table has no counts; those of the lane are used. */
+export const waitingOf = (source: Lane | LaneTable): number =>
+  'partitions' in source
+    ? source.partitions.ready
+    : source.parentLane.onlyTable === source
+      ? source.parentLane.partitions.ready
+      : source.ready
+
+export const retriesOf = (source: Lane | LaneTable): number =>
+  'parentLane' in source && source.parentLane.onlyTable === source
+    ? source.parentLane.retries
+    : source.retries

@@ -11,6 +11,7 @@ import type {
   StoredTableTime,
   StoredTask,
 } from '../../stored.ts'
+import { LaneHeap } from './lane-heap.ts'
 import {
   type Changing,
   itemsOf,
@@ -24,7 +25,6 @@ import {
   type TableTime,
   type Task,
 } from './memory-rows.ts'
-import { Order } from './order.ts'
 import { Rotations, TableOrders } from './table-orders.ts'
 
 /**
@@ -43,7 +43,7 @@ export class Memory {
   readonly tableTimes = new Map<string, TableTime>()
   /** All subscriptions. */
   readonly subscriptions = new Map<string, StoredSubscription>()
-  readonly order = new Order<Lane>()
+  readonly order = new LaneHeap<Lane>()
   readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
   readonly rotations = new Rotations()
   readonly nextIds: NextIds

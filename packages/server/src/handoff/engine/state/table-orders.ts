@@ -1,8 +1,8 @@
 import { costOf } from '../../rules/fair-order.ts'
-import { Order, type OrderedLane } from './order.ts'
+import { type HeapLane, LaneHeap } from './lane-heap.ts'
 
 /** One table of a lane. */
-interface OrderedTable<Table> extends OrderedLane<Table> {
+interface OrderedTable<Table> extends HeapLane<Table> {
   readonly table: string
 }
 
@@ -23,14 +23,14 @@ const FEWEST_KEPT = 32
 export class TableOrders<Table extends OrderedTable<Table>> {
   readonly #lanes: ReadonlyMap<number, LaneWithTables<Table>>
   /** The most recently used order is last. */
-  readonly #orders = new Map<string, Order<Table>>()
+  readonly #orders = new Map<string, LaneHeap<Table>>()
 
   constructor(lanes: ReadonlyMap<number, LaneWithTables<Table>>) {
     this.#lanes = lanes
   }
 
   /** Returns the order of a table for a pull. */
-  of(table: string): Order<Table> {
+  of(table: string): LaneHeap<Table> {
     let order = this.#orders.get(table)
     if (order === undefined) {
       order = this.#begin(table)
@@ -73,8 +73,8 @@ export class TableOrders<Table extends OrderedTable<Table>> {
   }
 
   /** Starts with the lanes in memory, because the disk may be behind. */
-  #begin(table: string): Order<Table> {
-    const order = new Order<Table>()
+  #begin(table: string): LaneHeap<Table> {
+    const order = new LaneHeap<Table>()
     for (const { tables } of this.#lanes.values()) {
       const one = tables.get(table)
       if (one !== undefined && one.turn !== null) order.put(one)

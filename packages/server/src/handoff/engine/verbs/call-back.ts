@@ -10,10 +10,9 @@ import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../../r
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isDone, isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
-import { type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
+import { freshOrReleased, type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
 import { applySettings } from '../task-updates.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
-import { freshOrReleased } from '../waiting-lines.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
@@ -38,7 +37,7 @@ export interface Arrival {
   readonly records: number
   readonly lastId: number
   /** The first rows, which may stay in memory. */
-  readonly head: readonly PartitionDescriptor[]
+  readonly firstRows: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
   /** The number of partitions per table. */
   readonly tables: ReadonlyMap<string, number>
@@ -222,7 +221,7 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
     count: rows.length,
     records,
     lastId: last.id,
-    head: rows.slice(0, KEPT_PER_LANE),
+    firstRows: rows.slice(0, KEPT_PER_LANE),
     runs: runsOf(rows.map(({ index }) => index)),
     tables,
   }
@@ -230,13 +229,13 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 
 /** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
 function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
-  const { count, records, lastId, head, runs, tables } = arrival
+  const { count, records, lastId, firstRows, runs, tables } = arrival
   const waitedBefore = freshOrReleased(lane)
   tx.countMany(lane, null, 'ready', count, records)
   lane.tail = lastId
   const { fresh } = lane.lines
   if (fresh.isComplete) {
-    const kept = head.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
+    const kept = firstRows.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
     for (const descriptor of kept) fresh.items.push(tx.memory.addPartition(newPartition(descriptor)))
     fresh.isComplete = kept.length === count
     const last = fresh.items.at(-1)

@@ -7,8 +7,8 @@ import type { PullOrder, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
 import { firstOf, LINES_AT_A_TIME, loadOrder } from '../load-lanes.ts'
 import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
+import { lineToServe } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
-import { lineToServe } from '../waiting-lines.ts'
 import { loadLeases } from './settle.ts'
 
 /** The number of lanes per load: doubled as long as none may be served, up to the maximum. */

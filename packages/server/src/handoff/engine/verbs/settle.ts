@@ -131,7 +131,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   if (change.reason !== undefined) partition.reason = change.reason
   partition.outcome = change.outcome
   partition.attempts = change.attempts
-  partition.releases = change.releasesInARow
+  partition.releases = change.releases
   if (change.event === null) return
   const { to } = change
   const waited = partition.state === 'ready'
@@ -232,7 +232,7 @@ export function leaseStateOf(partition: Partition | undefined): LeaseState | und
     secret,
     outcome,
     attempts,
-    releasesInARow: releases,
+    releases: releases,
     taskCancelled: lane.parentTask.cancelled,
   }
 }

@@ -3,7 +3,7 @@ import { mayServe } from '../../rules/task.ts'
 import type { StoredTask } from '../../stored.ts'
 
 /** The fields of a lane, or of a lane's table, that the order uses. */
-export interface OrderedLane<Lane> {
+export interface HeapLane<Lane> {
   readonly id: number
   readonly level: number
   turn: bigint | null
@@ -24,7 +24,7 @@ export interface OrderedLane<Lane> {
  * All lanes on disk up to `loadedTo` are in memory, or belong to a task that may not be served. Beyond it,
  * lanes on disk may come first.
  */
-export class Order<Lane extends OrderedLane<Lane>> {
+export class LaneHeap<Lane extends HeapLane<Lane>> {
   readonly #heap: Lane[] = []
   loadedTo: OrderPosition | null = null
   isComplete = false
@@ -167,7 +167,7 @@ export class Order<Lane extends OrderedLane<Lane>> {
   }
 }
 
-type Placed = Pick<OrderedLane<never>, 'id' | 'level' | 'turn'>
+type Placed = Pick<HeapLane<never>, 'id' | 'level' | 'turn'>
 
 const positionOf = ({ level, turn, id }: Placed): OrderPosition => ({
   level,

@@ -5,7 +5,7 @@ import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Channel } from './session/channel.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
-import { foundNoRow, LeadershipLost } from './session/failures.ts'
+import { foundNoRow, NotLeader } from './session/failures.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -16,9 +16,9 @@ export interface NodeAddress {
   readonly url: string | null
 }
 
-export interface Head {
+export interface LeaderRow {
   /** Null until the first node has led. */
-  readonly term: string | null
+  readonly leaderTerm: string | null
   /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
   readonly leader: { readonly nodeId: string; readonly url: string } | null
   readonly clusterId: string
@@ -31,12 +31,12 @@ export interface Head {
 }
 
 export interface TakenOver extends OpenedDisk {
-  readonly term: string
+  readonly leaderTerm: string
   readonly flushed: number
   readonly now: number
 }
 
-const readHeadStatement: Statement = {
+const readLeaderRowStatement: Statement = {
   text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now,
     coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) AS last FROM baton.head`,
 }
@@ -46,18 +46,18 @@ const readHeadStatement: Statement = {
  * take-over waits until the transaction ends. Dividing by the number of rows found aborts the transaction,
  * whose statements are all sent together.
  */
-export const fence = (term: string): Statement => ({
+export const fence = (leaderTerm: string): Statement => ({
   text: `SELECT 1 / count(*) FROM (SELECT FROM baton.head WHERE term = $1::text COLLATE "C" FOR SHARE) AS mine`,
-  values: [term],
+  values: [leaderTerm],
 })
 
-export async function readHead(channel: Channel): Promise<Head> {
-  const [row] = await channel.useAgain((connection) => connection.run(readHeadStatement))
+export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
+  const [row] = await channel.useAgain((connection) => connection.run(readLeaderRowStatement))
   if (row === undefined) throw new StoreUnavailable('store_unavailable', 'baton.head has lost its only row')
   const nodeId = row['leader_id'] as string | null
   const url = row['leader_url'] as string | null
   return {
-    term: row['term'] as string | null,
+    leaderTerm: row['term'] as string | null,
     leader: nodeId === null || url === null ? null : { nodeId, url },
     clusterId: row['cluster_id'] as string,
     secret: row['secret'] as string,
@@ -66,10 +66,10 @@ export async function readHead(channel: Channel): Promise<Head> {
   }
 }
 
-/** Removes the leader from the head, so that other nodes need not detect that this one is gone. */
-export const resignStatement = (term: string): Statement => ({
+/** Removes the leader from the row, so that other nodes need not detect that this one is gone. */
+export const resignStatement = (leaderTerm: string): Statement => ({
   text: `UPDATE baton.head SET leader_id = NULL, leader_url = NULL WHERE term = $1::text COLLATE "C"`,
-  values: [term],
+  values: [leaderTerm],
 })
 
 /**
@@ -93,8 +93,8 @@ export async function takeOver(
   from?: string | null,
 ): Promise<TakenOver> {
   for (let tried = 1; ; tried += 1) {
-    const { term: seen } = await readHead(channel)
-    if (from !== undefined && seen !== from) throw new LeadershipLost()
+    const { leaderTerm: seen } = await readLeaderRow(channel)
+    if (from !== undefined && seen !== from) throw new NotLeader()
     try {
       return await tryToTakeOver(channel, others, node, seen, log)
     } catch (error) {
@@ -110,29 +110,29 @@ async function tryToTakeOver(
   seen: string | null,
   log: Log | undefined,
 ): Promise<TakenOver> {
-  const term = randomUUID()
+  const leaderTerm = randomUUID()
   const over = new AbortController()
-  void terminateBlockers(others, term, over.signal, log)
+  void terminateBlockers(others, leaderTerm, over.signal, log)
   try {
     const [, , state] = await channel.use((connection) =>
-      connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
+      connection.transact(BEGIN_WRITING, takeOverStatements(leaderTerm, seen, node)),
     )
-    return opened(term, state?.[0])
+    return opened(leaderTerm, state?.[0])
   } finally {
     over.abort()
   }
 }
 
-const markOf = (term: string): string => `/* taking over: ${term} */`
+const markOf = (leaderTerm: string): string => `/* taking over: ${leaderTerm} */`
 
-function takeOverStatements(term: string, seen: string | null, node: NodeAddress): Statement[] {
+function takeOverStatements(leaderTerm: string, seen: string | null, node: NodeAddress): Statement[] {
   return [
     {
-      text: `${markOf(term)} WITH taken AS (
+      text: `${markOf(leaderTerm)} WITH taken AS (
           UPDATE baton.head SET term = $1::text, leader_id = $3::text, leader_url = $4::text
           WHERE term IS NOT DISTINCT FROM $2::text RETURNING 1)
         SELECT 1 / count(*) FROM taken`,
-      values: [term, seen, node.nodeId, node.url],
+      values: [leaderTerm, seen, node.nodeId, node.url],
     },
     // Waits for a running append of the previous leader. Fails if that was committed, since its number is
     // taken then.
@@ -142,7 +142,7 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
           SELECT coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) + 1, $1::text, NULL
           ON CONFLICT DO NOTHING RETURNING 1)
         SELECT 1 / count(*) FROM appended`,
-      values: [term],
+      values: [leaderTerm],
     },
     {
       text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
@@ -154,13 +154,13 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
 }
 
 /**
- * A transaction of the previous leader locks the head until it ends. If its client is frozen or disconnected,
+ * A transaction of the previous leader locks the leader row until it ends. If its client is frozen or disconnected,
  * the transaction stays idle, so its session is terminated here; a running transaction ends by itself. A role
  * may terminate its own sessions.
  */
 async function terminateBlockers(
   others: Channel,
-  term: string,
+  leaderTerm: string,
   signal: AbortSignal,
   log: Log | undefined,
 ): Promise<void> {
@@ -172,7 +172,7 @@ async function terminateBlockers(
   while (!isOver()) {
     await sleep(PATIENCE_MILLIS, undefined, { signal, ref: false }).catch(() => {})
     if (isOver()) return
-    const found = await others.run({ text, values: [markOf(term)] }).catch((error: unknown) => {
+    const found = await others.run({ text, values: [markOf(leaderTerm)] }).catch((error: unknown) => {
       log?.warn({ err: error }, 'a session that keeps this node from leading could not be ended')
       return []
     })
@@ -181,11 +181,11 @@ async function terminateBlockers(
   }
 }
 
-function opened(term: string, state: Row | undefined): TakenOver {
+function opened(leaderTerm: string, state: Row | undefined): TakenOver {
   if (state === undefined)
     throw new StoreUnavailable('store_unavailable', 'baton.flushed has lost its only row')
   return {
-    term,
+    leaderTerm,
     flushed: state['flushed'] as number,
     now: state['now'] as number,
     last: state['last'] as number,
