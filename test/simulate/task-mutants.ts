@@ -1,7 +1,7 @@
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { Entry } from '../../packages/server/src/handoff/engine/entry.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
-import type { EndedAttempt } from '../../packages/server/src/handoff/rules/attempt-history.ts'
+import type { EndedAttempt } from '../../packages/server/src/handoff/rules/attempts.ts'
 import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
 import type { HandOffBatch, Store } from '../../packages/server/src/handoff/store.ts'
 import type { StoredTask } from '../../packages/server/src/handoff/stored.ts'

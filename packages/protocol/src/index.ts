@@ -1,11 +1,4 @@
 export * from './core.ts'
-export {
-  type AuditEntry,
-  type AuditList,
-  auditEntrySchema,
-  auditKinds,
-  auditListSchema,
-} from './schemas/audit.ts'
 export type { CallBack, CalledBackPartition } from './schemas/call-back.ts'
 export {
   type CallBackAnswer,
@@ -86,6 +79,15 @@ export {
   settlementSchema,
   settleRequestSchema,
 } from './schemas/leases.ts'
+export {
+  type AuditEntry,
+  type AuditList,
+  auditEntrySchema,
+  auditKinds,
+  auditListSchema,
+  type Scale,
+  scaleSchema,
+} from './schemas/monitoring.ts'
 export { namedSchemas } from './schemas/named-schemas.ts'
 export {
   type Attempt,
@@ -111,7 +113,6 @@ export {
   type Violation,
   violationSchema,
 } from './schemas/problem.ts'
-export { type Scale, scaleSchema } from './schemas/scale.ts'
 export {
   type IndexRanges,
   indexRangesSchema,

@@ -5,7 +5,7 @@ import { Empty, Fact, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { InstanceBadge, TaskBadge } from '../parts/states.tsx'
 import { hrefOf, overviewRoute, taskHref } from '../route.ts'
 import { client } from '../service/connection.ts'
-import { load, usePolled } from '../service/loaded.ts'
+import { load, usePolled } from '../service/live.ts'
 import { HeldPartitions, ReleaseFinding } from './leases.tsx'
 
 const roleWords: Record<InstanceStatus['role'], string> = {

@@ -1,8 +1,17 @@
-import { readEvents } from '@baton/client'
+import { type ProblemCode, ProblemError, readEvents } from '@baton/client'
 import type { EventName, StreamEvent } from '@baton/protocol'
 import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 import { computed, effect, signal } from '@preact/signals'
-import { baseUrl, isServiceThere, noteRefusalCode, token, tokenWanted } from './connection.ts'
+import { useEffect, useState } from 'preact/hooks'
+import {
+  baseUrl,
+  explained,
+  isServiceThere,
+  noteRefusal,
+  noteRefusalCode,
+  token,
+  tokenWanted,
+} from './connection.ts'
 import { stopWatching, watchThroughput } from './throughput.ts'
 
 /** The current time, updated every second, for relative times and live charts. */
@@ -235,4 +244,55 @@ function reloadSoon(): void {
     reload = undefined
     reloadAll()
   }, Math.random() * RELOAD_SPREAD_MILLIS)
+}
+
+/** The loading state of a page's content. */
+export type Loaded<Value> =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'there'; readonly value: Value }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'failed'; readonly detail: string }
+
+/** `unknown` is the error code for an object that does not exist. */
+export async function load<Value>(read: () => Promise<Value>, unknown?: ProblemCode): Promise<Loaded<Value>> {
+  try {
+    return { kind: 'there', value: await read() }
+  } catch (error) {
+    noteRefusal(error)
+    if (error instanceof ProblemError && error.code === unknown) return { kind: 'unknown' }
+    return { kind: 'failed', detail: explained(error) }
+  }
+}
+
+/** Keeps the previous value if a reload fails. */
+export function shownAfter<Value>(before: Loaded<Value>, now: Loaded<Value>): Loaded<Value> {
+  return now.kind === 'failed' && before.kind === 'there' ? before : now
+}
+
+/** Polls a value while the page is visible, because it does not come as events. */
+export function usePolled<Value>(
+  read: () => Promise<Loaded<Value>>,
+  everyMillis: number,
+  of: readonly unknown[] = [],
+): { readonly loaded: Loaded<Value>; readonly refresh: () => void } {
+  const [refreshes, setRefreshes] = useState(0)
+  const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' })
+  useEffect(() => {
+    let isCurrent = true
+    const readNow = async () => {
+      const outcome = await read()
+      if (isCurrent) setLoaded((before) => shownAfter(before, outcome))
+    }
+    void readNow()
+    const reading = setInterval(() => {
+      if (document.visibilityState === 'visible') void readNow()
+    }, everyMillis)
+    const unfollow = followLive({ reload: () => void readNow() })
+    return () => {
+      isCurrent = false
+      clearInterval(reading)
+      unfollow()
+    }
+  }, [...of, refreshes])
+  return { loaded, refresh: () => setRefreshes((count) => count + 1) }
 }

@@ -4,8 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Chart } from '../parts/chart.tsx'
 import { compact, counted, duration } from '../parts/format.ts'
 import { client } from '../service/connection.ts'
-import { followLive, now } from '../service/live.ts'
-import { type Loaded, load, shownAfter } from '../service/loaded.ts'
+import { followLive, type Loaded, load, now, shownAfter } from '../service/live.ts'
 
 /**
  * The throughput of a task over time, including the time before the page was opened. Omitted if nothing was

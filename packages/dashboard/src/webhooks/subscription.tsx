@@ -4,7 +4,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { atLeast, exact } from '../parts/format.ts'
 import { Copyable } from '../parts/panel.tsx'
 import { client } from '../service/connection.ts'
-import { load, usePolled } from '../service/loaded.ts'
+import { load, usePolled } from '../service/live.ts'
 
 /**
  * The state of a subscription. After too many failures its circuit is open, and nothing is sent for a while.

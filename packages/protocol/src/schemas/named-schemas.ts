@@ -14,7 +14,6 @@ import {
   taskStates,
   throughputSteps,
 } from '../states.ts'
-import { auditEntrySchema, auditListSchema } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import {
@@ -48,6 +47,7 @@ import {
   settleAnswerSchema,
   settlementSchema,
 } from './leases.ts'
+import { auditEntrySchema, auditListSchema, scaleSchema } from './monitoring.ts'
 import {
   attemptSchema,
   attemptSecondsSchema,
@@ -58,7 +58,6 @@ import {
   stragglerSchema,
 } from './partitions.ts'
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
-import { scaleSchema } from './scale.ts'
 import { oneOf } from './schema-parts.ts'
 import {
   indexRangesSchema,

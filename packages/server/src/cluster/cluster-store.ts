@@ -37,7 +37,7 @@ import type {
 import type { HintStreams } from './hint-streams.ts'
 import type { LeaderLink } from './leader-link.ts'
 import type { Leadership, Led } from './leadership.ts'
-import { bodyOf, type CarriedVerb, hasLargeCallBack, largeBodyOf, NotTaken } from './peer-messages.ts'
+import { bodyOf, type CarriedVerb, hasLargeCallBack, largeBodyOf, NotTaken } from './peer-protocol.ts'
 import type { Carried } from './peer-server.ts'
 
 /**

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readied } from '../handoff/readied.ts'
 import type { ReadiedOf } from '../handoff/store.ts'
-import type { StreamLine } from './peer-messages.ts'
-import type { PeerSignature, SignedRequest } from './peer-signature.ts'
+import type { PeerSignature, SignedRequest, StreamLine } from './peer-protocol.ts'
 
 export const STREAM_TYPE = 'application/x-ndjson'
 

@@ -6,14 +6,16 @@ import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
 import type { LedRow, Peer } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
+  digestOf,
   errorOf,
   HINTS,
   NotTaken,
   type PeerBody,
   type PeerProblem,
+  type PeerSignature,
+  SIGNATURE_HEADER,
   type StreamLine,
-} from './peer-messages.ts'
-import { digestOf, type PeerSignature, SIGNATURE_HEADER } from './peer-signature.ts'
+} from './peer-protocol.ts'
 
 /**
  * The leader writes to the stream each second. Silence is counted in ticks, so that a pause of this process

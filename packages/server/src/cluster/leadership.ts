@@ -5,8 +5,7 @@ import { LeaderUnavailable, type ReadiedOf, type Store, StoreUnavailable } from 
 import { type Election, HoldBack, isLed, type LeaderRow, type LedRow } from './election.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink, type LinkEvents } from './leader-link.ts'
-import { NotTaken } from './peer-messages.ts'
-import type { PeerSignature } from './peer-signature.ts'
+import { NotTaken, type PeerSignature } from './peer-protocol.ts'
 import { Vacancy } from './vacancy.ts'
 
 export interface TermEvents {

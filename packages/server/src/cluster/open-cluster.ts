@@ -9,8 +9,8 @@ import type { Election, LeaderRow, Peer } from './election.ts'
 import { HintStreams } from './hint-streams.ts'
 import { Leadership, type TermEvents } from './leadership.ts'
 import { ledDisk, type SharedDisk } from './led-disk.ts'
+import { PeerSignature } from './peer-protocol.ts'
 import { PeerServer } from './peer-server.ts'
-import { PeerSignature } from './peer-signature.ts'
 
 /**
  * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of

@@ -5,15 +5,17 @@ import { type HandOffAnswers, type HandOffBatch, StoreUnavailable } from '../han
 import type { HintStreams } from './hint-streams.ts'
 import {
   type CarriedVerb,
+  digestOf,
   HINTS,
   isCarried,
   NotTaken,
   type PeerProblem,
   type PeerRefusal,
+  type PeerSignature,
   problemOf,
   readBody,
-} from './peer-messages.ts'
-import { digestOf, type PeerSignature, SIGNATURE_HEADER } from './peer-signature.ts'
+  SIGNATURE_HEADER,
+} from './peer-protocol.ts'
 
 /** Followers are trusted, but no call-back is this long, so a longer body is an error. */
 const LONGEST_BODY = 2 ** 30

@@ -11,19 +11,21 @@ import { Maintenance } from './maintenance.ts'
 import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
-import type {
-  CallBackOutcome,
-  Pulled,
-  PullRequest,
-  Released,
-  Renewal,
-  Settled,
-  SettleRequest,
-} from './requests.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
-import { type CallBackOrder, type Store, StoreUnavailable } from './store.ts'
+import {
+  type CallBackOrder,
+  type CallBackOutcome,
+  type Pulled,
+  type PullRequest,
+  type Released,
+  type Renewal,
+  type Settled,
+  type SettleRequest,
+  type Store,
+  StoreUnavailable,
+} from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
   InstancePage,

@@ -1,6 +1,6 @@
 import { type OptionalField, optionalFields } from '@baton/protocol'
 import { compiled, copierOf, type Fields, namesOf } from './fields.ts'
-import type { EndedAttempt } from './rules/attempt-history.ts'
+import type { EndedAttempt } from './rules/attempts.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { LeaseOutcome } from './rules/settlement.ts'
 

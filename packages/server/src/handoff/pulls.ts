@@ -1,6 +1,12 @@
 import type { Batcher } from './batcher.ts'
-import type { Pulled, PullRequest } from './requests.ts'
-import { type PullOrder, type PullResult, type ReadiedOf, StoreUnavailable } from './store.ts'
+import {
+  type Pulled,
+  type PullOrder,
+  type PullRequest,
+  type PullResult,
+  type ReadiedOf,
+  StoreUnavailable,
+} from './store.ts'
 
 /** Called with the result of a pull before it is returned. */
 type Note = (instance: string | null, result: PullResult) => void

@@ -1,7 +1,6 @@
 import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
-import type { FailureGroups } from './rules/attempt-history.ts'
-import type { Durations } from './rules/durations.ts'
+import type { Durations, FailureGroups } from './rules/attempts.ts'
 import type { TaskSettings } from './rules/policy.ts'
 import type { Tally } from './rules/task.ts'
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
-import type { Peers } from './routes/peer-route.ts'
 
 /**
  * The event loop accepts one connection per listening socket and turn. With a single socket, a probe waits
@@ -15,7 +15,7 @@ const LISTENERS = 64
 
 /** Several listening sockets on one address, where the system supports SO_REUSEPORT with load balancing. */
 export class Listeners {
-  readonly #others: Server[] = []
+  readonly #others: NetServer[] = []
 
   async open(http: FastifyInstance, host: string, port: number): Promise<void> {
     if (!canShare()) {
@@ -123,4 +123,31 @@ async function connectionsUnderWay(
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
   })
   return own + (await listeners.connections())
+}
+
+/** The interface to the other nodes of the same service. */
+export interface Peers {
+  /** Serves a request of another node. `verb` is the part of the path after `/peer/`. */
+  serve(verb: string, request: IncomingMessage, response: ServerResponse): void
+  /** Called when this node drains: it gives up leadership if another node can take over. */
+  leave(): Promise<void>
+}
+
+/**
+ * Routes requests of other nodes before Fastify sees them. Nodes authenticate by a signature, so the Host
+ * rule and tokens do not apply. A peer request carries a batch of requests, and should not pay for Fastify's
+ * hooks.
+ */
+export function admitPeers(server: Server, basePath: string, peers: Peers): void {
+  const prefix = `${basePath}/peer/`
+  const others = server.listeners('request') as ((
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => void)[]
+  server.removeAllListeners('request')
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { url = '' } = request
+    if (url.startsWith(prefix)) peers.serve(url.slice(prefix.length), request, response)
+    else for (const serve of others) serve.call(server, request, response)
+  })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digestOf, PeerSignature } from '../../src/cluster/peer-signature.ts'
+import { digestOf, PeerSignature } from '../../src/cluster/peer-protocol.ts'
 
 const DIGEST = digestOf('{}')
 let millis = 0

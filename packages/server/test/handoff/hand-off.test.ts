@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
-import type { PullRequest } from '../../src/handoff/requests.ts'
-import { StoreUnavailable } from '../../src/handoff/store.ts'
+import { type PullRequest, StoreUnavailable } from '../../src/handoff/store.ts'
 import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import type { Channel } from './session/channel.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
+import type { Channel } from './session/connector.ts'
 import { foundNoRow, NotLeader } from './session/failures.ts'
 
 /** The database's time in milliseconds, in SQL. */

@@ -54,7 +54,6 @@ import {
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
-import { Channels, type Timeouts } from './session/channel.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import {
   BEGIN_COUNTING,
@@ -63,7 +62,7 @@ import {
   type Row,
   type Statement,
 } from './session/connection.ts'
-import { Connector, parseDatabaseUrl } from './session/connector.ts'
+import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
 import { asRefused, asUnavailable, foundNoRow, NotLeader } from './session/failures.ts'
 import {
   readDetail,

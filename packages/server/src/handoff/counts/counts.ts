@@ -1,11 +1,11 @@
 import { type RefusalCode, refusalCodes } from '@baton/protocol'
 import type { SettlementsOutcome } from '../distinct-settlements.ts'
-import type { Renewal } from '../requests.ts'
 import type {
   CallBackResult,
   HandOffAnswers,
   HandOffBatch,
   PullResult,
+  Renewal,
   Store,
   SweepResult,
 } from '../store.ts'

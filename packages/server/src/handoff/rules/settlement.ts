@@ -1,5 +1,5 @@
 import type { RefusalCode } from '@baton/protocol'
-import type { HistoryStep } from './attempt-history.ts'
+import type { HistoryStep } from './attempts.ts'
 import type { LeaseRef } from './lease-id.ts'
 import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'

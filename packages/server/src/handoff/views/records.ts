@@ -1,5 +1,5 @@
 import type { InstanceRole, InstanceTotals, ProducedTask, ThroughputStep } from '@baton/protocol'
-import type { EndedAttempt, FailureGroups } from '../rules/attempt-history.ts'
+import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'

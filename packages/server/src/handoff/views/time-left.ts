@@ -1,4 +1,4 @@
-import { countOf, longestOf, quantileOf, sumOf } from '../rules/durations.ts'
+import { countOf, longestOf, quantileOf, sumOf } from '../rules/attempts.ts'
 import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 
 // Estimates when a task will be done. The pace determines how long the waiting work takes. Running leases and

@@ -1,4 +1,4 @@
-import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/attempt-history.ts'
+import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import { isDone, isLaneOpen, type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { CallBack } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
 import type { PulledPartition } from '../../handoff/partition.ts'
-import type { PullRequest } from '../../handoff/requests.ts'
+import type { PullRequest } from '../../handoff/store.ts'
 import type { InstanceRecord } from '../../handoff/views/records.ts'
 import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
 

@@ -7,7 +7,7 @@ import {
   type TaskSummary,
   type TaskView,
 } from '@baton/protocol'
-import { countOf, quantileOf } from '../../handoff/rules/durations.ts'
+import { countOf, quantileOf } from '../../handoff/rules/attempts.ts'
 import {
   type Policy,
   policyOf,

@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib'
 import { RequestProblem } from '../answers/problems.ts'
 import type { BodyHold, HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
-import { SharedListeners } from '../requests/hang-up.ts'
+import { SharedListeners } from '../requests/exchange.ts'
 import { JsonShape, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()

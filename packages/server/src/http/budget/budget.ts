@@ -7,9 +7,8 @@ import { networkOf, type Proxies } from '../admission/proxies.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { type AdmissionLimits, BoundsMet } from './bounds.ts'
-import { ConnectionGate, openFilesLimit } from './connection-gate.ts'
+import { ConnectionGate, openFilesLimit, UnreadAnswers } from './connections.ts'
 import { ReceivedBytes } from './received-bytes.ts'
-import { UnreadAnswers } from './unread-answers.ts'
 
 type Limits = Pick<AdmissionLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
 

@@ -10,7 +10,7 @@ import {
   parsePrefer,
   readPreference,
 } from '@baton/protocol'
-import type { PullRequest } from '../../handoff/requests.ts'
+import type { PullRequest } from '../../handoff/store.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { remembered } from '../remembered.ts'

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Election, LeaderRow, Peer } from '../../../src/cluster/election.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
-import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
+import { carriedVerbs } from '../../../src/cluster/peer-protocol.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
-import { admitPeers } from '../../../src/http/routes/peer-route.ts'
+import { admitPeers } from '../../../src/http/listening.ts'
 
 const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]

@@ -1,4 +1,4 @@
-import { withFinished } from '../../rules/attempt-history.ts'
+import { withFinished } from '../../rules/attempts.ts'
 import {
   type ControlOrder,
   type ControlResult,

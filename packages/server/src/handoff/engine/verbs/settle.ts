@@ -1,11 +1,11 @@
 import {
+  countDuration,
   countFailure,
   uncountExpiry,
   withAmended,
   withEnded,
   withoutExpired,
-} from '../../rules/attempt-history.ts'
-import { countDuration } from '../../rules/durations.ts'
+} from '../../rules/attempts.ts'
 import { formatLeaseId, type LeaseRef } from '../../rules/lease-id.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import {

@@ -21,7 +21,7 @@ export interface FailureGroups {
   readonly others: number
 }
 
-export interface FailureGroup {
+interface FailureGroup {
   readonly outcome: 'failed' | 'expired'
   /** The first line of the reported reason, or null if there was none. */
   readonly reason: string | null
@@ -36,7 +36,7 @@ export const ATTEMPTS_KEPT = 10
 const REASON_KEPT = 512
 
 /** The maximum number of reasons that a task counts separately. */
-export const FAILURE_GROUPS_KEPT = 20
+const FAILURE_GROUPS_KEPT = 20
 /** Reasons are grouped by their first line, up to this length. */
 const GROUP_REASON_KEPT = 200
 
@@ -170,4 +170,56 @@ function groupReason(outcome: FailureGroup['outcome'], reason: string | null): s
   if (outcome === 'expired') return EXPIRED
   const line = reason?.trim().split('\n', 1)[0]?.trim() ?? ''
   return line === '' ? null : cut(line, GROUP_REASON_KEPT)
+}
+
+/**
+ * A sparse histogram of attempt durations, as a list of (bucket, count) pairs. There are two buckets per
+ * doubling, so that a quantile is accurate within a fifth.
+ */
+export type Durations = number[]
+
+const PER_DOUBLING = 2
+
+const bucketOf = (millis: number): number =>
+  millis < 1 ? 0 : Math.floor(PER_DOUBLING * Math.log2(millis)) + 1
+
+/** The geometric middle of a bucket. */
+const lengthOf = (bucket: number): number => (bucket === 0 ? 0.5 : 2 ** ((bucket - 0.5) / PER_DOUBLING))
+
+/** Updates the list in place. */
+export function countDuration(durations: Durations, millis: number): void {
+  const bucket = bucketOf(millis)
+  let at = 0
+  while (at < durations.length && (durations[at] as number) < bucket) at += 2
+  if (durations[at] === bucket) durations[at + 1] = (durations[at + 1] as number) + 1
+  else durations.splice(at, 0, bucket, 1)
+}
+
+export function countOf(durations: readonly number[]): number {
+  let count = 0
+  for (let at = 1; at < durations.length; at += 2) count += durations[at] as number
+  return count
+}
+
+/** The approximate sum of all durations. */
+export function sumOf(durations: readonly number[]): number {
+  let sum = 0
+  for (let at = 0; at < durations.length; at += 2)
+    sum += lengthOf(durations[at] as number) * (durations[at + 1] as number)
+  return sum
+}
+
+/** In milliseconds; null if nothing was counted. */
+export function quantileOf(durations: readonly number[], share: number): number | null {
+  let left = countOf(durations) * share
+  for (let at = 0; at < durations.length; at += 2) {
+    left -= durations[at + 1] as number
+    if (left <= 0) return lengthOf(durations[at] as number)
+  }
+  return null
+}
+
+export function longestOf(durations: readonly number[]): number {
+  const bucket = durations.at(-2)
+  return bucket === undefined ? 0 : lengthOf(bucket)
 }
