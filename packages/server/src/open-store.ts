@@ -18,7 +18,7 @@ interface StoreOptions {
   readonly tracing?: Pick<Tracing, 'watch'> | undefined
 }
 
-export interface EmbeddedStoreOptions extends StoreOptions {
+interface EmbeddedStoreOptions extends StoreOptions {
   readonly folder: string
   /** Called with warnings for the operator about the data folder. */
   readonly warn?: (text: string) => void
@@ -36,7 +36,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   }
 }
 
-export interface SharedStoreOptions extends StoreOptions {
+interface SharedStoreOptions extends StoreOptions {
   readonly url: string
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
@@ -77,7 +77,7 @@ const POOL_BYTES = SECRET_BYTES * 512
  * Random secrets for leases. Drawn from a pool, because requesting a few bytes from the system for every
  * lease is slow; see the bench scenario `one-by-one`.
  */
-export class Secrets {
+class Secrets {
   readonly #pool = Buffer.alloc(POOL_BYTES)
   #used = POOL_BYTES
 

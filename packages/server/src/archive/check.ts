@@ -16,7 +16,7 @@ import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask
 /** The most findings that are reported. */
 const MOST_FINDINGS = 1000
 
-export interface Checked {
+interface Checked {
   /** Contradictions in the data, one sentence each. Empty if there are none. */
   readonly findings: readonly string[]
   /** Row counts of the store, including changes that are not flushed yet. */

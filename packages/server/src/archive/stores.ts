@@ -39,7 +39,7 @@ export async function withFileSource<Result>(
 }
 
 /** A store that only this program uses, with all entries flushed to rows. */
-export interface StoppedStore {
+interface StoppedStore {
   source<Result>(work: (source: ArchiveSource) => Promise<Result>): Promise<Result>
   target<Result>(work: (target: ArchiveTarget) => Promise<Result>): Promise<Result>
   /** Rejects if a service was started in the meantime. */

@@ -26,7 +26,7 @@ export interface Led {
 }
 
 /** Where requests are sent: to this node's engine, or to the leader's. */
-export type Place = (Led & { readonly link: null }) | { readonly engine: null; readonly link: LeaderLink }
+type Place = (Led & { readonly link: null }) | { readonly engine: null; readonly link: LeaderLink }
 
 /** A random delay, so that nodes that miss the leader at the same moment do not all try to take over. */
 const TAKE_OVER_WITHIN_MILLIS = 20
@@ -43,7 +43,7 @@ const FINISH_MILLIS = 5000
  */
 const MOST_TRIES = 50
 
-export interface LeadershipOptions {
+interface LeadershipOptions {
   readonly signature: PeerSignature
   readonly election: Election
   readonly streams: HintStreams

@@ -8,13 +8,13 @@ export interface SharedDisk extends Omit<Disk, 'open'>, Election {
   open(from: string | null): Promise<OpenedSharedDisk>
 }
 
-export interface OpenedSharedDisk extends OpenedDisk {
+interface OpenedSharedDisk extends OpenedDisk {
   readonly leaderTerm: string
   /** The database's clock. */
   readonly now: number
 }
 
-export interface LedDiskEvents {
+interface LedDiskEvents {
   opened(term: string, now: number): void
   lost(): void
   /** Aborted if the end of this leadership was detected elsewhere. */

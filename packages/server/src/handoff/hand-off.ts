@@ -40,7 +40,7 @@ import type {
   ThroughputRecord,
 } from './views/records.ts'
 
-export interface HandOffOptions {
+interface HandOffOptions {
   readonly store: Store
   readonly policy: Policy
   readonly retentionMillis: number
@@ -56,7 +56,7 @@ export interface HandOffOptions {
   readonly stopwatch?: Stopwatch
 }
 
-export interface Companion {
+interface Companion {
   start(): Promise<void>
   stop(): Promise<void>
 }

@@ -14,7 +14,7 @@ export interface Node {
  */
 const LOOKS_FOR_A_NAMESAKE = 2
 
-export interface InstanceEvents {
+interface InstanceEvents {
   failed(error: unknown): void
   /** Another node uses the same name, so both are shown as one instance. */
   hasNamesake(): void

@@ -7,7 +7,7 @@ import {
 import type { StagedIds } from '../../handoff/stored.ts'
 
 /** The partitions of one lane, found by id and by index. */
-export interface LaneRows {
+interface LaneRows {
   /** Ascending. */
   readonly ids: number[]
   readonly byIndex: Map<number, number>

@@ -30,7 +30,7 @@ export interface LeaderRow {
   readonly last: number
 }
 
-export interface TakenOver extends OpenedDisk {
+interface TakenOver extends OpenedDisk {
   readonly leaderTerm: string
   readonly flushed: number
   readonly now: number

@@ -12,7 +12,7 @@ const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
 
 /** The filter of a pull that names tables or tasks. */
-export type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+type Filter = Pick<PullOrder, 'tables' | 'tasks'>
 
 /** The next partition for a filter, and the table order that is charged for it. */
 interface Chosen {

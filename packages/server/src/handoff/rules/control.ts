@@ -12,7 +12,7 @@ export type ControlOrder =
   | RetryOrder
 
 /** Commands that change only the task itself. */
-export type FlagOrder =
+type FlagOrder =
   | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }

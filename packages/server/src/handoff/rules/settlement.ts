@@ -49,9 +49,7 @@ export interface Change {
   readonly history: HistoryStep
 }
 
-export type Verdict =
-  | { readonly refused: RefusalCode }
-  | { readonly refused: null; readonly change: Change | null }
+type Verdict = { readonly refused: RefusalCode } | { readonly refused: null; readonly change: Change | null }
 
 const refuse = (code: RefusalCode): Verdict => ({ refused: code })
 const accept = (change: Change | null): Verdict => ({ refused: null, change })

@@ -18,12 +18,12 @@ export interface ProgressView {
   readonly records: ViewedCounts
 }
 
-export interface LaneView extends ProgressView {
+interface LaneView extends ProgressView {
   readonly open: boolean
   readonly indexes: IndexRange & { readonly missing: number; readonly gaps: readonly IndexRange[] }
 }
 
-export interface PartitionView {
+interface PartitionView {
   readonly state: PartitionState
   /** The used attempts, plus the running one. */
   readonly attempts: number
@@ -33,7 +33,7 @@ export interface PartitionView {
 }
 
 /** What a task waits for behind its barrier. */
-export interface WaitedFor {
+interface WaitedFor {
   readonly level: number
   readonly parked: number
   readonly unfinished: number

@@ -1,7 +1,7 @@
 import { type PartitionState, refusalDetail, type StateCounts } from '@baton/protocol'
 
 /** Example request and response of an operation. */
-export interface OperationExample {
+interface OperationExample {
   readonly request?: unknown
   readonly answer: unknown
 }

@@ -6,7 +6,7 @@ import type { ChangeQuery, ParkedNotice } from '../../views/records.ts'
  */
 const KEPT = 20_000
 
-export interface Changes {
+interface Changes {
   readonly next: string
   readonly missed: boolean
   /** Ids of tasks. */

@@ -59,7 +59,7 @@ export interface Task extends StoredTask, Changing {
   failuresChangedIn: number
 }
 
-export type Lines = Record<Line, LineBuffer<Partition>>
+type Lines = Record<Line, LineBuffer<Partition>>
 
 export interface Lane extends StoredLane, HeapLane<Lane>, Changing {
   readonly parentTask: Task

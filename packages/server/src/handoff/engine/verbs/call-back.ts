@@ -15,7 +15,7 @@ import { applySettings } from '../task-updates.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
-export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
+type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
 
 /** The result of comparing a call-back with the known partitions of its task. */
 export interface Comparison {

@@ -4,7 +4,7 @@ import type { Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { applyChange, leaseStateOf, policyFor } from './settle.ts'
 
-export interface Expired {
+interface Expired {
   expired: number
   parked: number
   woken: number
