@@ -77,7 +77,7 @@ describe('imports', () => {
 
   test.each([
     'packages/protocol/src',
-    'packages/server/src/handoff',
+    'packages/server/src',
     'packages/client/src',
     'packages/cli/src',
     'packages/dashboard/src',

@@ -206,3 +206,17 @@ export const statusColumns = new Columns<PartitionStatus>(statusFields)
 
 export const keyColumns = new Columns<StoredKey>(keyFields, { declared: { key: 'PRIMARY KEY' } })
 export const paceColumns = new Columns<StoredPace>(paceFields)
+
+/** Larger statements are not faster per row, and they delay other statements for longer. */
+const CHUNK = 250
+
+export function* inChunks<One>(all: Iterable<One>): Iterable<One[]> {
+  let chunk: One[] = []
+  for (const one of all) {
+    chunk.push(one)
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = []
+  }
+  if (chunk.length > 0) yield chunk
+}

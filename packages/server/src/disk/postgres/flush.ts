@@ -3,6 +3,7 @@ import type { PartitionStatus } from '../../handoff/partition.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import {
   type Columns,
+  inChunks,
   keyColumns,
   laneColumns,
   laneTableColumns,
@@ -18,9 +19,6 @@ import { addTotalsStatement } from './instance-rows.ts'
 import { outboxStatements } from './outbox-rows.ts'
 import type { Statement } from './session/connection.ts'
 import { addThroughputStatement } from './throughput-rows.ts'
-
-/** Larger statements are not faster per row, and they delay other statements for longer. */
-const CHUNK = 250
 
 /** Entries are kept for a while after they are flushed, because an append checks the previous entry. */
 const ENTRIES_KEPT = 1000
@@ -214,17 +212,6 @@ function* throughputStatements(images: Images['throughput']): Iterable<Statement
   for (const chunk of inChunks(images.values())) yield addThroughputStatement(chunk)
 }
 
-export function* inChunks<One>(all: Iterable<One>): Iterable<One[]> {
-  let chunk: One[] = []
-  for (const one of all) {
-    chunk.push(one)
-    if (chunk.length < CHUNK) continue
-    yield chunk
-    chunk = []
-  }
-  if (chunk.length > 0) yield chunk
-}
-
 /**
  * Adds ranges that were called back to the stored ranges, and merges overlapping and adjacent ones. Stored
  * ranges of a lane have gaps between them. An added range can therefore only meet ranges that start within it
@@ -270,8 +257,7 @@ function* rangesStatement(ranges: Images['ranges']): Iterable<Statement> {
       before.last = Math.max(before.last, last)
     else united.push({ lane, first, last })
   }
-  for (let at = 0; at < united.length; at += CHUNK) {
-    const chunk = united.slice(at, at + CHUNK)
+  for (const chunk of inChunks(united))
     yield {
       text: ADD,
       values: [
@@ -280,5 +266,4 @@ function* rangesStatement(ranges: Images['ranges']): Iterable<Statement> {
         plainArray(chunk.map(({ last }) => last)),
       ],
     }
-  }
 }

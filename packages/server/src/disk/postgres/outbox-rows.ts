@@ -10,8 +10,7 @@ import {
   type SubscriptionRow,
   subscriptionFields,
 } from '../../handoff/outbox.ts'
-import { Columns, plainArray, textArray } from './columns.ts'
-import { inChunks } from './flush.ts'
+import { Columns, inChunks, plainArray, textArray } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 export const subscriptionColumns = new Columns<SubscriptionRow>(subscriptionFields)

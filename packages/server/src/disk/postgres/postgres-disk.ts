@@ -25,7 +25,7 @@ import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceQuery, InstanceRecord, ThroughputRow } from '../../handoff/views/records.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
-import { keyColumns, taskColumns } from './columns.ts'
+import { inChunks, keyColumns, taskColumns } from './columns.ts'
 import {
   dueKeysStatement,
   probeStatement,
@@ -34,7 +34,7 @@ import {
   recountStatement,
   unfinishedWorkStatement,
 } from './due-rows.ts'
-import { deletableTo, flushStatements, inChunks } from './flush.ts'
+import { deletableTo, flushStatements } from './flush.ts'
 import {
   forgetStatement,
   heldByStatement,

@@ -5,7 +5,7 @@ import type { KnownPartition, Line, StoredPartition } from '../../handoff/partit
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
 import type { StoredKey, StoredTask } from '../../handoff/stored.ts'
-import { LIMIT, type Loads } from './loads.ts'
+import type { Loads } from './loads.ts'
 import { Ranges } from './ranges.ts'
 import { laneHas, taskHas } from './schema.ts'
 import {
@@ -13,6 +13,7 @@ import {
   finder,
   keys,
   knownPartitions,
+  LIMIT,
   lanes,
   laneTables,
   partitions,

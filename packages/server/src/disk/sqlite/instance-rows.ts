@@ -8,8 +8,7 @@ import type {
   ProducedTaskRecord,
   TotalsAdded,
 } from '../../handoff/views/records.ts'
-import { LIMIT } from './loads.ts'
-import { arrayQuery, query, tasks } from './tables.ts'
+import { arrayQuery, LIMIT, query, tasks } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
 export class InstanceRows {

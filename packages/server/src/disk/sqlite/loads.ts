@@ -13,6 +13,7 @@ import {
   descriptors,
   finder,
   keys,
+  LIMIT,
   lanes,
   laneTables,
   levels,
@@ -206,12 +207,6 @@ class Found {
     }
   }
 }
-
-/**
- * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
- * does not.
- */
-export const LIMIT = 'LIMIT ? + 0'
 
 function prepare(db: DatabaseSync) {
   const nextLanes = (condition: string) =>

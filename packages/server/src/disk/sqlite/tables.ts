@@ -225,3 +225,9 @@ export const laneTables = new Table<StoredLaneTable>('lane_table', laneTableFiel
 export const tableTimes = new Table<StoredTableTime>('table_time', tableTimeFields)
 
 export const keys = new Table<StoredKey>('pull_key', keyFields, { declared: { key: 'PRIMARY KEY' } })
+
+/**
+ * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
+ * does not.
+ */
+export const LIMIT = 'LIMIT ? + 0'

@@ -3,8 +3,7 @@ import { type ThroughputStep, throughputSteps } from '@baton/protocol'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
 import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
 import type { ThroughputRow } from '../../handoff/views/records.ts'
-import { LIMIT } from './loads.ts'
-import { arrayQuery, Table } from './tables.ts'
+import { arrayQuery, LIMIT, Table } from './tables.ts'
 
 export const throughputTable = new Table<StoredThroughput>('throughput', throughputFields)
 

@@ -12,9 +12,8 @@ import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import type { PaceSecond, TaskRecord } from '../../handoff/views/records.ts'
-import { LIMIT } from './loads.ts'
 import { partitionIs, taskHas } from './schema.ts'
-import { arrayQuery, finder, lanes, query, tasks } from './tables.ts'
+import { arrayQuery, finder, LIMIT, lanes, query, tasks } from './tables.ts'
 
 /** Task views: they read counters and short lists, never all partitions. */
 export class Views {

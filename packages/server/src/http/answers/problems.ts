@@ -8,8 +8,9 @@ import {
   problem,
 } from '@baton/protocol'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { HandOff } from '../../handoff/hand-off.ts'
+import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import type { Service } from '../service.ts'
 
 interface ProblemOptions {
   readonly extra?: ProblemExtra
@@ -109,7 +110,7 @@ interface Requested {
 export type Refuse = (error: unknown, asked: Requested) => UnwrittenProblem
 
 /** Converts errors to problems. All errors of requests pass through here. */
-export function refusals({ log }: Pick<Service, 'log'>): Refuse {
+export function refusals({ log }: { readonly log: Log }): Refuse {
   return (error, { method, url }) => {
     if (error instanceof RequestProblem) return error
     if (error instanceof StoreUnavailable) return { code: error.code, detail: error.message }
@@ -128,7 +129,7 @@ export function refusals({ log }: Pick<Service, 'log'>): Refuse {
 }
 
 /** Fastify's error handler. */
-export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refuse) {
+export function errorAnswers({ handOff }: { readonly handOff: Pick<HandOff, 'isDraining'> }, refuse: Refuse) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Fastify closes the connection after any error in a body. If the body was read completely, that only
     // forces the client to reconnect. If it was not, discarding the rest lets the client read the response.

@@ -1,24 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { type CallBackCheck, type CheckFailure, checkCallBack } from '@baton/protocol'
-import { type CalledBackColumns, columnsOf, ownedBy } from './call-back-reader.ts'
+import { type CallBackCheck, checkCallBack } from '@baton/protocol'
+import { columnsOf, ownedBy, type ReadingOrder, type ReadingReply } from './call-back-reader.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
-
-/**
- * The message to the thread that parses and checks large call-backs, off the event loop. It replies with the
- * partitions in pieces.
- */
-export interface ReadingOrder {
-  readonly id: number
-  readonly body: ArrayBuffer
-  readonly options: NonNullable<Parameters<typeof checkCallBack>[1]>
-}
-
-export type ReadingReply =
-  | { readonly id: number; readonly kind: 'piece'; readonly columns: CalledBackColumns }
-  | { readonly id: number; readonly kind: 'read'; readonly taskId: string; readonly recordTotal: number }
-  | { readonly id: number; readonly kind: 'violations'; readonly failure: CheckFailure }
-  | { readonly id: number; readonly kind: 'not-json'; readonly detail: string }
-  | { readonly id: number; readonly kind: 'failed'; readonly detail: string }
 
 /**
  * Partitions per message, so that receiving one does not block the event loop (bench scenario

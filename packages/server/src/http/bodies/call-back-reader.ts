@@ -3,12 +3,12 @@ import { Worker } from 'node:worker_threads'
 import {
   type CallBackCheck,
   type CalledBackPartition,
+  type CheckFailure,
   checkCallBack,
   type OptionalField,
   optionalFields,
 } from '@baton/protocol'
 import { RequestProblem } from '../answers/problems.ts'
-import type { ReadingOrder, ReadingReply } from './call-back-reader-thread.ts'
 
 /**
  * Partitions in messages of the reader thread: columns of numbers, which are transferred without copying.
@@ -206,3 +206,20 @@ function wholeBufferOf({ buffer, byteOffset, byteLength }: Buffer): ArrayBuffer 
   const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength
   return isWhole ? buffer : (buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer)
 }
+
+/**
+ * The message to the thread that parses and checks large call-backs, off the event loop. It replies with the
+ * partitions in pieces.
+ */
+export interface ReadingOrder {
+  readonly id: number
+  readonly body: ArrayBuffer
+  readonly options: NonNullable<Parameters<typeof checkCallBack>[1]>
+}
+
+export type ReadingReply =
+  | { readonly id: number; readonly kind: 'piece'; readonly columns: CalledBackColumns }
+  | { readonly id: number; readonly kind: 'read'; readonly taskId: string; readonly recordTotal: number }
+  | { readonly id: number; readonly kind: 'violations'; readonly failure: CheckFailure }
+  | { readonly id: number; readonly kind: 'not-json'; readonly detail: string }
+  | { readonly id: number; readonly kind: 'failed'; readonly detail: string }

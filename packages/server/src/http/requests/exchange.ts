@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { HandOff } from '../../handoff/hand-off.ts'
 import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
-import type { Service } from '../service.ts'
 import { whenCrowded } from './pipelining.ts'
-import { queryOf, RequestPreferences } from './preferences.ts'
+import { type KeyOwner, queryOf, RequestPreferences } from './preferences.ts'
 
 /**
  * A pull or settle request and its response, independent of whether it is served by the fast path or by
@@ -28,6 +28,12 @@ interface Served {
   readonly waited: boolean
 }
 
+interface ExchangeParts {
+  readonly handOff: Pick<HandOff, 'isDraining'>
+  readonly keyOwner: KeyOwner
+  readonly isSecure: boolean
+}
+
 /**
  * The exchange of a request served by Node's HTTP server. It bypasses Fastify's reply, which these responses
  * do not need.
@@ -35,7 +41,7 @@ interface Served {
 export function exchangeOver(
   request: IncomingMessage,
   response: ServerResponse,
-  { handOff, keyOwner, isSecure }: Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>,
+  { handOff, keyOwner, isSecure }: ExchangeParts,
 ): Exchange {
   const { headers, socket, url = '' } = request
   const send = (body: string, more: AnswerHeaders) => {
