@@ -70,7 +70,8 @@ export interface StoredDelivery {
   readonly taskId: string
   readonly at: number
   readonly message: EventMessage
-  readonly progress: DeliveryProgress
+  /** Null: pending, and not attempted yet. Most deliveries wait like this, so they store nothing for it. */
+  readonly progress: DeliveryProgress | null
 }
 
 export const deliveryFields: Fields<StoredDelivery> = {
@@ -79,7 +80,7 @@ export const deliveryFields: Fields<StoredDelivery> = {
   taskId: 'text',
   at: 'integer',
   message: 'json',
-  progress: 'json',
+  progress: 'json?',
 }
 
 export interface EventMessage {
@@ -146,6 +147,9 @@ export const notAttempted = (state: 'pending' | 'kept', nextAt: number): Deliver
   millis: null,
 })
 
+export const progressOf = ({ progress, at }: StoredDelivery): DeliveryProgress =>
+  progress ?? notAttempted('pending', at)
+
 /** The change of a delivery in an entry. Null deletes it. */
 export interface DeliveryChange {
   readonly subscription: string
@@ -164,8 +168,8 @@ export interface OutboxEntry {
 /** The outbox part of a flush: deliveries are inserted, then changed. */
 export interface OutboxImages {
   readonly subscriptions: Map<string, StoredSubscription | null>
+  readonly deliveries: StoredDelivery[]
   /** By `deliveryKey`. */
-  readonly deliveries: Map<string, StoredDelivery>
   readonly changes: Map<string, DeliveryChange>
 }
 
@@ -174,13 +178,13 @@ export const deliveryKey = ({ subscription, event }: { subscription: string; eve
 
 export const noOutboxImages = (): OutboxImages => ({
   subscriptions: new Map(),
-  deliveries: new Map(),
+  deliveries: [],
   changes: new Map(),
 })
 
 export function addToOutboxImages(images: OutboxImages, entry: OutboxEntry): void {
   for (const [id, row] of entry.subscriptions) images.subscriptions.set(id, row)
-  for (const delivery of entry.deliveries) images.deliveries.set(deliveryKey(delivery), delivery)
+  for (const delivery of entry.deliveries) images.deliveries.push(delivery)
   for (const change of entry.changes) images.changes.set(deliveryKey(change), change)
 }
 
@@ -192,12 +196,20 @@ export interface DeliveryQuery {
   readonly subscription: string
   /** Only pending deliveries. */
   readonly pending: boolean
-  /** Only deliveries of this task. Only in combination with `pending`. */
-  readonly taskId: string | null
+  /**
+   * Only deliveries of this task, up to this event. Only in combination with `pending`. All that are pending
+   * up to the event are scanned.
+   */
+  readonly ofTask: TaskDeliveries | null
   /** Only events with a larger number. If `newestFirst`: only events with a smaller number. */
   readonly after: number
   readonly newestFirst: boolean
   readonly limit: number
+}
+
+export interface TaskDeliveries {
+  readonly taskId: string
+  readonly upTo: number
 }
 
 /** The storage interface of the outbox. Rows are flushed before they are read. */
@@ -258,7 +270,7 @@ export type SubscriptionResult =
 /** Requests of the leader's deliverer. */
 export type DeliveryOrder =
   | { readonly ask: 'targets'; readonly openCircuits: ReadonlyMap<string, number> }
-  | (Pick<DeliveryQuery, 'subscription' | 'taskId' | 'after' | 'limit'> & { readonly ask: 'pending' })
+  | (Pick<DeliveryQuery, 'subscription' | 'ofTask' | 'after' | 'limit'> & { readonly ask: 'pending' })
   | {
       readonly ask: 'record'
       readonly changes: readonly DeliveryChange[]

@@ -204,9 +204,9 @@ export class Deliverer {
       const more: Target[] = []
       for (const target of waiting) {
         if (this.#underWay.size >= MOST_SENDING) return
-        const delivery = await target.next(now, async (taskId, after, limit) => {
+        const delivery = await target.next(now, async (ofTask, after, limit) => {
           const subscription = target.subscription.id
-          const order = { ask: 'pending' as const, subscription, taskId, after, limit }
+          const order = { ask: 'pending' as const, subscription, ofTask, after, limit }
           return (await this.#options.store.deliver(order))?.deliveries ?? []
         })
         if (delivery === undefined) continue

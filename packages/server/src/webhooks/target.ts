@@ -1,8 +1,10 @@
-import type {
-  DeliveryChange,
-  DeliveryProgress,
-  StoredDelivery,
-  StoredSubscription,
+import {
+  type DeliveryChange,
+  type DeliveryProgress,
+  progressOf,
+  type StoredDelivery,
+  type StoredSubscription,
+  type TaskDeliveries,
 } from '../handoff/outbox.ts'
 import type { Posted } from './posting.ts'
 
@@ -50,7 +52,11 @@ const MOST_LINES = 1000
 const FAILURES_TO_BREAK = 5
 
 /** Reads pending deliveries of this target after an event, in order: of one task, or of all. */
-type ReadPending = (taskId: string | null, after: number, limit: number) => Promise<readonly StoredDelivery[]>
+type ReadPending = (
+  ofTask: TaskDeliveries | null,
+  after: number,
+  limit: number,
+) => Promise<readonly StoredDelivery[]>
 
 /** The event of a task that is being sent or waits for a retry. Later events of the task wait for it. */
 interface TaskInDelivery {
@@ -133,7 +139,7 @@ export class Target {
   /** The progress of a delivery after this response. Call `finished` when it is durable. */
   judge(delivery: StoredDelivery, posted: Posted, attemptedAt: number, millis: number): DeliveryProgress {
     const { isDelivered, isGone, status, error, retryAfterMillis } = posted
-    const attempts = delivery.progress.attempts + 1
+    const attempts = progressOf(delivery).attempts + 1
     const attempted = { attempts, attemptedAt, status, error, millis, nextAt: attemptedAt }
     if (isDelivered) return { ...attempted, state: 'delivered' }
     if (attempts >= MOST_ATTEMPTS || isGone) return { ...attempted, state: 'failed' }
@@ -183,7 +189,8 @@ export class Target {
 
   async #nextOfLine(read: ReadPending): Promise<StoredDelivery | undefined> {
     for (const [task, after] of this.#toRead) {
-      const [delivery] = await read(task, after, 1)
+      // Later events are still to be read with those of all tasks.
+      const [delivery] = await read({ taskId: task, upTo: this.#position }, after, 1)
       this.#toRead.delete(task)
       if (delivery !== undefined) return delivery
       this.#lines.delete(task)
@@ -194,11 +201,12 @@ export class Target {
   async #nextNew(now: number, read: ReadPending): Promise<StoredDelivery | undefined> {
     while (true) {
       for (let delivery = this.#ready.shift(); delivery !== undefined; delivery = this.#ready.shift()) {
-        const { taskId, progress } = delivery
+        const { taskId } = delivery
+        const { nextAt } = progressOf(delivery)
         const line = this.#lines.get(taskId)
         if (line !== undefined) line.hasMore = true
-        else if (progress.nextAt <= now) return delivery
-        else this.#lines.set(taskId, { delivery, until: progress.nextAt, hasMore: false })
+        else if (nextAt <= now) return delivery
+        else this.#lines.set(taskId, { delivery, until: nextAt, hasMore: false })
       }
       if (this.#isExhausted || this.#lines.size >= MOST_LINES) return undefined
       const page = await read(null, this.#position, PAGE)

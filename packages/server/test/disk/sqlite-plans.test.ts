@@ -122,11 +122,15 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['history beyond what is kept', /FROM throughput WHERE step = .* OFFSET/, 'throughput_by_age (step=?)'],
   ['history that is too old', /^DELETE FROM throughput/, 'throughput_by_age (step=? AND at<?)'],
   ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
-  ['pending deliveries', /pending IS NOT NULL AND event > /, 'delivery_pending (subscription=? AND event>?)'],
+  [
+    'pending deliveries',
+    /pending IS NOT NULL AND event > \? ORDER/,
+    'delivery_pending (subscription=? AND event>?)',
+  ],
   [
     'pending deliveries of a task',
-    /pending IS NOT NULL AND task_id = /,
-    'delivery_pending_of_task (subscription=? AND task_id=? AND event>?)',
+    /pending IS NOT NULL AND event > \? AND event <= /,
+    'delivery_pending (subscription=? AND event>? AND event<?)',
   ],
   ['nodes that ended', /draining = 1 AND last_seen_at/, 'instance_ended (last_seen_at<?)'],
 ]

@@ -1,11 +1,13 @@
 import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
 import { type Appended, type Images, KnownKeys } from '../../handoff/disk.ts'
-import type {
-  DeliveryBacklog,
-  DeliveryQuery,
-  OutboxImages,
-  StoredDelivery,
-  StoredSubscription,
+import {
+  type DeliveryBacklog,
+  type DeliveryQuery,
+  deliveryKey,
+  type OutboxImages,
+  progressOf,
+  type StoredDelivery,
+  type StoredSubscription,
 } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor, StoredPartition } from '../../handoff/partition.ts'
 import type { IndexRun } from '../../handoff/rules/index-runs.ts'
@@ -37,8 +39,10 @@ export class MemoryOutbox {
     for (const [id, row] of subscriptions)
       if (row === null) this.#subscriptions.delete(id)
       else this.#subscriptions.set(id, row)
-    for (const [key, delivery] of deliveries)
+    for (const delivery of deliveries) {
+      const key = deliveryKey(delivery)
       if (!this.#deliveries.has(key)) this.#deliveries.set(key, delivery)
+    }
     for (const [key, { progress }] of changes) {
       const delivery = this.#deliveries.get(key)
       if (delivery === undefined) continue
@@ -51,12 +55,12 @@ export class MemoryOutbox {
     return [...this.#subscriptions.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  deliveries({ subscription, pending, taskId, after, newestFirst, limit }: DeliveryQuery): StoredDelivery[] {
+  deliveries({ subscription, pending, ofTask, after, newestFirst, limit }: DeliveryQuery): StoredDelivery[] {
     const found = this.#inOrder().filter(
       (one) =>
         one.subscription === subscription &&
-        (!pending || one.progress.state === 'pending') &&
-        (taskId === null || one.taskId === taskId) &&
+        (!pending || isPending(one)) &&
+        (ofTask === null || (one.taskId === ofTask.taskId && one.event <= ofTask.upTo)) &&
         (newestFirst ? one.event < after : one.event > after),
     )
     return (newestFirst ? found.reverse() : found).slice(0, limit)
@@ -64,9 +68,7 @@ export class MemoryOutbox {
 
   backlogs(subscriptions: readonly string[]): DeliveryBacklog[] {
     return subscriptions.map((subscription) => {
-      const pending = this.#inOrder().filter(
-        (one) => one.subscription === subscription && one.progress.state === 'pending',
-      )
+      const pending = this.#inOrder().filter((one) => one.subscription === subscription && isPending(one))
       return { pending: Math.min(pending.length, MAX_COUNTED_DELIVERIES), oldestAt: pending[0]?.at ?? null }
     })
   }
@@ -75,6 +77,8 @@ export class MemoryOutbox {
     return [...this.#deliveries.values()].sort((a, b) => a.event - b.event)
   }
 }
+
+const isPending = (delivery: StoredDelivery): boolean => progressOf(delivery).state === 'pending'
 
 // Everything that enters or leaves a medium is copied, so that neither side sees changes that the other did
 // not write. The copies are written by hand because structuredClone is much slower.

@@ -1,12 +1,12 @@
 import { StoreRefused } from '../../handoff/store.ts'
 import { migrateFrom11 } from './migrate-from-11.ts'
-import { schema } from './schema.ts'
+import { pendingDeliveries, schema } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
 /** The version of `schema`. */
-export const VERSION = 13
+export const VERSION = 14
 
 interface Step {
   /** The version after this step. */
@@ -19,12 +19,18 @@ ALTER TABLE baton.partition ADD COLUMN extra_fields text COLLATE "C";
 ALTER TABLE baton.partition ADD COLUMN traceparent text COLLATE "C";
 ${throughputSchema}`
 
+// The indexes of the column are dropped with it.
+const changedIn14 = `
+ALTER TABLE baton.delivery DROP COLUMN pending, ALTER COLUMN progress DROP NOT NULL;
+${pendingDeliveries}`
+
 /**
  * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
  */
 const steps: ReadonlyMap<number, Step> = new Map([
   [11, { to: VERSION, sql: migrateFrom11 }],
   [12, { to: 13, sql: addedIn13 }],
+  [13, { to: 14, sql: changedIn14 }],
 ])
 
 /**

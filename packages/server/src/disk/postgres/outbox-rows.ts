@@ -19,7 +19,7 @@ export const deliveryColumns = new Columns<StoredDelivery>(deliveryFields)
 /** Subscriptions and deliveries of a flush. */
 export function* outboxStatements({ subscriptions, deliveries, changes }: OutboxImages): Iterable<Statement> {
   yield* subscriptionStatements([...subscriptions])
-  for (const chunk of inChunks(deliveries.values()))
+  for (const chunk of inChunks(deliveries))
     yield {
       text: `INSERT INTO baton.delivery (${deliveryColumns.names.join(', ')})
         SELECT * FROM ${deliveryColumns.unnest('n')} ON CONFLICT DO NOTHING`,
@@ -64,14 +64,14 @@ const placesOf = (all: readonly { readonly subscription: string; readonly event:
 ]
 
 export function deliveriesStatement(query: DeliveryQuery): Statement {
-  const { subscription, pending, taskId, after, newestFirst, limit } = query
+  const { subscription, pending, ofTask, after, newestFirst, limit } = query
   const isPending = pending ? 'AND pending' : ''
-  const ofTask = taskId === null ? '' : 'AND task_id = $4'
+  const isOfTask = ofTask === null ? '' : 'AND event <= $4 AND task_id = $5'
   return {
     text: `SELECT ${deliveryColumns.asJson('d')} AS row FROM baton.delivery d
-      WHERE subscription = $1 ${isPending} ${ofTask} AND event ${newestFirst ? '<' : '>'} $2
+      WHERE subscription = $1 ${isPending} ${isOfTask} AND event ${newestFirst ? '<' : '>'} $2
       ORDER BY event ${newestFirst ? 'DESC' : ''} LIMIT $3`,
-    values: [subscription, after, limit, ...(taskId === null ? [] : [taskId])],
+    values: [subscription, after, limit, ...(ofTask === null ? [] : [ofTask.upTo, ofTask.taskId])],
   }
 }
 

@@ -21,6 +21,13 @@ const counters = states
   .map((column) => `${column} bigint NOT NULL`)
   .join(',\n  ')
 
+/** Null when nothing is left to do. A delivery without progress was not attempted. */
+export const pendingDeliveries = `
+ALTER TABLE baton.delivery ADD COLUMN pending boolean
+  GENERATED ALWAYS AS (CASE WHEN progress IS NULL OR progress->>'state' = 'pending' THEN true END) STORED;
+CREATE INDEX delivery_pending ON baton.delivery (subscription, event, task_id) WHERE pending;
+`
+
 /**
  * Rows are flushed in any order, so there are no foreign keys. Text has the collation "C", because the engine
  * compares it by bytes.
@@ -179,17 +186,14 @@ CREATE TABLE baton.subscription (
   body json NOT NULL
 ) WITH (fillfactor = 50);
 
--- Events for subscriptions, one row for each subscription. Pending is null when nothing is left to do.
+-- Events for subscriptions, one row for each subscription.
 CREATE TABLE baton.delivery (
   subscription text COLLATE "C" NOT NULL,
   event bigint NOT NULL,
   task_id text COLLATE "C" NOT NULL,
   at bigint NOT NULL,
   message json NOT NULL,
-  progress json NOT NULL,
-  pending boolean GENERATED ALWAYS AS (CASE WHEN progress->>'state' = 'pending' THEN true END) STORED,
+  progress json,
   PRIMARY KEY (subscription, event)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
-CREATE INDEX delivery_pending_of_task ON baton.delivery (subscription, task_id, event) WHERE pending;
-`
+${pendingDeliveries}`

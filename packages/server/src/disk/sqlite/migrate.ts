@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../../handoff/store.ts'
 import { migrateFrom6 } from './migrate-from-6.ts'
+import { deliverySchema, deliveryTable } from './outbox-rows.ts'
 import { schema } from './schema.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
 /** The version of the schema, stored as the file's user_version. */
-export const SCHEMA_VERSION = 8
+export const SCHEMA_VERSION = 9
 
 interface Step {
   /** The version after this step. */
@@ -18,12 +19,22 @@ ALTER TABLE partition ADD COLUMN extra_fields TEXT;
 ALTER TABLE partition ADD COLUMN traceparent TEXT;
 ${throughputSchema}`
 
+const columns = deliveryTable.names.join(', ')
+const changedIn9 = `
+DROP INDEX delivery_pending;
+DROP INDEX delivery_pending_of_task;
+ALTER TABLE delivery RENAME TO delivery_of_8;
+${deliverySchema}
+INSERT INTO delivery (${columns}) SELECT ${columns} FROM delivery_of_8;
+DROP TABLE delivery_of_8;`
+
 /**
  * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
  */
 const steps: ReadonlyMap<number, Step> = new Map([
   [6, { to: SCHEMA_VERSION, run: migrateFrom6 }],
   [7, { to: 8, run: (db) => db.exec(addedIn8) }],
+  [8, { to: 9, run: (db) => db.exec(changedIn9) }],
 ])
 
 /**

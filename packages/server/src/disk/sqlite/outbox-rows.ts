@@ -15,6 +15,21 @@ import { finder, Table } from './tables.ts'
 export const subscriptionTable = new Table<SubscriptionRow>('subscription', subscriptionFields)
 export const deliveryTable = new Table<StoredDelivery>('delivery', deliveryFields)
 
+/**
+ * Pending is null when nothing is left to do. Most deliveries are written before their first attempt, with a
+ * progress of null, so that no JSON is parsed then.
+ */
+export const deliverySchema = `
+-- Events for subscriptions, one row for each subscription.
+CREATE TABLE delivery (
+  ${deliveryTable.declarations},
+  pending INTEGER GENERATED ALWAYS AS (
+    CASE WHEN progress IS NULL OR json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED,
+  PRIMARY KEY (subscription, event)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX delivery_pending ON delivery (subscription, event, task_id) WHERE pending IS NOT NULL;
+`
+
 export class OutboxRows {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -28,7 +43,7 @@ export class OutboxRows {
       if (row === null) this.#sql.removeSubscription.run(id)
       else this.#sql.subscription.run(...subscriptionTable.values({ id, body: row }))
     }
-    for (const delivery of deliveries.values()) this.#sql.delivery.run(...deliveryTable.values(delivery))
+    for (const delivery of deliveries) this.#sql.delivery.run(...deliveryTable.values(delivery))
     for (const { subscription, event, progress } of changes.values()) {
       if (progress === null) this.#sql.removeDelivery.run(subscription, event)
       else this.#sql.change.run(JSON.stringify(progress), subscription, event)
@@ -39,11 +54,11 @@ export class OutboxRows {
     return this.#sql.subscriptions.all().map(({ body }) => body)
   }
 
-  deliveries({ subscription, pending, taskId, after, newestFirst, limit }: DeliveryQuery): StoredDelivery[] {
+  deliveries({ subscription, pending, ofTask, after, newestFirst, limit }: DeliveryQuery): StoredDelivery[] {
     const { log, newest, pendingOnes, pendingOfTask } = this.#sql
     if (!pending) return (newestFirst ? newest : log).all(subscription, after, limit)
-    if (taskId === null) return pendingOnes.all(subscription, after, limit)
-    return pendingOfTask.all(subscription, taskId, after, limit)
+    if (ofTask === null) return pendingOnes.all(subscription, after, limit)
+    return pendingOfTask.all(subscription, after, ofTask.upTo, ofTask.taskId, limit)
   }
 
   backlogs(subscriptions: readonly string[]): DeliveryBacklog[] {
@@ -75,7 +90,7 @@ function prepare(db: DatabaseSync) {
         SELECT 1 FROM delivery INDEXED BY delivery_pending WHERE subscription = ? AND pending IS NOT NULL LIMIT ?)`,
     ),
     pendingOfTask: deliveries(
-      'INDEXED BY delivery_pending_of_task WHERE subscription = ? AND pending IS NOT NULL AND task_id = ? AND event > ? ORDER BY event LIMIT ?',
+      'INDEXED BY delivery_pending WHERE subscription = ? AND pending IS NOT NULL AND event > ? AND event <= ? AND task_id = ? ORDER BY event LIMIT ?',
     ),
   }
 }

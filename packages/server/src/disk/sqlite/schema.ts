@@ -1,4 +1,5 @@
 import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycle.ts'
+import { deliverySchema } from './outbox-rows.ts'
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
@@ -145,20 +146,7 @@ CREATE TABLE subscription (
   body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Events for subscriptions, one row for each subscription. Pending is null when nothing is left to do.
-CREATE TABLE delivery (
-  subscription TEXT NOT NULL,
-  event INTEGER NOT NULL,
-  task_id TEXT NOT NULL,
-  at INTEGER NOT NULL,
-  message TEXT NOT NULL,
-  progress TEXT NOT NULL,
-  pending INTEGER GENERATED ALWAYS AS (CASE WHEN json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED,
-  PRIMARY KEY (subscription, event)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
-CREATE INDEX delivery_pending_of_task ON delivery (subscription, task_id, event) WHERE pending IS NOT NULL;
-
+${deliverySchema}
 -- Entries that are durable and not flushed, and slots that are free to be used again. See session.ts.
 CREATE TABLE entry_slot (
   slot INTEGER PRIMARY KEY,

@@ -47,7 +47,7 @@ export const packOutbox = (outbox: OutboxEntry): PackedOutbox => ({
   ...outbox,
   deliveries: outbox.deliveries.map(({ subscription, event, taskId, progress, message }) => {
     const { id, type, generation, facts } = message
-    const state = progress.state === 'kept' ? 'kept' : 'pending'
+    const state = progress === null ? 'pending' : 'kept'
     const packed = facts.of === 'task' ? packTaskFacts(facts) : facts
     return [subscription, event, taskId, state, id, type, generation, packed]
   }),
@@ -61,7 +61,8 @@ export const unpackOutbox = (outbox: PackedOutbox, at: number): OutboxEntry => (
     const [subscription, event, taskId, state, id, type, generation, packed] = one
     const facts = 'of' in packed ? packed : unpackTaskFacts(packed)
     const message = { id, type, generation, facts }
-    return { subscription, event, taskId, at, message, progress: notAttempted(state, at) }
+    const progress = state === 'kept' ? notAttempted('kept', at) : null
+    return { subscription, event, taskId, at, message, progress }
   }),
 })
 

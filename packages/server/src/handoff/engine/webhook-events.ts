@@ -58,7 +58,7 @@ function createDelivery(tx: Transaction, type: WebhookEventType, task: Task, fac
   const event = tx.issue('event')
   const message = { id: `evt_${tx.secret()}`, type, generation, facts }
   for (const { id: subscription, url } of interested) {
-    const progress = notAttempted(url === null ? 'kept' : 'pending', tx.now)
+    const progress = url === null ? notAttempted('kept', tx.now) : null
     tx.outbox.deliveries.push({ subscription, event, taskId, at: tx.now, message, progress })
   }
 }

@@ -18,12 +18,13 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type {
-  StoredDelivery,
-  StoredSubscription,
-  SubscriptionOrder,
-  SubscriptionResult,
-  SubscriptionStatus,
+import {
+  progressOf,
+  type StoredDelivery,
+  type StoredSubscription,
+  type SubscriptionOrder,
+  type SubscriptionResult,
+  type SubscriptionStatus,
 } from '../../handoff/outbox.ts'
 import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../../webhooks/signed-event.ts'
@@ -56,8 +57,9 @@ const viewStatus = ({ subscription, backlog, circuitOpenUntil }: SubscriptionSta
   circuitOpenUntil: timestampOrNull(circuitOpenUntil),
 })
 
-function viewDelivery({ event, taskId, at, message, progress }: StoredDelivery): Delivery {
-  const { state, attempts, nextAt, attemptedAt, status, error, millis } = progress
+function viewDelivery(delivery: StoredDelivery): Delivery {
+  const { event, taskId, at, message } = delivery
+  const { state, attempts, nextAt, attemptedAt, status, error, millis } = progressOf(delivery)
   return {
     event,
     id: message.id,

@@ -74,7 +74,7 @@ const images = {
   instances: new Map([['p', { instanceId: 'p', role: 'producer' as const, at: 1 }]]),
   outbox: {
     subscriptions: new Map([['s', null]]),
-    deliveries: new Map(),
+    deliveries: [],
     changes: new Map([
       ['1:s', { subscription: 's', event: 1, progress: notAttempted('pending', 1) }],
       ['2:s', { subscription: 's', event: 2, progress: null }],
@@ -103,7 +103,7 @@ const allNeeds = {
   returned: [{ lane: 1, line: 'retry' as const, after: null, limit: 5 }],
 }
 
-const deliveries = { subscription: 's', pending: false, taskId: null, after: 5, newestFirst: false, limit: 5 }
+const deliveries = { subscription: 's', pending: false, ofTask: null, after: 5, newestFirst: false, limit: 5 }
 
 const history = { task: 1, step: 'hour' as const, from: 0, to: 9, byLevel: false, limit: 5 }
 
@@ -139,8 +139,8 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['pending deliveries', deliveriesStatement({ ...deliveries, pending: true }), 'delivery_pending'],
   [
     'pending deliveries of a task',
-    deliveriesStatement({ ...deliveries, pending: true, taskId: 'a' }),
-    'delivery_pending_of_task',
+    deliveriesStatement({ ...deliveries, pending: true, ofTask: { taskId: 'a', upTo: 5 } }),
+    'delivery_pending',
   ],
   ['deliveries', deliveriesStatement(deliveries), 'delivery_pkey'],
   ['the newest deliveries', deliveriesStatement({ ...deliveries, newestFirst: true }), 'delivery_pkey'],

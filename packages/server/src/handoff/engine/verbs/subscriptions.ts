@@ -1,13 +1,14 @@
 import { definitionChanges } from '../../defined-subscriptions.ts'
-import type {
-  DefinedSubscription,
-  DeliveryAnswer,
-  DeliveryOrder,
-  OutboxDisk,
-  StoredDelivery,
-  StoredSubscription,
-  SubscriptionOrder,
-  SubscriptionResult,
+import {
+  type DefinedSubscription,
+  type DeliveryAnswer,
+  type DeliveryOrder,
+  type OutboxDisk,
+  progressOf,
+  type StoredDelivery,
+  type StoredSubscription,
+  type SubscriptionOrder,
+  type SubscriptionResult,
 } from '../../outbox.ts'
 import type { Runner } from '../runner.ts'
 import type { Memory } from '../state/memory.ts'
@@ -59,7 +60,7 @@ export class Subscriptions {
         const subscription = (await this.#subscriptions()).find(({ id }) => id === order.id)
         if (subscription === undefined || !isListed(subscription)) return { kind: 'subscription_unknown' }
         const { id, after, newestFirst, limit } = order
-        const query = { subscription: id, pending: false, taskId: null, after, newestFirst, limit }
+        const query = { subscription: id, pending: false, ofTask: null, after, newestFirst, limit }
         const deliveries = await this.#view(() => this.#disk.deliveries(query))
         return { kind: 'deliveries', subscription, deliveries }
       }
@@ -73,8 +74,8 @@ export class Subscriptions {
   async deliver(order: DeliveryOrder): Promise<DeliveryAnswer> {
     let deliveries: readonly StoredDelivery[] = []
     if (order.ask === 'pending') {
-      const { subscription, taskId, after, limit } = order
-      const query = { subscription, pending: true, taskId, after, newestFirst: false, limit }
+      const { subscription, ofTask, after, limit } = order
+      const query = { subscription, pending: true, ofTask, after, newestFirst: false, limit }
       deliveries = await this.#view(() => this.#disk.deliveries(query))
     } else if (order.ask === 'targets') this.#openCircuits = order.openCircuits
     else if (order.ask === 'record') await this.#exclusively(() => this.#record(order))
@@ -131,7 +132,7 @@ export class Subscriptions {
     return this.#disk.deliveries({
       subscription,
       pending: false,
-      taskId: null,
+      ofTask: null,
       after: 0,
       newestFirst: false,
       limit,
@@ -146,7 +147,7 @@ export class Subscriptions {
     const query = {
       subscription,
       pending: false,
-      taskId: null,
+      ofTask: null,
       after: event - 1,
       newestFirst: false,
       limit: 1,
@@ -157,7 +158,7 @@ export class Subscriptions {
       if (row === undefined) return { kind: 'subscription_unknown' }
       if (found?.event !== event) return { kind: 'delivery_unknown' }
       if (row.url === null) return { kind: 'subscription_has_no_url' }
-      const progress = { ...found.progress, state: 'pending' as const, attempts: 0, nextAt: tx.now }
+      const progress = { ...progressOf(found), state: 'pending' as const, attempts: 0, nextAt: tx.now }
       tx.outbox.changes.push({ subscription, event, progress })
       return { kind: 'delivery', delivery: { ...found, progress } }
     })
