@@ -88,7 +88,8 @@ export interface EventMessage {
   readonly id: string
   readonly type: WebhookEventType
   readonly generation: number
-  readonly facts: EventFacts
+  /** Those of a task are a list, because many tasks may end at once. Earlier versions stored an object. */
+  readonly facts: EventFacts | TaskSummary
 }
 
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
@@ -105,6 +106,38 @@ export interface TaskEventFacts {
   readonly attempts: number
   readonly firstCallBackAt: number
   readonly endedAt: number
+}
+
+/** TaskEventFacts as rows and entries have them. */
+export type TaskSummary = readonly [
+  total: number,
+  done: number,
+  parked: number,
+  declaredRecords: number,
+  doneRecords: number,
+  reportedRecords: number,
+  reportedDeclared: number,
+  mismatched: number,
+  attempts: number,
+  firstCallBackAt: number,
+  endedAt: number,
+]
+
+export function factsOf({ facts }: EventMessage): EventFacts {
+  if ('of' in facts) return facts
+  const [total, done, parked, declared, doneRecords, ...rest] = facts
+  const [reportedRecords, reportedDeclared, mismatched, attempts, firstCallBackAt, endedAt] = rest
+  return {
+    of: 'task',
+    partitions: { total, done, parked },
+    records: { declared, done: doneRecords },
+    reportedRecords,
+    reportedDeclared,
+    mismatched,
+    attempts,
+    firstCallBackAt,
+    endedAt,
+  }
 }
 
 export interface LevelEventFacts {

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { partitionName } from '@baton/protocol'
-import type { EventFacts, StoredDelivery } from '../handoff/outbox.ts'
+import { type EventFacts, factsOf, type StoredDelivery } from '../handoff/outbox.ts'
 
 export const CLOUD_EVENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 
@@ -17,7 +17,7 @@ export function cloudEvent({ event, taskId, at, message }: StoredDelivery, sourc
     time: new Date(at).toISOString(),
     datacontenttype: 'application/json' as const,
     sequence: sequenceOf(event),
-    data: { taskId, generation: message.generation, ...dataOf(taskId, message.facts) },
+    data: { taskId, generation: message.generation, ...dataOf(taskId, factsOf(message)) },
   }
 }
 

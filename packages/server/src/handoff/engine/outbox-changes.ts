@@ -1,12 +1,11 @@
 import type { WebhookEventType } from '@baton/protocol'
 import {
   type DeliveryChange,
-  type EventFacts,
+  type EventMessage,
   notAttempted,
   type OutboxEntry,
   type StoredDelivery,
   type StoredSubscription,
-  type TaskEventFacts,
 } from '../outbox.ts'
 
 /** The changes of one transaction to the outbox. */
@@ -40,7 +39,7 @@ type PackedDelivery = readonly [
   id: string,
   type: WebhookEventType,
   generation: number,
-  facts: readonly number[] | EventFacts,
+  facts: EventMessage['facts'],
 ]
 
 export const packOutbox = (outbox: OutboxEntry): PackedOutbox => ({
@@ -48,8 +47,7 @@ export const packOutbox = (outbox: OutboxEntry): PackedOutbox => ({
   deliveries: outbox.deliveries.map(({ subscription, event, taskId, progress, message }) => {
     const { id, type, generation, facts } = message
     const state = progress === null ? 'pending' : 'kept'
-    const packed = facts.of === 'task' ? packTaskFacts(facts) : facts
-    return [subscription, event, taskId, state, id, type, generation, packed]
+    return [subscription, event, taskId, state, id, type, generation, facts]
   }),
 })
 
@@ -58,8 +56,7 @@ export const unpackOutbox = (outbox: PackedOutbox, at: number): OutboxEntry => (
   ...outbox,
   deliveries: outbox.deliveries.map((one) => {
     if (!isPacked(one)) return one
-    const [subscription, event, taskId, state, id, type, generation, packed] = one
-    const facts = 'of' in packed ? packed : unpackTaskFacts(packed)
+    const [subscription, event, taskId, state, id, type, generation, facts] = one
     const message = { id, type, generation, facts }
     const progress = state === 'kept' ? notAttempted('kept', at) : null
     return { subscription, event, taskId, at, message, progress }
@@ -68,34 +65,3 @@ export const unpackOutbox = (outbox: PackedOutbox, at: number): OutboxEntry => (
 
 const isPacked = (delivery: PackedDelivery | StoredDelivery): delivery is PackedDelivery =>
   Array.isArray(delivery)
-
-const packTaskFacts = ({ partitions, records, ...facts }: TaskEventFacts): number[] => [
-  partitions.total,
-  partitions.done,
-  partitions.parked,
-  records.declared,
-  records.done,
-  facts.reportedRecords,
-  facts.reportedDeclared,
-  facts.mismatched,
-  facts.attempts,
-  facts.firstCallBackAt,
-  facts.endedAt,
-]
-
-function unpackTaskFacts(values: readonly number[]): TaskEventFacts {
-  const [total = 0, done = 0, parked = 0, declared = 0, recordsDone = 0, ...rest] = values
-  const [reportedRecords = 0, reportedDeclared = 0, mismatched = 0, attempts = 0] = rest
-  const [firstCallBackAt = 0, endedAt = 0] = rest.slice(4)
-  return {
-    of: 'task',
-    partitions: { total, done, parked },
-    records: { declared, done: recordsDone },
-    reportedRecords,
-    reportedDeclared,
-    mismatched,
-    attempts,
-    firstCallBackAt,
-    endedAt,
-  }
-}

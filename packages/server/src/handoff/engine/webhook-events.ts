@@ -1,5 +1,5 @@
 import type { WebhookEventType } from '@baton/protocol'
-import { type EventFacts, notAttempted, type StoredSubscription, type TaskEventFacts } from '../outbox.ts'
+import { type EventMessage, notAttempted, type StoredSubscription, type TaskSummary } from '../outbox.ts'
 import { finishedOf, type TaskState, totalOf } from '../rules/task.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
@@ -51,7 +51,12 @@ const eventOf: Partial<Record<TaskState, WebhookEventType>> = {
   cancelled: 'task.cancelled',
 }
 
-function createDelivery(tx: Transaction, type: WebhookEventType, task: Task, facts: EventFacts): void {
+function createDelivery(
+  tx: Transaction,
+  type: WebhookEventType,
+  task: Task,
+  facts: EventMessage['facts'],
+): void {
   const { taskId, generation } = task
   const interested = [...tx.memory.subscriptions.values()].filter((one) => wants(one, type, taskId))
   if (interested.length === 0) return
@@ -70,17 +75,19 @@ export const wants = (
 ): boolean => state === 'active' && types.includes(type) && taskId.startsWith(taskPrefix)
 
 /** Everything a follow-up job needs to know about how a task ended. */
-function summaryOf(task: Task, now: number): TaskEventFacts {
+function summaryOf(task: Task, now: number): TaskSummary {
   const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
-  return {
-    of: 'task',
-    partitions: { total: totalOf(partitions), done: partitions.done, parked: partitions.parked },
-    records: { declared: totalOf(records), done: records.done },
+  return [
+    totalOf(partitions),
+    partitions.done,
+    partitions.parked,
+    totalOf(records),
+    records.done,
     reportedRecords,
     reportedDeclared,
     mismatched,
-    attempts: partitions.done + task.attemptsWasted,
+    partitions.done + task.attemptsWasted,
     firstCallBackAt,
-    endedAt: task.finishedAt ?? now,
-  }
+    task.finishedAt ?? now,
+  ]
 }

@@ -4,6 +4,7 @@ import {
   type DefinedSubscription,
   type DeliveryAnswer,
   type DeliveryOrder,
+  factsOf,
   notAttempted,
   progressOf,
   type StoredDelivery,
@@ -39,10 +40,11 @@ async function log(store: Driver, id: string, after = 0, limit = 1000): Promise<
 
 /** The events, as `<type> <task> <level or partition>`. */
 async function told(store: Driver, id: string): Promise<string[]> {
-  return (await log(store, id)).map(({ message: { type, facts }, taskId }) => {
+  return (await log(store, id)).map(({ message, taskId }) => {
+    const facts = factsOf(message)
     const place =
       facts.of === 'partition' ? `${facts.level}-${facts.index}` : facts.of === 'level' ? facts.level : ''
-    return `${type} ${taskId} ${place}`.trim()
+    return `${message.type} ${taskId} ${place}`.trim()
   })
 }
 
@@ -83,7 +85,7 @@ export function outboxTopic(harness: StoreHarness): void {
       }
       expect(await told(store, id)).toEqual(['level.done a 0', 'level.done a 3', 'task.done a'])
       const done = (await log(store, id)).at(-1)
-      expect(done?.message.facts).toEqual({
+      expect(done && factsOf(done.message)).toEqual({
         of: 'task',
         partitions: { total: 3, done: 3, parked: 0 },
         records: { declared: 207, done: 207 },
@@ -228,9 +230,9 @@ export function outboxTopic(harness: StoreHarness): void {
       for (let at = 0; at < 3; at += 1) await store.settle((await store.pullOne()).leaseId)
       const { deliveries, subscriptions } = await deliver(store, pending(id))
       expect(subscriptions.map((found) => found.id)).toEqual([id])
-      expect(deliveries.map(({ message: { facts } }) => facts.of === 'level' && facts.level)).toEqual([
-        0, 1, 2,
-      ])
+      expect(
+        deliveries.map(({ message }) => factsOf(message)).map((facts) => facts.of === 'level' && facts.level),
+      ).toEqual([0, 1, 2])
       const [first] = deliveries
       if (first === undefined) throw new Error('nothing is pending')
       const progress = { ...progressOf(first), state: 'delivered' as const, attempts: 1, status: 200 }
