@@ -10,7 +10,7 @@ import {
   type SubscriptionRow,
   subscriptionFields,
 } from '../../handoff/outbox.ts'
-import { finder, Table } from './tables.ts'
+import { finder, inserter, Table } from './tables.ts'
 
 export const subscriptionTable = new Table<SubscriptionRow>('subscription', subscriptionFields)
 export const deliveryTable = new Table<StoredDelivery>('delivery', deliveryFields)
@@ -43,7 +43,7 @@ export class OutboxRows {
       if (row === null) this.#sql.removeSubscription.run(id)
       else this.#sql.subscription.run(...subscriptionTable.values({ id, body: row }))
     }
-    for (const delivery of deliveries) this.#sql.delivery.run(...deliveryTable.values(delivery))
+    this.#sql.insertDeliveries(deliveries)
     for (const { subscription, event, progress } of changes.values()) {
       if (progress === null) this.#sql.removeDelivery.run(subscription, event)
       else this.#sql.change.run(JSON.stringify(progress), subscription, event)
@@ -77,7 +77,7 @@ function prepare(db: DatabaseSync) {
     subscription: db.prepare(subscriptionTable.upsert('id')),
     removeSubscription: db.prepare('DELETE FROM subscription WHERE id = ?'),
     subscriptions: finder(db, subscriptionTable, 'ORDER BY id'),
-    delivery: db.prepare(`${deliveryTable.insert} ON CONFLICT DO NOTHING`),
+    insertDeliveries: inserter(db, deliveryTable, 'ON CONFLICT DO NOTHING'),
     change: db.prepare('UPDATE delivery SET progress = ? WHERE subscription = ? AND event = ?'),
     removeDelivery: db.prepare('DELETE FROM delivery WHERE subscription = ? AND event = ?'),
     log: deliveries('WHERE subscription = ? AND event > ? ORDER BY event LIMIT ?'),

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
@@ -7,7 +7,7 @@ import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { Loads } from './loads.ts'
 import type { OutboxRows } from './outbox-rows.ts'
-import { arrayQuery, descriptors, plainDescriptors } from './tables.ts'
+import { arrayQuery, descriptors, inserter, plainDescriptors } from './tables.ts'
 import type { ThroughputRows } from './throughput-rows.ts'
 import { Views } from './views.ts'
 
@@ -116,9 +116,6 @@ function prepareSlots(db: DatabaseSync) {
   }
 }
 
-/** Rows per INSERT. Several rows per statement are faster than one; see bench/scenarios/call-back.ts. */
-const ROWS_AT_ONCE = 50
-
 /** Writes the rows of partitions that were called back. */
 class NewRows {
   readonly #sql: ReturnType<typeof prepareNewRows>
@@ -130,15 +127,8 @@ class NewRows {
   insert(rows: readonly PartitionDescriptor[]): void {
     // Parameters cost time even when they are null. The few rows that have rare fields use a statement with
     // more columns.
-    const { one, many, table } = rows.every(hasNoRare) ? this.#sql.plain : this.#sql.whole
-    const inFullStatements = rows.length - (rows.length % ROWS_AT_ONCE)
-    for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE) {
-      const values: SQLInputValue[] = []
-      for (let next = at; next < at + ROWS_AT_ONCE; next += 1)
-        table.addValues(values, rows[next] as PartitionDescriptor)
-      many.run(...values)
-    }
-    for (const row of rows.slice(inFullStatements)) one.run(...table.values(row))
+    const insert = rows.every(hasNoRare) ? this.#sql.insertPlain : this.#sql.insert
+    insert(rows)
   }
 
   remove({ first, last }: StagedIds): void {
@@ -147,17 +137,9 @@ class NewRows {
 }
 
 function prepareNewRows(db: DatabaseSync) {
-  const statements = (table: typeof descriptors | typeof plainDescriptors) => {
-    const more = `, (${table.names.map(() => '?').join(', ')})`
-    return {
-      table,
-      one: db.prepare(table.insert),
-      many: db.prepare(table.insert + more.repeat(ROWS_AT_ONCE - 1)),
-    }
-  }
   return {
-    plain: statements(plainDescriptors),
-    whole: statements(descriptors),
+    insertPlain: inserter(db, plainDescriptors),
+    insert: inserter(db, descriptors),
     remove: db.prepare('DELETE FROM partition WHERE id BETWEEN ? AND ?'),
   }
 }

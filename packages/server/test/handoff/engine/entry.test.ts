@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
 import { decodeEntry, type Entry, encodeEntry } from '../../../src/handoff/engine/entry.ts'
+import {
+  type EventMessage,
+  factsOf,
+  notAttempted,
+  type StoredDelivery,
+  type TaskSummary,
+} from '../../../src/handoff/outbox.ts'
 import { type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 
 const NOW = 1_800_000_000_000
@@ -60,6 +67,35 @@ test('partitions are decoded unchanged, whatever the time of their entry', () =>
   ]
   for (const at of [NOW, NOW - 1_000_000, 0])
     expect(decodeEntry(encodeEntry(entry(partitions, at)))).toEqual(entry(partitions, at))
+})
+
+const delivery = (event: number, facts: EventMessage['facts'], isKept = false): StoredDelivery => ({
+  subscription: 'sub_1',
+  event,
+  taskId: 'a',
+  at: NOW,
+  message: { id: `evt_${event}`, type: 'task.done', generation: 1, facts },
+  progress: isKept ? notAttempted('kept', NOW) : null,
+})
+
+const summary: TaskSummary = [2, 1, 1, 20, 10, 9, 10, 1, 3, NOW - 5, NOW]
+const withDeliveries = (...deliveries: StoredDelivery[]): Entry => ({
+  ...entry([]),
+  outbox: { subscriptions: [], deliveries, changes: [] },
+})
+
+test('deliveries are decoded unchanged', () => {
+  const level = { of: 'level', level: 0, partitions: 1, records: 10 } as const
+  const written = withDeliveries(delivery(1, summary), delivery(2, summary, true), delivery(3, level))
+  expect(decodeEntry(encodeEntry(written))).toEqual(written)
+})
+
+test('deliveries with all their fields, as they were first written, are read', () => {
+  const facts = factsOf(delivery(1, summary).message)
+  const first = { ...delivery(1, facts), progress: notAttempted('pending', NOW) }
+  const body = JSON.parse(encodeEntry(withDeliveries()))
+  body[12].deliveries = [first]
+  expect(decodeEntry(JSON.stringify(body))).toEqual(withDeliveries(first))
 })
 
 test('entries with names and absolute times, as they were first written, are read', () => {
