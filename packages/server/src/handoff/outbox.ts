@@ -230,8 +230,8 @@ export interface DeliveryQuery {
   /** Only pending deliveries. */
   readonly pending: boolean
   /**
-   * Only deliveries of this task, up to this event. Only in combination with `pending`. All that are pending
-   * up to the event are scanned.
+   * Only deliveries of this task, up to this event. Only in combination with `pending`. There is no index for
+   * it: pending deliveries of other tasks in between are read, too.
    */
   readonly ofTask: TaskDeliveries | null
   /** Only events with a larger number. If `newestFirst`: only events with a smaller number. */

@@ -63,8 +63,8 @@ interface TaskInDelivery {
   readonly delivery: StoredDelivery
   /** When to retry; null while the event is being sent. */
   until: number | null
-  /** Later events of the task were read and skipped. */
-  hasMore: boolean
+  /** The last event of the task that was read and skipped. 0: none. */
+  skippedTo: number
 }
 
 /**
@@ -117,10 +117,9 @@ export class Target {
     this.#position = 0
     this.#isExhausted = false
     this.#ready = []
+    for (const [task, { until }] of this.#lines)
+      if (until !== null || this.#toRead.has(task)) this.#lines.delete(task)
     this.#toRead.clear()
-    for (const [task, line] of this.#lines)
-      if (line.until !== null) this.#lines.delete(task)
-      else line.hasMore = true
     this.#failures = 0
     this.#openUntil = 0
   }
@@ -131,7 +130,7 @@ export class Target {
     const delivery = this.#dueLine(now) ?? (await this.#nextOfLine(read)) ?? (await this.#nextNew(now, read))
     if (delivery === undefined) return undefined
     const line = this.#lines.get(delivery.taskId)
-    this.#lines.set(delivery.taskId, { delivery, until: null, hasMore: line?.hasMore ?? false })
+    this.#lines.set(delivery.taskId, { delivery, until: null, skippedTo: line?.skippedTo ?? 0 })
     this.#sending += 1
     return delivery
   }
@@ -155,7 +154,7 @@ export class Target {
     if (task === undefined || line === undefined) return
     if (progress?.state === 'pending') {
       this.#lines.set(task, { ...line, delivery: { ...line.delivery, progress }, until: progress.nextAt })
-    } else if (line.hasMore) this.#toRead.set(task, event)
+    } else if (line.skippedTo > event) this.#toRead.set(task, event)
     else this.#lines.delete(task)
   }
 
@@ -189,8 +188,8 @@ export class Target {
 
   async #nextOfLine(read: ReadPending): Promise<StoredDelivery | undefined> {
     for (const [task, after] of this.#toRead) {
-      // Later events are still to be read with those of all tasks.
-      const [delivery] = await read({ taskId: task, upTo: this.#position }, after, 1)
+      const upTo = this.#lines.get(task)?.skippedTo ?? 0
+      const [delivery] = await read({ taskId: task, upTo }, after, 1)
       this.#toRead.delete(task)
       if (delivery !== undefined) return delivery
       this.#lines.delete(task)
@@ -201,12 +200,12 @@ export class Target {
   async #nextNew(now: number, read: ReadPending): Promise<StoredDelivery | undefined> {
     while (true) {
       for (let delivery = this.#ready.shift(); delivery !== undefined; delivery = this.#ready.shift()) {
-        const { taskId } = delivery
+        const { taskId, event } = delivery
         const { nextAt } = progressOf(delivery)
         const line = this.#lines.get(taskId)
-        if (line !== undefined) line.hasMore = true
+        if (line !== undefined) line.skippedTo = Math.max(line.skippedTo, event)
         else if (nextAt <= now) return delivery
-        else this.#lines.set(taskId, { delivery, until: nextAt, hasMore: false })
+        else this.#lines.set(taskId, { delivery, until: nextAt, skippedTo: 0 })
       }
       if (this.#isExhausted || this.#lines.size >= MOST_LINES) return undefined
       const page = await read(null, this.#position, PAGE)

@@ -25,7 +25,7 @@ const counters = states
 export const pendingDeliveries = `
 ALTER TABLE baton.delivery ADD COLUMN pending boolean
   GENERATED ALWAYS AS (CASE WHEN progress IS NULL OR progress->>'state' = 'pending' THEN true END) STORED;
-CREATE INDEX delivery_pending ON baton.delivery (subscription, event, task_id) WHERE pending;
+CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
 `
 
 /**

@@ -27,7 +27,7 @@ CREATE TABLE delivery (
     CASE WHEN progress IS NULL OR json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED,
   PRIMARY KEY (subscription, event)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX delivery_pending ON delivery (subscription, event, task_id) WHERE pending IS NOT NULL;
+CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
 `
 
 export class OutboxRows {
