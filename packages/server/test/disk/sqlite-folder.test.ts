@@ -46,8 +46,8 @@ describe('a folder that must not be used', () => {
   test('a newer schema is refused, and the folder is released', async () => {
     await (await open()).close()
     inFile('PRAGMA user_version = 4711')
-    expect(await refusalOf()).toMatch(/schema version 4711.*knows versions up to 8; start a Baton that knows/)
-    inFile('PRAGMA user_version = 8')
+    expect(await refusalOf()).toMatch(/schema version 4711.*knows versions up to 9; start a Baton that knows/)
+    inFile('PRAGMA user_version = 9')
     await (await open()).close()
   })
 
