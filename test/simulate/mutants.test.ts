@@ -7,21 +7,28 @@ const EPISODES = 150
 const STEPS = 600
 
 describe('the simulation finds', () => {
-  test.each([...mutants, ...taskMutants])('that $bug', async ({ parts = {}, patch, firstSeed = 1 }) => {
-    const restore = patch?.()
-    try {
-      const failure = await firstFailure(parts, firstSeed)
-      expect(failure).not.toBeNull()
-    } finally {
-      restore?.()
-    }
-  })
+  test.each([...mutants, ...taskMutants])(
+    'that $bug',
+    async ({ parts = {}, patch, firstSeed = 1, steps = STEPS }) => {
+      const restore = patch?.()
+      try {
+        const failure = await firstFailure(parts, firstSeed, steps)
+        expect(failure).not.toBeNull()
+      } finally {
+        restore?.()
+      }
+    },
+  )
 })
 
-async function firstFailure(parts: Parameters<typeof episode>[2], firstSeed: number): Promise<Error | null> {
+async function firstFailure(
+  parts: Parameters<typeof episode>[2],
+  firstSeed: number,
+  steps: number,
+): Promise<Error | null> {
   for (let tried = 0; tried < EPISODES; tried += 1) {
     const seed = ((firstSeed - 1 + tried) % EPISODES) + 1
-    const { failure } = await episode(seed, STEPS, parts)
+    const { failure } = await episode(seed, steps, parts)
     if (failure !== null) return failure
   }
   return null

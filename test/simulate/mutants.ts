@@ -20,6 +20,8 @@ export interface Mutant {
    * are tried.
    */
   readonly firstSeed?: number
+  /** For a bug that shows only in long episodes. */
+  readonly steps?: number
 }
 
 /** Without fencing: a message from any process is treated as one from the last leader. */
