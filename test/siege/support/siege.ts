@@ -109,6 +109,7 @@ export async function besiege({
       ...ledger.findings,
       ...prober.findings,
       ...leftovers(before, after),
+      ...kept(before, after),
       ...missing(ledger),
       ...besieged.node.errors.map((error) => `logged: ${JSON.stringify(error)}`),
       ...(besieged.node.ends > 0 ? ['the process ended'] : []),
@@ -150,30 +151,34 @@ async function isOpen({ url }: Besieged): Promise<boolean> {
  * answers. Those of honest clients close when they have been idle for as long as the service allows.
  */
 async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint> {
-  await besieged.collectGarbage()
-  for (let looks = 0; ; looks += 1) {
-    const now = await besieged.footprint()
-    const isCalm = leftovers(before, now).length === 0
-    if (isCalm || looks > 400) return now
+  for (let looks = 0; looks < 400; looks += 1) {
+    if (leftovers(before, await besieged.footprint()).length === 0) break
     await pause(200)
   }
+  await besieged.collectGarbage()
+  return besieged.footprint()
 }
 
 function leftovers(before: Footprint, after: Footprint): string[] {
-  const found: string[] = []
-  const most = (name: keyof Footprint, limit: number) => {
-    const value = after[name]
-    if (value !== null && value > limit)
-      found.push(`${name} is ${value} after the siege, before it was ${before[name]}`)
+  const most: Partial<Footprint> = {
+    waitingPulls: 0,
+    receivedBytes: 0,
+    streams: 0,
+    connections: before.connections + OWN_CONNECTIONS,
+    timers: before.timers + OWN_CONNECTIONS,
+    ...(before.handles === null ? {} : { handles: before.handles + OWN_CONNECTIONS }),
   }
-  most('waitingPulls', 0)
-  most('receivedBytes', 0)
-  most('streams', 0)
-  most('connections', before.connections + OWN_CONNECTIONS)
-  most('timers', before.timers + OWN_CONNECTIONS)
-  if (before.handles !== null) most('handles', before.handles + OWN_CONNECTIONS)
-  most('residentMb', before.residentMb + KEPT_MB)
-  return found
+  return exceeding(before, after, most)
+}
+
+/** Looked at once everything else is over, after a garbage collection. */
+const kept = (before: Footprint, after: Footprint): string[] =>
+  exceeding(before, after, { residentMb: before.residentMb + KEPT_MB })
+
+function exceeding(before: Footprint, after: Footprint, most: Partial<Footprint>): string[] {
+  return (Object.keys(most) as (keyof Footprint)[])
+    .filter((name) => (after[name] ?? 0) > (most[name] ?? 0))
+    .map((name) => `${name} is ${after[name]} after the siege, before it was ${before[name]}`)
 }
 
 function missing({ calledBack, done }: Ledger): string[] {
