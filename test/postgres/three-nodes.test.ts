@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Chance, seed } from '../chaos/support/chance.ts'
+import { until } from '../support/until.ts'
 import { PostgresServer } from './support/postgres-server.ts'
 import { expectAllDone, loadOn, startNode } from './support/scene.ts'
 
@@ -41,7 +42,12 @@ test(`three nodes on one database: killed, stopped, and the database restarted u
 
     // Every node is visible from every node.
     for (const node of nodes) {
-      const { instances } = (await (await fetch(`${node.url}/instances`)).json()) as {
+      // The node that was frozen answers 503 until it knows who leads now.
+      const answer = await until(async () => {
+        const answered = await fetch(`${node.url}/instances`)
+        return answered.ok ? answered : undefined
+      })
+      const { instances } = (await answer.json()) as {
         instances: { instanceId: string; role: string; status: string }[]
       }
       const services = instances.filter(({ role }) => role === 'service')
