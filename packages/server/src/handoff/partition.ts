@@ -11,7 +11,7 @@ import type { LeaseOutcome } from './rules/settlement.ts'
  * The line of its lane in which a ready partition waits, or which a leased or delayed one joins when it
  * returns:
  * - `fresh`: not handed out yet, ordered by id
- * - `released`: returned unused, ordered by id, before all others
+ * - `released`: returned unused, ordered by id, before the fresh ones
  * - `retry`: waiting for another attempt, ordered by due time
  */
 export type Line = 'fresh' | 'released' | 'retry'

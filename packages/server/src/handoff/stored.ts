@@ -46,7 +46,7 @@ export interface StoredTask {
   staging: StagedIds | null
   /** Why attempts were unsuccessful. Null in an image means unchanged, as for most changes of a task. */
   failures: FailureGroups | null
-  /** Durations of the attempts that finished partitions; see rules/durations.ts. */
+  /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
   readonly durations: Durations
 }
 

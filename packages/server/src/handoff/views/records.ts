@@ -26,7 +26,7 @@ export interface PaceSecond {
 
 export interface TaskRow {
   readonly facts: TaskFacts
-  /** The only open level of a task with a barrier; see view-state.ts and rules/task-course.ts. */
+  /** The only open level of a task with a barrier; see view-state.ts and rules/task.ts. */
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
   readonly timing?: Timing

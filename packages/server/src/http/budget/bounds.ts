@@ -32,7 +32,7 @@ export const bounds = {
   },
   'file-handles': {
     flag: '--max-connections',
-    effect: 'the same, where the process may open fewer files than that takes',
+    effect: 'the same, if the limit on open files is lower than the bound',
   },
   'address-connections': {
     flag: '--max-connections-per-address',
@@ -54,7 +54,7 @@ export const bounds = {
   'received-bytes': {
     flag: '--max-received-mb',
     effect:
-      'bodies that hold most for longest are answered 503; a quarter more is kept for renews and settles',
+      'the largest and oldest unfinished bodies are answered 503; a quarter more is kept for renews and settles',
   },
   'call-back-partitions': { flag: '--max-call-back-partitions', effect: '422, before the body is parsed' },
   'body-shape': {

@@ -42,7 +42,7 @@ const byInstance: KeyOwner = (_, instance) => (instance === null ? 'anyone' : `i
 
 /**
  * With tokens, the owner is the name of the token, so that a retry with another token of the same name finds
- * the key. Without tokens it is the instance, whose name is not verified but not shared by workers.
+ * the key. Without tokens it is the instance. Its name is not verified, but workers do not share one.
  */
 export function keyOwners(tokens: TokenLookup | null): KeyOwner {
   return tokens === null ? byInstance : (headers) => `token ${tokens.of(headers)?.name ?? ''}`
