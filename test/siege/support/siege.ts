@@ -34,11 +34,15 @@ const WORKERS = 6
 const ATTACKERS = 6
 /** The connections of honest clients, which open and close. */
 const OWN_CONNECTIONS = 24
-/** How long to run before the floods, to measure the process under normal load. */
-const QUIET_MILLIS = 2000
 /**
- * What the process has more than after two seconds: the filled page cache of SQLite, larger spaces for new
- * objects, and what the system's allocator keeps. Leaked bodies and answers would exceed this within a minute.
+ * How long to run before the floods, to measure the process under normal load: until caches are filled, or
+ * shorter if the siege is short.
+ */
+const WARM_UP_SECONDS = 30
+const warmUpSeconds = (siegeSeconds: number) => Math.min(WARM_UP_SECONDS, Math.max(2, siegeSeconds / 20))
+/**
+ * Not all freed memory is returned: the system's allocator keeps some. Leaked bodies and answers would exceed
+ * this within a minute.
  */
 const KEPT_MB = 250
 
@@ -63,7 +67,7 @@ export async function besiege({
     )
     const working = Array.from({ length: WORKERS }, (_, at) => honest.work(`w${at}`))
     const probing = prober.run()
-    await pause(QUIET_MILLIS)
+    await pause(warmUpSeconds(seconds) * 1000)
     const before = await besieged.footprint()
     tell(`before: ${JSON.stringify(before)}`)
     const counts: Record<string, number> = {}
