@@ -144,7 +144,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
-    firstSeed: 10,
+    firstSeed: 37,
     parts: onDisk((disk) => ({
       load: (needs) => {
         const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))

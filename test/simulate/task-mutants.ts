@@ -92,7 +92,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease more than its limit',
-    firstSeed: 3,
+    firstSeed: 11,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases === undefined ? {} : { maxLeases: maxLeases + 1 }),
@@ -100,7 +100,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease less than its limit',
-    firstSeed: 7,
+    firstSeed: 17,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases === undefined ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
@@ -108,7 +108,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a limit is not known after a take-over',
-    firstSeed: 3,
+    firstSeed: 9,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
   },
   {
@@ -122,11 +122,12 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a weight is not known after a take-over',
-    firstSeed: 17,
+    firstSeed: 23,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, weight: 1 } })),
   },
   {
     bug: 'the attempts of a task are ignored',
+    firstSeed: 10,
     parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
   },
   {
