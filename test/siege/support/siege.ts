@@ -155,12 +155,15 @@ async function isOpen({ url }: Besieged): Promise<boolean> {
  * answers. Those of honest clients close when they have been idle for as long as the service allows.
  */
 async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint> {
-  for (let looks = 0; looks < 400; looks += 1) {
-    if (leftovers(before, await besieged.footprint()).length === 0) break
+  let now = await besieged.footprint()
+  for (let looks = 0; looks < 400 && leftovers(before, now).length > 0; looks += 1) {
     await pause(200)
+    now = await besieged.footprint()
   }
+  // Memory alone is read afterwards: the inspector has handles of its own.
   await besieged.collectGarbage()
-  return besieged.footprint()
+  const { residentMb, heapMb } = await besieged.footprint()
+  return { ...now, residentMb, heapMb }
 }
 
 function leftovers(before: Footprint, after: Footprint): string[] {
