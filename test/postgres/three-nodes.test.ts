@@ -42,7 +42,7 @@ test(`three nodes on one database: killed, stopped, and the database restarted u
 
     // Every node is visible from every node.
     for (const node of nodes) {
-      // The node that was frozen answers 503 until it knows who leads now.
+      // A node that was frozen may answer 503 until it knows which node leads.
       const answer = await until(async () => {
         const answered = await fetch(`${node.url}/instances`)
         return answered.ok ? answered : undefined
