@@ -1,7 +1,7 @@
 import { countDuration } from '../../packages/server/src/handoff/rules/attempts.ts'
 import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task.ts'
 import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'
-import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/records.ts'
+import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/queries.ts'
 import type { UnderWay } from '../../packages/server/src/handoff/views/time-left.ts'
 
 /**

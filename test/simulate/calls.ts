@@ -1,15 +1,15 @@
-import type { ControlOrder, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
+import type { ControlRequest, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
 import { formatLeaseId, type LeaseRef } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type {
-  CallBackOrder,
+  BatchedCallBack,
   CallBackResult,
   HandOffAnswers,
   HandOffBatch,
-  MaintenanceOrder,
-  ReleaseOrder,
+  MaintenanceRequest,
+  ReleaseRequest,
   ReleaseResult,
   Store,
-  SweepOrder,
+  SweepRequest,
   SweepResult,
 } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from './model/disagreement.ts'
@@ -100,7 +100,7 @@ function judgeLate(batch: HandOffBatch, answer: HandOffAnswers, model: Model): v
           disagree(`${callBack.taskId}-${level}-${index} was accepted and is lost`)
 }
 
-export function controlCall(order: ControlOrder): Call {
+export function controlCall(order: ControlRequest): Call {
   const take = ({ simulation }: SimulatedNode, append: Append) => {
     const { model } = simulation
     model.now = append.now
@@ -122,7 +122,7 @@ export function controlCall(order: ControlOrder): Call {
   })
 }
 
-export function sweepCall(order: SweepOrder): Call {
+export function sweepCall(order: SweepRequest): Call {
   const take = (
     { simulation: { model, truth } }: SimulatedNode,
     append: Append,
@@ -144,7 +144,7 @@ export function sweepCall(order: SweepOrder): Call {
   })
 }
 
-export function releaseCall(order: ReleaseOrder): Call {
+export function releaseCall(order: ReleaseRequest): Call {
   const take = (
     { simulation: { model, truth } }: SimulatedNode,
     append: Append,
@@ -171,7 +171,7 @@ export function releaseCall(order: ReleaseOrder): Call {
 }
 
 /** It is alone: so what was removed or made to run again was so by this call. */
-export function maintainCall(order: MaintenanceOrder): Call {
+export function maintainCall(order: MaintenanceRequest): Call {
   const take = ({ simulation }: SimulatedNode, append: Append | null) => {
     if (append === null) return
     const { model, truth } = simulation
@@ -254,7 +254,11 @@ function judgeVerdict(
   if (!isAsExpected) disagree(`the lease ${id} was answered ${verdict} instead of ${expected}`)
 }
 
-function judgeCallBack({ callBack }: CallBackOrder, answer: CallBackResult | undefined, model: Model): void {
+function judgeCallBack(
+  { callBack }: BatchedCallBack,
+  answer: CallBackResult | undefined,
+  model: Model,
+): void {
   const expected = model.callBack(callBack, answer?.kind ?? null)
   const { kind, accepted, duplicates } = { accepted: undefined, duplicates: undefined, kind: '', ...answer }
   if (kind !== expected.kind || accepted !== expected.accepted || duplicates !== expected.duplicates)
@@ -263,7 +267,7 @@ function judgeCallBack({ callBack }: CallBackOrder, answer: CallBackResult | und
     )
 }
 
-function isStored(model: Model, truth: Truth, { callBack }: CallBackOrder): boolean {
+function isStored(model: Model, truth: Truth, { callBack }: BatchedCallBack): boolean {
   const stored = truth.task(callBack.taskId)
   if (stored === undefined) return false
   const known = model.tasks.get(callBack.taskId)

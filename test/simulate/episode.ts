@@ -1,5 +1,5 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
-import type { HandOffAnswers, HandOffBatch, SettleOrder } from '../../packages/server/src/handoff/store.ts'
+import type { BatchedSettle, HandOffAnswers, HandOffBatch } from '../../packages/server/src/handoff/store.ts'
 import { brief, controlCall, handOffCall, maintainCall, releaseCall, sweepCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
@@ -297,7 +297,7 @@ class Episode {
   }
 }
 
-function allDone(given: HandOffAnswers['pulls'][number]['partitions']): SettleOrder {
+function allDone(given: HandOffAnswers['pulls'][number]['partitions']): BatchedSettle {
   const order = {
     outcome: 'done',
     reason: null,

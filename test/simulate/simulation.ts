@@ -84,7 +84,7 @@ export class Simulation {
       policy: this.policy,
       random: () => spread,
       secret: () => String(10 ** 15 + secrets.below(2 ** 32)),
-      nextTurn: () => new Promise((resolve) => this.time.after(0, resolve)),
+      nextIteration: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
         lanes: chance.pick([4, 50, 4096]),

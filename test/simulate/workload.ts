@@ -1,14 +1,14 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { ControlOrder } from '../../packages/server/src/handoff/rules/control.ts'
+import type { ControlRequest } from '../../packages/server/src/handoff/rules/control.ts'
 import { type LeaseRef, parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
 import type {
-  CallBackOrder,
+  BatchedCallBack,
+  BatchedPull,
+  BatchedSettle,
   HandOffAnswers,
   HandOffBatch,
-  PullOrder,
-  ReleaseOrder,
-  SettleOrder,
+  ReleaseRequest,
 } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
 
@@ -79,7 +79,7 @@ export class Workload {
   /** The requests that arrive together at a node. */
   batch(): HandOffBatch {
     const chance = this.#chance
-    const batch = { ...emptyBatch(), pulls: [] as PullOrder[] }
+    const batch = { ...emptyBatch(), pulls: [] as BatchedPull[] }
     for (let left = chance.between(1, this.#habits.requests); left > 0; left -= 1) {
       const drawn = chance.below(100)
       if (drawn < 12) batch.callBacks.push(this.callBack(chance.between(1, 6)))
@@ -99,7 +99,7 @@ export class Workload {
    * Mostly runs of consecutive indexes, of a few levels. The content follows from level and index, unless it
    * is to contradict.
    */
-  callBack(count: number): CallBackOrder {
+  callBack(count: number): BatchedCallBack {
     const chance = this.#chance
     const taskId = this.#task()
     const { levels, indexes } = this.#habits
@@ -127,7 +127,7 @@ export class Workload {
     return { callBack: { taskId, recordTotal, partitions }, producer: chance.pick([null, 'p1', 'p2']) }
   }
 
-  control(): ControlOrder {
+  control(): ControlRequest {
     const chance = this.#chance
     const taskId = this.#task()
     const { levels, indexes } = this.#habits
@@ -153,7 +153,7 @@ export class Workload {
     }
   }
 
-  release(): ReleaseOrder {
+  release(): ReleaseRequest {
     return { instanceId: this.#chance.pick(WORKERS), limit: this.#chance.pick([1, 5, 1000]) }
   }
 
@@ -175,7 +175,7 @@ export class Workload {
     return `t${this.#tasksMade - chance.below(this.#habits.tasks)}`
   }
 
-  #pull(): PullOrder {
+  #pull(): BatchedPull {
     const chance = this.#chance
     return {
       instance: chance.pick(PULLERS),
@@ -192,7 +192,7 @@ export class Workload {
     return tables === 0 ? `r.l${level}` : `r.t${(index * 5 + level) % tables}`
   }
 
-  #filter(): Pick<PullOrder, 'tables' | 'tasks'> {
+  #filter(): Pick<BatchedPull, 'tables' | 'tasks'> {
     const chance = this.#chance
     const { filters, levels, tables } = this.#habits
     const table = () => (tables === 0 ? `r.l${chance.below(levels)}` : `r.t${chance.below(tables)}`)
@@ -220,7 +220,7 @@ export class Workload {
     return key
   }
 
-  #settle(): SettleOrder {
+  #settle(): BatchedSettle {
     const chance = this.#chance
     const { returned } = this.#habits
     const settlements = this.#some().map((lease) => ({
@@ -258,9 +258,9 @@ export class Workload {
 }
 
 export const emptyBatch = () => ({
-  settles: [] as SettleOrder[],
+  settles: [] as BatchedSettle[],
   renews: [] as { leases: LeaseRef[] }[],
   undos: [] as LeaseRef[],
-  callBacks: [] as CallBackOrder[],
-  pulls: [] as PullOrder[],
+  callBacks: [] as BatchedCallBack[],
+  pulls: [] as BatchedPull[],
 })

@@ -29,9 +29,9 @@ export async function openTracing(): Promise<Tracing | undefined> {
 interface Traced {
   readonly span: Span
   readonly context: Context
-  /** Open until the order is passed to the batcher. */
+  /** Open until the request is passed to the batcher. */
   receiving: Span | undefined
-  /** When the last batch with one of its orders was finished. */
+  /** When the last batch with a part of it was finished. */
   answerableAt: number | undefined
   isOver: boolean
 }

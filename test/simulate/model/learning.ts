@@ -1,9 +1,9 @@
 import { formatLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
 import type {
-  PullOrder,
-  ReleaseOrder,
+  BatchedPull,
+  ReleaseRequest,
   ReleaseResult,
-  SweepOrder,
+  SweepRequest,
   SweepResult,
 } from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from './disagreement.ts'
@@ -19,7 +19,7 @@ import type { Truth } from './truth.ts'
 export function learnSweep(
   model: Model,
   truth: Truth,
-  { limit, expireLeases }: SweepOrder,
+  { limit, expireLeases }: SweepRequest,
   result: SweepResult | null,
 ): void {
   const ended = { expired: 0, parked: 0, woken: 0 }
@@ -56,7 +56,7 @@ export function learnSweep(
 export function learnRelease(
   model: Model,
   truth: Truth,
-  { instanceId, limit }: ReleaseOrder,
+  { instanceId, limit }: ReleaseRequest,
   result: ReleaseResult | null,
 ): void {
   const held = [...model.leased].filter(({ holder }) => holder === instanceId)
@@ -103,7 +103,7 @@ export function learnSteps(model: Model, truth: Truth, finishedBefore: number): 
 }
 
 /** Learns the leases of pulls whose answer was lost. */
-export function learnPulls(model: Model, truth: Truth, orders: readonly PullOrder[]): void {
+export function learnPulls(model: Model, truth: Truth, orders: readonly BatchedPull[]): void {
   const found: {
     readonly partition: ModelPartition
     readonly leaseId: string

@@ -1,14 +1,14 @@
 import type {
-  ControlOrder,
-  RetryOrder,
-  SettingsOrder,
+  ControlRequest,
+  RetryControl,
+  SettingsControl,
 } from '../../../packages/server/src/handoff/rules/control.ts'
 import { recordFinished } from '../../../packages/server/test/handoff/model-history.ts'
 import type { Model } from './model.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** Applies a control request to the model; returns the kind of the answer. */
-export function controlModel(model: Model, order: ControlOrder): string {
+export function controlModel(model: Model, order: ControlRequest): string {
   if (order.verb === 'settings') return set(model, order)
   const task = model.tasks.get(order.taskId)
   if (task === undefined || !task.isKnown) return 'task_unknown'
@@ -45,7 +45,7 @@ export function controlModel(model: Model, order: ControlOrder): string {
 }
 
 /** Also allowed before the first call-back. */
-function set(model: Model, { taskId, settings }: SettingsOrder): string {
+function set(model: Model, { taskId, settings }: SettingsControl): string {
   // A task of which nothing is known, and for which nothing is set, is not kept.
   if (!model.tasks.has(taskId) && Object.keys(settings).length === 0) return 'applied'
   const task = model.tasks.get(taskId) ?? new ModelTask(taskId, model.policy.levelBarrier)
@@ -72,7 +72,7 @@ function skipParked(task: ModelTask): void {
   }
 }
 
-function retry(model: Model, task: ModelTask, { level, partitions, done }: RetryOrder): string {
+function retry(model: Model, task: ModelTask, { level, partitions, done }: RetryControl): string {
   if (done && task.sealed && isOver(task)) return 'task_sealed'
   if (done && task.purged) return 'task_purged'
   if (partitions !== null) {

@@ -2,8 +2,8 @@ import type { CallBack } from '@baton/protocol'
 import type { PulledPartition } from '../../../packages/server/src/handoff/partition.ts'
 import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
-import type { SettlementOrder } from '../../../packages/server/src/handoff/rules/settlement.ts'
-import type { PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import type { ReportedOutcome } from '../../../packages/server/src/handoff/rules/settlement.ts'
+import type { BatchedPull, PullResult } from '../../../packages/server/src/handoff/store.ts'
 import {
   amendExpiry,
   notAttempted,
@@ -142,7 +142,7 @@ export class Model {
   }
 
   /** Checks what was handed out and adopts it. */
-  pulled(order: PullOrder, { partitions, repeated }: PullResult): void {
+  pulled(order: BatchedPull, { partitions, repeated }: PullResult): void {
     const key = order.key === null ? undefined : this.keys.get(order.key)
     if (key !== undefined && (repeated || this.now < key.surelyKnownUntil)) {
       if (!repeated) disagree(`the key ${order.key} was forgotten too early`)
@@ -189,7 +189,7 @@ export class Model {
 
   #handOut(
     { taskId, level, index, recordCount, computeTableName, lease }: PulledPartition,
-    order: PullOrder,
+    order: BatchedPull,
   ): void {
     const partition = this.tasks.get(taskId)?.find(level, index)
     if (partition === undefined || lease === null)
@@ -281,7 +281,7 @@ export class Model {
     }
   }
 
-  settle(leaseId: string, order: SettlementOrder): string | null {
+  settle(leaseId: string, order: ReportedOutcome): string | null {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { outcome } = partition
@@ -474,7 +474,7 @@ function isSame(a: ModelPartition['descriptor'], b: ModelPartition['descriptor']
 const isDueBefore = (a: ModelPartition, b: ModelPartition): boolean =>
   a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
 
-type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 const isFor = ({ lane, descriptor }: ModelPartition, { tables, tasks }: Filter): boolean =>
   (tasks === null || tasks.includes(lane.task.taskId)) &&

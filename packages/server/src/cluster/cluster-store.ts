@@ -5,35 +5,35 @@ import type {
   SubscriptionOrder,
   SubscriptionResult,
 } from '../handoff/outbox.ts'
-import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
+import type { ControlRequest, ControlResult } from '../handoff/rules/control.ts'
 import {
   type Batching,
   type HandOffAnswers,
   type HandOffBatch,
   type HintListener,
-  type MaintenanceOrder,
+  type MaintenanceRequest,
   type MaintenanceResult,
-  type ReleaseOrder,
+  type ReleaseRequest,
   type ReleaseResult,
   type Store,
   StoreUnavailable,
-  type SweepOrder,
+  type SweepRequest,
   type SweepResult,
 } from '../handoff/store.ts'
 import type {
   ChangePage,
   ChangeQuery,
+  InstanceDetails,
   InstancePage,
   InstanceQuery,
-  InstanceRecord,
   PartitionPage,
   PartitionQuery,
+  TaskDetails,
   TaskPage,
   TaskQuery,
-  TaskRecord,
+  ThroughputHistory,
   ThroughputQuery,
-  ThroughputRecord,
-} from '../handoff/views/records.ts'
+} from '../handoff/views/queries.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { LeaderLink } from './leader-link.ts'
 import type { Leadership, Led } from './leadership.ts'
@@ -87,45 +87,45 @@ export class ClusterStore implements Store, Carried {
   }
 
   /** Only the leader ends leases and back-offs. */
-  async sweep(order: SweepOrder): Promise<SweepResult> {
+  async sweep(request: SweepRequest): Promise<SweepResult> {
     const { place } = this.#leadership
     if (place?.engine == null) return NOTHING_SWEPT
-    const swept = await place.engine.sweep(order)
+    const swept = await place.engine.sweep(request)
     this.#streams.hint(swept.woken, swept.readiedOf)
     return swept
   }
 
-  async maintain(order: MaintenanceOrder): Promise<MaintenanceResult> {
+  async maintain(request: MaintenanceRequest): Promise<MaintenanceResult> {
     const { place } = this.#leadership
     if (place?.engine == null) return { more: false, readied: 0 }
-    const maintained = await place.engine.maintain(order)
+    const maintained = await place.engine.maintain(request)
     this.#streams.hint(maintained.readied)
     return maintained
   }
 
-  async control(order: ControlOrder): Promise<ControlResult> {
+  async control(request: ControlRequest): Promise<ControlResult> {
     return this.#anywhere(
       async ({ engine }) => {
-        const result = await engine.control(order)
+        const result = await engine.control(request)
         if (result.kind === 'applied') this.#streams.hint(result.readied, result.readiedOf)
         return result
       },
-      (link) => carry(link, 'control', order),
+      (link) => carry(link, 'control', request),
     )
   }
 
-  async releaseInstance(order: ReleaseOrder): Promise<ReleaseResult> {
+  async releaseInstance(request: ReleaseRequest): Promise<ReleaseResult> {
     return this.#anywhere(
       async ({ engine }) => {
-        const result = await engine.releaseInstance(order)
+        const result = await engine.releaseInstance(request)
         this.#streams.hint(result.readied)
         return result
       },
-      (link) => carry(link, 'releaseInstance', order),
+      (link) => carry(link, 'releaseInstance', request),
     )
   }
 
-  task(taskId: string): Promise<TaskRecord | null> {
+  task(taskId: string): Promise<TaskDetails | null> {
     return this.#carried('task', taskId)
   }
 
@@ -137,7 +137,7 @@ export class ClusterStore implements Store, Carried {
     return this.#carried('partitions', query)
   }
 
-  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+  throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#carried('throughput', query)
   }
 
@@ -159,7 +159,7 @@ export class ClusterStore implements Store, Carried {
     return this.#carried('recordHeartbeats', heartbeats)
   }
 
-  instance(instanceId: string): Promise<InstanceRecord | null> {
+  instance(instanceId: string): Promise<InstanceDetails | null> {
     return this.#carried('instance', instanceId)
   }
 

@@ -9,7 +9,7 @@ export interface LeaderRow {
   readonly clusterId: string
   /** Known to all nodes that can read the database. They use it to authenticate each other. */
   readonly secret: string
-  /** The clock of the database, in milliseconds since the epoch. */
+  /** The clock of the database, as Unix time in milliseconds. */
   readonly now: number
   /** The number of the last entry. */
   readonly last: number

@@ -68,7 +68,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
     taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
     tasksWithTables: guarded((ids, tables) => disk.tasksWithTables(ids, tables)),
     throughput: guarded((query) => disk.throughput(query)),
-    forgetThroughput: guarded((order) => disk.forgetThroughput(order)),
+    forgetThroughput: guarded((request) => disk.forgetThroughput(request)),
     recordInstances: guarded((heartbeats, now) => disk.recordInstances(heartbeats, now)),
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),

@@ -1,5 +1,5 @@
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
 import { type Stopwatch, systemStopwatch } from '../handoff/clock.ts'
 import {
@@ -76,7 +76,10 @@ export function hasLargeCallBack(batch: HandOffBatch): boolean {
 export async function largeBodyOf(batch: HandOffBatch): Promise<PeerBody> {
   const [only] = batch.callBacks
   const partitions = only?.callBack.partitions ?? []
-  const bare = batch.callBacks.map((order) => ({ ...order, callBack: { ...order.callBack, partitions: [] } }))
+  const bare = batch.callBacks.map((batched) => ({
+    ...batched,
+    callBack: { ...batched.callBack, partitions: [] },
+  }))
   const pieces: Buffer[] = []
   const hash = createHash('sha256')
   let bytes = 0
@@ -89,7 +92,7 @@ export async function largeBodyOf(batch: HandOffBatch): Promise<PeerBody> {
   add({ ...batch, callBacks: bare })
   for (let at = 0; at < partitions.length; at += PIECE) {
     add(partitions.slice(at, at + PIECE))
-    await nextTurn()
+    await nextIteration()
   }
   return { pieces, bytes, digest: hash.digest('base64url') }
 }
@@ -106,7 +109,7 @@ export async function readBody(body: Buffer): Promise<unknown> {
     end = body.indexOf(NEW_LINE, start)
     const piece = JSON.parse(body.toString('utf8', start, end)) as CalledBackPartition[]
     partitions?.push(...piece)
-    await nextTurn()
+    await nextIteration()
   }
   return batch
 }

@@ -1,16 +1,16 @@
 import type { LeaseRef } from './rules/lease-id.ts'
 import {
+  type BatchedCallBack,
+  type BatchedPull,
+  type BatchedRenew,
+  type BatchedSettle,
   type Batching,
-  type CallBackOrder,
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
   LARGE_CALL_BACK_PARTITIONS,
-  type PullOrder,
   type PullResult,
-  type RenewOrder,
   type RenewResult,
-  type SettleOrder,
   type SettleResult,
   type Store,
   type StoreRequest,
@@ -29,23 +29,23 @@ interface Answer {
 }
 
 /** The size of a request, in partitions. */
-function weightOf({ settle, renew, undo, callBack, pull }: StoreRequest): number {
-  let weight = 0
-  if (settle !== undefined) weight += settle.settlements.length
-  if (renew !== undefined) weight += renew.leases.length
-  if (undo !== undefined) weight += undo.length
-  if (callBack !== undefined) weight += callBack.callBack.partitions.length
-  if (pull !== undefined) weight += pull.batch
-  return weight
+function sizeOf({ settle, renew, undo, callBack, pull }: StoreRequest): number {
+  let size = 0
+  if (settle !== undefined) size += settle.settlements.length
+  if (renew !== undefined) size += renew.leases.length
+  if (undo !== undefined) size += undo.length
+  if (callBack !== undefined) size += callBack.callBack.partitions.length
+  if (pull !== undefined) size += pull.batch
+  return size
 }
 
 function batchOf(asked: readonly { readonly ask: StoreRequest }[]): HandOffBatch {
   const batch = {
-    settles: [] as SettleOrder[],
-    renews: [] as RenewOrder[],
+    settles: [] as BatchedSettle[],
+    renews: [] as BatchedRenew[],
     undos: [] as LeaseRef[],
-    callBacks: [] as CallBackOrder[],
-    pulls: [] as PullOrder[],
+    callBacks: [] as BatchedCallBack[],
+    pulls: [] as BatchedPull[],
   }
   for (const { ask } of asked) {
     if (ask.settle !== undefined) batch.settles.push(ask.settle)
@@ -71,13 +71,13 @@ function answersOf(asked: readonly { readonly ask: StoreRequest }[], answers: Ha
 
 function at<T>(answers: readonly T[], place: number): T {
   const answer = answers[place]
-  if (answer === undefined) throw new Error('the store answered fewer orders than it was given')
+  if (answer === undefined) throw new Error('the store answered fewer requests than it was given')
   return answer
 }
 
 interface Pending {
   readonly ask: StoreRequest
-  readonly weight: number
+  readonly size: number
   /** The traced HTTP request, if tracing is enabled. */
   readonly traced: unknown
   readonly resolve: (answer: Answer) => void
@@ -116,9 +116,9 @@ export class Batcher {
   readonly #events: BatcherEvents
   readonly #tracing: BatchTracing | undefined
   #queue: Pending[] = []
-  #queueWeight = 0
+  #queueSize = 0
   #scheduled = false
-  /** Set while a batch waits although the last turn of the event loop added no request. */
+  /** Set while a batch waits although the last iteration of the event loop added no request. */
   #waitTimer: NodeJS.Timeout | undefined
   #inFlight = 0
   /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
@@ -135,34 +135,34 @@ export class Batcher {
 
   ask(ask: StoreRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const weight = weightOf(ask)
-      const pending = { ask, weight, traced: this.#tracing?.current(), resolve, reject }
-      if (ask.callBack !== undefined && weight > LARGE_CALL_BACK_PARTITIONS)
+      const size = sizeOf(ask)
+      const pending = { ask, size, traced: this.#tracing?.current(), resolve, reject }
+      if (ask.callBack !== undefined && size > LARGE_CALL_BACK_PARTITIONS)
         void this.#commit([pending], () => undefined)
       else {
         this.#queue.push(pending)
-        this.#queueWeight += weight
+        this.#queueSize += size
         if (this.#waitTimer !== undefined && this.#isEnough()) this.#goNow()
         this.#schedule()
       }
     })
   }
 
-  /** Waits for the end of the event loop's turn, so that every request read in it is included. */
+  /** Waits for the end of the event loop's iteration, so that every request read in it is included. */
   #schedule(): void {
     if (this.#scheduled || this.#queue.length === 0 || !this.#mayStart()) return
     this.#scheduled = true
-    this.#endTurn(this.#queue.length)
+    this.#endIteration(this.#queue.length)
   }
 
   /**
-   * Clients that were just answered are about to send their next request: the batch waits as long as turns of
-   * the event loop add some. A single request is never delayed.
+   * Clients that were just answered are about to send their next request: the batch waits while each
+   * iteration of the event loop adds some. A single request is never delayed.
    */
-  #endTurn(seen: number): void {
+  #endIteration(seen: number): void {
     setImmediate(() => {
       if (this.#isEnough()) this.#go()
-      else if (this.#queue.length > seen) this.#endTurn(this.#queue.length)
+      else if (this.#queue.length > seen) this.#endIteration(this.#queue.length)
       else if (performance.now() < this.#waitUntil)
         this.#waitTimer = setTimeout(() => this.#go(), MAX_WAIT_MILLIS)
       else this.#go()
@@ -170,7 +170,7 @@ export class Batcher {
   }
 
   #isEnough(): boolean {
-    return this.#queue.length >= this.#expected || this.#queueWeight >= this.#batching.full
+    return this.#queue.length >= this.#expected || this.#queueSize >= this.#batching.full
   }
 
   #go(): void {
@@ -188,7 +188,7 @@ export class Batcher {
 
   #mayStart(): boolean {
     const { atOnce, full, fullAtOnce } = this.#batching
-    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#queueWeight >= full)
+    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#queueSize >= full)
   }
 
   #send(): void {
@@ -213,16 +213,16 @@ export class Batcher {
   #nextBatch(): readonly Pending[] {
     const { full } = this.#batching
     let batch = this.#queue
-    if (this.#queueWeight <= full) this.#queue = []
+    if (this.#queueSize <= full) this.#queue = []
     else {
-      let weight = 0
+      let size = 0
       const end = batch.findIndex((pending) => {
-        weight += pending.weight
-        return weight >= full
+        size += pending.size
+        return size >= full
       })
       batch = this.#queue.splice(0, end + 1)
     }
-    for (const { weight } of batch) this.#queueWeight -= weight
+    for (const { size } of batch) this.#queueSize -= size
     return batch
   }
 

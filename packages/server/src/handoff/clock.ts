@@ -16,7 +16,7 @@ export async function withTimeout<Result>(
 }
 
 /**
- * Milliseconds since the epoch. Jumps when the clock of the machine is set. Injected, so that tests can
+ * Unix time in milliseconds. Jumps when the clock of the machine is set. Injected, so that tests can
  * control it.
  */
 export type WallClock = () => number

@@ -25,13 +25,13 @@ import type {
   StoredThroughput,
 } from './stored.ts'
 import type {
+  InstanceDetails,
   InstanceQuery,
-  InstanceRecord,
   PaceSecond,
-  TaskRecord,
+  TaskDetails,
   ThroughputRow,
   TotalsAdded,
-} from './views/records.ts'
+} from './views/queries.ts'
 import type { UnderWay } from './views/time-left.ts'
 
 /**
@@ -113,11 +113,11 @@ export interface Disk {
    * Deletes rows that are too old, or beyond the newest `most` of their step. Returns how many, at most
    * `limit`.
    */
-  forgetThroughput(order: ForgetThroughput): Promise<number>
+  forgetThroughput(request: ForgetThroughput): Promise<number>
 
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
-  instance(instanceId: string, now: number): Promise<InstanceRecord | null>
-  instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]>
+  instance(instanceId: string, now: number): Promise<InstanceDetails | null>
+  instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]>
   /**
    * Deletes instances without leases that were last seen before the time given for their kind. Returns how
    * many, at most `limit`.
@@ -248,7 +248,7 @@ export interface Needs {
   readonly order?: { readonly after: OrderPosition | null; readonly limit: number; readonly table?: string }
   /**
    * Partitions of a lane with after < id <= tail, ordered by id. They are untouched, except for those that a
-   * pull by table took ahead of their turn. With a table: only partitions of that table.
+   * pull by table took before the others. With a table: only partitions of that table.
    */
   readonly fresh?: readonly {
     readonly lane: number
@@ -338,7 +338,7 @@ export interface TaskDetail extends TaskSummary {
   readonly laneCount: number
   /** In the order of their first use, as far as known; at most MAX_LISTED_TABLES. */
   readonly computeTables: readonly string[]
-  readonly mismatches: TaskRecord['mismatches']
+  readonly mismatches: TaskDetails['mismatches']
 }
 
 export interface LaneDetail {

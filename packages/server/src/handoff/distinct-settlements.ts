@@ -1,16 +1,16 @@
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
-import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
+import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type { SettleResult } from './store.ts'
 
 interface NamedSettlement {
   readonly leaseId: string
-  readonly order: SettlementOrder
+  readonly reported: ReportedOutcome
 }
 
 export interface SettlementsOutcome {
   readonly settled: string[]
   readonly refused: { readonly leaseId: string; readonly code: RefusalCode }[]
-  readonly totals: Record<SettlementOrder['outcome'], number>
+  readonly totals: Record<ReportedOutcome['outcome'], number>
 }
 
 /** Marks an id that is not a lease id of this service, so that the store is not queried. */
@@ -22,7 +22,7 @@ const NOT_JUDGED = -1
  */
 export class DistinctSettlements {
   /** The settlements to process: each lease once, and only valid lease ids. */
-  readonly settlements: { readonly lease: LeaseRef; readonly order: SettlementOrder }[] = []
+  readonly settlements: { readonly lease: LeaseRef; readonly order: ReportedOutcome }[] = []
   readonly #mentions: readonly NamedSettlement[]
   /** For each mention, the index in `settlements` that decides it, or NOT_JUDGED. */
   readonly #judgedAt: number[] = []
@@ -31,9 +31,9 @@ export class DistinctSettlements {
     this.#mentions = mentions
     // Most arrays have a single settlement and need no map.
     const known = mentions.length > 1 ? new Map<string, number>() : undefined
-    for (const { leaseId, order } of mentions) {
+    for (const { leaseId, reported } of mentions) {
       const before = known?.get(leaseId)
-      const at = before ?? this.#place(leaseId, order)
+      const at = before ?? this.#place(leaseId, reported)
       if (before === undefined) known?.set(leaseId, at)
       this.#judgedAt.push(at)
     }
@@ -47,27 +47,27 @@ export class DistinctSettlements {
       totals: { done: 0, failed: 0, released: 0 },
     }
     let mention = 0
-    for (const { leaseId, order } of this.#mentions) {
-      const code = this.#codeOf(order, this.#judgedAt[mention] ?? NOT_JUDGED, verdicts)
+    for (const { leaseId, reported } of this.#mentions) {
+      const code = this.#codeOf(reported, this.#judgedAt[mention] ?? NOT_JUDGED, verdicts)
       mention += 1
       if (code !== null) outcome.refused.push({ leaseId, code })
       else {
         outcome.settled.push(leaseId)
-        outcome.totals[order.outcome] += 1
+        outcome.totals[reported.outcome] += 1
       }
     }
     return outcome
   }
 
   /** `null` means settled as requested. */
-  #codeOf({ outcome }: SettlementOrder, judgedAt: number, verdicts: SettleResult): RefusalCode | null {
+  #codeOf({ outcome }: ReportedOutcome, judgedAt: number, verdicts: SettleResult): RefusalCode | null {
     const first = this.settlements[judgedAt]
     if (first === undefined) return 'lease_unknown'
     return verdicts[judgedAt] ?? (first.order.outcome === outcome ? null : 'lease_settled')
   }
 
-  #place(leaseId: string, order: SettlementOrder): number {
+  #place(leaseId: string, reported: ReportedOutcome): number {
     const lease = parseLeaseId(leaseId)
-    return lease === undefined ? NOT_JUDGED : this.settlements.push({ lease, order }) - 1
+    return lease === undefined ? NOT_JUDGED : this.settlements.push({ lease, order: reported }) - 1
   }
 }

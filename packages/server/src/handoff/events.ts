@@ -3,7 +3,7 @@ import type { InstanceState } from '@baton/protocol'
 import { withTimeout } from './clock.ts'
 import { statusOf } from './heartbeats.ts'
 import type { Store } from './store.ts'
-import type { InstanceRecord, ParkedNotice, TaskRow } from './views/records.ts'
+import type { InstanceDetails, ParkedNotice, TaskRow } from './views/queries.ts'
 
 /** A task is reported at most once per tick, however often it changes. */
 const TICK_MILLIS = 400
@@ -17,7 +17,7 @@ const PATIENCE_MILLIS = 2000
 export type BatonEvent =
   | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
   | { readonly kind: 'parked'; readonly notice: ParkedNotice }
-  | { readonly kind: 'instance'; readonly instance: InstanceRecord; readonly status: InstanceState }
+  | { readonly kind: 'instance'; readonly instance: InstanceDetails; readonly status: InstanceState }
   /** Something may have been missed: the follower must reload everything. */
   | { readonly kind: 'reset' }
 

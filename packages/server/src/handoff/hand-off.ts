@@ -11,11 +11,11 @@ import { Maintenance } from './maintenance.ts'
 import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
-import type { ControlOrder, ControlResult } from './rules/control.ts'
+import type { ControlRequest, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
 import {
-  type CallBackOrder,
+  type BatchedCallBack,
   type CallBackOutcome,
   type Pulled,
   type PullRequest,
@@ -28,17 +28,17 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  InstanceDetails,
   InstancePage,
   InstanceQuery,
-  InstanceRecord,
   PartitionPage,
   PartitionQuery,
+  TaskDetails,
   TaskPage,
   TaskQuery,
-  TaskRecord,
+  ThroughputHistory,
   ThroughputQuery,
-  ThroughputRecord,
-} from './views/records.ts'
+} from './views/queries.ts'
 
 interface HandOffOptions {
   readonly store: Store
@@ -175,7 +175,7 @@ export class HandOff {
   async callBack(
     callBack: CallBack,
     producer: string | null,
-    more: Omit<CallBackOrder, 'callBack' | 'producer'> = {},
+    more: Omit<BatchedCallBack, 'callBack' | 'producer'> = {},
   ): Promise<CallBackOutcome> {
     const { callBack: result } = await this.#batcher.ask({ callBack: { callBack, producer, ...more } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
@@ -197,16 +197,17 @@ export class HandOff {
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
     const { instance, settlements, pull, tables = null } = request
     const mentions = new DistinctSettlements(settlements)
-    const { epoch } = this.#pulls
+    const { wakeCount } = this.#pulls
     const answer = await this.#batcher.ask({
       settle: { instance, settlements: mentions.settlements, tables },
-      pull: this.#pulls.orderBeside(pull),
+      pull: this.#pulls.pullBeside(pull),
     })
     const outcome = mentions.outcome(answer.settle ?? [])
     const { settled, refused } = outcome
     this.counts.noteSettle(outcome)
     this.#instances.noteSeen(instance, 'worker')
-    const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, epoch)
+    const pulled =
+      pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, wakeCount)
     const parked = answer.parked === undefined ? [] : settled.filter((id) => answer.parked?.includes(id))
     return { settled, parked, refused, pulled }
   }
@@ -239,7 +240,7 @@ export class HandOff {
     this.#batcher.ask({ undo: leases }).catch(this.#failed)
   }
 
-  task(taskId: string): Promise<TaskRecord | null> {
+  task(taskId: string): Promise<TaskDetails | null> {
     return this.#store.task(taskId)
   }
 
@@ -251,12 +252,12 @@ export class HandOff {
     return this.#store.partitions(query)
   }
 
-  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+  throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#store.throughput(query)
   }
 
   /** `null` means this node. */
-  instance(instanceId: string | null): Promise<InstanceRecord | null> {
+  instance(instanceId: string | null): Promise<InstanceDetails | null> {
     return this.#instances.instance(instanceId)
   }
 
@@ -278,15 +279,15 @@ export class HandOff {
     return { released, parked }
   }
 
-  /** The order takes effect with the first step. Resolves when all steps are done. */
-  async control(order: ControlOrder): Promise<ControlResult> {
+  /** The request takes effect with the first step. Resolves when all steps are done. */
+  async control(request: ControlRequest): Promise<ControlResult> {
     const wantsBarrier =
-      (order.verb === 'level-barrier' && order.enabled) ||
-      (order.verb === 'settings' && order.settings.levelBarrier === true)
+      (request.verb === 'level-barrier' && request.enabled) ||
+      (request.verb === 'settings' && request.settings.levelBarrier === true)
     if (wantsBarrier && this.#policy.delivery === 'at-most-once') return { kind: 'barrier_without_leases' }
     let changed = 0
     while (true) {
-      const result = await this.#store.control(order)
+      const result = await this.#store.control(request)
       if (result.kind !== 'applied') return result
       changed += result.changed
       this.#pulls.wake(result.readied, result.readiedOf)

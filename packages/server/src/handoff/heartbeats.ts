@@ -1,6 +1,6 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
 import type { Stopwatch } from './clock.ts'
-import { addTotals, type InstanceRecord, noTotals } from './views/records.ts'
+import { addTotals, type InstanceDetails, noTotals } from './views/queries.ts'
 
 /** What was seen of an instance since the last write. Totals are increments. */
 export interface Heartbeat {
@@ -31,7 +31,7 @@ export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
 /** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
 export const FORGET_ENDED_NODES_MILLIS = 3_600_000
 
-export function statusOf(instance: InstanceRecord): InstanceState {
+export function statusOf(instance: InstanceDetails): InstanceState {
   const unseen = instance.now - instance.lastSeenAt
   if (instance.role === 'service') {
     if (unseen > NODE_FRESH_MILLIS) return 'down'
@@ -50,7 +50,7 @@ const LOST_AFTER = 0.8
 const LEAST_SILENCE_MILLIS = 10_000
 
 /** Based on how much of the remaining lease time has passed since the worker was last seen. */
-function statusOfHolder({ leasesEndAt, lastSeenAt }: InstanceRecord, unseen: number): InstanceState {
+function statusOfHolder({ leasesEndAt, lastSeenAt }: InstanceDetails, unseen: number): InstanceState {
   if (unseen <= LEAST_SILENCE_MILLIS) return 'up'
   const span = (leasesEndAt ?? lastSeenAt) - lastSeenAt
   if (unseen > span * LOST_AFTER) return 'lost'
@@ -117,7 +117,7 @@ export class Heartbeats {
   }
 
   /** Updates a stored record with what is not written yet. */
-  merge(instanceId: string, stored: InstanceRecord | null, now: number): InstanceRecord | null {
+  merge(instanceId: string, stored: InstanceDetails | null, now: number): InstanceDetails | null {
     const seen = this.#seen.get(instanceId)
     if (seen === undefined) return stored
     const ago = agoOf(seen, this.#stopwatch())

@@ -1,7 +1,7 @@
 import type { Stopwatch, WallClock } from './clock.ts'
 import { HEARTBEAT_INTERVAL_MILLIS, Heartbeats } from './heartbeats.ts'
 import type { Store } from './store.ts'
-import { type InstancePage, type InstanceQuery, type InstanceRecord, noTotals } from './views/records.ts'
+import { type InstanceDetails, type InstancePage, type InstanceQuery, noTotals } from './views/queries.ts'
 
 export interface Node {
   readonly instanceId: string
@@ -72,7 +72,7 @@ export class InstanceRegister {
   }
 
   /** `null` means this node. */
-  async instance(instanceId: string | null): Promise<InstanceRecord | null> {
+  async instance(instanceId: string | null): Promise<InstanceDetails | null> {
     const id = instanceId ?? this.#node.instanceId
     const isBeating = this.#lastBeat !== undefined
     const beats = this.#beats
@@ -89,7 +89,7 @@ export class InstanceRegister {
     return this.#store.instances(query)
   }
 
-  async #recordOf(id: string): Promise<InstanceRecord | null> {
+  async #recordOf(id: string): Promise<InstanceDetails | null> {
     const stored = await this.#store.instance(id)
     return this.#heartbeats.merge(id, stored, stored?.now ?? this.#clock())
   }

@@ -27,7 +27,7 @@ interface MaintenanceEvents {
 }
 
 /**
- * Work without a request: ending leases and back-offs, and completing control orders and retention in steps.
+ * Work without a request: ending leases and back-offs, and completing control requests and retention in steps.
  * With several nodes, only the leader's store does anything.
  */
 export class Maintenance {
@@ -108,12 +108,12 @@ export class Maintenance {
 
   async #maintain(): Promise<number> {
     try {
-      const order = {
+      const request = {
         retentionMillis: this.#retentionMillis,
         forgetInstancesMillis: FORGET_INSTANCES_MILLIS,
         forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
       }
-      const { more, readied, failure } = await this.#store.maintain(order)
+      const { more, readied, failure } = await this.#store.maintain(request)
       if (readied > 0) this.#events.readied(readied)
       if (failure !== undefined) this.#events.failed(failure)
       return more ? 0 : TIDY_MILLIS

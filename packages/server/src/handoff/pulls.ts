@@ -1,7 +1,7 @@
 import type { Batcher } from './batcher.ts'
 import {
+  type BatchedPull,
   type Pulled,
-  type PullOrder,
   type PullRequest,
   type PullResult,
   type ReadiedOf,
@@ -21,33 +21,33 @@ export class Pulls {
   constructor(batcher: Batcher, note: Note, maxWaiting = MAX_WAITING_PULLS) {
     this.#batcher = batcher
     this.#note = note
-    this.#waiting = new WaitingPulls((order) => this.#tryAgain(order), maxWaiting)
+    this.#waiting = new WaitingPulls((batched) => this.#tryAgain(batched), maxWaiting)
   }
 
   async pull(request: PullRequest, signal: AbortSignal | undefined): Promise<Pulled> {
     if (this.#isClosed) return { ...NOTHING, waited: false }
-    const { epoch } = this
-    const answer = await this.#batcher.ask({ pull: orderOf(request) })
-    return this.#handOut(request, answer.pull, signal, epoch)
+    const { wakeCount } = this
+    const answer = await this.#batcher.ask({ pull: batchedPullOf(request) })
+    return this.#handOut(request, answer.pull, signal, wakeCount)
   }
 
   /** The pull that runs in the same transaction as a settle. */
-  orderBeside(request: PullRequest | null): PullOrder | undefined {
-    return request === null || this.#isClosed ? undefined : orderOf(request)
+  pullBeside(request: PullRequest | null): BatchedPull | undefined {
+    return request === null || this.#isClosed ? undefined : batchedPullOf(request)
   }
 
   /**
-   * Completes a pull whose first attempt was part of a settle, at that epoch. The settle is committed, so it
+   * Completes a pull whose first attempt was part of a settle, at that wake count. The settle is committed, so it
    * is answered even if the store becomes unavailable while the pull waits.
    */
   async afterSettling(
     request: PullRequest,
     found: PullResult | undefined,
     signal: AbortSignal | undefined,
-    epoch: number,
+    seenWakeCount: number,
   ): Promise<Pulled> {
     try {
-      return await this.#handOut(request, found, signal, epoch)
+      return await this.#handOut(request, found, signal, seenWakeCount)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       return { ...NOTHING, waited: true }
@@ -55,11 +55,11 @@ export class Pulls {
   }
 
   /**
-   * Incremented whenever partitions become ready. A pull that found nothing at an earlier epoch must try
+   * Incremented whenever partitions become ready. A pull that found nothing at an earlier count must try
    * again.
    */
-  get epoch(): number {
-    return this.#waiting.epoch
+  get wakeCount(): number {
+    return this.#waiting.wakeCount
   }
 
   /** The number of waiting pulls. */
@@ -83,9 +83,9 @@ export class Pulls {
     this.#waiting.close()
   }
 
-  async #tryAgain(order: PullOrder): Promise<PullResult> {
+  async #tryAgain(batched: BatchedPull): Promise<PullResult> {
     if (this.#isClosed) return NOTHING
-    const { pull } = await this.#batcher.ask({ pull: order })
+    const { pull } = await this.#batcher.ask({ pull: batched })
     return pull ?? NOTHING
   }
 
@@ -94,7 +94,7 @@ export class Pulls {
     request: PullRequest,
     found: PullResult = NOTHING,
     signal: AbortSignal | undefined,
-    epoch: number,
+    seenWakeCount: number,
   ): Pulled | Promise<Pulled> {
     const { instance, waitMillis } = request
     const noted = (result: PullResult, waited: boolean) => {
@@ -103,17 +103,17 @@ export class Pulls {
     }
     const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0
     if (isAnswer || this.#isClosed || this.#waiting.isFull) return noted(found, false)
-    const waited = this.#waiting.wait(orderOf(request), waitMillis, signal, epoch)
+    const waited = this.#waiting.wait(batchedPullOf(request), waitMillis, signal, seenWakeCount)
     return waited.then((result) => noted(result, true))
   }
 }
 
-function orderOf({ instance, batch, records, key, tables, tasks }: PullRequest): PullOrder {
+function batchedPullOf({ instance, batch, records, key, tables, tasks }: PullRequest): BatchedPull {
   return { instance, batch, records, key, tables, tasks }
 }
 
 /** The filter of a pull. */
-type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 /** The number of recent notifications that are kept. */
 const EVENTS_KEPT = 100
@@ -143,18 +143,18 @@ function wantedOf(
 /** Recent notifications of ready partitions, for pulls that tried before them and are about to wait. */
 class Notifications {
   /** Incremented whenever partitions become ready. */
-  epoch = 0
+  count = 0
   readonly #events: (readonly ReadiedOf[] | null)[] = []
 
   note(readiedOf: readonly ReadiedOf[] | null): void {
-    this.epoch += 1
+    this.count += 1
     this.#events.push(readiedOf)
     if (this.#events.length > EVENTS_KEPT) this.#events.shift()
   }
 
-  /** Whether partitions that match the filter may have become ready since this epoch. */
+  /** Whether partitions that match the filter may have become ready since this count. */
   mayHaveCome(filter: Filter, since: number): boolean {
-    const missed = this.epoch - since
+    const missed = this.count - since
     if (missed <= 0) return false
     if (missed > this.#events.length || groupOf(filter) === '') return true
     return this.#events.slice(-missed).some((readiedOf) => wantedOf(filter, 1, readiedOf) > 0)
@@ -167,7 +167,7 @@ export const MAX_WAITING_PULLS = 20_000
 export const NOTHING: PullResult = { partitions: [], repeated: false }
 
 interface Waiter {
-  readonly order: PullOrder
+  readonly pull: BatchedPull
   readonly answer: (result: PullResult) => void
   readonly fail: (error: unknown) => void
   /** A try is in progress. The pull keeps its place in the queue. */
@@ -182,7 +182,7 @@ interface Group {
   readonly waiters: Set<Waiter>
 }
 
-type TryPull = (order: PullOrder) => Promise<PullResult>
+type TryPull = (pull: BatchedPull) => Promise<PullResult>
 
 /**
  * Pulls that found nothing and wait, first come first served. When partitions become ready, only that many
@@ -204,8 +204,8 @@ export class WaitingPulls {
   }
 
   /** Incremented whenever partitions become ready. A pull that found nothing before must try again. */
-  get epoch(): number {
-    return this.#notifications.epoch
+  get wakeCount(): number {
+    return this.#notifications.count
   }
 
   get size(): number {
@@ -216,12 +216,12 @@ export class WaitingPulls {
     return this.#waiting.size >= this.#most
   }
 
-  /** `seenEpoch` is the epoch at which the caller found nothing. */
+  /** `seenWakeCount` is the wake count at which the caller found nothing. */
   wait(
-    order: PullOrder,
+    pull: BatchedPull,
     millis: number,
     signal: AbortSignal | undefined,
-    seenEpoch: number,
+    seenWakeCount: number,
   ): Promise<PullResult> {
     if (this.#closed || signal?.aborted) return Promise.resolve(NOTHING)
     return new Promise((resolve, reject) => {
@@ -234,7 +234,7 @@ export class WaitingPulls {
         }
       }
       const waiter: Waiter = {
-        order,
+        pull,
         answer: settle(resolve),
         fail: settle(reject),
         trying: false,
@@ -249,12 +249,12 @@ export class WaitingPulls {
       const timer = setTimeout(() => {
         waiter.over = true
         // A pull with the same key on another node may have got leases while this one waited.
-        if (!waiter.trying && order.key !== null) void this.#try(waiter)
+        if (!waiter.trying && pull.key !== null) void this.#try(waiter)
         else if (!waiter.trying) waiter.answer(NOTHING)
       }, millis)
       signal?.addEventListener('abort', giveUp)
       this.#add(waiter)
-      if (this.#notifications.mayHaveCome(order, seenEpoch)) void this.#try(waiter)
+      if (this.#notifications.mayHaveCome(pull, seenWakeCount)) void this.#try(waiter)
     })
   }
 
@@ -271,7 +271,7 @@ export class WaitingPulls {
         left -= 1
         void this.#try(waiter)
         // A pull with the same key is answered together with it, not when its own wait ends.
-        for (const twin of this.#byKey.get(waiter.order.key ?? '') ?? [])
+        for (const twin of this.#byKey.get(waiter.pull.key ?? '') ?? [])
           if (!twin.trying) void this.#try(twin)
       }
     }
@@ -285,13 +285,13 @@ export class WaitingPulls {
 
   async #try(waiter: Waiter): Promise<void> {
     waiter.trying = true
-    const epoch = this.epoch
+    const seenWakeCount = this.wakeCount
     try {
-      const result = await this.#tryPull(waiter.order)
+      const result = await this.#tryPull(waiter.pull)
       waiter.trying = false
       if (result.partitions.length > 0 || result.repeated || waiter.over || this.#closed)
         waiter.answer(result)
-      else if (this.#notifications.mayHaveCome(waiter.order, epoch)) void this.#try(waiter)
+      else if (this.#notifications.mayHaveCome(waiter.pull, seenWakeCount)) void this.#try(waiter)
     } catch (error) {
       waiter.fail(error)
     }
@@ -299,11 +299,11 @@ export class WaitingPulls {
 
   #add(waiter: Waiter): void {
     this.#waiting.add(waiter)
-    const name = groupOf(waiter.order)
+    const name = groupOf(waiter.pull)
     const group = this.#groups.get(name)
-    if (group === undefined) this.#groups.set(name, { filter: waiter.order, waiters: new Set([waiter]) })
+    if (group === undefined) this.#groups.set(name, { filter: waiter.pull, waiters: new Set([waiter]) })
     else group.waiters.add(waiter)
-    const { key } = waiter.order
+    const { key } = waiter.pull
     if (key === null) return
     const twins = this.#byKey.get(key)
     if (twins === undefined) this.#byKey.set(key, new Set([waiter]))
@@ -312,11 +312,11 @@ export class WaitingPulls {
 
   #remove(waiter: Waiter): void {
     this.#waiting.delete(waiter)
-    const name = groupOf(waiter.order)
+    const name = groupOf(waiter.pull)
     const group = this.#groups.get(name)
     group?.waiters.delete(waiter)
     if (group?.waiters.size === 0) this.#groups.delete(name)
-    const { key } = waiter.order
+    const { key } = waiter.pull
     const twins = key === null ? undefined : this.#byKey.get(key)
     if (key === null || twins === undefined) return
     twins.delete(waiter)

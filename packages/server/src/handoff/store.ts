@@ -3,24 +3,24 @@ import type { Heartbeat } from './heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
-import type { ControlOrder, ControlResult } from './rules/control.ts'
+import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
 import type { TaskSettingsChange } from './rules/policy.ts'
-import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
+import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type {
   ChangePage,
   ChangeQuery,
+  InstanceDetails,
   InstancePage,
   InstanceQuery,
-  InstanceRecord,
   PartitionPage,
   PartitionQuery,
+  TaskDetails,
   TaskPage,
   TaskQuery,
-  TaskRecord,
+  ThroughputHistory,
   ThroughputQuery,
-  ThroughputRecord,
-} from './views/records.ts'
+} from './views/queries.ts'
 
 /**
  * The storage interface of the hand-off: domain verbs, each with its own transaction.
@@ -36,17 +36,17 @@ export interface Store {
    */
   handOff(batch: HandOffBatch): Promise<HandOffAnswers>
   /** Ends leases and back-offs that are due, at most `limit` of each. */
-  sweep(order: SweepOrder): Promise<SweepResult>
+  sweep(request: SweepRequest): Promise<SweepResult>
   /** Runs one bounded step of the background work of control and retention. */
-  maintain(order: MaintenanceOrder): Promise<MaintenanceResult>
-  control(order: ControlOrder): Promise<ControlResult>
+  maintain(request: MaintenanceRequest): Promise<MaintenanceResult>
+  control(request: ControlRequest): Promise<ControlResult>
   /** An operator takes back the leases of an instance, at most `limit` at a time. */
-  releaseInstance(order: ReleaseOrder): Promise<ReleaseResult>
-  task(taskId: string): Promise<TaskRecord | null>
+  releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  task(taskId: string): Promise<TaskDetails | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
   /** What became done of a task, by minute or hour. */
-  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null>
+  throughput(query: ThroughputQuery): Promise<ThroughputHistory | null>
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */
@@ -54,7 +54,7 @@ export interface Store {
   /** For the deliverer. Null if another node is responsible. */
   deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null>
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
-  instance(instanceId: string): Promise<InstanceRecord | null>
+  instance(instanceId: string): Promise<InstanceDetails | null>
   instances(query: InstanceQuery): Promise<InstancePage>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
@@ -99,21 +99,21 @@ export interface Batching {
   readonly waitShare?: number
 }
 
-/** The orders of one request. A settle that also pulls has two. */
+/** What one request asks of the store. A settle that also pulls has two parts. */
 export interface StoreRequest {
-  readonly settle?: SettleOrder | undefined
-  readonly renew?: RenewOrder | undefined
+  readonly settle?: BatchedSettle | undefined
+  readonly renew?: BatchedRenew | undefined
   readonly undo?: readonly LeaseRef[] | undefined
-  readonly callBack?: CallBackOrder | undefined
-  readonly pull?: PullOrder | undefined
+  readonly callBack?: BatchedCallBack | undefined
+  readonly pull?: BatchedPull | undefined
 }
 
 export interface HandOffBatch {
-  readonly settles: readonly SettleOrder[]
-  readonly renews: readonly RenewOrder[]
+  readonly settles: readonly BatchedSettle[]
+  readonly renews: readonly BatchedRenew[]
   readonly undos: readonly LeaseRef[]
-  readonly callBacks: readonly CallBackOrder[]
-  readonly pulls: readonly PullOrder[]
+  readonly callBacks: readonly BatchedCallBack[]
+  readonly pulls: readonly BatchedPull[]
 }
 
 /** The answers to the batch, by position. */
@@ -146,7 +146,7 @@ export interface HandOffAnswers {
  */
 export const LARGE_CALL_BACK_PARTITIONS = 2000
 
-export interface CallBackOrder {
+export interface BatchedCallBack {
   readonly callBack: CallBack
   readonly producer: string | null
   /** The trace context of the request. */
@@ -173,7 +173,7 @@ export interface KnownConflict {
   readonly known: CalledBackPartition
 }
 
-export interface PullOrder {
+export interface BatchedPull {
   readonly instance: string | null
   readonly batch: number
   readonly records: number | null
@@ -190,19 +190,20 @@ export interface PullResult {
   readonly repeated: boolean
 }
 
-export interface SettleOrder {
+export interface BatchedSettle {
   readonly instance: string | null
   /**
    * The caller may settle only leases of these compute tables; others are unknown to it. Null or absent: any.
    */
   readonly tables?: readonly string[] | null
-  readonly settlements: readonly { readonly lease: LeaseRef; readonly order: SettlementOrder }[]
+  /** Followers carry these to the leader, so `order` is a name on the wire. */
+  readonly settlements: readonly { readonly lease: LeaseRef; readonly order: ReportedOutcome }[]
 }
 
 /** One item per settlement; `null` means settled. */
 export type SettleResult = readonly (RefusalCode | null)[]
 
-export interface RenewOrder {
+export interface BatchedRenew {
   /** As for a settle. */
   readonly tables?: readonly string[] | null
   readonly leases: readonly LeaseRef[]
@@ -213,7 +214,7 @@ export type RenewResult = readonly (
   | { readonly refused: null; readonly expiresAt: number; readonly expiresInMillis: number }
 )[]
 
-export interface SweepOrder {
+export interface SweepRequest {
   readonly limit: number
   /** False during the grace period after a start or an outage. Back-offs still end. */
   readonly expireLeases: boolean
@@ -230,7 +231,7 @@ export interface SweepResult {
   readonly nextDueInMillis: number | null
 }
 
-export interface ReleaseOrder {
+export interface ReleaseRequest {
   readonly instanceId: string
   readonly limit: number
 }
@@ -243,7 +244,7 @@ export interface ReleaseResult {
   readonly more: boolean
 }
 
-export interface MaintenanceOrder {
+export interface MaintenanceRequest {
   /** Partitions of tasks that finished before this are deleted. The summary of the task is kept. */
   readonly retentionMillis: number
   /** Instances that were not seen for this long are deleted. */
@@ -283,7 +284,7 @@ export class StoreRefused extends Error {
 }
 
 /** Requests to the hand-off, and their results. */
-export interface PullRequest extends PullOrder {
+export interface PullRequest extends BatchedPull {
   readonly waitMillis: number
 }
 
@@ -296,7 +297,7 @@ export interface SettleRequest {
   readonly instance: string | null
   /** Compute tables that the caller is limited to. */
   readonly tables?: readonly string[] | null
-  readonly settlements: readonly { readonly leaseId: string; readonly order: SettlementOrder }[]
+  readonly settlements: readonly { readonly leaseId: string; readonly reported: ReportedOutcome }[]
   /** Also hand out the next partitions, in the same transaction. */
   readonly pull: PullRequest | null
 }

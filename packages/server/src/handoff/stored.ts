@@ -78,7 +78,7 @@ export const taskFields: Fields<StoredTask> = {
   durations: 'list',
 }
 
-/** The remainder of an order to rerun done partitions. */
+/** The remainder of a request to rerun done partitions. */
 export interface Rerun {
   /** One level, or null for all of them. */
   readonly only: number | null

@@ -7,8 +7,8 @@ import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
 
 /**
- * The event loop accepts one connection per listening socket and turn. With a single socket, a probe waits
- * behind a flood of connections for one turn each; with several, the kernel distributes connections over
+ * The event loop accepts one connection per listening socket and iteration. With a single socket, a probe waits
+ * behind a flood of connections for one iteration each; with several, the kernel distributes connections over
  * them.
  */
 const LISTENERS = 64

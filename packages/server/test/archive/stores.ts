@@ -2,7 +2,7 @@ import { type Location, withSource } from '../../src/archive/stores.ts'
 import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
-import type { InstanceRecord } from '../../src/handoff/views/records.ts'
+import type { InstanceDetails } from '../../src/handoff/views/queries.ts'
 import { Driver } from '../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { seeded } from './random-states.ts'
@@ -48,7 +48,7 @@ export async function viewsOf({ store }: Driver): Promise<unknown> {
 }
 
 /** The order of tasks that were called back at the same time is undefined. */
-function withOrderedTasks(instance: InstanceRecord): InstanceRecord {
+function withOrderedTasks(instance: InstanceDetails): InstanceDetails {
   const tasks = instance.tasks.toSorted(
     (a, b) => b.lastCallBackAt - a.lastCallBackAt || (a.taskId < b.taskId ? -1 : 1),
   )

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { asUnavailable } from '../../src/disk/sqlite/failures.ts'
 import { DataFolder } from '../../src/disk/sqlite/folder.ts'
-import { Session } from '../../src/disk/sqlite/session.ts'
+import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import { aTask, byId, images, rows } from './conformance/builders.ts'
 
@@ -53,7 +53,7 @@ describe('a disk that is full', () => {
     const data = new DataFolder(folder)
     data.lock()
     const db = data.open()
-    const session = new Session(db)
+    const session = new SqliteConnection(db)
     const limit = (pages: number) => {
       const { page_count: used } = db.prepare('PRAGMA page_count').get() as { page_count: number }
       db.exec(`PRAGMA max_page_count = ${used + pages}`)

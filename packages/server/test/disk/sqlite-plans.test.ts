@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { DataFolder } from '../../src/disk/sqlite/folder.ts'
-import { Session } from '../../src/disk/sqlite/session.ts'
+import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 
 /** How each statement finds its rows. A statement is identified by a unique piece of its text. */
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
@@ -168,7 +168,7 @@ beforeAll(() => {
   path = mkdtempSync(join(tmpdir(), 'baton-plans-'))
   db = new DataFolder(path).open()
   const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
-  new Session(db)
+  new SqliteConnection(db)
   statements = [...new Set(prepare.mock.calls.map(([sql]) => sql.replaceAll(/\s+/g, ' ')))]
   prepare.mockRestore()
 })

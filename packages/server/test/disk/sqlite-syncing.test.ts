@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { migrate } from '../../src/disk/sqlite/migrate.ts'
-import { Session } from '../../src/disk/sqlite/session.ts'
+import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 import { noImages } from '../../src/handoff/engine/state/images.ts'
 import type { PartitionDescriptor } from '../../src/handoff/partition.ts'
 import { aRow } from './conformance/builders.ts'
@@ -12,7 +12,7 @@ test('appends are always synced; flushes need not be', () => {
   const db = new DatabaseSync(':memory:')
   migrate(db, ':memory:')
   db.exec('PRAGMA synchronous = FULL')
-  const session = new Session(db)
+  const session = new SqliteConnection(db)
   const syncing = () => db.prepare('PRAGMA synchronous').get()?.['synchronous']
   const append = (number: number) => {
     let during: unknown

@@ -10,7 +10,7 @@ const failed = settlement({ outcome: 'failed' })
 const released = settlement({ outcome: 'released' })
 
 /** One line per settlement: leases with the code of their refusal, in the order of both lists. */
-function answer(settlements: { leaseId: string; order: typeof done }[], verdicts: (RefusalCode | null)[]) {
+function answer(settlements: { leaseId: string; reported: typeof done }[], verdicts: (RefusalCode | null)[]) {
   const mentions = new DistinctSettlements(settlements)
   expect(mentions.settlements).toHaveLength(verdicts.length)
   const { settled, refused } = mentions.outcome(verdicts)
@@ -19,10 +19,10 @@ function answer(settlements: { leaseId: string; order: typeof done }[], verdicts
 
 test('each lease is judged once, by its first mention', () => {
   const settlements = [
-    { leaseId: first, order: failed },
-    { leaseId: second, order: done },
-    { leaseId: first, order: done },
-    { leaseId: first, order: failed },
+    { leaseId: first, reported: failed },
+    { leaseId: second, reported: done },
+    { leaseId: first, reported: done },
+    { leaseId: first, reported: failed },
   ]
   expect(answer(settlements, [null, null])).toEqual({
     settled: [first, second, first],
@@ -32,16 +32,16 @@ test('each lease is judged once, by its first mention', () => {
 
 test('a late release changes nothing, and still takes precedence over later settlements in the array', () => {
   const settlements = [
-    { leaseId: first, order: released },
-    { leaseId: first, order: done },
+    { leaseId: first, reported: released },
+    { leaseId: first, reported: done },
   ]
   expect(answer(settlements, [null])).toEqual({ settled: [first], refused: [[first, 'lease_settled']] })
 })
 
 test('every settlement of a refused lease is refused with the reason', () => {
   const settlements = [
-    { leaseId: first, order: done },
-    { leaseId: first, order: failed },
+    { leaseId: first, reported: done },
+    { leaseId: first, reported: failed },
   ]
   expect(answer(settlements, ['lease_lost'])).toEqual({
     settled: [],
@@ -54,9 +54,9 @@ test('every settlement of a refused lease is refused with the reason', () => {
 
 test('an id that this service cannot have issued is unknown without a request to the store', () => {
   const settlements = [
-    { leaseId: 'nonsense', order: done },
-    { leaseId: first, order: done },
-    { leaseId: 'nonsense', order: failed },
+    { leaseId: 'nonsense', reported: done },
+    { leaseId: first, reported: done },
+    { leaseId: 'nonsense', reported: failed },
   ]
   expect(answer(settlements, [null])).toEqual({
     settled: [first],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/attempts.ts'
 import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import * as eta from '../../src/handoff/views/eta.ts'
-import type { PaceSecond, TaskRow } from '../../src/handoff/views/records.ts'
+import type { PaceSecond, TaskRow } from '../../src/handoff/views/queries.ts'
 import { overdueOf, type UnderWay } from '../../src/handoff/views/time-left.ts'
 
 const NOW = 10_000_000_000

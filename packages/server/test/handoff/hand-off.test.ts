@@ -68,7 +68,7 @@ describe('a pull that waits', () => {
     const leaseId = await pullOne()
     const first = pull({ waitMillis: LONG })
     await untilWaiting(1)
-    const released = { leaseId, order: settlement({ outcome: 'released' }) }
+    const released = { leaseId, reported: settlement({ outcome: 'released' }) }
     await handOff.settle({ instance: null, settlements: [released], pull: null })
     const second = pull({ waitMillis: LONG })
     await untilWaiting(1)
@@ -103,7 +103,7 @@ describe('a pull that waits', () => {
 describe('settling', () => {
   test('and pulling in one request: the answer carries the next partitions', async () => {
     await callBack(3)
-    const settlements = [{ leaseId: await pullOne(), order: settlement() }]
+    const settlements = [{ leaseId: await pullOne(), reported: settlement() }]
     const { settled, refused, pulled } = await handOff.settle({
       instance: 'w',
       settlements,
@@ -116,11 +116,11 @@ describe('settling', () => {
   test('names what is refused and why, beside what is settled', async () => {
     await callBack(1)
     const leaseId = await pullOne()
-    const order = settlement()
+    const reported = settlement()
     const settlements = [
-      { leaseId: 'nonsense', order },
-      { leaseId, order },
-      { leaseId, order: settlement({ outcome: 'failed' }) },
+      { leaseId: 'nonsense', reported },
+      { leaseId, reported },
+      { leaseId, reported: settlement({ outcome: 'failed' }) },
     ]
     expect(await handOff.settle({ instance: null, settlements, pull: null })).toEqual({
       settled: [leaseId],
@@ -156,7 +156,7 @@ describe('when the store becomes unavailable while a pull waits', () => {
 
   test('a settle that also pulls is answered: it has settled', async () => {
     await callBack(1)
-    const settlements = [{ leaseId: await pullOne(), order: settlement() }]
+    const settlements = [{ leaseId: await pullOne(), reported: settlement() }]
     const settling = handOff.settle({ instance: null, settlements, pull: pullRequest({ waitMillis: LONG }) })
     await untilWaiting(1)
     goAwayForPulls()
@@ -176,7 +176,7 @@ describe('draining', () => {
     expect((await waiting).partitions).toEqual([])
     await callBack(1, 'b')
     expect((await pull({ waitMillis: LONG })).partitions).toEqual([])
-    const settlements = [{ leaseId, order: settlement() }]
+    const settlements = [{ leaseId, reported: settlement() }]
     const { settled, pulled } = await handOff.settle({ instance: null, settlements, pull: pullRequest() })
     expect(settled).toEqual([leaseId])
     expect(pulled?.partitions).toEqual([])

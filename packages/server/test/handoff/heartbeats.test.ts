@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { Heartbeats, statusOf } from '../../src/handoff/heartbeats.ts'
-import { type InstanceRecord, noTotals } from '../../src/handoff/views/records.ts'
+import { type InstanceDetails, noTotals } from '../../src/handoff/views/queries.ts'
 
 const NOW = 1_000_000_000
 
-const stored = (changes: Partial<InstanceRecord> = {}): InstanceRecord => ({
+const stored = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
   instanceId: 'w',
   role: 'worker',
   firstSeenAt: NOW - 500_000,
@@ -89,7 +89,7 @@ describe('heartbeats', () => {
 })
 
 describe('the status of an instance', () => {
-  const seenAgo = (millis: number, changes: Partial<InstanceRecord> = {}) =>
+  const seenAgo = (millis: number, changes: Partial<InstanceDetails> = {}) =>
     statusOf(stored({ lastSeenAt: NOW - millis, ...changes }))
 
   test('a client is up if it was seen recently', () => {

@@ -3,7 +3,7 @@ import { systemClock, systemStopwatch } from '../../src/handoff/clock.ts'
 import type { Heartbeat } from '../../src/handoff/heartbeats.ts'
 import { InstanceRegister } from '../../src/handoff/instance-register.ts'
 import type { Store } from '../../src/handoff/store.ts'
-import { type InstanceRecord, noTotals } from '../../src/handoff/views/records.ts'
+import { type InstanceDetails, noTotals } from '../../src/handoff/views/queries.ts'
 
 const BEAT = 5000
 
@@ -82,7 +82,7 @@ function slowStore() {
       const found = pulls.get(instanceId)
       await held.reading.promise
       if (found === undefined) return null
-      return { instanceId, node: null, totals: { ...noTotals(), pulls: found } } as InstanceRecord
+      return { instanceId, node: null, totals: { ...noTotals(), pulls: found } } as InstanceDetails
     },
     instances: async () => [],
   } as unknown as Store

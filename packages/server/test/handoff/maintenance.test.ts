@@ -4,7 +4,7 @@ import {
   type MaintenanceResult,
   type Store,
   StoreUnavailable,
-  type SweepOrder,
+  type SweepRequest,
   type SweepResult,
 } from '../../src/handoff/store.ts'
 import { DAY, testPolicy } from '../store/conformance/harness.ts'
@@ -15,7 +15,7 @@ const SECOND = 1000
 
 /** Answers sweeps and tidies from a list, and with nothing when it is used up. */
 class QuietStore {
-  readonly sweeps: { at: number; order: SweepOrder }[] = []
+  readonly sweeps: { at: number; order: SweepRequest }[] = []
   readonly tidies: number[] = []
   results: (Partial<SweepResult> | Error)[] = []
   maintenanceResults: MaintenanceResult[] = []
@@ -26,7 +26,7 @@ class QuietStore {
     return Math.round(performance.now() - this.#start)
   }
 
-  readonly sweep = async (order: SweepOrder): Promise<SweepResult> => {
+  readonly sweep = async (order: SweepRequest): Promise<SweepResult> => {
     this.sweeps.push({ at: this.now, order })
     const result = this.results.shift() ?? {}
     if (result instanceof Error) throw result
@@ -137,7 +137,7 @@ describe('sweeping', () => {
     let announce = true
     const sweep = store.sweep
     Object.assign(store, {
-      sweep: async (order: SweepOrder) => {
+      sweep: async (order: SweepRequest) => {
         if (announce) running.dueIn(100)
         announce = false
         return sweep(order)

@@ -1,6 +1,6 @@
 import { partitionStates } from '../../src/handoff/rules/life-cycle.ts'
 import { type TaskFacts, taskState } from '../../src/handoff/rules/task.ts'
-import type { PartitionRecord, TaskRecord } from '../../src/handoff/views/records.ts'
+import type { PartitionDetails, TaskDetails } from '../../src/handoff/views/queries.ts'
 import { type ProgressView, partitionView, progressView } from '../../src/handoff/views/view-state.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import type { Model } from './model.ts'
@@ -29,7 +29,7 @@ export async function compare(model: Model, driver: Driver): Promise<void> {
   }
 }
 
-function compareTask(task: ModelTask, record: TaskRecord, shown: readonly PartitionRecord[]): void {
+function compareTask(task: ModelTask, record: TaskDetails, shown: readonly PartitionDetails[]): void {
   const { facts, openLane } = record
   const state = taskState(facts, openLane)
   claim(state === task.state, `${task.taskId} is shown ${state} instead of ${task.state}`)
@@ -81,7 +81,7 @@ function comparePartition(
   facts: TaskFacts,
   partition: ModelPartition,
   expected: string | undefined,
-  row: PartitionRecord,
+  row: PartitionDetails,
 ): void {
   const name = `${facts.taskId}-${row.level}-${row.index}`
   const { state } = partitionView(facts, row)

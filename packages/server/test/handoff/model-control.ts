@@ -1,4 +1,4 @@
-import type { ControlOrder, RetryOrder } from '../../src/handoff/rules/control.ts'
+import type { ControlRequest, RetryControl } from '../../src/handoff/rules/control.ts'
 import type { Model } from './model.ts'
 import { recordFinished } from './model-history.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
@@ -6,7 +6,7 @@ import type { ModelPartition, ModelTask } from './model-task.ts'
 const isFinished = (task: ModelTask) => task.state === 'done'
 
 /** Applies a control request to the model; returns the kind of the answer. */
-export function controlModel(model: Model, order: ControlOrder): string {
+export function controlModel(model: Model, order: ControlRequest): string {
   const task = model.tasks.get(order.taskId)
   if (order.verb === 'settings' && task?.cancelled !== true) model.settings.set(order.taskId, order.settings)
   if (task === undefined) return order.verb === 'settings' ? 'applied' : 'task_unknown'
@@ -57,7 +57,7 @@ function skipParked(task: ModelTask): void {
   }
 }
 
-function retry(task: ModelTask, { level, partitions, done }: RetryOrder): string {
+function retry(task: ModelTask, { level, partitions, done }: RetryControl): string {
   const wasDone = task.state === 'done'
   if (done && wasDone && task.sealed) return 'task_sealed'
   if (done && task.purged) return 'task_purged'

@@ -1,8 +1,8 @@
-import type { PullOrder } from '../../src/handoff/store.ts'
+import type { BatchedPull } from '../../src/handoff/store.ts'
 import { claim } from './model-claim.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
 
-type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 /** What one pull may be handed, and in which order: levels, and arrival within a lane. */
 export class Eligible {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { TaskSettingsChange } from '../../src/handoff/rules/policy.ts'
-import type { PullOrder } from '../../src/handoff/store.ts'
+import type { BatchedPull } from '../../src/handoff/store.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
 /** Selects one of the leases given so far, unchanged or with a part of its id replaced. */
@@ -32,7 +32,7 @@ export type Step =
       readonly renews: readonly (readonly LeasePick[])[]
       readonly undos: readonly LeasePick[]
       readonly callBacks: readonly CallBackStep[]
-      readonly pulls: readonly PullOrder[]
+      readonly pulls: readonly BatchedPull[]
     }
   | { readonly kind: 'pass'; readonly millis: number; readonly sweep: boolean }
   | { readonly kind: 'look' }
@@ -94,7 +94,7 @@ export const tables = ['results.a', 'results.b', 'results.c'] as const
 const names = (name: fc.Arbitrary<string>): fc.Arbitrary<string[] | null> =>
   fc.option(fc.uniqueArray(name, { minLength: 1, maxLength: 2 }), { freq: 2, nil: null })
 
-function pull({ batch }: Sizes): fc.Arbitrary<PullOrder> {
+function pull({ batch }: Sizes): fc.Arbitrary<BatchedPull> {
   return fc.record({
     instance: fc.constantFrom(null, 'v', 'w'),
     batch: fc.integer({ min: 1, max: batch }),

@@ -1,5 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { ControlOrder } from '../../src/handoff/rules/control.ts'
+import type { ControlRequest } from '../../src/handoff/rules/control.ts'
 import { formatLeaseId, type LeaseRef } from '../../src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
 import type { HandOffBatch } from '../../src/handoff/store.ts'
@@ -148,7 +148,7 @@ class ModelRun {
     claim(isAsExpected, `a lease was answered ${verdict} instead of ${expected}`)
   }
 
-  async #control(order: ControlOrder): Promise<void> {
+  async #control(order: ControlRequest): Promise<void> {
     const expected = controlModel(this.#model, order)
     const result = await this.#driver.control(order)
     claim(result.kind === expected, `${order.verb} was answered ${result.kind} instead of ${expected}`)
@@ -202,7 +202,7 @@ function descriptorsOf({ places, contradicts }: CallBackStep, runLength: number)
 function controlOrderOf(
   step: Extract<Step, { kind: 'control' | 'barrier' | 'retry' | 'settings' }>,
   runLength: number,
-): ControlOrder {
+): ControlRequest {
   const { taskId } = step
   if (step.kind === 'settings') return { verb: 'settings', taskId, settings: step.settings }
   if (step.kind === 'barrier') return { verb: 'level-barrier', taskId, enabled: step.enabled }

@@ -1,8 +1,8 @@
 import type { CallBack } from '@baton/protocol'
 import type { PulledPartition } from '../../src/handoff/partition.ts'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
-import type { SettlementOrder } from '../../src/handoff/rules/settlement.ts'
-import type { PullOrder, PullResult } from '../../src/handoff/store.ts'
+import type { ReportedOutcome } from '../../src/handoff/rules/settlement.ts'
+import type { BatchedPull, PullResult } from '../../src/handoff/store.ts'
 import { claim, Disagreement } from './model-claim.ts'
 import { Eligible } from './model-eligible.ts'
 import { amendExpiry, notAttempted, recordEnd, recordExpiry, withdrawExpiry } from './model-history.ts'
@@ -65,7 +65,7 @@ export class Model {
   }
 
   /** Checks what was handed out and adopts it. */
-  pulled(order: PullOrder, { partitions, repeated }: PullResult): void {
+  pulled(order: BatchedPull, { partitions, repeated }: PullResult): void {
     const key = order.key === null ? undefined : this.#keys.get(order.key)
     if (key !== undefined && (repeated || this.#now() < key.surelyKnownUntil)) {
       claim(repeated, `the key ${order.key} was forgotten too early`)
@@ -92,7 +92,7 @@ export class Model {
     this.#keys.set(order.key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
   }
 
-  settle(leaseId: string, order: SettlementOrder): string | null {
+  settle(leaseId: string, order: ReportedOutcome): string | null {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { lease, task } = partition

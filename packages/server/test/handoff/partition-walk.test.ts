@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { PartitionState } from '../../src/handoff/rules/life-cycle.ts'
 import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ } from '../../src/handoff/views/partition-walk.ts'
-import type { PartitionQuery, PartitionRecord } from '../../src/handoff/views/records.ts'
+import type { PartitionDetails, PartitionQuery } from '../../src/handoff/views/queries.ts'
 
 const facts = { paused: false, cancelled: false, levelBarrier: false, openLevel: null } as TaskFacts
 
@@ -10,7 +10,7 @@ const facts = { paused: false, cancelled: false, levelBarrier: false, openLevel:
 function walkThrough(states: readonly PartitionState[], query: Partial<PartitionQuery>, exact = true) {
   const partitions = emptyTally()
   for (const state of states) partitions[state] += 1
-  const rows = states.map((state, index) => ({ index, state }) as PartitionRecord)
+  const rows = states.map((state, index) => ({ index, state }) as PartitionDetails)
   const walk = new PartitionWalk(
     facts,
     { taskId: 'a', state: null, level: null, after: null, limit: 100, ...query },

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readFleet } from '../../src/handoff/counts/store-readings.ts'
 import {
+  type InstanceDetails,
   type InstancePage,
   type InstanceQuery,
-  type InstanceRecord,
   noTotals,
-} from '../../src/handoff/views/records.ts'
+} from '../../src/handoff/views/queries.ts'
 import { leasesToFinishIn } from '../../src/handoff/views/time-left.ts'
 
 describe('the leases that finish in time', () => {
@@ -51,7 +51,7 @@ function makespan(attempts: readonly number[], workers: number): number {
 }
 
 describe('the fleet', () => {
-  const instance = (at: number, changed: Partial<InstanceRecord> = {}): InstanceRecord => ({
+  const instance = (at: number, changed: Partial<InstanceDetails> = {}): InstanceDetails => ({
     instanceId: `w${String(at).padStart(3, '0')}`,
     role: 'worker',
     firstSeenAt: 0,
@@ -64,7 +64,7 @@ describe('the fleet', () => {
     tasks: [],
     ...changed,
   })
-  const paged = (all: readonly InstanceRecord[]) => {
+  const paged = (all: readonly InstanceDetails[]) => {
     const asked: InstanceQuery[] = []
     const instances = async (query: InstanceQuery): Promise<InstancePage> => {
       asked.push(query)

@@ -6,7 +6,7 @@ import {
   judgeSettlement,
   judgeUndo,
   type LeaseState,
-  type SettlementOrder,
+  type ReportedOutcome,
 } from '../../src/handoff/rules/settlement.ts'
 import { settlement } from '../store/conformance/driver.ts'
 import { testPolicy as policy } from '../store/conformance/harness.ts'
@@ -24,7 +24,7 @@ const leaseState = (changes: Partial<LeaseState> = {}): LeaseState => ({
   ...changes,
 })
 
-const judge = (at: LeaseState | undefined, order: Partial<SettlementOrder>) =>
+const judge = (at: LeaseState | undefined, order: Partial<ReportedOutcome>) =>
   judgeSettlement(at, lease, settlement(order), policy, 1)
 
 describe('a settlement in time', () => {

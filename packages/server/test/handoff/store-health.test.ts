@@ -3,12 +3,12 @@ import { HandOff } from '../../src/handoff/hand-off.ts'
 import { formatLeaseId } from '../../src/handoff/rules/lease-id.ts'
 import { expiryGraceMillis } from '../../src/handoff/rules/policy.ts'
 import {
-  type CallBackOrder,
+  type BatchedCallBack,
   type HandOffBatch,
   LeaderUnavailable,
   type Store,
   StoreUnavailable,
-  type SweepOrder,
+  type SweepRequest,
 } from '../../src/handoff/store.ts'
 import { StoreHealth } from '../../src/handoff/store-health.ts'
 import { callBackOrder, settlement, some } from '../store/conformance/driver.ts'
@@ -37,7 +37,7 @@ class EmptyStore {
       settles: settles.map(({ settlements }) => settlements.map(() => null)),
       renews: [],
       undone: 0,
-      callBacks: callBacks.map(({ callBack }: CallBackOrder) =>
+      callBacks: callBacks.map(({ callBack }: BatchedCallBack) =>
         this.refusesEarly
           ? { kind: 'store_full' as const }
           : { kind: 'stored' as const, accepted: callBack.partitions.length, duplicates: 0 },
@@ -47,7 +47,7 @@ class EmptyStore {
       nextDueInMillis: null,
     }
   }
-  sweep = async ({ expireLeases }: SweepOrder) => {
+  sweep = async ({ expireLeases }: SweepRequest) => {
     if (expireLeases) this.sweptWithExpiry.push(performance.now())
     return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
   }
@@ -105,7 +105,7 @@ const settleAgain = () =>
   handOff.settle({
     instance: null,
     settlements: [
-      { leaseId: formatLeaseId({ partition: 1, term: 1, secret: 's'.repeat(16) }), order: settlement() },
+      { leaseId: formatLeaseId({ partition: 1, term: 1, secret: 's'.repeat(16) }), reported: settlement() },
     ],
     pull: null,
   })

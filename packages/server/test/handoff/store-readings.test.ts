@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { StoreReadings } from '../../src/handoff/counts/store-readings.ts'
 import { type Store, StoreUnavailable } from '../../src/handoff/store.ts'
-import type { InstancePage } from '../../src/handoff/views/records.ts'
+import type { InstancePage } from '../../src/handoff/views/queries.ts'
 
 const empty = { now: 0, tasks: [], next: null }
 const away = { canCommit: false, backlog: null, fleet: null }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { NOTHING, WaitingPulls } from '../../src/handoff/pulls.ts'
-import type { PullOrder, PullResult } from '../../src/handoff/store.ts'
+import type { BatchedPull, PullResult } from '../../src/handoff/store.ts'
 import { pullOrder } from '../store/conformance/driver.ts'
 
 const found = (index: number, repeated = false): PullResult => ({
@@ -12,9 +12,12 @@ const found = (index: number, repeated = false): PullResult => ({
 
 /** A store that is called in turn and answers when the test says so. */
 class Store {
-  readonly tries: { order: PullOrder; answer: (result: PullResult) => void; fail: (error: Error) => void }[] =
-    []
-  readonly pull = (order: PullOrder) =>
+  readonly tries: {
+    order: BatchedPull
+    answer: (result: PullResult) => void
+    fail: (error: Error) => void
+  }[] = []
+  readonly pull = (order: BatchedPull) =>
     new Promise<PullResult>((answer, fail) => this.tries.push({ order, answer, fail }))
 
   get asked(): (string | null)[] {
@@ -50,7 +53,12 @@ function wait(
   options: { key?: string; millis?: number; signal?: AbortSignal; epoch?: number } = {},
 ) {
   const order = pullOrder({ instance: name, key: options.key ?? null })
-  const answer = waiting.wait(order, options.millis ?? 20_000, options.signal, options.epoch ?? waiting.epoch)
+  const answer = waiting.wait(
+    order,
+    options.millis ?? 20_000,
+    options.signal,
+    options.epoch ?? waiting.wakeCount,
+  )
   answer.then(
     (result) => answered.set(name, result),
     (error: unknown) => answered.set(name, String(error)),
@@ -99,7 +107,7 @@ describe('what becomes ready', () => {
 
 describe('no wake-up is lost', () => {
   test('when something became ready between the first try and the wait', async () => {
-    const seen = waiting.epoch
+    const seen = waiting.wakeCount
     waiting.wake(1)
     wait('a', { epoch: seen })
     expect(store.asked).toEqual(['a'])

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type Tally, totalOf } from '../../src/handoff/rules/task.ts'
 import { type Driver, leaseOf, one, settlement, some } from './conformance/driver.ts'
@@ -15,7 +15,7 @@ async function turnsUntil(work: Promise<unknown>): Promise<number> {
   }
   work.then(end, end)
   let turns = 0
-  for (; !isThrough; turns += 1) await nextTurn()
+  for (; !isThrough; turns += 1) await nextIteration()
   await work
   return turns
 }

@@ -22,7 +22,7 @@ import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
-import type { InstanceQuery, InstanceRecord, ThroughputRow } from '../../handoff/views/records.ts'
+import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import {
   dueFrom,
   dueKeysIn,
@@ -31,7 +31,7 @@ import {
   purgeableIn,
   recountOf,
   unfinishedWorkIn,
-} from './memory-loads.ts'
+} from './memory-load.ts'
 import { MemoryMedium, type MemoryOutbox } from './memory-medium.ts'
 import {
   forgetInstancesIn,
@@ -154,10 +154,10 @@ export class MemoryDisk implements Disk {
     return throughputIn(this.#medium, query)
   }
 
-  async forgetThroughput(order: ForgetThroughput): Promise<number> {
+  async forgetThroughput(request: ForgetThroughput): Promise<number> {
     this.#checkOpen()
     this.#medium.checkTerm(this.#term)
-    return forgetThroughputIn(this.#medium, order)
+    return forgetThroughputIn(this.#medium, request)
   }
 
   async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {
@@ -165,12 +165,12 @@ export class MemoryDisk implements Disk {
     recordInstancesIn(this.#medium, heartbeats, now)
   }
 
-  async instance(instanceId: string, now: number): Promise<InstanceRecord | null> {
+  async instance(instanceId: string, now: number): Promise<InstanceDetails | null> {
     this.#checkOpen()
     return instanceIn(this.#medium, instanceId, now)
   }
 
-  async instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]> {
+  async instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]> {
     this.#checkOpen()
     return instancesIn(this.#medium, query, now)
   }

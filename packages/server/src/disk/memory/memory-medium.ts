@@ -25,7 +25,7 @@ import type {
   StoredThroughput,
 } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
-import { addTotals, type InstanceRecord, noTotals, type TotalsAdded } from '../../handoff/views/records.ts'
+import { addTotals, type InstanceDetails, noTotals, type TotalsAdded } from '../../handoff/views/queries.ts'
 import { PartitionTable } from './partition-table.ts'
 
 /**
@@ -109,7 +109,7 @@ interface Entry {
   readonly body: string | null
 }
 
-export type InstanceRow = Omit<InstanceRecord, 'leases' | 'leasesEndAt' | 'now' | 'tasks'>
+export type InstanceRow = Omit<InstanceDetails, 'leases' | 'leasesEndAt' | 'now' | 'tasks'>
 
 /**
  * What survives a crash: entries and rows. Several nodes may open disks on one medium, as on one database.

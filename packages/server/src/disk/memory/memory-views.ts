@@ -23,11 +23,11 @@ import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import {
   addTotals,
+  type InstanceDetails,
   type InstanceQuery,
-  type InstanceRecord,
-  type ProducedTaskRecord,
+  type ProducedTaskDetails,
   type ThroughputRow,
-} from '../../handoff/views/records.ts'
+} from '../../handoff/views/queries.ts'
 import { copyLane, copyTask, type InstanceRow, type MemoryMedium } from './memory-medium.ts'
 
 /** A task whose first call-back is not complete has no counted partition, and is not visible yet. */
@@ -172,7 +172,7 @@ export function recordInstancesIn(medium: MemoryMedium, heartbeats: readonly Hea
   }
 }
 
-export function instanceIn(medium: MemoryMedium, instanceId: string, now: number): InstanceRecord | null {
+export function instanceIn(medium: MemoryMedium, instanceId: string, now: number): InstanceDetails | null {
   const row = medium.instances.get(instanceId)
   return row === undefined ? null : instanceRecord(medium, row, now)
 }
@@ -181,7 +181,7 @@ export function instancesIn(
   medium: MemoryMedium,
   { after, limit, activeMillis = null }: InstanceQuery,
   now: number,
-): InstanceRecord[] {
+): InstanceDetails[] {
   const isActive = ({ instanceId, lastSeenAt }: InstanceRow) =>
     activeMillis === null || lastSeenAt >= now - activeMillis || leasesOf(medium, instanceId).length > 0
   const names = [...medium.instances.values()]
@@ -191,7 +191,7 @@ export function instancesIn(
   return names.slice(0, limit).flatMap((name) => instanceIn(medium, name, now) ?? [])
 }
 
-function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): InstanceRecord {
+function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): InstanceDetails {
   const isOver = (lane: number) => medium.tasks.get(medium.lanes.get(lane)?.task ?? 0)?.cancelled === true
   const leases = leasesOf(medium, row.instanceId).filter(
     ({ dueAt, lane }) => (dueAt ?? 0) > now && !isOver(lane),
@@ -216,7 +216,7 @@ export function heldByIn(medium: MemoryMedium, instanceId: string, limit: number
   return held.slice(0, limit).map(({ id }) => id)
 }
 
-function producedBy(medium: MemoryMedium, instanceId: string): ProducedTaskRecord[] {
+function producedBy(medium: MemoryMedium, instanceId: string): ProducedTaskDetails[] {
   const produced = [...(medium.produced.get(instanceId) ?? [])].sort((a, b) => b[1] - a[1])
   return produced.slice(0, MAX_PRODUCER_TASKS).flatMap(([id, lastCallBackAt]) => {
     const task = medium.tasks.get(id)

@@ -28,7 +28,7 @@ const ENTRIES_KEPT = 1000
  */
 const FORGET_PACE_EVERY = 20
 
-interface FlushOrder {
+interface FlushRequest {
   readonly leaderTerm: string
   /** The last entry of the previous flush. */
   readonly from: number
@@ -44,10 +44,10 @@ interface FlushOrder {
 export const deletableTo = (upTo: number): number => Math.max(0, upTo - ENTRIES_KEPT)
 
 /** All statements of the transaction after its fence, sent together. */
-export function flushStatements(order: FlushOrder): Statement[] {
-  const { images } = order
+export function flushStatements(request: FlushRequest): Statement[] {
+  const { images } = request
   return [
-    moveStatement(order),
+    moveStatement(request),
     ...upserts('task', 'id', taskColumns, images.tasks.values()),
     ...upserts('lane', 'id', laneColumns, images.lanes.values()),
     ...upserts('level', 'level', levelColumns, images.levels.values()),
@@ -65,7 +65,7 @@ export function flushStatements(order: FlushOrder): Statement[] {
     ...throughputStatements(images.throughput),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
-      values: [order.deletedTo, deletableTo(order.upTo)],
+      values: [request.deletedTo, deletableTo(request.upTo)],
     },
   ]
 }
@@ -74,7 +74,13 @@ export function flushStatements(order: FlushOrder): Statement[] {
  * Fails if the flushed position is not what this node wrote last, or if this server does not have the entry.
  * The latter happens when it was promoted without the entry while another server still accepts appends.
  */
-function moveStatement({ leaderTerm, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
+function moveStatement({
+  leaderTerm,
+  from,
+  upTo,
+  takenOverAt,
+  images: { nextIds },
+}: FlushRequest): Statement {
   return {
     text: `WITH moved AS (
         UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),

@@ -3,12 +3,12 @@ import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { totalOf } from '../../handoff/rules/task.ts'
 import {
+  type InstanceDetails,
   type InstanceQuery,
-  type InstanceRecord,
   noTotals,
-  type ProducedTaskRecord,
+  type ProducedTaskDetails,
   type TotalsAdded,
-} from '../../handoff/views/records.ts'
+} from '../../handoff/views/queries.ts'
 import { plainArray, taskColumns, textArray } from './columns.ts'
 import { sumOf } from './load.ts'
 import type { Row, Statement } from './session/connection.ts'
@@ -150,13 +150,13 @@ export const forgetStatement = (unseenSince: number, endedSince: number, limit: 
   values: [unseenSince, endedSince, limit],
 })
 
-export function readInstance(row: Row, now: number): InstanceRecord {
+export function readInstance(row: Row, now: number): InstanceDetails {
   const sums = noTotals()
   const [leases, leasesEndAt] = row['leases'] as [number, number | null]
   for (const [name, column] of totals) sums[name] = row[column] as number
   return {
     instanceId: row['instance_id'] as string,
-    role: row['role'] as InstanceRecord['role'],
+    role: row['role'] as InstanceDetails['role'],
     firstSeenAt: row['first_seen_at'] as number,
     lastSeenAt: row['last_seen_at'] as number,
     totals: sums,
@@ -175,7 +175,7 @@ export function readInstance(row: Row, now: number): InstanceRecord {
   }
 }
 
-function readProduced([lastCallBackAt, values]: [number, unknown[]]): ProducedTaskRecord {
+function readProduced([lastCallBackAt, values]: [number, unknown[]]): ProducedTaskDetails {
   const { taskId, state, partitions, records } = taskColumns.read(values)
   return {
     taskId,

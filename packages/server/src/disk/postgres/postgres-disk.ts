@@ -23,7 +23,7 @@ import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
-import type { InstanceQuery, InstanceRecord, ThroughputRow } from '../../handoff/views/records.ts'
+import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
 import { inChunks, keyColumns, taskColumns } from './columns.ts'
 import {
@@ -177,7 +177,7 @@ export class PostgresDisk implements Disk {
 
   async flush(images: Images, upTo: number): Promise<void> {
     const leaderTerm = this.#leading()
-    const order = {
+    const request = {
       leaderTerm,
       from: this.#flushed,
       upTo,
@@ -187,7 +187,7 @@ export class PostgresDisk implements Disk {
     }
     try {
       await this.#channels.flush.use((connection) =>
-        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...flushStatements(order)]),
+        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...flushStatements(request)]),
       )
     } catch (error) {
       this.#doubt(leaderTerm)
@@ -262,8 +262,8 @@ export class PostgresDisk implements Disk {
     return (await this.#read(throughputStatement(query))).map(readThroughput)
   }
 
-  async forgetThroughput(order: ForgetThroughput): Promise<number> {
-    const [, rows] = await this.#write([forgetThroughputStatement(order)])
+  async forgetThroughput(request: ForgetThroughput): Promise<number> {
+    const [, rows] = await this.#write([forgetThroughputStatement(request)])
     return (rows?.[0]?.['gone'] ?? 0) as number
   }
 
@@ -271,12 +271,12 @@ export class PostgresDisk implements Disk {
     if (heartbeats.length > 0) await guard(this.#channels.beside.run(recordStatement(heartbeats, now)))
   }
 
-  async instance(instanceId: string, now: number): Promise<InstanceRecord | null> {
+  async instance(instanceId: string, now: number): Promise<InstanceDetails | null> {
     const [row] = await this.#read(instanceStatement(instanceId, now))
     return row === undefined ? null : readInstance(row, now)
   }
 
-  async instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]> {
+  async instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]> {
     return (await this.#read(instancesStatement(query, now))).map((row) => readInstance(row, now))
   }
 

@@ -2,7 +2,7 @@ import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_T
 import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../handoff/disk.ts'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
-import type { PaceSecond } from '../../handoff/views/records.ts'
+import type { PaceSecond } from '../../handoff/views/queries.ts'
 import { laneColumns, plainArray, taskColumns, textArray } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 

@@ -1,6 +1,6 @@
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
 import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
-import type { ThroughputRow } from '../../handoff/views/records.ts'
+import type { ThroughputRow } from '../../handoff/views/queries.ts'
 import { Columns } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 

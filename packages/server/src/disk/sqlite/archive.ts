@@ -33,7 +33,7 @@ import { ImageRows } from './image-rows.ts'
 import { SCHEMA_VERSION, versionOf } from './migrate.ts'
 import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
 import { laneHas } from './schema.ts'
-import { Entries } from './session.ts'
+import { Entries } from './sqlite-connection.ts'
 import {
   arrayQuery,
   keys,

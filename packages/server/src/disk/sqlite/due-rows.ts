@@ -5,7 +5,7 @@ import type { KnownPartition, Line, StoredPartition } from '../../handoff/partit
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
 import type { StoredKey, StoredTask } from '../../handoff/stored.ts'
-import type { Loads } from './loads.ts'
+import type { Loads } from './load.ts'
 import { Ranges } from './ranges.ts'
 import { laneHas, taskHas } from './schema.ts'
 import {

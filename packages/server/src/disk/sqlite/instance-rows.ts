@@ -3,11 +3,11 @@ import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { totalOf } from '../../handoff/rules/task.ts'
 import type {
+  InstanceDetails,
   InstanceQuery,
-  InstanceRecord,
-  ProducedTaskRecord,
+  ProducedTaskDetails,
   TotalsAdded,
-} from '../../handoff/views/records.ts'
+} from '../../handoff/views/queries.ts'
 import { arrayQuery, LIMIT, query, tasks } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
@@ -40,7 +40,7 @@ export class InstanceRows {
       this.#sql.add.run(instanceId, role, at, at, ...totalFields.map((field) => totals[field]))
   }
 
-  get(instanceId: string, now: number): InstanceRecord | null {
+  get(instanceId: string, now: number): InstanceDetails | null {
     const row = this.#sql.byName.get(instanceId)
     return row === undefined ? null : this.#read(row, now)
   }
@@ -50,7 +50,7 @@ export class InstanceRows {
     return this.#sql.held.all(instanceId, limit).map(([id]) => id)
   }
 
-  list({ after, limit, activeMillis = null }: InstanceQuery, now: number): InstanceRecord[] {
+  list({ after, limit, activeMillis = null }: InstanceQuery, now: number): InstanceDetails[] {
     const rows =
       activeMillis === null
         ? this.#sql.list.all(after ?? '', limit)
@@ -87,7 +87,7 @@ export class InstanceRows {
     return gone.length
   }
 
-  #read(row: InstanceRow, now: number): InstanceRecord {
+  #read(row: InstanceRow, now: number): InstanceDetails {
     const { instance_id, role, first_seen_at, last_seen_at, version, started_at, draining } = row
     const [leases, leasesEndAt] = this.#sql.leases.get(instance_id, now) ?? [0, null]
     const totals = totalFields.map((field) => [field, row[totalColumns[field]]])
@@ -105,7 +105,7 @@ export class InstanceRows {
     }
   }
 
-  #tasks(instance: string): ProducedTaskRecord[] {
+  #tasks(instance: string): ProducedTaskDetails[] {
     return this.#sql.tasks.all(instance, MAX_PRODUCER_TASKS).map(([lastCallBackAt, ...row]) => {
       const { taskId, state, partitions, records } = tasks.read(row)
       return {
@@ -137,7 +137,7 @@ const totalFields = Object.keys(totalColumns) as (keyof InstanceTotals)[]
 type TotalColumn = (typeof totalColumns)[keyof InstanceTotals]
 type InstanceRow = Record<TotalColumn, number> & {
   readonly instance_id: string
-  readonly role: InstanceRecord['role']
+  readonly role: InstanceDetails['role']
   readonly first_seen_at: number
   readonly last_seen_at: number
   readonly version: string

@@ -4,7 +4,7 @@ import type { Disk } from '../../handoff/disk.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import { asUnavailable } from './failures.ts'
 import { DataFolder } from './folder.ts'
-import { Session } from './session.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
 
 const SPACE_CHECK_MILLIS = 1000
 
@@ -12,7 +12,7 @@ const SPACE_CHECK_MILLIS = 1000
 export class OpenFile {
   readonly #folder: DataFolder
   #database: DatabaseSync | undefined
-  #session: Session | undefined
+  #connection: SqliteConnection | undefined
   #space = { checkedAt: Number.NEGATIVE_INFINITY, enough: true }
 
   constructor(path: string) {
@@ -23,7 +23,7 @@ export class OpenFile {
   lock(): readonly string[] {
     this.#folder.lock()
     try {
-      this.session()
+      this.connection()
       return this.#folder.closeToOthers()
     } catch (error) {
       this.#abandon()
@@ -32,12 +32,12 @@ export class OpenFile {
     }
   }
 
-  session(): Session {
-    if (this.#session === undefined) {
+  connection(): SqliteConnection {
+    if (this.#connection === undefined) {
       this.#database = this.#folder.open()
-      this.#session = new Session(this.#database)
+      this.#connection = new SqliteConnection(this.#database)
     }
-    return this.#session
+    return this.#connection
   }
 
   /**
@@ -67,7 +67,7 @@ export class OpenFile {
   }
 
   #abandon(): void {
-    this.#session = undefined
+    this.#connection = undefined
     try {
       this.#database?.close()
     } catch {
@@ -94,21 +94,21 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
   const file = new OpenFile(resolve(folder))
   for (const text of file.lock()) warn?.(text)
   let closed = false
-  const call = async <Result>(work: (session: Session) => Result): Promise<Result> => {
+  const call = async <Result>(work: (connection: SqliteConnection) => Result): Promise<Result> => {
     if (closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
     try {
-      return work(file.session())
+      return work(file.connection())
     } catch (error) {
       throw file.failed(error)
     }
   }
   return {
-    open: () => call((session) => session.open()),
+    open: () => call((connection) => connection.open()),
     load: (needs) => call(({ loads }) => loads.load(needs)),
-    append: (entry) => call((session) => session.append(entry)),
-    flush: (images, upTo) => call((session) => session.flush(images, upTo)),
-    stage: (rows) => call((session) => session.stage(rows)),
-    unstage: (ids) => call((session) => session.unstage(ids)),
+    append: (entry) => call((connection) => connection.append(entry)),
+    flush: (images, upTo) => call((connection) => connection.flush(images, upTo)),
+    stage: (rows) => call((connection) => connection.stage(rows)),
+    unstage: (ids) => call((connection) => connection.unstage(ids)),
     known: (asked) => call(({ maintenance }) => asked.map((one) => maintenance.known(one))),
     due: (now, limit, leases) => call(({ maintenance }) => maintenance.due(now, limit, leases)),
     heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
@@ -121,20 +121,22 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
     tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
     throughput: (query) => call(({ throughput }) => throughput.read(query)),
-    forgetThroughput: (order) =>
-      call((session) => session.transaction(() => session.throughput.forget(order))),
+    forgetThroughput: (request) =>
+      call((connection) => connection.transaction(() => connection.throughput.forget(request))),
     recordInstances: (heartbeats, now) =>
-      call((session) => session.transaction(() => session.instances.record(heartbeats, now))),
+      call((connection) => connection.transaction(() => connection.instances.record(heartbeats, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),
     instances: (query, now) => call(({ instances }) => instances.list(query, now)),
     forgetInstances: (unseenSince, endedSince, limit) =>
-      call((session) => session.transaction(() => session.instances.forget(unseenSince, endedSince, limit))),
+      call((connection) =>
+        connection.transaction(() => connection.instances.forget(unseenSince, endedSince, limit)),
+      ),
     outbox: {
       subscriptions: () => call(({ outbox }) => outbox.subscriptions()),
       deliveries: (query) => call(({ outbox }) => outbox.deliveries(query)),
       backlogs: (subscriptions) => call(({ outbox }) => outbox.backlogs(subscriptions)),
     },
-    probe: (now) => call((session) => session.probe(now)),
+    probe: (now) => call((connection) => connection.probe(now)),
     hasSpace() {
       try {
         return file.hasSpace()

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type ThroughputStep, throughputSteps } from '@baton/protocol'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
 import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
-import type { ThroughputRow } from '../../handoff/views/records.ts'
+import type { ThroughputRow } from '../../handoff/views/queries.ts'
 import { arrayQuery, LIMIT, Table } from './tables.ts'
 
 export const throughputTable = new Table<StoredThroughput>('throughput', throughputFields)

@@ -11,7 +11,7 @@ import type {
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
-import type { PaceSecond, TaskRecord } from '../../handoff/views/records.ts'
+import type { PaceSecond, TaskDetails } from '../../handoff/views/queries.ts'
 import { partitionIs, taskHas } from './schema.ts'
 import { arrayQuery, finder, LIMIT, lanes, query, tasks } from './tables.ts'
 
@@ -121,7 +121,7 @@ function prepare(db: DatabaseSync) {
       `SELECT name FROM task_table INDEXED BY task_table_order WHERE task = ? ORDER BY id ${LIMIT}`,
     ),
     hasTable: arrayQuery<[number]>(db, 'SELECT 1 FROM task_table WHERE task = ? AND name = ?'),
-    mismatches: query<TaskRecord['mismatches'][number]>(
+    mismatches: query<TaskDetails['mismatches'][number]>(
       db,
       `SELECT lane.level AS level, idx AS "index", spelling, record_count AS declared, reported_records AS reported
        FROM lane CROSS JOIN partition INDEXED BY partition_mismatch

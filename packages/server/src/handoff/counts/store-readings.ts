@@ -6,7 +6,7 @@ import { partitionStates } from '../rules/life-cycle.ts'
 import { addCapped } from '../rules/task.ts'
 import { type Store, StoreUnavailable } from '../store.ts'
 import { demandOf, type TaskDemand } from '../views/eta.ts'
-import type { InstancePage, InstanceQuery, TaskPage, TaskQuery } from '../views/records.ts'
+import type { InstancePage, InstanceQuery, TaskPage, TaskQuery } from '../views/queries.ts'
 import { progressView, type ViewedCounts } from '../views/view-state.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { isAtLimit, weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen, mayServe } from '../rules/task.ts'
-import type { PullOrder } from '../store.ts'
+import type { BatchedPull } from '../store.ts'
 import { firstOf, LINES_AT_A_TIME } from './load-lanes.ts'
 import type { LaneHeap } from './state/lane-heap.ts'
 import type { Lane, LaneTable, Partition, Task } from './state/memory-rows.ts'
@@ -12,7 +12,7 @@ const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
 
 /** The filter of a pull that names tables or tasks. */
-type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 /** The next partition for a filter, and the table order that is charged for it. */
 interface Chosen {
@@ -20,7 +20,7 @@ interface Chosen {
   readonly from: LaneTable | null
 }
 
-/** A table, task, or table of a task that takes turns with others. */
+/** A table, task, or table of a task that alternates with others. */
 interface Member {
   readonly name: string
   readonly source: Source
@@ -31,7 +31,7 @@ interface Member {
 /**
  * Chooses partitions for a pull that names tables or tasks. Each table has its own order, with its own
  * virtual time and tags. If the pull names several tables or tasks, the ones with work on the lowest level
- * take turns, weighted by records.
+ * alternate by records.
  */
 export class Choice {
   readonly #tx: Transaction

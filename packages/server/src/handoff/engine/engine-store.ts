@@ -1,33 +1,33 @@
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
-import type { ControlOrder, ControlResult } from '../rules/control.ts'
+import type { ControlRequest, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
 import type {
   HandOffAnswers,
   HandOffBatch,
-  MaintenanceOrder,
+  MaintenanceRequest,
   MaintenanceResult,
-  ReleaseOrder,
+  ReleaseRequest,
   ReleaseResult,
   Store,
-  SweepOrder,
+  SweepRequest,
   SweepResult,
 } from '../store.ts'
 import type {
   ChangePage,
   ChangeQuery,
+  InstanceDetails,
   InstancePage,
   InstanceQuery,
-  InstanceRecord,
   PartitionPage,
   PartitionQuery,
+  TaskDetails,
   TaskPage,
   TaskQuery,
-  TaskRecord,
+  ThroughputHistory,
   ThroughputQuery,
-  ThroughputRecord,
-} from '../views/records.ts'
+} from '../views/queries.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
@@ -91,7 +91,7 @@ export class EngineStore implements Store {
     return this.#closed ? Promise.reject(storeClosed()) : this.#batches.run(batch)
   }
 
-  sweep({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
+  sweep({ limit, expireLeases }: SweepRequest): Promise<SweepResult> {
     return this.#exclusivelyWhenFlushed(async () => {
       const { now } = this.#runner
       if (expireLeases && this.#quietUntil > now) return nothingDue(this.#quietUntil, now)
@@ -119,22 +119,23 @@ export class EngineStore implements Store {
     })
   }
 
-  maintain(order: MaintenanceOrder): Promise<MaintenanceResult> {
-    return this.#backgroundWork.run(order)
+  maintain(request: MaintenanceRequest): Promise<MaintenanceResult> {
+    return this.#backgroundWork.run(request)
   }
 
-  control(order: ControlOrder): Promise<ControlResult> {
+  control(request: ControlRequest): Promise<ControlResult> {
     // These verbs find partitions by their state, so rows must be flushed first.
-    const looks = order.verb === 'retry' || order.verb === 'skip-parked'
+    const looks = request.verb === 'retry' || request.verb === 'skip-parked'
     const exclusively = <Result>(work: () => Promise<Result>) =>
       looks ? this.#withRowsFlushed(work) : this.#exclusively(work)
     return exclusively(async () => {
-      const lastSettledAt = order.verb === 'retry' && order.done ? await this.#lastSettledAt(order.taskId) : 0
-      return this.#runner.transact((tx) => control(tx, order, lastSettledAt))
+      const lastSettledAt =
+        request.verb === 'retry' && request.done ? await this.#lastSettledAt(request.taskId) : 0
+      return this.#runner.transact((tx) => control(tx, request, lastSettledAt))
     })
   }
 
-  releaseInstance({ instanceId, limit }: ReleaseOrder): Promise<ReleaseResult> {
+  releaseInstance({ instanceId, limit }: ReleaseRequest): Promise<ReleaseResult> {
     // Leases are found by their holder, so rows must be flushed first.
     return this.#withRowsFlushed(async () => {
       const held = await this.#disk.heldBy(instanceId, limit)
@@ -155,7 +156,7 @@ export class EngineStore implements Store {
     return newest > this.#runner.now ? newest + 999 : 0
   }
 
-  task(taskId: string): Promise<TaskRecord | null> {
+  task(taskId: string): Promise<TaskDetails | null> {
     return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
   }
 
@@ -167,7 +168,7 @@ export class EngineStore implements Store {
     return this.#view(() => viewPartitions(this.#disk, query))
   }
 
-  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+  throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#view((now) => viewThroughput(this.#disk, query, now))
   }
 
@@ -190,7 +191,7 @@ export class EngineStore implements Store {
     return this.#exclusively(() => this.#disk.recordInstances(heartbeats, this.#runner.now))
   }
 
-  instance(instanceId: string): Promise<InstanceRecord | null> {
+  instance(instanceId: string): Promise<InstanceDetails | null> {
     return this.#view((now) => this.#disk.instance(instanceId, now))
   }
 
@@ -209,7 +210,7 @@ export class EngineStore implements Store {
     return this.#exclusively(() => this.#disk.probe(this.#runner.now))
   }
 
-  /** Reads within its turn: while rows are being flushed, counters and rows differ. */
+  /** Reads exclusively: while rows are being flushed, counters and rows differ. */
   audit(): Promise<string[]> {
     return this.#withRowsFlushed(() => audit(this.#disk))
   }

@@ -18,7 +18,7 @@ import {
   type StoredTask,
   taskFields,
 } from '../stored.ts'
-import { noTotals, type TotalsAdded } from '../views/records.ts'
+import { noTotals, type TotalsAdded } from '../views/queries.ts'
 import { type PackedOutbox, packOutbox, unpackOutbox } from './outbox-changes.ts'
 import type { DoneWithin } from './throughput.ts'
 

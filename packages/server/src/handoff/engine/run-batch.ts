@@ -28,7 +28,7 @@ export function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): St
   for (const batch of batches) undone.push(yield* undo(tx, batch.undos))
   for (const batch of batches) {
     const results: CallBackResult[] = []
-    for (const order of batch.callBacks) results.push(yield* callBack(tx, order))
+    for (const batched of batch.callBacks) results.push(yield* callBack(tx, batched))
     callBacks.push(results)
   }
   yield* moveBarriers(tx)
@@ -50,16 +50,16 @@ export function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): St
 }
 
 /** The size of a batch, in partitions. */
-export function weightOf({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number {
-  let weight = undos.length
-  for (const { settlements } of settles) weight += settlements.length
-  for (const { leases } of renews) weight += leases.length
+export function sizeOf({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number {
+  let size = undos.length
+  for (const { settlements } of settles) size += settlements.length
+  for (const { leases } of renews) size += leases.length
   for (const {
     callBack: { partitions },
   } of callBacks)
-    weight += partitions.length
-  for (const { batch } of pulls) weight += batch
-  return weight
+    size += partitions.length
+  for (const { batch } of pulls) size += batch
+  return size
 }
 
 export const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): boolean =>

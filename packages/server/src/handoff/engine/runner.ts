@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
 import { LARGE_CALL_BACK_PARTITIONS, StoreUnavailable } from '../store.ts'
@@ -19,8 +19,8 @@ export interface EngineOptions {
   readonly random: () => number
   /** Creates a secret for a lease. */
   readonly secret: () => string
-  /** Waits for the next turn of the event loop. A simulation replaces it. */
-  readonly nextTurn?: () => Promise<void>
+  /** Waits for the next iteration of the event loop. A simulation replaces it. */
+  readonly nextIteration?: () => Promise<void>
   readonly limits?: Partial<EngineLimits>
 }
 
@@ -31,8 +31,8 @@ export interface EngineLimits extends MemoryBounds {
   /** The approximate maximum of rows written in one disk transaction. */
   readonly flushPiece: number
   /**
-   * Above this many unflushed rows, they are written concurrently with other work before a turn that needs
-   * flushed rows.
+   * Above this many unflushed rows, they are written concurrently with other work before work that needs
+   * flushed rows starts.
    */
   readonly flushAheadRows: number
   /** A call-back with more partitions than this is stored in pieces, between other batches. */
@@ -171,14 +171,14 @@ export class Runner {
     if (this.#memory !== tx.memory) return
     this.#last = number
     this.#unflushed.add(entry, number)
-    const { weight, entries } = this.#unflushed
-    if (weight < this.limits.flushRows && entries < this.limits.flushEntries) return
+    const { newerRows, entries } = this.#unflushed
+    if (newerRows < this.limits.flushRows && entries < this.limits.flushEntries) return
     if (this.#flushing === null) this.#flush(this.#unflushed.takeOlder())
-    if (weight > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
+    if (newerRows > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
   }
 
   /**
-   * Flushes everything that is durable. Call it within a turn, so that nothing is appended in the meantime.
+   * Flushes everything that is durable. Call it exclusively, so that nothing is appended in the meantime.
    */
   async flush(): Promise<void> {
     await this.open()
@@ -192,7 +192,7 @@ export class Runner {
     return this.#memory !== null && this.#unflushed.rows > this.limits.flushAheadRows
   }
 
-  /** Flushes before, and outside of, a turn that needs flushed rows. */
+  /** Flushes concurrently with other work, before work that needs flushed rows starts. */
   async flushAhead(): Promise<void> {
     try {
       while (this.#flushing !== null) await this.#flushing
@@ -253,7 +253,7 @@ export class Runner {
 
   /** Lets other work use the event loop. */
   yieldToEventLoop(): Promise<void> {
-    return this.#options.nextTurn?.() ?? nextTurn()
+    return this.#options.nextIteration?.() ?? nextIteration()
   }
 
   #answer(ask: EngineRequest): Promise<unknown> {

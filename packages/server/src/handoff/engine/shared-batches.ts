@@ -1,14 +1,14 @@
 import type { Disk } from '../disk.ts'
 import { Readied } from '../readied.ts'
 import {
+  type BatchedCallBack,
   type Batching,
-  type CallBackOrder,
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
   StoreUnavailable,
 } from '../store.ts'
-import { isEmptyPull, isNothing, runBatch, weightOf } from './run-batch.ts'
+import { isEmptyPull, isNothing, runBatch, sizeOf } from './run-batch.ts'
 import type { Runner } from './runner.ts'
 import type { Exclusively, LargeCallBacks } from './verbs/large-call-back.ts'
 
@@ -46,7 +46,7 @@ export class SharedBatches {
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
     const { largeCallBack } = this.#runner.limits
-    const isLarge = ({ callBack }: CallBackOrder) => callBack.partitions.length > largeCallBack
+    const isLarge = ({ callBack }: BatchedCallBack) => callBack.partitions.length > largeCallBack
     return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
   }
 
@@ -54,7 +54,10 @@ export class SharedBatches {
    * Keeps the order of a single transaction: the requests before a large call-back, then that call-back, and
    * so on. Pulls run last.
    */
-  async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
+  async #inParts(
+    batch: HandOffBatch,
+    isLarge: (batched: BatchedCallBack) => boolean,
+  ): Promise<HandOffAnswers> {
     const results: CallBackResult[] = []
     const readied = new Readied()
     let answers: HandOffAnswers | undefined
@@ -67,13 +70,13 @@ export class SharedBatches {
       part = following
       return answered
     }
-    for (const order of batch.callBacks) {
-      if (isLarge(order)) {
+    for (const batched of batch.callBacks) {
+      if (isLarge(batched)) {
         if (!isNothing(part)) await run(EMPTY)
-        const stored = await this.#largeCallBacks.run(order)
+        const stored = await this.#largeCallBacks.run(batched)
         results.push(stored.result)
         readied.merge(stored.readied, stored.readiedOf)
-      } else part = { ...part, callBacks: [...part.callBacks, order] }
+      } else part = { ...part, callBacks: [...part.callBacks, batched] }
     }
     part = { ...part, pulls: batch.pulls }
     const { pulls, nextDueInMillis } = await run(EMPTY)
@@ -106,8 +109,8 @@ export class SharedBatches {
   }
 
   /**
-   * Batches that arrive during a transaction share the next one: the first to get its turn runs all queued
-   * batches.
+   * Batches that arrive during a transaction share the next one: the first that runs takes all queued batches
+   * with it.
    */
   #shared(batch: HandOffBatch): Promise<HandOffAnswers> {
     const { promise, resolve, reject } = Promise.withResolvers<HandOffAnswers>()
@@ -122,15 +125,15 @@ export class SharedBatches {
 
   async #runGathered(): Promise<void> {
     const together: Gathered[] = []
-    let weight = 0
+    let size = 0
     for (const gathered of this.#gathered) {
-      if (together.length > 0 && weight >= BATCHING.full) break
+      if (together.length > 0 && size >= BATCHING.full) break
       this.#gathered.delete(gathered)
       // The batch was queued before a large call-back for the same task, which has started in the meantime.
       if (this.#largeCallBacks.isUnderWay(gathered.batch.callBacks))
         this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
       else together.push(gathered)
-      weight += weightOf(gathered.batch)
+      size += sizeOf(gathered.batch)
     }
     if (together.length > 0) await this.#runTogether(together)
   }

@@ -10,7 +10,7 @@ import { Readied } from '../readied.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { isAtLimit, type Policy } from '../rules/policy.ts'
 import type { IndexRangeOfLane, StoredKey, StoredPace } from '../stored.ts'
-import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/records.ts'
+import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { OutboxChanges } from './outbox-changes.ts'
 import type { Memory } from './state/memory.ts'
@@ -51,7 +51,7 @@ export class Transaction {
   /** The number of its entry. */
   readonly number: number
 
-  /** The lines of waiting partitions, and whose turn it is. */
+  /** The lines of waiting partitions, and the turns of their lanes. */
   readonly lines: WaitingLines
 
   readonly newRows: PartitionDescriptor[] = []
@@ -341,8 +341,8 @@ export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
 }
 
 /** Long lists yield to the event loop after every n items. */
-const ITEMS_PER_TURN = 500
+const ITEMS_PER_ITERATION = 500
 
 export function* yieldToEventLoop(at: number): Steps<void> {
-  if (at % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) yield { ask: 'yield' }
+  if (at % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1) yield { ask: 'yield' }
 }

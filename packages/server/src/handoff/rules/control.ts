@@ -2,29 +2,29 @@ import type { TaskSettings, TaskSettingsChange } from './policy.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
 /**
- * Operator commands for a task. Each runs in bounded steps, and all except a retry with `done` are
+ * What an operator requests for a task. Each runs in bounded steps, and all except a retry with `done` are
  * idempotent.
  */
-export type ControlOrder =
-  | FlagOrder
-  | SettingsOrder
+export type ControlRequest =
+  | FlagControl
+  | SettingsControl
   | { readonly verb: 'skip-parked'; readonly taskId: string }
-  | RetryOrder
+  | RetryControl
 
-/** Commands that change only the task itself. */
-type FlagOrder =
+/** Requests that change only the task itself. */
+type FlagControl =
   | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
 
 /** Also allowed before the first call-back of the task. */
-export interface SettingsOrder {
+export interface SettingsControl {
   readonly verb: 'settings'
   readonly taskId: string
   readonly settings: TaskSettingsChange
 }
 
-export interface RetryOrder {
+export interface RetryControl {
   readonly verb: 'retry'
   readonly taskId: string
   readonly level: number | null
@@ -46,7 +46,7 @@ export type ControlResult =
   | {
       readonly kind: 'applied'
       readonly state: TaskState
-      /** For a settings order: the settings of the task, and whether it has a barrier. */
+      /** For a change of settings: the settings of the task, and whether it has a barrier. */
       readonly settings?: TaskSettings | null
       readonly levelBarrier?: boolean
       /** The number of partitions changed by this step. For flags, 1 if the task changed. */
@@ -54,25 +54,25 @@ export type ControlResult =
       readonly readied: number
       /** By task and table. Null or absent if unknown. */
       readonly readiedOf?: readonly (readonly [task: string, table: string | null, count: number])[] | null
-      /** The order is in effect, but needs another step. */
+      /** The request is in effect, but needs another step. */
       readonly more: boolean
     }
 
-/** Why an order is refused; undefined if it is carried out. */
-export function refusalOfOrder(task: MutableTask, order: ControlOrder): ControlResult | undefined {
-  if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
-  switch (order.verb) {
+/** Why a request is refused; undefined if it is carried out. */
+export function refusalOfControl(task: MutableTask, request: ControlRequest): ControlResult | undefined {
+  if (task.cancelled && request.verb !== 'cancel') return { kind: 'task_cancelled' }
+  switch (request.verb) {
     case 'pause':
     case 'cancel':
     case 'skip-parked':
       return isDone(task) ? { kind: 'task_finished' } : undefined
     case 'seal': {
       const known = totalOf(task.partitions)
-      return (order.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
+      return (request.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
     }
     case 'retry':
-      if (order.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
-      return order.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
+      if (request.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
+      return request.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
     case 'resume':
     case 'level-barrier':
     case 'settings':

@@ -22,7 +22,8 @@ export interface LeaseState {
   readonly taskCancelled: boolean
 }
 
-export interface SettlementOrder {
+/** How the worker says that its lease ended. */
+export interface ReportedOutcome {
   readonly outcome: 'done' | 'failed' | 'released'
   readonly reason: string | null
   readonly retryAfterMillis: number | null
@@ -57,27 +58,27 @@ const accept = (change: Change | null): Verdict => ({ refused: null, change })
 export function judgeSettlement(
   leaseState: LeaseState | undefined,
   lease: LeaseRef,
-  order: SettlementOrder,
+  reported: ReportedOutcome,
   policy: Policy,
   random: number,
 ): Verdict {
   const refusal = refusalOfLease(leaseState, lease)
   if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
   if (isSettled(leaseState.outcome)) {
-    return leaseState.outcome === order.outcome ? accept(null) : refuse('lease_settled')
+    return leaseState.outcome === reported.outcome ? accept(null) : refuse('lease_settled')
   }
   if (leaseState.taskCancelled) return refuse('task_cancelled')
-  switch (order.outcome) {
+  switch (reported.outcome) {
     case 'done':
-      return accept(finish(leaseState, order))
+      return accept(finish(leaseState, reported))
     case 'failed':
       return accept(
         leaseState.outcome === 'expired'
-          ? failLate(leaseState, order)
-          : fail(leaseState, order, policy, random),
+          ? failLate(leaseState, reported)
+          : fail(leaseState, reported, policy, random),
       )
     case 'released':
-      return accept(leaseState.outcome === 'expired' ? null : release(leaseState, order, policy, random))
+      return accept(leaseState.outcome === 'expired' ? null : release(leaseState, reported, policy, random))
   }
 }
 
@@ -169,7 +170,7 @@ function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change 
   }
 }
 
-function finish(leaseState: LeaseState, order: SettlementOrder): Change {
+function finish(leaseState: LeaseState, reported: ReportedOutcome): Change {
   // The successful attempt counts too, unless its expiry was counted already.
   const attempts =
     leaseState.outcome === 'expired' ? Math.max(1, leaseState.attempts) : leaseState.attempts + 1
@@ -178,22 +179,22 @@ function finish(leaseState: LeaseState, order: SettlementOrder): Change {
     outcome: 'done',
     attempts,
     releases: 0,
-    records: order.records,
+    records: reported.records,
     history: leaseState.outcome === 'expired' ? 'withdraw' : 'keep',
   }
 }
 
-function fail(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {
+function fail(leaseState: LeaseState, reported: ReportedOutcome, policy: Policy, random: number): Change {
   const attempts = leaseState.attempts + 1
-  const event = order.final || attempts >= policy.maxAttempts ? 'park' : 'postpone'
+  const event = reported.final || attempts >= policy.maxAttempts ? 'park' : 'postpone'
   return {
     ...changeBy(leaseState, event),
     outcome: 'failed',
     attempts,
     releases: 0,
     wasted: 1,
-    delayMillis: event === 'park' ? 0 : (askedDelay(order) ?? backoffMillis(policy, attempts, random)),
-    reason: order.reason,
+    delayMillis: event === 'park' ? 0 : (askedDelay(reported) ?? backoffMillis(policy, attempts, random)),
+    reason: reported.reason,
     history: 'append',
   }
 }
@@ -202,19 +203,19 @@ function fail(leaseState: LeaseState, order: SettlementOrder, policy: Policy, ra
  * Workers send seconds, possibly fractional; stores keep whole milliseconds. Rounded up, so that the delay is
  * never shorter than requested.
  */
-function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
+function askedDelay({ retryAfterMillis }: ReportedOutcome): number | null {
   return retryAfterMillis === null ? null : Math.ceil(retryAfterMillis)
 }
 
 /** The expiry already used up the attempt. Only the reason and whether it is final are new. */
-function failLate(leaseState: LeaseState, order: SettlementOrder): Change {
-  const reported = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
-  return { ...changeBy(leaseState, order.final ? 'park' : null), ...reported }
+function failLate(leaseState: LeaseState, reported: ReportedOutcome): Change {
+  const change = changeBy(leaseState, reported.final ? 'park' : null)
+  return { ...change, outcome: 'failed', reason: reported.reason, history: 'amend' }
 }
 
-function release(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {
+function release(leaseState: LeaseState, reported: ReportedOutcome, policy: Policy, random: number): Change {
   const releases = leaseState.releases + 1
-  const delayMillis = askedDelay(order) ?? releaseBackoffMillis(policy, releases, random)
+  const delayMillis = askedDelay(reported) ?? releaseBackoffMillis(policy, releases, random)
   return {
     ...changeBy(leaseState, delayMillis > 0 ? 'postpone' : 'return'),
     outcome: 'released',
@@ -222,6 +223,6 @@ function release(leaseState: LeaseState, order: SettlementOrder, policy: Policy,
     delayMillis,
     keepsRank: true,
     history: 'append',
-    ...(order.reason === null ? {} : { reason: order.reason }),
+    ...(reported.reason === null ? {} : { reason: reported.reason }),
   }
 }

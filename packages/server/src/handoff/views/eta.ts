@@ -1,6 +1,6 @@
 import type { ScaleLimit } from '@baton/protocol'
 import { type Tally, type TaskFacts, taskState, totalOf, unfinishedOf } from '../rules/task.ts'
-import type { PaceSecond, TaskRow } from './records.ts'
+import type { PaceSecond, TaskRow } from './queries.ts'
 import {
   type Effort,
   effortLeft,

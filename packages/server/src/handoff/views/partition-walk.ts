@@ -1,6 +1,6 @@
 import { type PartitionState, partitionStates, unfinishedStates } from '../rules/life-cycle.ts'
 import { isLaneOpen, type Tally, type TaskFacts } from '../rules/task.ts'
-import type { PartitionPage, PartitionQuery, PartitionRecord, TaskQuery } from './records.ts'
+import type { PartitionDetails, PartitionPage, PartitionQuery, TaskQuery } from './queries.ts'
 
 /**
  * Limits on how much a view reads, on every store, so that no view gets slower as a task grows. The protocol
@@ -53,7 +53,7 @@ interface LaneOnTheWay {
 }
 
 /** The fields of a partition in a lane whose level is known. */
-type RowOfLane = Omit<PartitionRecord, 'level'>
+type RowOfLane = Omit<PartitionDetails, 'level'>
 
 /** The rows of a lane that a store must read next, ordered by index. */
 interface RowsToRead {
@@ -71,7 +71,7 @@ export class PartitionWalk {
   readonly #countsAreExact: boolean
   readonly #facts: TaskFacts
   readonly #query: PartitionQuery
-  readonly #partitions: PartitionRecord[] = []
+  readonly #partitions: PartitionDetails[] = []
   #at: PartitionQuery['after']
   #budget = ROWS_READ
   #isThrough = false
@@ -158,5 +158,5 @@ export class PartitionWalk {
   }
 }
 
-const placeOf = (partition: PartitionRecord | undefined): PartitionQuery['after'] =>
+const placeOf = (partition: PartitionDetails | undefined): PartitionQuery['after'] =>
   partition === undefined ? null : { level: partition.level, index: partition.index }

@@ -2,7 +2,7 @@ import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/atte
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import { isDone, isLaneOpen, type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
-import type { LaneFacts, PartitionRecord, TaskRecord, TaskRow } from './records.ts'
+import type { LaneFacts, PartitionDetails, TaskDetails, TaskRow } from './queries.ts'
 
 // Converts stored counts into what users see. A waiting partition is ready if its lane is open, and held
 // otherwise. In a cancelled task everything that was not done is cancelled, whether or not its rows have been
@@ -59,7 +59,7 @@ export function laneView(facts: TaskFacts, lane: LaneFacts): LaneView {
   }
 }
 
-export function partitionView(facts: TaskFacts, record: PartitionRecord): PartitionView {
+export function partitionView(facts: TaskFacts, record: PartitionDetails): PartitionView {
   const state = viewState(facts, record)
   const isLeased = state === 'leased'
   return {
@@ -77,7 +77,7 @@ export function missingPartitions({ expectedPartitions, partitions }: TaskFacts)
 }
 
 /** The lowest unfinished level, if a level above it must wait for it. */
-export function waitingFor({ facts, lanes, lanesOmitted }: TaskRecord): WaitedFor | null {
+export function waitingFor({ facts, lanes, lanesOmitted }: TaskDetails): WaitedFor | null {
   if (!facts.levelBarrier || facts.openLevel === null || facts.cancelled) return null
   const lane = lanes.find(({ level }) => level === facts.openLevel)
   const isLast = lanesOmitted === 0 && lanes.at(-1)?.level === facts.openLevel
@@ -96,7 +96,7 @@ function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null): Viewe
   return { total, ...tally, ready, held: waiting - ready }
 }
 
-function viewState(facts: TaskFacts, { state, level }: PartitionRecord): PartitionState {
+function viewState(facts: TaskFacts, { state, level }: PartitionDetails): PartitionState {
   if (facts.cancelled) return state === 'done' ? 'done' : 'cancelled'
   if (state !== 'ready' && state !== 'held') return state
   return isLaneOpen(facts, level) ? 'ready' : 'held'
@@ -109,7 +109,7 @@ export type AttemptView = Omit<EndedAttempt, 'endedAt' | 'outcome'> & {
 }
 
 /** The attempts of a partition, oldest first, including the running or successful attempt. */
-export function attemptViews(facts: TaskFacts, record: PartitionRecord): AttemptView[] {
+export function attemptViews(facts: TaskFacts, record: PartitionDetails): AttemptView[] {
   const { outcome, holder, leasedAt, history } = record
   const { state, attempts } = partitionView(facts, record)
   const shown: AttemptView[] = [...(history ?? [])]

@@ -4,7 +4,7 @@ import type { CallBack } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
 import type { PulledPartition } from '../../handoff/partition.ts'
 import type { PullRequest } from '../../handoff/store.ts'
-import type { InstanceRecord } from '../../handoff/views/records.ts'
+import type { InstanceDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
 
 /** What is known about the sender of a request from its token. */
@@ -161,7 +161,7 @@ export function mayAccessOthers(token: Token | null, ...roles: readonly string[]
 }
 
 /** The record, without the tasks that the token does not cover. */
-export function instanceWithinLimits(token: Token | null, instance: InstanceRecord): InstanceRecord {
+export function instanceWithinLimits(token: Token | null, instance: InstanceDetails): InstanceDetails {
   if (token === null || token.tasks === null) return instance
   return { ...instance, tasks: instance.tasks.filter(({ taskId }) => isWithin(token.tasks, taskId)) }
 }

@@ -38,7 +38,7 @@ export function keepOutOfCaches(routes: FastifyInstance): void {
   })
 }
 
-/** Names and values in turn. */
+/** Names and values, alternating. */
 export type AnswerHeaders = readonly string[]
 
 /** The headers of every pull and settle response. */

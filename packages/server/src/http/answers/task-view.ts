@@ -17,12 +17,12 @@ import {
 } from '../../handoff/rules/policy.ts'
 import { type TaskFacts, taskState } from '../../handoff/rules/task.ts'
 import { paceOf } from '../../handoff/views/eta.ts'
-import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/views/records.ts'
+import type { LaneFacts, TaskDetails, TaskRow } from '../../handoff/views/queries.ts'
 import { overdueOf } from '../../handoff/views/time-left.ts'
 import { laneView, missingPartitions, progressView, waitingFor } from '../../handoff/views/view-state.ts'
 import { nameOf, timestampOf, timestampOrNull } from './views.ts'
 
-export function viewTask(record: TaskRecord, policy: Policy): TaskView {
+export function viewTask(record: TaskDetails, policy: Policy): TaskView {
   const { facts } = record
   return {
     ...summariseTask(record, record.now),
@@ -56,7 +56,7 @@ function viewTiming({
   facts,
   timing,
   now,
-}: TaskRecord): Pick<TaskView, 'attemptSeconds' | 'workers' | 'stragglers'> {
+}: TaskDetails): Pick<TaskView, 'attemptSeconds' | 'workers' | 'stragglers'> {
   if (timing === undefined) return { attemptSeconds: null, workers: 0, stragglers: [] }
   const { durations, underWay } = timing
   const [median, p95] = [quantileOf(durations, 0.5), quantileOf(durations, 0.95)]
@@ -82,7 +82,7 @@ function viewTiming({
 /** Two significant digits: the values are estimates. */
 const rounded = (millis: number): number => Number((millis / 1000).toPrecision(2))
 
-function viewFailures(failures: TaskRecord['failures']): Pick<TaskView, 'failures' | 'failuresOmitted'> {
+function viewFailures(failures: TaskDetails['failures']): Pick<TaskView, 'failures' | 'failuresOmitted'> {
   const { groups, others } = failures ?? { groups: [], others: 0 }
   return {
     failures: groups

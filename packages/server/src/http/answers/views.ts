@@ -10,7 +10,7 @@ import { statusOf } from '../../handoff/heartbeats.ts'
 import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'
 import type { TaskFacts } from '../../handoff/rules/task.ts'
-import type { InstanceRecord, ParkedNotice, PartitionRecord } from '../../handoff/views/records.ts'
+import type { InstanceDetails, ParkedNotice, PartitionDetails } from '../../handoff/views/queries.ts'
 import { type AttemptView, attemptViews, partitionView } from '../../handoff/views/view-state.ts'
 
 let formatted = { millis: Number.NaN, text: '' }
@@ -31,7 +31,7 @@ export function timestampOrNull(millis: number | null): string | null {
 /** A duration in seconds, as in the wire format. Never negative. */
 export const secondsOf = (millis: number): number => Math.max(millis, 0) / 1000
 
-export function viewInstance(instance: InstanceRecord): InstanceStatus {
+export function viewInstance(instance: InstanceDetails): InstanceStatus {
   const { instanceId, role, firstSeenAt, lastSeenAt, leases, totals, node, tasks } = instance
   return {
     instanceId,
@@ -48,7 +48,7 @@ export function viewInstance(instance: InstanceRecord): InstanceStatus {
   }
 }
 
-export function viewPartition(facts: TaskFacts, record: PartitionRecord): PartitionRow {
+export function viewPartition(facts: TaskFacts, record: PartitionDetails): PartitionRow {
   const { state, attempts, holder, leaseEndsAt, readyAt } = partitionView(facts, record)
   return {
     taskId: facts.taskId,
@@ -70,7 +70,7 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
   }
 }
 
-function keptOf({ extraFields = null, traceparent = null }: PartitionRecord) {
+function keptOf({ extraFields = null, traceparent = null }: PartitionDetails) {
   return {
     ...(extraFields === null ? {} : { fields: JSON.parse(extraFields) as Record<string, unknown> }),
     ...(traceparent === null ? {} : { traceparent }),

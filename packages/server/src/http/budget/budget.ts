@@ -175,7 +175,7 @@ export function shedRequests(app: FastifyInstance, budget: AdmissionBudget): voi
 /** The event loop delay from which each kind is refused, as a multiple of the threshold. */
 const refusedFrom: Readonly<Record<Urgency, number>> = { 'call-back': 1, view: 2, pull: 4, urgent: 8 }
 /**
- * The number of consecutive late samples that count as overload. A single slow turn, or a suspended process,
+ * The number of consecutive late samples that count as overload. A single slow iteration of the event loop, or a suspended process,
  * does not.
  */
 const LOOKS = 3

@@ -5,11 +5,11 @@ import { networkOfSocket } from '../admission/proxies.ts'
 type Step = () => boolean
 
 /**
- * How much of each turn of the event loop bulk work may take: at least this time, and this share of a long
- * turn, so that an honest large call-back is checked in time on a busy node. A step that was begun is finished.
+ * How much of each iteration of the event loop bulk work may take: at least this time, and this share of a
+ * long iteration, so that an honest large call-back is checked in time on a busy node. A step that was begun is finished.
  */
 const LEAST_MILLIS = 0.25
-const SHARE_OF_TURN = 0.1
+const SHARE_OF_ITERATION = 0.1
 
 interface Work {
   readonly socket: Socket
@@ -17,8 +17,8 @@ interface Work {
 }
 
 /**
- * Spreads work over turns of the event loop: checks of large bodies, and responses of views. So floods of
- * them take a small part of each turn, and pulls and settles have the rest. Addresses take turns, and a loop
+ * Spreads work over iterations of the event loop: checks of large bodies, and responses of views. So floods of
+ * them take a small part of each iteration, and pulls and settles have the rest. Addresses alternate, and a loop
  * with nothing else to do runs bulk work at full speed.
  */
 export class BulkWork {
@@ -26,31 +26,31 @@ export class BulkWork {
   readonly #waiting = new Map<string, Set<Work>>()
   #isScheduled = false
   #isRunning = false
-  #turnBegan = 0
-  /** When the share of this turn is used up. */
+  #iterationBegan = 0
+  /** When the share of this iteration is used up. */
   #until = 0
 
-  /** Calls `step` in this turn or a later one, unless the connection is closed by then. */
+  /** Calls `step` in this iteration or a later one, unless the connection is closed by then. */
   add(socket: Socket, step: Step): void {
     this.#enqueue({ socket, step })
     if (!this.#isScheduled) {
       this.#isScheduled = true
-      setImmediate(this.#nextTurn)
-      this.#turnBegan = performance.now()
-      this.#until = this.#turnBegan + LEAST_MILLIS
+      setImmediate(this.#nextIteration)
+      this.#iterationBegan = performance.now()
+      this.#until = this.#iterationBegan + LEAST_MILLIS
     }
     if (!this.#isRunning && performance.now() < this.#until) this.#run()
   }
 
-  readonly #nextTurn = (): void => {
+  readonly #nextIteration = (): void => {
     if (this.#waiting.size === 0) {
       this.#isScheduled = false
       return
     }
-    setImmediate(this.#nextTurn)
+    setImmediate(this.#nextIteration)
     const now = performance.now()
-    this.#until = now + Math.max(LEAST_MILLIS, SHARE_OF_TURN * (now - this.#turnBegan))
-    this.#turnBegan = now
+    this.#until = now + Math.max(LEAST_MILLIS, SHARE_OF_ITERATION * (now - this.#iterationBegan))
+    this.#iterationBegan = now
     this.#run()
   }
 

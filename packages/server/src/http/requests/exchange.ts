@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
 import { whenCrowded } from './pipelining.ts'
@@ -56,7 +56,7 @@ export function exchangeOver(
   }
 }
 
-/** A longer gap between requests may be a stall. No turn of the event loop takes this long under load. */
+/** A longer gap between requests may be a stall. No iteration of the event loop takes this long under load. */
 const STOOD_STILL_MILLIS = 100
 /** How long it takes at most to read the requests that arrived during a stall. */
 const CATCHING_UP_MILLIS = 1000
@@ -64,10 +64,10 @@ const CATCHING_UP_MILLIS = 1000
 /**
  * Detects clients that disconnected while the node was stalled: suspended, asleep or waiting for its disk.
  *
- * After a stall, a request and the end of its connection are read in two turns of the event loop, and a pull
- * may be answered in the first. So for a while after a stall, requests wait for one more turn before they are
+ * After a stall, a request and the end of its connection are read in two iterations of the event loop, and a pull
+ * may be answered in the first. So for a while after a stall, requests wait for one more iteration before they are
  * answered; otherwise, partitions would be leased to clients that are gone. A single request after an idle
- * period also waits for that turn. Under steady load, no request does.
+ * period also waits for that iteration. Under steady load, no request does.
  */
 export class StallTimer {
   #lastRequestAt = Number.NEGATIVE_INFINITY
@@ -78,7 +78,7 @@ export class StallTimer {
     const now = performance.now()
     if (now - this.#lastRequestAt > STOOD_STILL_MILLIS) this.#caughtUpAt = now + CATCHING_UP_MILLIS
     this.#lastRequestAt = now
-    return now < this.#caughtUpAt ? nextTurn : undefined
+    return now < this.#caughtUpAt ? nextIteration : undefined
   }
 }
 
@@ -196,7 +196,7 @@ function sendOrLose(
     return
   }
   if (lost !== null && socket === null) {
-    // The response is buffered until its turn.
+    // The response is buffered until those before it are written.
     const hungUp = () => endConnection(connection)
     closes.add(connection, lost)
     ends.add(connection, hungUp)

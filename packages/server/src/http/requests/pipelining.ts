@@ -52,7 +52,7 @@ interface PipelineRules {
 
 /**
  * Bounds the requests in progress per connection. Further requests start when earlier ones are answered, a
- * few at a time, so that other connections get their turn. Meanwhile nothing more is read from the
+ * few at a time, so that other connections are served too. Meanwhile nothing more is read from the
  * connection, and pulls on it do not wait. The fast path serves one request at a time and needs no such
  * bound.
  */

@@ -13,7 +13,7 @@ import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
-import type { CallBackOrder, KnownConflict } from '../../handoff/store.ts'
+import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
 import { requireCallBackLimits } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
@@ -40,7 +40,7 @@ const sealHeader = {
 }
 
 /** Whether a call-back also seals its task. */
-function sealOf(headers: IncomingHttpHeaders): NonNullable<CallBackOrder['seal']> | null {
+function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal']> | null {
   const text = headers[SEAL_HEADER]
   if (text === undefined) return null
   if (text === 'true') return { partitions: null }

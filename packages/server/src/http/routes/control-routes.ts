@@ -19,7 +19,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
-import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
+import type { ControlRequest, ControlResult, RetryControl } from '../../handoff/rules/control.ts'
 import { mayAccessOthers, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-view.ts'
@@ -44,15 +44,15 @@ export function brokenControl(found: readonly Violation[]): RequestProblem {
 
 const broken = (failure: CheckFailure) => brokenContract('the body is not what this takes', failure)
 
-type Order = (taskId: string, body: unknown) => ControlOrder
+type RequestOf = (taskId: string, body: unknown) => ControlRequest
 
 interface ControlRoute {
-  readonly verb: ControlOrder['verb']
+  readonly verb: ControlRequest['verb']
   readonly summary: string
   readonly body: TSchema
   /** What a repeated request does, if it has an effect. */
   readonly repeated?: string
-  readonly order: Order
+  readonly requestOf: RequestOf
 }
 
 export const noFields = Type.Object({}, { additionalProperties: false })
@@ -61,7 +61,7 @@ const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: str
   verb,
   summary,
   body: noFields,
-  order: (taskId, body) => {
+  requestOf: (taskId, body) => {
     controlBody(noFields, body)
     return { verb, taskId }
   },
@@ -77,13 +77,13 @@ const controlRouteList: readonly ControlRoute[] = [
     summary: 'Give parked partitions fresh attempts: all, a level, or those named',
     body: retryRequestSchema,
     repeated: 'repeating it changes nothing more, but with `done` it runs again what was finished in between',
-    order: (taskId, body) => retryOrder(taskId, controlBody(retryRequestSchema, body)),
+    requestOf: (taskId, body) => retryControl(taskId, controlBody(retryRequestSchema, body)),
   },
   {
     verb: 'seal',
     summary: 'Say that no more partitions will come',
     body: sealRequestSchema,
-    order: (taskId, body) => {
+    requestOf: (taskId, body) => {
       const { partitions } = controlBody(sealRequestSchema, body)
       return { verb: 'seal', taskId, expectedPartitions: partitions ?? null }
     },
@@ -92,7 +92,7 @@ const controlRouteList: readonly ControlRoute[] = [
     verb: 'level-barrier',
     summary: 'Let each level wait until all lower ones are done, or end that',
     body: levelBarrierRequestSchema,
-    order: (taskId, body) => ({
+    requestOf: (taskId, body) => ({
       verb: 'level-barrier',
       taskId,
       enabled: controlBody(levelBarrierRequestSchema, body).enabled ?? true,
@@ -113,7 +113,7 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
     requireOwn(token, record.facts)
   }
 
-  for (const { verb, summary, body, repeated, order } of controlRouteList) {
+  for (const { verb, summary, body, repeated, requestOf } of controlRouteList) {
     app.route<{ Params: TaskParams }>({
       method: 'POST',
       url: `/tasks/:taskId/${verb}`,
@@ -129,14 +129,14 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
         await requireRight(request.raw.headers, taskId)
-        const result = await handOff.control(order(taskId, request.body))
+        const result = await handOff.control(requestOf(taskId, request.body))
         return reply.send(answerTo(taskId, verb, result))
       },
     })
   }
 }
 
-function retryOrder(taskId: string, { level, partitions, done }: RetryRequest): RetryOrder {
+function retryControl(taskId: string, { level, partitions, done }: RetryRequest): RetryControl {
   if (level !== undefined && partitions !== undefined) {
     throw brokenControl([
       {

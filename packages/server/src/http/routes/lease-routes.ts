@@ -12,7 +12,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
+import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
 import type { Settled } from '../../handoff/store.ts'
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
@@ -43,7 +43,7 @@ export function pullRoute(
   const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     const token = tokens.of(asked.headers)
-    const order = pullWithinLimits(token, asked.pull)
+    const request = pullWithinLimits(token, asked.pull)
     const hangUpsAreRead = stall.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
@@ -52,13 +52,13 @@ export function pullRoute(
         end()
       })
     const { partitions: handedOut, waited } = await budget.waiting.within(
-      order.waitMillis,
+      request.waitMillis,
       quotaKey,
       (waitMillis) =>
         whileWatched(
           socket,
           waitMillis > 0,
-          (signal) => handOff.pull({ ...order, waitMillis }, signal),
+          (signal) => handOff.pull({ ...request, waitMillis }, signal),
           whenRevoked,
         ),
     )
@@ -71,7 +71,7 @@ export function pullRoute(
     if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
     answer(`{"partitions":${write(partitions)}}`, more, () => {
       // With a key, the client retries and gets the same leases.
-      if (order.key === null) handOff.undo(partitions)
+      if (request.key === null) handOff.undo(partitions)
     })
     return { waited }
   })
@@ -140,7 +140,7 @@ export function settleRoute(
           'table and task say what a settle may pull, and this one pulls nothing; add batch=1 to pull',
         )
     }
-    const order = {
+    const request = {
       instance: asked.instance,
       tables: token?.tables ?? null,
       settlements: checked.settlements.map(settlementOf),
@@ -150,7 +150,7 @@ export function settleRoute(
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
     const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, quotaKey, (waitMillis) => {
-      const bounded = pull === null ? order : { ...order, pull: { ...pull, waitMillis } }
+      const bounded = pull === null ? request : { ...request, pull: { ...pull, waitMillis } }
       return whileWatched(
         socket,
         waitMillis > 0,
@@ -198,11 +198,11 @@ function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
 
 function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
   leaseId: string
-  order: SettlementOrder
+  reported: ReportedOutcome
 } {
   return {
     leaseId,
-    order: {
+    reported: {
       outcome,
       reason: reason === undefined ? null : kept(reason),
       retryAfterMillis: retryAfterSeconds === undefined ? null : retryAfterSeconds * 1000,

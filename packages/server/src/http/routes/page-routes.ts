@@ -101,7 +101,7 @@ function accepts(header: string, coding: string): boolean {
   return header
     .split(',')
     .map((item) => item.trim().toLowerCase().split(';'))
-    .some(([name, weight]) => name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight ?? ''))
+    .some(([name, quality]) => name?.trim() === coding && !/^\s*q=0(?:\.0*)?\s*$/.test(quality ?? ''))
 }
 
 const open = { config: { access: 'open' as const }, schema: { hide: true } }

@@ -11,7 +11,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { PartitionQuery } from '../../handoff/views/records.ts'
+import type { PartitionQuery } from '../../handoff/views/queries.ts'
 import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'

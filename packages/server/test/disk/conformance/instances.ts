@@ -1,7 +1,7 @@
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Heartbeat } from '../../../src/handoff/heartbeats.ts'
-import { noTotals } from '../../../src/handoff/views/records.ts'
+import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { aLane, aTask, byId, images, leased, NOW, rows, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 

@@ -6,7 +6,7 @@ import { VERSION } from '../../../src/disk/postgres/migrate.ts'
 import { openPostgresDisk, type PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { type Store, StoreRefused } from '../../../src/handoff/store.ts'
-import type { PartitionRecord, TaskRecord } from '../../../src/handoff/views/records.ts'
+import type { PartitionDetails, TaskDetails } from '../../../src/handoff/views/queries.ts'
 import { Driver, leaseOf } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { diskDatabases } from './support.ts'
@@ -20,10 +20,10 @@ interface Fixture {
   readonly shown: Readonly<
     Record<
       string,
-      Pick<TaskRecord, 'facts' | 'lanes' | 'computeTables' | 'mismatches'> & {
+      Pick<TaskDetails, 'facts' | 'lanes' | 'computeTables' | 'mismatches'> & {
         readonly state: string
         readonly states: Readonly<Record<string, string>>
-        readonly partitions: readonly PartitionRecord[]
+        readonly partitions: readonly PartitionDetails[]
       }
     >
   >
@@ -82,7 +82,7 @@ describe('a database of version 11', () => {
         computeTables: before.computeTables,
         mismatches: before.mismatches,
       })
-      const ranges = (all: TaskRecord['lanes']) =>
+      const ranges = (all: TaskDetails['lanes']) =>
         all.map(({ level, firstIndex, lastIndex, gaps, parkedSkipped }) => ({
           level,
           firstIndex,
@@ -94,7 +94,7 @@ describe('a database of version 11', () => {
       const totals = (tally: Record<string, number>) =>
         Object.values(tally).reduce((sum, count) => sum + count, 0)
       expect([totals(facts.partitions), totals(facts.records)]).toEqual([totals(partitions), totals(records)])
-      const plain = (all: readonly PartitionRecord[]) =>
+      const plain = (all: readonly PartitionDetails[]) =>
         // Fields that did not exist then cannot be compared.
         all.map(({ state: _, dueAt: __, leasedAt: ___, outcome: ____, history: _____, ...others }) => others)
       expect(plain(await driver.partitions(taskId))).toEqual(plain(before.partitions))

@@ -3,7 +3,7 @@ import type { Entry } from '../../../src/handoff/engine/entry.ts'
 import { imagesOf, inPieces, Unflushed } from '../../../src/handoff/engine/state/images.ts'
 import { type PartitionStatus, statusOf, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
-import { noTotals } from '../../../src/handoff/views/records.ts'
+import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { aTask } from '../../disk/conformance/builders.ts'
 
 const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]): Entry => ({

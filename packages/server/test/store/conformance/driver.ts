@@ -1,22 +1,22 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { PulledPartition } from '../../../src/handoff/partition.ts'
-import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/handoff/rules/control.ts'
+import type { ControlRequest, ControlResult, RetryControl } from '../../../src/handoff/rules/control.ts'
 import { type LeaseRef, parseLeaseId } from '../../../src/handoff/rules/lease-id.ts'
 import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
-import type { RefusalCode, SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
+import type { RefusalCode, ReportedOutcome } from '../../../src/handoff/rules/settlement.ts'
 import { type TaskState, taskState } from '../../../src/handoff/rules/task.ts'
 import type {
+  BatchedPull,
   CallBackResult,
   HandOffAnswers,
   HandOffBatch,
   MaintenanceResult,
-  PullOrder,
   PullResult,
   RenewResult,
   Store,
   SweepResult,
 } from '../../../src/handoff/store.ts'
-import type { PartitionRecord, TaskRecord } from '../../../src/handoff/views/records.ts'
+import type { PartitionDetails, TaskDetails } from '../../../src/handoff/views/queries.ts'
 import { partitionView } from '../../../src/handoff/views/view-state.ts'
 import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
@@ -51,13 +51,13 @@ export class Driver {
     return only(callBacks)
   }
 
-  async pull(order: Partial<PullOrder> = {}): Promise<PullResult> {
+  async pull(order: Partial<BatchedPull> = {}): Promise<PullResult> {
     const { pulls } = await this.batch({ pulls: [pullOrder(order)] })
     return only(pulls)
   }
 
   /** Pulls one partition and expects to get it. */
-  async pullOne(order: Partial<PullOrder> = {}): Promise<PulledPartition & { readonly leaseId: string }> {
+  async pullOne(order: Partial<BatchedPull> = {}): Promise<PulledPartition & { readonly leaseId: string }> {
     const { partitions } = await this.pull(order)
     const partition = only(partitions)
     if (partition.lease === null) throw new Error('the partition came without a lease')
@@ -74,7 +74,7 @@ export class Driver {
     }
   }
 
-  async settle(leaseId: string, order: Partial<SettlementOrder> = {}): Promise<RefusalCode | null> {
+  async settle(leaseId: string, order: Partial<ReportedOutcome> = {}): Promise<RefusalCode | null> {
     const settlements = [{ lease: leaseOf(leaseId), order: settlement(order) }]
     const { settles } = await this.batch({ settles: [{ instance: null, settlements }] })
     return only(only(settles))
@@ -109,7 +109,7 @@ export class Driver {
   }
 
   /** Repeats a control request until it has no further step, as the hand-off does. */
-  async control(order: ControlOrder): Promise<ControlResult> {
+  async control(order: ControlRequest): Promise<ControlResult> {
     let changed = 0
     while (true) {
       const result = await this.store.control(order)
@@ -119,11 +119,11 @@ export class Driver {
     }
   }
 
-  retry(taskId: string, order: Partial<Omit<RetryOrder, 'verb' | 'taskId'>> = {}): Promise<ControlResult> {
+  retry(taskId: string, order: Partial<Omit<RetryControl, 'verb' | 'taskId'>> = {}): Promise<ControlResult> {
     return this.control({ verb: 'retry', taskId, level: null, partitions: null, done: false, ...order })
   }
 
-  async task(taskId: string): Promise<TaskRecord> {
+  async task(taskId: string): Promise<TaskDetails> {
     const record = await this.store.task(taskId)
     if (record === null) throw new Error(`task ${taskId} is unknown`)
     return record
@@ -134,8 +134,8 @@ export class Driver {
     return taskState(facts, openLane)
   }
 
-  async partitions(taskId: string): Promise<PartitionRecord[]> {
-    const all: PartitionRecord[] = []
+  async partitions(taskId: string): Promise<PartitionDetails[]> {
+    const all: PartitionDetails[] = []
     let after: { level: number; index: number } | null = null
     do {
       const page = await this.store.partitions({ taskId, state: null, level: null, after, limit: 1000 })
@@ -146,7 +146,7 @@ export class Driver {
     return all
   }
 
-  async partition(taskId: string, level: number, index: number): Promise<PartitionRecord> {
+  async partition(taskId: string, level: number, index: number): Promise<PartitionDetails> {
     const found = (await this.partitions(taskId)).find((one) => one.level === level && one.index === index)
     if (found === undefined) throw new Error(`${taskId}-${level}-${index} is unknown`)
     return found
@@ -172,7 +172,7 @@ export function callBackOrder(
   return { callBack: { taskId, recordTotal, partitions: [...partitions] }, producer }
 }
 
-export const pullOrder = (order: Partial<PullOrder> = {}): PullOrder => ({
+export const pullOrder = (order: Partial<BatchedPull> = {}): BatchedPull => ({
   instance: null,
   batch: 1,
   records: null,
@@ -182,7 +182,7 @@ export const pullOrder = (order: Partial<PullOrder> = {}): PullOrder => ({
   ...order,
 })
 
-export const settlement = (order: Partial<SettlementOrder> = {}): SettlementOrder => ({
+export const settlement = (order: Partial<ReportedOutcome> = {}): ReportedOutcome => ({
   outcome: 'done',
   reason: null,
   retryAfterMillis: null,

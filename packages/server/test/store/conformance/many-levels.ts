@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
+import type { ReportedOutcome } from '../../../src/handoff/rules/settlement.ts'
 import { type Driver, leaseOf, nameOf, one, settlement } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
@@ -13,7 +13,7 @@ const levels = () => Array.from({ length: LEVELS }, (_, level) => one(level, 0))
  * Hands everything out and settles all of it in the same way, then requests a view, so that all of it is
  * counted.
  */
-async function settleAll(store: Driver, order: Partial<SettlementOrder> = {}): Promise<void> {
+async function settleAll(store: Driver, order: Partial<ReportedOutcome> = {}): Promise<void> {
   const handed = await store.pullAll(1000)
   const settlements = handed.map(({ lease }) => ({
     lease: leaseOf(lease?.id ?? ''),

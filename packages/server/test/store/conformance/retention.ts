@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { noTotals } from '../../../src/handoff/views/records.ts'
+import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'

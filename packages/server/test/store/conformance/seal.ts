@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import type { CallBackOrder, CallBackResult } from '../../../src/handoff/store.ts'
+import type { BatchedCallBack, CallBackResult } from '../../../src/handoff/store.ts'
 import { callBackOrder, type Driver, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
@@ -55,7 +55,7 @@ export function sealTopic(harness: StoreHarness): void {
     const calling = async (
       store: Driver,
       partitions: readonly CalledBackPartition[],
-      more: Pick<CallBackOrder, 'owner' | 'seal'>,
+      more: Pick<BatchedCallBack, 'owner' | 'seal'>,
     ): Promise<CallBackResult | undefined> =>
       (await store.batch({ callBacks: [{ ...callBackOrder('a', partitions, null), ...more }] })).callBacks[0]
 

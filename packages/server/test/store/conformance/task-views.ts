@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TaskQuery } from '../../../src/handoff/views/records.ts'
+import type { TaskQuery } from '../../../src/handoff/views/queries.ts'
 import { progressView } from '../../../src/handoff/views/view-state.ts'
 import { type Driver, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'

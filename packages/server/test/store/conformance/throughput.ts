@@ -1,6 +1,6 @@
 import { MAX_THROUGHPUT_POINTS, THROUGHPUT_LEVELS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import type { ThroughputQuery } from '../../../src/handoff/views/records.ts'
+import type { ThroughputQuery } from '../../../src/handoff/views/queries.ts'
 import { type Driver, leaseOf, one, pullOrder, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 

@@ -15,14 +15,14 @@ interface Fault {
    * How far the connection got. The furthest is the most informative: a refused password beats an unreachable
    * host.
    */
-  readonly weight: 'away' | 'standby' | 'refused'
+  readonly reached: 'nothing' | 'standby' | 'server'
 }
 
 export interface FaultyHost extends Fault {
   readonly where: string
 }
 
-const WEIGHTS = ['away', 'standby', 'refused'] as const
+const REACHED = ['nothing', 'standby', 'server'] as const
 
 /**
  * No host could be connected to. Clients get the most informative reason; the log has the reason of each
@@ -32,7 +32,7 @@ export class CannotConnect extends StoreUnavailable {
   readonly #faults: readonly FaultyHost[]
 
   constructor(faults: readonly FaultyHost[]) {
-    const telling = faults.toSorted((a, b) => WEIGHTS.indexOf(b.weight) - WEIGHTS.indexOf(a.weight))[0]
+    const telling = faults.toSorted((a, b) => REACHED.indexOf(b.reached) - REACHED.indexOf(a.reached))[0]
     super('store_unavailable', `${telling?.reason ?? 'there is no host'}; the request can be sent again`, {
       cause: new Error(inWords(faults)),
     })
@@ -87,10 +87,10 @@ interface TlsError extends Error {
 /** Undefined if the error is not about TLS. */
 function tlsFaultOf(error: TlsError): Fault | undefined {
   const fault = ofCertificate(error) ?? ofHandshake(error)
-  return fault === undefined ? undefined : { ...fault, weight: 'refused' }
+  return fault === undefined ? undefined : { ...fault, reached: 'server' }
 }
 
-type Words = Omit<Fault, 'weight'>
+type Words = Omit<Fault, 'reached'>
 
 function ofCertificate({ code = '', message, host, cert }: TlsError): Words | undefined {
   if (UNTRUSTED.has(code)) {
@@ -174,7 +174,7 @@ function ofStandby(error: Error): Fault | undefined {
   return {
     reason: 'PostgreSQL is a standby and takes no writes',
     remedy: 'name the primary in the database URL, or both hosts with a comma between them',
-    weight: 'standby',
+    reached: 'standby',
   }
 }
 
@@ -185,7 +185,7 @@ function ofServer(error: Error): Fault | undefined {
   const reason = isPoolerError(error)
     ? 'the pooler refuses the connection'
     : (reasonOf(error, state) ?? 'PostgreSQL refuses the connection')
-  return { reason, exactly: error.message, weight: 'refused' }
+  return { reason, exactly: error.message, reached: 'server' }
 }
 
 /** The driver reads these files for each connection. The error for a directory has no path. */
@@ -196,21 +196,21 @@ function ofFile({ code, syscall, message }: NodeJS.ErrnoException): Fault | unde
     exactly: message,
     remedy: 'sslrootcert, sslcert and sslkey are files on this machine',
     isHere: true,
-    weight: 'refused',
+    reached: 'server',
   }
 }
 
 function ofSocket({ code, syscall }: NodeJS.ErrnoException): Fault | undefined {
   if (code === undefined || syscall === undefined) return undefined
-  return { reason: `PostgreSQL cannot be reached (${code})`, weight: 'away' }
+  return { reason: `PostgreSQL cannot be reached (${code})`, reached: 'nothing' }
 }
 
 /** The driver's errors have no codes. */
 function ofDriver(error: Error): Fault {
   if (error instanceof ConnectionLost && error.cause instanceof Error) return faultOf(error.cause)
   const { message } = error
-  if (message.includes('timeout')) return { reason: 'PostgreSQL did not answer in time', weight: 'away' }
+  if (message.includes('timeout')) return { reason: 'PostgreSQL did not answer in time', reached: 'nothing' }
   if (message.includes('password must be'))
-    return { reason: 'PostgreSQL asks for a password, and the database URL has none', weight: 'refused' }
-  return { reason: 'no connection to PostgreSQL could be made', exactly: message, weight: 'away' }
+    return { reason: 'PostgreSQL asks for a password, and the database URL has none', reached: 'server' }
+  return { reason: 'no connection to PostgreSQL could be made', exactly: message, reached: 'nothing' }
 }

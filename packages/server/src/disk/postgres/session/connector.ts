@@ -5,7 +5,7 @@ import { Connection, type ConnectionOptions, type Row, type Statement } from './
 import { ConnectionLost, isSessionOver } from './failures.ts'
 
 /**
- * A database URL in libpq's format: several hosts with commas between them, tried in turn. The driver knows
+ * A database URL in libpq's format: several hosts with commas between them, tried one after another. The driver knows
  * one host only, so the URL is split here into one URL per host.
  */
 export interface DatabaseUrl {
@@ -111,8 +111,8 @@ export class Connector {
   /** Always rejects with CannotConnect. */
   async connect(options: ConnectionOptions): Promise<Connection> {
     const faults: FaultyHost[] = []
-    for (let turn = 0; turn < this.#hosts.length; turn += 1) {
-      const position = (this.#preferred + turn) % this.#hosts.length
+    for (let step = 0; step < this.#hosts.length; step += 1) {
+      const position = (this.#preferred + step) % this.#hosts.length
       const host = this.#hosts[position] ?? ''
       try {
         const connection = await open(host, options)

@@ -1,4 +1,4 @@
-import type { ChangeQuery, ParkedNotice } from '../../views/records.ts'
+import type { ChangeQuery, ParkedNotice } from '../../views/queries.ts'
 
 /**
  * The maximum number of changes kept for followers. They are in memory only: after a restart, followers

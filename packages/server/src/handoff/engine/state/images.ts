@@ -1,7 +1,7 @@
 import type { Images } from '../../disk.ts'
 import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../../outbox.ts'
 import type { StoredTask } from '../../stored.ts'
-import { addTotals } from '../../views/records.ts'
+import { addTotals } from '../../views/queries.ts'
 import type { Entry } from '../entry.ts'
 import { addThroughput } from '../throughput.ts'
 
@@ -65,17 +65,17 @@ function withFailures(task: StoredTask, failures: StoredTask['failures']): Store
 }
 
 /** The approximate number of rows in an entry. */
-const weightOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
+const rowsOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
   1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length + outboxRowsOf(outbox)
 
 interface Generation {
   readonly entries: Entry[]
-  weight: number
+  rows: number
   /** The number of its last entry. */
   upTo: number
 }
 
-const noEntries = (): Generation => ({ entries: [], weight: 0, upTo: 0 })
+const noEntries = (): Generation => ({ entries: [], rows: 0, upTo: 0 })
 
 /** Input of a flush. */
 export interface Flushable {
@@ -93,8 +93,8 @@ export class Unflushed {
   #newer = noEntries()
 
   /** Weight of the newer generation. */
-  get weight(): number {
-    return this.#newer.weight
+  get newerRows(): number {
+    return this.#newer.rows
   }
 
   get entries(): number {
@@ -103,12 +103,12 @@ export class Unflushed {
 
   /** The approximate number of unflushed rows. */
   get rows(): number {
-    return this.#older.weight + this.#newer.weight
+    return this.#older.rows + this.#newer.rows
   }
 
   add(entry: Entry, number: number): void {
     this.#newer.entries.push(entry)
-    this.#newer.weight += weightOf(entry)
+    this.#newer.rows += rowsOf(entry)
     this.#newer.upTo = number
   }
 

@@ -20,7 +20,7 @@ export interface HeapLane<Lane> {
 }
 
 /**
- * Determines whose turn it is: a heap of the lanes in memory that have work, ordered by (level, turn, id).
+ * Determines which lane is next: a heap of the lanes in memory that have work, ordered by (level, turn, id).
  * All lanes on disk up to `loadedTo` are in memory, or belong to a task that may not be served. Beyond it,
  * lanes on disk may come first.
  */
@@ -30,7 +30,7 @@ export class LaneHeap<Lane extends HeapLane<Lane>> {
   isComplete = false
 
   /**
-   * The lane whose turn it is. Null if lanes must be loaded first, undefined if nothing may be handed out.
+   * The next lane. Null if lanes must be loaded first, undefined if nothing may be handed out.
    */
   front(): Lane | null | undefined {
     while (true) {

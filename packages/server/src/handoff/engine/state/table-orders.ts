@@ -16,7 +16,7 @@ const MOST_ORDERS = 64
 const FEWEST_KEPT = 32
 
 /**
- * Determines whose turn it is among the lanes that have a table, with one order per table that pulls named
+ * Determines which lane is next among those that have a table, with one order per table that pulls named
  * recently. An order that is not in memory is read from the disk. Table orders do not affect each other or
  * the order of all lanes.
  */

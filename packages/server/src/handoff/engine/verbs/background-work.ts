@@ -2,7 +2,7 @@ import type { Disk } from '../../disk.ts'
 import { parseLeaseId } from '../../rules/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task.ts'
-import { type MaintenanceOrder, type MaintenanceResult, StoreUnavailable } from '../../store.ts'
+import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } from '../../store.ts'
 import type { StoredKey } from '../../stored.ts'
 import { firstRows, lanesFrom } from '../load-lanes.ts'
 import type { Runner } from '../runner.ts'
@@ -18,7 +18,7 @@ const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
 const TASKS_LOOKED_AT = 100
 
-/** Runs work in its turn, after all rows are flushed. */
+/** Runs work exclusively, after all rows are flushed. */
 type Flushed = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 interface Step {
@@ -36,7 +36,7 @@ export class BackgroundWork {
   readonly #outbox: Subscriptions
   readonly #throughput: ThroughputRetention
   /**
-   * The id of the last task that was served. Tasks take turns, so that a small rerun does not wait for a
+   * The id of the last task that was served. Tasks alternate, so that a small rerun does not wait for a
    * large one.
    */
   #lastRerun = 0
@@ -50,15 +50,15 @@ export class BackgroundWork {
   }
 
   /** Runs one step of each duty. A duty that fails does not prevent the others. */
-  async run(order: MaintenanceOrder): Promise<MaintenanceResult> {
+  async run(request: MaintenanceRequest): Promise<MaintenanceResult> {
     let result: MaintenanceResult = { more: false, readied: 0 }
     const duties = [
       () => this.#rerun(),
       () => this.#forgetKeys(),
-      () => this.#forgetInstances(order),
-      () => this.#purge(order),
-      () => this.#maintainOutbox(order),
-      () => this.#forgetThroughput(order),
+      () => this.#forgetInstances(request),
+      () => this.#purge(request),
+      () => this.#maintainOutbox(request),
+      () => this.#forgetThroughput(request),
     ]
     for (const duty of duties) {
       try {
@@ -93,7 +93,10 @@ export class BackgroundWork {
     return { more: seen < due.length || due.length === KEYS_PER_STEP, readied: 0 }
   }
 
-  async #forgetInstances({ forgetInstancesMillis, forgetEndedNodesMillis }: MaintenanceOrder): Promise<Step> {
+  async #forgetInstances({
+    forgetInstancesMillis,
+    forgetEndedNodesMillis,
+  }: MaintenanceRequest): Promise<Step> {
     const { now } = this.#runner
     const forgotten = await this.#disk.forgetInstances(
       now - forgetInstancesMillis,
@@ -105,16 +108,16 @@ export class BackgroundWork {
     return { more: forgotten === INSTANCES_PER_STEP, readied: 0 }
   }
 
-  async #maintainOutbox({ retentionMillis }: MaintenanceOrder): Promise<Step> {
+  async #maintainOutbox({ retentionMillis }: MaintenanceRequest): Promise<Step> {
     return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), readied: 0 }
   }
 
   /** Hourly rows are kept for the retention time, so a purged task has no history left. */
-  async #forgetThroughput({ retentionMillis }: MaintenanceOrder): Promise<Step> {
+  async #forgetThroughput({ retentionMillis }: MaintenanceRequest): Promise<Step> {
     return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), readied: 0 }
   }
 
-  async #purge({ retentionMillis }: MaintenanceOrder): Promise<Step> {
+  async #purge({ retentionMillis }: MaintenanceRequest): Promise<Step> {
     const next = await this.#disk.purgeable(this.#runner.now - retentionMillis)
     if (next === null) return NOTHING
     await this.#runner.transact(function* (tx) {

@@ -9,7 +9,7 @@ import { type KnownPartition, newPartition, type PartitionDescriptor } from '../
 import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isDone, isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
-import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
+import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { freshOrReleased, type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
 import { applySettings } from '../task-updates.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
@@ -43,29 +43,29 @@ export interface Arrival {
   readonly tables: ReadonlyMap<string, number>
 }
 
-/** The number of new partitions per lane that stay in memory. The others are read when their turn comes. */
+/** The number of new partitions per lane that stay in memory. The others are read when they are next. */
 const KEPT_PER_LANE = 32
 const COMPARED_AT_A_TIME = 1000
 
 /** Stores a call-back whose rows are written together with its entry. */
-export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
-  const { lanes } = yield* locate(tx, order.callBack)
-  const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
-  const refusal = refusalOfCallBack(tx.memory.tasksByName.get(order.callBack.taskId), comparison, order)
+export function* callBack(tx: Transaction, batched: BatchedCallBack): Steps<CallBackResult> {
+  const { lanes } = yield* locate(tx, batched.callBack)
+  const comparison = yield* compare(batched.callBack, lanes, (lane) => tx.calledBack.get(lane))
+  const refusal = refusalOfCallBack(tx.memory.tasksByName.get(batched.callBack.taskId), comparison, batched)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
   const arrivals: Arrival[] = []
   for (const [level, partitions] of fresh) {
     const lane = lanes.get(level)?.id ?? tx.issue('lane')
-    const rows = describe(lane, partitions, nextId, order, tx.now)
+    const rows = describe(lane, partitions, nextId, batched, tx.now)
     nextId += rows.length
     arrivals.push(arrivalOf(level, rows))
     keepForThisBatch(tx, lane, rows)
     for (const row of rows) tx.newRows.push(row)
   }
-  accept(tx, order, arrivals)
-  countCallBack(tx, order.producer, accepted)
+  accept(tx, batched, arrivals)
+  countCallBack(tx, batched.producer, accepted)
   return { kind: 'stored', accepted, duplicates: comparison.duplicates }
 }
 
@@ -138,7 +138,7 @@ export function* compare(
 export function refusalOfCallBack(
   task: Task | undefined,
   comparison: Comparison,
-  { seal = null, owner = null }: CallBackOrder,
+  { seal = null, owner = null }: BatchedCallBack,
 ): CallBackResult | undefined {
   const { accepted, records, conflicts, conflictTotal: total } = comparison
   if (total > 0) return { kind: 'conflict', conflicts, total }
@@ -150,7 +150,7 @@ export function refusalOfCallBack(
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
-  { callBack: { taskId }, producer, owner = null, seal = null, settings = null }: CallBackOrder,
+  { callBack: { taskId }, producer, owner = null, seal = null, settings = null }: BatchedCallBack,
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
@@ -191,7 +191,7 @@ export const describe = (
   lane: number,
   partitions: readonly CalledBackPartition[],
   firstId: number,
-  { traceparent = null }: CallBackOrder,
+  { traceparent = null }: BatchedCallBack,
   now: number,
 ): PartitionDescriptor[] =>
   partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({

@@ -1,10 +1,10 @@
 import { withFinished } from '../../rules/attempts.ts'
 import {
-  type ControlOrder,
+  type ControlRequest,
   type ControlResult,
-  type RetryOrder,
-  refusalOfOrder,
-  type SettingsOrder,
+  type RetryControl,
+  refusalOfControl,
+  type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
@@ -34,15 +34,19 @@ interface Applied {
  * Runs one step of an order. Pause, resume, cancel, barrier and seal change only the task, not its
  * partitions.
  */
-export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: number): Steps<ControlResult> {
-  const known = yield* taskNamed(tx, order.taskId)
-  if (order.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
-    return setBefore(tx, known ?? newTask(tx, order.taskId), order)
+export function* control(
+  tx: Transaction,
+  request: ControlRequest,
+  lastSettledAt: number,
+): Steps<ControlResult> {
+  const known = yield* taskNamed(tx, request.taskId)
+  if (request.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
+    return setBefore(tx, known ?? newTask(tx, request.taskId), request)
   if (known === undefined || hasNoPartitions(known)) return { kind: 'task_unknown' }
   const task = known
-  const refusal = refusalOfOrder(task, order)
+  const refusal = refusalOfControl(task, request)
   if (refusal !== undefined) return refusal
-  const outcome = yield* carryOut(tx, task, order, lastSettledAt)
+  const outcome = yield* carryOut(tx, task, request, lastSettledAt)
   if ('kind' in outcome) return outcome
   yield* moveBarriers(tx)
   yield* concludeTasks(tx)
@@ -56,12 +60,12 @@ export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: nu
     readied,
     readiedOf,
     more,
-    ...(order.verb === 'settings' ? { settings, levelBarrier } : {}),
+    ...(request.verb === 'settings' ? { settings, levelBarrier } : {}),
   }
 }
 
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsOrder): ControlResult {
+function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsControl): ControlResult {
   const isNew = applySettings(tx, task, change)
   if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
   const { state, settings, levelBarrier } = task
@@ -84,10 +88,10 @@ const hasNoPartitions = ({ partitions }: Task): boolean =>
 function* carryOut(
   tx: Transaction,
   task: Task,
-  order: ControlOrder,
+  request: ControlRequest,
   lastSettledAt: number,
 ): Steps<Applied | ControlResult> {
-  switch (order.verb) {
+  switch (request.verb) {
     case 'pause':
       return flag(tx, task, { paused: true })
     case 'resume': {
@@ -102,21 +106,21 @@ function* carryOut(
       return { changed }
     }
     case 'seal': {
-      const expectedPartitions = order.expectedPartitions ?? task.expectedPartitions
+      const expectedPartitions = request.expectedPartitions ?? task.expectedPartitions
       return flag(tx, task, { sealed: true, expectedPartitions })
     }
     case 'level-barrier':
-      return { changed: (yield* setBarrier(tx, task, order.enabled)) ? 1 : 0 }
+      return { changed: (yield* setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
-      const isNew = applySettings(tx, task, order.settings)
-      const { levelBarrier = task.levelBarrier } = order.settings
+      const isNew = applySettings(tx, task, request.settings)
+      const { levelBarrier = task.levelBarrier } = request.settings
       const isMoved = yield* setBarrier(tx, task, levelBarrier)
       return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
       return yield* skipParked(tx, task)
     case 'retry':
-      return yield* retry(tx, task, order, lastSettledAt)
+      return yield* retry(tx, task, request, lastSettledAt)
   }
 }
 
@@ -157,17 +161,17 @@ function* skipParked(tx: Transaction, task: Task): Steps<Applied> {
 function* retry(
   tx: Transaction,
   task: Task,
-  order: RetryOrder,
+  request: RetryControl,
   lastSettledAt: number,
 ): Steps<Applied | ControlResult> {
-  if (order.partitions !== null) return yield* retryNamed(tx, task, order.partitions, order.done)
-  if (order.level !== null) {
-    yield* loadLane(tx, task, order.level)
-    if (!task.lanes.has(order.level)) return { kind: 'level_unknown' }
+  if (request.partitions !== null) return yield* retryNamed(tx, task, request.partitions, request.done)
+  if (request.level !== null) {
+    yield* loadLane(tx, task, request.level)
+    if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
-  const parked = yield* retryParked(tx, task, order.level)
-  if (!order.done || parked.more) return parked
-  const { changed } = yield* beginRerun(tx, task, order.level, lastSettledAt)
+  const parked = yield* retryParked(tx, task, request.level)
+  if (!request.done || parked.more) return parked
+  const { changed } = yield* beginRerun(tx, task, request.level, lastSettledAt)
   return { changed: parked.changed + changed }
 }
 

@@ -1,6 +1,6 @@
 import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
-import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../../store.ts'
+import { type BatchedCallBack, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../../store.ts'
 import type { StagedIds } from '../../stored.ts'
 import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
@@ -19,7 +19,7 @@ import {
   taskNamed,
 } from './call-back.ts'
 
-/** Runs a transaction in its turn. */
+/** Runs a transaction exclusively. */
 export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
@@ -41,13 +41,13 @@ export class LargeCallBacks {
     this.#exclusively = exclusively
   }
 
-  isUnderWay(orders: readonly CallBackOrder[]): boolean {
-    return this.#underWay.size > 0 && orders.some(({ callBack }) => this.#underWay.has(callBack.taskId))
+  isUnderWay(callBacks: readonly BatchedCallBack[]): boolean {
+    return this.#underWay.size > 0 && callBacks.some(({ callBack }) => this.#underWay.has(callBack.taskId))
   }
 
   /** Resolves when the current call-backs for these tasks have ended. */
-  async whenEnded(orders: readonly CallBackOrder[]): Promise<void> {
-    for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
+  async whenEnded(callBacks: readonly BatchedCallBack[]): Promise<void> {
+    for (const { callBack } of callBacks) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
   }
 
   /** Resolves when no large call-back is running. */
@@ -55,12 +55,12 @@ export class LargeCallBacks {
     await Promise.allSettled(this.#underWay.values())
   }
 
-  async run(order: CallBackOrder): Promise<Stored> {
-    const { taskId } = order.callBack
+  async run(batched: BatchedCallBack): Promise<Stored> {
+    const { taskId } = batched.callBack
     const before = this.#underWay.get(taskId)
     const stored = (async () => {
       await before?.catch(() => undefined)
-      return this.#run(order)
+      return this.#run(batched)
     })()
     this.#underWay.set(taskId, stored)
     try {
@@ -83,7 +83,7 @@ export class LargeCallBacks {
     }
   }
 
-  async #run(order: CallBackOrder): Promise<Stored> {
+  async #run(batched: BatchedCallBack): Promise<Stored> {
     // The whole call-back must run within one memory epoch. After a new one, the comparison may be outdated
     // and staged rows may be gone.
     let epoch = this.#runner.epoch
@@ -91,7 +91,7 @@ export class LargeCallBacks {
       epoch = this.#runner.epoch
       return this.#runner.transact(
         function* (tx) {
-          const located = yield* locate(tx, order.callBack)
+          const located = yield* locate(tx, batched.callBack)
           return new Map(
             [...located.lanes].map(([level, { id, tail, lastIndex }]) => [level, { id, tail, lastIndex }]),
           )
@@ -99,15 +99,15 @@ export class LargeCallBacks {
         () => true,
       )
     })
-    const comparison = await this.#runner.drive(compare(order.callBack, lanes, () => undefined))
+    const comparison = await this.#runner.drive(compare(batched.callBack, lanes, () => undefined))
     const opened = await this.#exclusively(async () => {
       if (this.#runner.epoch !== epoch) throw interrupted()
-      return this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes))
+      return this.#runner.transact((tx) => this.#open(tx, batched, comparison, lanes))
     })
     if ('kind' in opened) return { result: opened, readied: 0 }
     try {
-      const arrivals = await this.#stage(order, comparison, opened, epoch)
-      return await this.#exclusively(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
+      const arrivals = await this.#stage(batched, comparison, opened, epoch)
+      return await this.#exclusively(() => this.#close(batched, comparison, arrivals, opened.ids, epoch))
     } catch (error) {
       // Dropping memory ensures that staged rows are removed before anything else is done with the task.
       if (this.#runner.epoch === epoch) this.#runner.drop()
@@ -118,18 +118,18 @@ export class LargeCallBacks {
   /** Marks the task and reserves ids for rows and for new lanes. */
   *#open(
     tx: Transaction,
-    order: CallBackOrder,
+    batched: BatchedCallBack,
     comparison: Comparison,
     known: ReadonlyMap<number, { readonly id: number }>,
   ): Steps<CallBackResult | Opened> {
-    const { callBack } = order
+    const { callBack } = batched
     const { task } = yield* locate(tx, callBack)
-    const refusal = refusalOfCallBack(task, comparison, order)
+    const refusal = refusalOfCallBack(task, comparison, batched)
     if (refusal !== undefined) return refusal
     const { fresh, accepted, duplicates } = comparison
     if (accepted === 0) {
-      if (order.seal != null) accept(tx, order, [])
-      countCallBack(tx, order.producer, accepted)
+      if (batched.seal != null) accept(tx, batched, [])
+      countCallBack(tx, batched.producer, accepted)
       yield* concludeTasks(tx)
       return { kind: 'stored', accepted, duplicates }
     }
@@ -143,7 +143,7 @@ export class LargeCallBacks {
 
   /** A piece can hold rows of several levels: an array may have thousands of levels with one row each. */
   async #stage(
-    order: CallBackOrder,
+    batched: BatchedCallBack,
     { fresh }: Comparison,
     { ids, lanes, now }: Opened,
     epoch: number,
@@ -156,7 +156,7 @@ export class LargeCallBacks {
       const lane = lanes.get(level) as number
       let arrival: Arrival | undefined
       for (let from = 0; from < partitions.length; ) {
-        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, order, now)
+        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, batched, now)
         from += part.length
         nextId += part.length
         arrival = joined(arrival, arrivalOf(level, part))
@@ -181,7 +181,7 @@ export class LargeCallBacks {
 
   /** Checks again for refusals: the task may have been cancelled or sealed in the meantime. */
   async #close(
-    order: CallBackOrder,
+    batched: BatchedCallBack,
     comparison: Comparison,
     arrivals: readonly Arrival[],
     ids: StagedIds,
@@ -190,15 +190,15 @@ export class LargeCallBacks {
     if (this.#runner.epoch !== epoch) throw interrupted()
     const { accepted, duplicates } = comparison
     const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
-      const { task } = yield* locate(tx, order.callBack)
+      const { task } = yield* locate(tx, batched.callBack)
       // Another node has created the lane, so this node is no longer the leader. Its append would fail.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
-      const refusal = refusalOfCallBack(task, comparison, order)
+      const refusal = refusalOfCallBack(task, comparison, batched)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
-      yield* setStaging(tx, order.callBack.taskId, null)
-      accept(tx, order, arrivals)
-      countCallBack(tx, order.producer, accepted)
+      yield* setStaging(tx, batched.callBack.taskId, null)
+      accept(tx, batched, arrivals)
+      countCallBack(tx, batched.producer, accepted)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
       return {
@@ -210,7 +210,7 @@ export class LargeCallBacks {
     if (stored.result.kind !== 'stored') {
       // In this order: staged rows of a task without the mark would never be removed.
       await this.#disk.unstage(ids)
-      await this.#runner.transact((tx) => setStaging(tx, order.callBack.taskId, null))
+      await this.#runner.transact((tx) => setStaging(tx, batched.callBack.taskId, null))
     }
     return stored
   }

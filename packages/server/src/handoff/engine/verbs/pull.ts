@@ -3,7 +3,7 @@ import { formatLeaseId, parseLeaseId } from '../../rules/lease-id.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, policyOf } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
-import type { PullOrder, PullResult } from '../../store.ts'
+import type { BatchedPull, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
 import { firstOf, LINES_AT_A_TIME, loadOrder } from '../load-lanes.ts'
 import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
@@ -16,22 +16,22 @@ const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
 
 /** Serves pulls in the order of their arrival, each from the front of the order until it has enough. */
-export function* pull(tx: Transaction, orders: readonly PullOrder[]): Steps<PullResult[]> {
+export function* pull(tx: Transaction, batched: readonly BatchedPull[]): Steps<PullResult[]> {
   const results: PullResult[] = []
   let demand = 0
-  for (const { batch } of orders) demand += batch
-  for (const order of orders) {
-    results.push(yield* pullOne(tx, order, demand))
-    demand -= order.batch
+  for (const { batch } of batched) demand += batch
+  for (const asked of batched) {
+    results.push(yield* pullOne(tx, asked, demand))
+    demand -= asked.batch
   }
   return results
 }
 
-function* pullOne(tx: Transaction, order: PullOrder, demand: number): Steps<PullResult> {
-  const { key } = order
+function* pullOne(tx: Transaction, asked: BatchedPull, demand: number): Steps<PullResult> {
+  const { key } = asked
   const repeated = key === null ? undefined : yield* repeat(tx, key)
   if (repeated !== undefined) return repeated
-  const partitions = yield* take(tx, order, demand)
+  const partitions = yield* take(tx, asked, demand)
   if (key === null) return { partitions, repeated: false }
   if (partitions.length > 0) {
     remember(tx, key, partitions)
@@ -42,9 +42,9 @@ function* pullOne(tx: Transaction, order: PullOrder, demand: number): Steps<Pull
   return (yield* repeat(tx, key)) ?? { partitions, repeated: false }
 }
 
-function* take(tx: Transaction, order: PullOrder, demand: number): Steps<PulledPartition[]> {
-  const { instance, batch, records, tables, tasks } = order
-  const choice = tables === null && tasks === null ? null : new Choice(tx, order)
+function* take(tx: Transaction, asked: BatchedPull, demand: number): Steps<PulledPartition[]> {
+  const { instance, batch, records, tables, tasks } = asked
+  const choice = tables === null && tasks === null ? null : new Choice(tx, asked)
   const taken: PulledPartition[] = []
   let met = 0
   while (taken.length < batch && (records === null || taken.length === 0 || met < records)) {

@@ -14,20 +14,20 @@ import {
   judgeSettlement,
   judgeUndo,
   type LeaseState,
-  type SettlementOrder,
+  type ReportedOutcome,
 } from '../../rules/settlement.ts'
 import { countReport } from '../../rules/task.ts'
-import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../store.ts'
+import type { BatchedRenew, BatchedSettle, RenewResult, SettleResult } from '../../store.ts'
 import type { Lane, Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 
 /** Everything that workers or timeouts do to leases. */
 
-export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<SettleResult[]> {
+export function* settle(tx: Transaction, batched: readonly BatchedSettle[]): Steps<SettleResult[]> {
   const results: SettleResult[] = []
-  for (const { instance, settlements, tables = null } of orders) {
+  for (const { instance, settlements, tables = null } of batched) {
     const verdicts: SettleResult[number][] = []
-    for (const [at, { lease, order }] of settlements.entries()) {
+    for (const [at, { lease, order: reported }] of settlements.entries()) {
       if (settlements.length > 1) yield* yieldToEventLoop(at)
       const partition = within(
         tables,
@@ -36,13 +36,13 @@ export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<
       const verdict = judgeSettlement(
         leaseStateOf(partition),
         lease,
-        order,
+        reported,
         policyFor(tx, partition),
         tx.random(),
       )
       if (verdict.refused === null && verdict.change !== null && partition !== undefined)
-        settleOne(tx, partition, verdict.change, instance, order)
-      if (verdict.refused === null && order.outcome === 'failed' && partition?.state === 'parked')
+        settleOne(tx, partition, verdict.change, instance, reported)
+      if (verdict.refused === null && reported.outcome === 'failed' && partition?.state === 'parked')
         tx.parkedLeases.push(formatLeaseId(lease))
       verdicts.push(verdict.refused)
     }
@@ -56,15 +56,15 @@ function settleOne(
   partition: Partition,
   change: Change,
   instance: string | null,
-  { outcome }: SettlementOrder,
+  { outcome }: ReportedOutcome,
 ): void {
   applyChange(tx, partition, change)
   if (instance !== null) tx.totalsOf(instance, 'worker')[outcome] += 1
 }
 
-export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<RenewResult[]> {
+export function* renew(tx: Transaction, batched: readonly BatchedRenew[]): Steps<RenewResult[]> {
   const results: RenewResult[] = []
-  for (const { leases, tables = null } of orders) {
+  for (const { leases, tables = null } of batched) {
     const verdicts: RenewResult[number][] = []
     for (const [at, lease] of leases.entries()) {
       yield* yieldToEventLoop(at)

@@ -10,13 +10,13 @@ import type {
   LaneFacts,
   PartitionPage,
   PartitionQuery,
+  TaskDetails,
   TaskPage,
   TaskQuery,
-  TaskRecord,
   TaskRow,
+  ThroughputHistory,
   ThroughputQuery,
-  ThroughputRecord,
-} from '../../views/records.ts'
+} from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
 import { beginOf } from '../throughput.ts'
@@ -45,7 +45,7 @@ export async function viewTask(
   taskId: string,
   now: number,
   policy: Policy,
-): Promise<TaskRecord | null> {
+): Promise<TaskDetails | null> {
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
@@ -282,7 +282,7 @@ export async function viewThroughput(
   disk: Disk,
   { taskId, step, from, to, byLevel }: ThroughputQuery,
   now: number,
-): Promise<ThroughputRecord | null> {
+): Promise<ThroughputHistory | null> {
   const { tasks } = await disk.load({ taskNames: [taskId] })
   const task = tasks.find((one) => one.taskId === taskId)
   if (task === undefined || totalOf(task.partitions) === 0) return null

@@ -34,7 +34,7 @@ export interface TaskRow {
   readonly hasOtherTables?: boolean
 }
 
-export interface TaskRecord extends TaskRow {
+export interface TaskDetails extends TaskRow {
   readonly now: number
   readonly lanes: readonly LaneFacts[]
   readonly lanesOmitted: number
@@ -119,7 +119,7 @@ export interface TotalsAdded {
   readonly totals: InstanceTotals
 }
 
-export interface InstanceRecord {
+export interface InstanceDetails {
   readonly instanceId: string
   readonly role: InstanceRole
   readonly firstSeenAt: number
@@ -131,7 +131,7 @@ export interface InstanceRecord {
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
   readonly now: number
   /** The newest tasks that it called back, at most 100. */
-  readonly tasks: readonly ProducedTaskRecord[]
+  readonly tasks: readonly ProducedTaskDetails[]
 }
 
 export interface InstanceQuery {
@@ -144,12 +144,12 @@ export interface InstanceQuery {
 
 /** Ordered by name. */
 export interface InstancePage {
-  readonly instances: readonly InstanceRecord[]
+  readonly instances: readonly InstanceDetails[]
   readonly next: string | null
 }
 
 /** A task in the record of its producer, with times as numbers. They are formatted in the API. */
-export type ProducedTaskRecord = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
+export type ProducedTaskDetails = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
 
 export interface PartitionQuery {
   readonly taskId: string
@@ -160,7 +160,7 @@ export interface PartitionQuery {
   readonly limit: number
 }
 
-export interface PartitionRecord {
+export interface PartitionDetails {
   readonly level: number
   readonly index: number
   readonly spelling: string | null
@@ -184,7 +184,7 @@ export interface PartitionRecord {
 
 export interface PartitionPage {
   readonly facts: TaskFacts
-  readonly partitions: readonly PartitionRecord[]
+  readonly partitions: readonly PartitionDetails[]
   /** Set while there may be more, even if this page is short: a page reads a bounded number of rows. */
   readonly next: { readonly level: number; readonly index: number } | null
 }
@@ -207,7 +207,7 @@ export interface ThroughputRow {
   readonly records: number
 }
 
-export interface ThroughputRecord {
+export interface ThroughputHistory {
   readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
   /** The start of the rows. Later than requested if there were too many. */
   readonly from: number

@@ -5,7 +5,7 @@ import type { StagedIds } from '../../handoff/stored.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
-import { Loads } from './loads.ts'
+import { Loads } from './load.ts'
 import type { OutboxRows } from './outbox-rows.ts'
 import { arrayQuery, descriptors, inserter, plainDescriptors } from './tables.ts'
 import type { ThroughputRows } from './throughput-rows.ts'
@@ -148,7 +148,7 @@ function prepareNewRows(db: DatabaseSync) {
  * A connection to the data file: its prepared statements, and the slots that hold entries. After a failed
  * transaction the slots are wrong until `open` reads them again.
  */
-export class Session {
+export class SqliteConnection {
   readonly loads: Loads
   readonly maintenance: DueRowReader
   readonly views: Views
