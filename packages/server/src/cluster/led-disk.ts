@@ -1,3 +1,4 @@
+import { type Stopwatch, systemStopwatch, type WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
 import type { Election, LeaderRow } from './election.ts'
@@ -89,3 +90,28 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
 }
 
 const deposed = () => new LeaderUnavailable('another node leads now; send the request again')
+
+/**
+ * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of
+ * this machine or of the database is set, it has no effect until the next take-over. The time never goes
+ * back.
+ */
+export class LeaderClock {
+  readonly #stopwatch: Stopwatch
+  #ahead = 0
+  #last = 0
+
+  constructor(stopwatch: Stopwatch = systemStopwatch) {
+    this.#stopwatch = stopwatch
+  }
+
+  /** `now` is the database's clock, just read. */
+  set(now: number): void {
+    this.#ahead = now - this.#stopwatch()
+  }
+
+  readonly now: WallClock = () => {
+    this.#last = Math.max(this.#last, Math.floor(this.#stopwatch() + this.#ahead))
+    return this.#last
+  }
+}

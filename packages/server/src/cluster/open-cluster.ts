@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Stopwatch, systemStopwatch, type WallClock } from '../handoff/clock.ts'
+import type { WallClock } from '../handoff/clock.ts'
 import type { Disk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import type { Store } from '../handoff/store.ts'
@@ -8,34 +8,9 @@ import { ClusterStore } from './cluster-store.ts'
 import type { Election, LeaderRow, Peer } from './election.ts'
 import { HintStreams } from './hint-streams.ts'
 import { Leadership, type TermEvents } from './leadership.ts'
-import { ledDisk, type SharedDisk } from './led-disk.ts'
+import { LeaderClock, ledDisk, type SharedDisk } from './led-disk.ts'
 import { PeerSignature } from './peer-protocol.ts'
 import { PeerServer } from './peer-server.ts'
-
-/**
- * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of
- * this machine or of the database is set, it has no effect until the next take-over. The time never goes
- * back.
- */
-export class LeaderClock {
-  readonly #stopwatch: Stopwatch
-  #ahead = 0
-  #last = 0
-
-  constructor(stopwatch: Stopwatch = systemStopwatch) {
-    this.#stopwatch = stopwatch
-  }
-
-  /** `now` is the database's clock, just read. */
-  set(now: number): void {
-    this.#ahead = now - this.#stopwatch()
-  }
-
-  readonly now: WallClock = () => {
-    this.#last = Math.max(this.#last, Math.floor(this.#stopwatch() + this.#ahead))
-    return this.#last
-  }
-}
 
 export interface ClusterParts {
   /** New with each start of the process. */

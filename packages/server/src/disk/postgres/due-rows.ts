@@ -17,16 +17,16 @@ export const dueKeysStatement = (now: number, limit: number): Statement => ({
 
 export const purgeableStatement = (finishedBefore: number): Statement => ({
   text: `SELECT ${taskColumns.asJson('t')} AS task FROM (
-      (SELECT 0 AS turn, p.* FROM
+      (SELECT 0 AS choice, p.* FROM
          (SELECT * FROM baton.task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT ${LATELY_PURGED}) p
        WHERE p.finished_at IS NOT NULL AND p.leased_partitions + p.delayed_partitions = 0 AND EXISTS (
          SELECT FROM baton.lane WHERE task = p.id AND ${HAS_ROWS})
        LIMIT 1)
       UNION ALL
-      (SELECT 1 AS turn, f.* FROM baton.task f
+      (SELECT 1 AS choice, f.* FROM baton.task f
        WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1 AND leased_partitions + delayed_partitions = 0
        ORDER BY finished_at, id LIMIT 1)
-    ) t ORDER BY t.turn LIMIT 1`,
+    ) t ORDER BY t.choice LIMIT 1`,
   values: [finishedBefore],
 })
 

@@ -147,7 +147,7 @@ CREATE TABLE subscription (
 ) STRICT, WITHOUT ROWID;
 
 ${deliverySchema}
--- Entries that are durable and not flushed, and slots that are free to be used again. See session.ts.
+-- Entries that are durable and not flushed, and slots that are free to be used again. See sqlite-connection.ts.
 CREATE TABLE entry_slot (
   slot INTEGER PRIMARY KEY,
   number INTEGER NOT NULL,

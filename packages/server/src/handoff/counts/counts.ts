@@ -49,16 +49,16 @@ interface VerbCounts {
   failures: number
 }
 
-/** Powers of two: a commit has one order with a single client, and hundreds with a fleet. */
-const ORDERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+/** Powers of two: a commit has one request with a single client, and hundreds with a fleet. */
+const REQUESTS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
 /**
  * Metrics of this node's calls to its store: how long they took, and counts that only the store can provide.
  */
 export class StoreCounts {
   readonly verbs = new Map<StoreVerb, VerbCounts>()
-  /** The number of orders that shared a hand-off transaction. */
-  readonly commitOrders = new Distribution(ORDERS)
+  /** The number of requests that shared a hand-off transaction. */
+  readonly commitRequests = new Distribution(REQUESTS)
   /** Leases that expired, and how many of those used the last attempt, so that the partition is parked. */
   expired = 0
   expiredForGood = 0
@@ -76,7 +76,7 @@ export class StoreCounts {
 
   noteCommit({ settles, renews, undos, callBacks, pulls }: HandOffBatch, { undone }: HandOffAnswers): void {
     const undoing = undos.length === 0 ? 0 : 1
-    this.commitOrders.add(settles.length + renews.length + undoing + callBacks.length + pulls.length)
+    this.commitRequests.add(settles.length + renews.length + undoing + callBacks.length + pulls.length)
     this.undone += undone
   }
 

@@ -9,17 +9,17 @@ export interface AccessRule {
   /** A token needs one of these roles. Null: no token is needed. */
   readonly roles: readonly Role[] | null
   /**
-   * `hand-off` and `order` change something, so requests from pages of other sites are refused. Only `order` is
-   * audited.
+   * `hand-off` and `control` change something, so requests from pages of other sites are refused. Only
+   * `control` is audited.
    */
-  readonly effect: 'read' | 'hand-off' | 'order'
+  readonly effect: 'read' | 'hand-off' | 'control'
   /**
    * What happens to a token that is limited to some tasks. `all`: the route concerns all tasks, so the token is
    * refused. `one`: the route concerns one task, and the token is refused if it does not cover that task.
    * `covered`: the route leaves out what the token does not cover.
    */
   readonly tasks: 'all' | 'one' | 'covered'
-  /** When an overloaded node sheds the request. Orders are urgent, because they may resolve the overload. */
+  /** When an overloaded node sheds the request. Control requests are urgent, because they may resolve the overload. */
   readonly urgency: Urgency
   /** Who the operation is for. The API reference groups operations by this. */
   readonly actor: 'producer' | 'worker' | 'operator' | 'anyone'
@@ -46,11 +46,17 @@ export const accessRules = {
   metrics: { roles: viewers, effect: 'read', tasks: 'all', urgency: 'urgent', actor: 'operator' },
   task: { roles: [...viewers, 'producer'], effect: 'read', tasks: 'one', urgency: 'view', actor: 'operator' },
   audit: { roles: ['operator'], effect: 'read', tasks: 'all', urgency: 'view', actor: 'operator' },
-  operator: { roles: ['operator'], effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
-  fleet: { roles: ['operator'], effect: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
-  subscriptions: { roles: ['operator'], effect: 'order', tasks: 'all', urgency: 'urgent', actor: 'operator' },
-  seal: { roles: withProducer, effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'operator' },
-  settings: { roles: withProducer, effect: 'order', tasks: 'one', urgency: 'urgent', actor: 'producer' },
+  operator: { roles: ['operator'], effect: 'control', tasks: 'one', urgency: 'urgent', actor: 'operator' },
+  fleet: { roles: ['operator'], effect: 'control', tasks: 'all', urgency: 'urgent', actor: 'operator' },
+  subscriptions: {
+    roles: ['operator'],
+    effect: 'control',
+    tasks: 'all',
+    urgency: 'urgent',
+    actor: 'operator',
+  },
+  seal: { roles: withProducer, effect: 'control', tasks: 'one', urgency: 'urgent', actor: 'operator' },
+  settings: { roles: withProducer, effect: 'control', tasks: 'one', urgency: 'urgent', actor: 'producer' },
 } as const satisfies Record<string, AccessRule>
 
 export type CheckedAccess = keyof typeof accessRules

@@ -14,8 +14,8 @@ import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../r
 import type { TlsFiles, TlsReload } from '../tls.ts'
 
 /**
- * How many entries are kept: orders and reloads, and refusals. Each has its own limit, so that a flood of
- * refusals does not evict orders.
+ * How many entries are kept: control requests and reloads, and refusals. Each has its own limit, so that a
+ * flood of refusals does not evict the others.
  */
 const MOST_KEPT = 1000
 const MOST_REFUSALS_KEPT = 1000
@@ -163,17 +163,17 @@ const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused',
 const LONGEST_ACTION = 300
 
 /**
- * Records every order and every refused token, on each route according to its access. Requests without a
- * token are not recorded: they are not an attempt to log in.
+ * Records every control request, which the wire calls an order, and every refused token, on each route
+ * according to its access. Requests without a token are not recorded: they are not an attempt to log in.
  */
 export function auditRequests(
   app: FastifyInstance,
   { audit, tokens, proxies }: { audit: AuditLog; tokens: TokenLookup; proxies: Proxies },
 ): void {
-  const note = (request: FastifyRequest, reply: FastifyReply, isOrder: boolean): void => {
+  const note = (request: FastifyRequest, reply: FastifyReply, isControl: boolean): void => {
     const code = problemOf(reply)
     const isRefused = code !== undefined && refusing.has(code.code)
-    if (!isOrder && !isRefused) return
+    if (!isControl && !isRefused) return
     if (code?.code === 'token_missing') return
     const { raw } = request
     audit.note({
@@ -188,7 +188,7 @@ export function auditRequests(
   app.addHook('onRoute', (route: RouteOptions) => {
     const rule = accessRule(route.config?.access)
     if (rule === undefined || rule.roles === null) return
-    const isOrder = rule.effect === 'order'
+    const isControl = rule.effect === 'control'
     const others = route.onSend === undefined ? [] : [route.onSend].flat()
     route.onSend = [
       ...others,
@@ -198,7 +198,7 @@ export function auditRequests(
         payload: unknown,
         done: (error: null, same: unknown) => void,
       ) => {
-        note(request, reply, isOrder)
+        note(request, reply, isControl)
         done(null, payload)
       },
     ] as NonNullable<RouteOptions['onSend']>

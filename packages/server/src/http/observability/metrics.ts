@@ -190,7 +190,7 @@ const storeMetrics: readonly Metric[] = [
     'baton_commit_orders',
     [],
     'call-backs, pulls, renewals and settles that shared one commit',
-    ({ handOff }) => [[[], handOff.storeCounts.commitOrders]],
+    ({ handOff }) => [[[], handOff.storeCounts.commitRequests]],
   ),
   histogram(
     'baton_store_duration_seconds',

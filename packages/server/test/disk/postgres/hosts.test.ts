@@ -87,7 +87,10 @@ test('of the errors for several addresses of a name, one is reported', () => {
   const away = (address: string) =>
     Object.assign(new Error(`connect ECONNREFUSED ${address}`), { code: 'ECONNREFUSED', syscall: 'connect' })
   const error = Object.assign(new AggregateError([away('::1'), away('127.0.0.1')]), { code: 'ECONNREFUSED' })
-  expect(faultOf(error)).toEqual({ reason: 'PostgreSQL cannot be reached (ECONNREFUSED)', reached: 'nothing' })
+  expect(faultOf(error)).toEqual({
+    reason: 'PostgreSQL cannot be reached (ECONNREFUSED)',
+    reached: 'nothing',
+  })
 })
 
 test('a single standby is reported with its address and a remedy', async () => {
