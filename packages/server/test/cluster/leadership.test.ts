@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PulledPartition } from '../../src/handoff/partition.ts'
 import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
-import { callBackOrder, leaseOf, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, leaseOf, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
@@ -17,7 +17,7 @@ const pulling: HandOffBatch = {
 }
 const calling = (count: number, taskId = 'a'): HandOffBatch => ({
   ...empty,
-  callBacks: [callBackOrder(taskId, some(0, count))],
+  callBacks: [batchedCallBack(taskId, some(0, count))],
 })
 
 let under: StoreUnderTest
@@ -232,7 +232,7 @@ describe('a pull that waits', () => {
     const all = await Promise.all((await start(3)).map(handOffOn))
     const pulled = all[on]?.pull(waiting)
     await until(() => all[on]?.waitingPulls === 1)
-    await all[to]?.callBack(callBackOrder('a', some(0, 1)).callBack, null)
+    await all[to]?.callBack(batchedCallBack('a', some(0, 1)).callBack, null)
     expect((await pulled)?.partitions).toHaveLength(1)
   })
 
@@ -242,7 +242,7 @@ describe('a pull that waits', () => {
     const pulled = waits.pull(waiting)
     await until(() => waits.waitingPulls === 1)
     leader.kill()
-    await brings.callBack(callBackOrder('a', some(0, 1)).callBack, null)
+    await brings.callBack(batchedCallBack('a', some(0, 1)).callBack, null)
     expect((await pulled).partitions).toHaveLength(1)
   })
 })

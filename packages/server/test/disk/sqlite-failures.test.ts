@@ -47,13 +47,13 @@ test('a folder that was removed has no space', async () => {
   await disk.close()
 })
 
-/** The session alone, where the size of the file can be limited. */
+/** The connection alone, where the size of the file can be limited. */
 describe('a disk that is full', () => {
   const open = () => {
     const data = new DataFolder(folder)
     data.lock()
     const db = data.open()
-    const session = new SqliteConnection(db)
+    const connection = new SqliteConnection(db)
     const limit = (pages: number) => {
       const { page_count: used } = db.prepare('PRAGMA page_count').get() as { page_count: number }
       db.exec(`PRAGMA max_page_count = ${used + pages}`)
@@ -70,43 +70,45 @@ describe('a disk that is full', () => {
       db.close()
       data.unlock()
     }
-    return { session, limit, failure, close }
+    return { connection, limit, failure, close }
   }
 
   test('is distinguished from a failing one, and nothing is half done', () => {
-    const { session, limit, failure, close } = open()
-    session.append(entry(1, 'a'))
+    const { connection, limit, failure, close } = open()
+    connection.append(entry(1, 'a'))
     limit(2)
     const full = { name: 'StoreUnavailable', code: 'store_full' }
-    expect(failure(() => session.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) }))).toMatchObject(full)
-    expect(session.open()).toMatchObject({ last: 1, unflushed: ['a'] })
-    expect(failure(() => session.append(entry(2, 'x'.repeat(100_000))))).toMatchObject(full)
-    expect(session.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+    expect(failure(() => connection.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) }))).toMatchObject(
+      full,
+    )
+    expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+    expect(failure(() => connection.append(entry(2, 'x'.repeat(100_000))))).toMatchObject(full)
+    expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
     const tasks = Array.from({ length: 500 }, (_, at) => aTask(at + 1))
-    expect(failure(() => session.flush(images({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
-    expect(session.open()).toMatchObject({ last: 1, unflushed: ['a'] })
-    expect(session.loads.load({ tasks: [1, 500], partitions: [1, 5000] })).toMatchObject({
+    expect(failure(() => connection.flush(images({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
+    expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+    expect(connection.loader.load({ tasks: [1, 500], partitions: [1, 5000] })).toMatchObject({
       tasks: [],
       partitions: [],
     })
     limit(1_000_000)
-    session.flush(images({ tasks: byId(...tasks) }), 1)
-    session.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) })
-    expect(session.loads.load({ tasks: [500], partitions: [5000] }).partitions).toHaveLength(1)
+    connection.flush(images({ tasks: byId(...tasks) }), 1)
+    connection.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) })
+    expect(connection.loader.load({ tasks: [500], partitions: [5000] }).partitions).toHaveLength(1)
     close()
   })
 
   test('slots of flushed entries are reused, so settling needs no more space', () => {
-    const { session, limit, close } = open()
-    for (let number = 1; number <= 50; number += 1) session.append(entry(number, 'x'.repeat(3000)))
-    session.flush(images(), 50)
+    const { connection, limit, close } = open()
+    for (let number = 1; number <= 50; number += 1) connection.append(entry(number, 'x'.repeat(3000)))
+    connection.flush(images(), 50)
     limit(0)
     for (let round = 1; round <= 3; round += 1) {
       for (let number = 1; number <= 50; number += 1)
-        session.append(entry(50 * round + number, 'y'.repeat(4000)))
-      session.flush(images(), 50 * round + 50)
+        connection.append(entry(50 * round + number, 'y'.repeat(4000)))
+      connection.flush(images(), 50 * round + 50)
     }
-    expect(session.open()).toMatchObject({ last: 200, unflushed: [] })
+    expect(connection.open()).toMatchObject({ last: 200, unflushed: [] })
     close()
   })
 })

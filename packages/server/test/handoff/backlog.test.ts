@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readBacklog } from '../../src/handoff/counts/store-readings.ts'
 import type { Store } from '../../src/handoff/store.ts'
-import { callBackOrder, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => under.dispose())
 
 async function callBack(taskId: string, count: number): Promise<void> {
-  const callBacks = [callBackOrder(taskId, some(0, count))]
+  const callBacks = [batchedCallBack(taskId, some(0, count))]
   await under.store.handOff({ settles: [], renews: [], undos: [], callBacks, pulls: [] })
 }
 

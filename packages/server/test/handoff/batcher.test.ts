@@ -7,7 +7,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../../src/handoff/store.ts'
-import { callBackOrder, leaseOf, one, pullOrder, settlement } from '../store/conformance/driver.ts'
+import { batchedCallBack, batchedPull, leaseOf, one, settlement } from '../store/conformance/driver.ts'
 
 const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')
 
@@ -82,7 +82,7 @@ const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtO
 describe('batches', () => {
   test('requests of one turn of the event loop share a transaction', async () => {
     const { store, batcher } = setUp()
-    const asked = [1, 2, 3].map(() => batcher.ask({ pull: pullOrder() }))
+    const asked = [1, 2, 3].map(() => batcher.ask({ pull: batchedPull() }))
     await turn()
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([3])
     await store.commit()
@@ -91,10 +91,10 @@ describe('batches', () => {
 
   test('requests during a commit form the next batch, which is sent when the commit ends', async () => {
     const { store, batcher } = setUp()
-    batcher.ask({ pull: pullOrder() })
+    batcher.ask({ pull: batchedPull() })
     await turn()
     for (let request = 0; request < 5; request += 1) {
-      batcher.ask({ pull: pullOrder() })
+      batcher.ask({ pull: batchedPull() })
       await turn()
     }
     expect(store.batches).toHaveLength(1)
@@ -105,10 +105,10 @@ describe('batches', () => {
   describe('after three clients were answered', () => {
     const answerThree = async () => {
       const { store, batcher } = setUp()
-      for (let client = 0; client < 3; client += 1) batcher.ask({ pull: pullOrder() })
+      for (let client = 0; client < 3; client += 1) batcher.ask({ pull: batchedPull() })
       await turn()
       await store.commit()
-      const askAgain = () => void batcher.ask({ pull: pullOrder() })
+      const askAgain = () => void batcher.ask({ pull: batchedPull() })
       return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
     }
 
@@ -137,11 +137,11 @@ describe('batches', () => {
         let now = 0
         vi.spyOn(performance, 'now').mockImplementation(() => now)
         const { store, batcher } = setUp(answersTo, { ...unbounded, waitShare: 0.5 })
-        for (let client = 0; client < 3; client += 1) batcher.ask({ pull: pullOrder() })
+        for (let client = 0; client < 3; client += 1) batcher.ask({ pull: batchedPull() })
         await turn()
         now = 1
         await store.commit()
-        const askAgain = () => void batcher.ask({ pull: pullOrder() })
+        const askAgain = () => void batcher.ask({ pull: batchedPull() })
         askAgain()
         await turn()
         return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
@@ -167,7 +167,7 @@ describe('batches', () => {
 
   test('a full batch takes no more: the rest is the next batch, a turn later', async () => {
     const { store, batcher } = setUp(answersTo, { ...unbounded, full: 10 })
-    for (let client = 0; client < 5; client += 1) batcher.ask({ pull: pullOrder({ batch: 5 }) })
+    for (let client = 0; client < 5; client += 1) batcher.ask({ pull: batchedPull({ batch: 5 }) })
     await turn()
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2])
     await store.commit()
@@ -180,11 +180,11 @@ describe('batches', () => {
     const { store, batcher } = setUp()
     const both = batcher.ask({
       settle: { instance: null, settlements: [{ lease, order: settlement() }] },
-      pull: pullOrder({ key: 'k' }),
+      pull: batchedPull({ key: 'k' }),
     })
-    const calledBack = batcher.ask({ callBack: callBackOrder('a', [one(0, 0), one(0, 1)]) })
+    const calledBack = batcher.ask({ callBack: batchedCallBack('a', [one(0, 0), one(0, 1)]) })
     const renewed = batcher.ask({ renew: { leases: [lease, lease] } })
-    const pulled = batcher.ask({ pull: pullOrder() })
+    const pulled = batcher.ask({ pull: batchedPull() })
     const undone = batcher.ask({ undo: [lease] })
     await turn()
     await store.commit()
@@ -207,7 +207,9 @@ describe('failures', () => {
   test("one request's data does not fail the others: they run again one by one", async () => {
     const { store, batcher, told } = setUp(breaksOn('bad'))
     const outcomes = Promise.allSettled(
-      ['good', 'bad', 'fine'].map((taskId) => batcher.ask({ callBack: callBackOrder(taskId, [one(0, 0)]) })),
+      ['good', 'bad', 'fine'].map((taskId) =>
+        batcher.ask({ callBack: batchedCallBack(taskId, [one(0, 0)]) }),
+      ),
     )
     await turn()
     for (let commits = 0; commits < 4; commits += 1) await store.commit()
@@ -222,14 +224,14 @@ describe('failures', () => {
       if (isDown) throw new StoreUnavailable('store_full', 'the disk is full')
       return answersTo(batch)
     })
-    const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: pullOrder() })))
+    const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: batchedPull() })))
     await turn()
     await store.commit()
     expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     expect(store.batches).toHaveLength(1)
     expect(told).toEqual(['StoreUnavailable: the disk is full'])
     isDown = false
-    const again = batcher.ask({ pull: pullOrder() })
+    const again = batcher.ask({ pull: batchedPull() })
     await turn()
     await store.commit()
     expect(await again).toMatchObject({ pull: { partitions: [] } })
@@ -237,7 +239,7 @@ describe('failures', () => {
 
   test('what was committed is never run again, even when its answers make no sense', async () => {
     const { store, batcher } = setUp((batch) => ({ ...answersTo(batch), pulls: [] }))
-    const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: pullOrder() })))
+    const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: batchedPull() })))
     await turn()
     await store.commit()
     expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected'])

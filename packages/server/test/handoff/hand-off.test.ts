@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type PullRequest, StoreUnavailable } from '../../src/handoff/store.ts'
-import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
 
@@ -34,7 +34,7 @@ const pullRequest = (changes: Partial<PullRequest> = {}): PullRequest => ({
   ...changes,
 })
 const callBack = (count: number, taskId = 'a') =>
-  handOff.callBack(callBackOrder(taskId, some(0, count)).callBack, 'producer')
+  handOff.callBack(batchedCallBack(taskId, some(0, count)).callBack, 'producer')
 const pull = (changes?: Partial<PullRequest>, signal?: AbortSignal) =>
   handOff.pull(pullRequest(changes), signal)
 const pullOne = async () => (await pull()).partitions[0]?.lease?.id ?? ''
@@ -186,7 +186,7 @@ describe('draining', () => {
 
 test('a control request in several steps is answered once, with everything it changed', async () => {
   const partitions = [0, 1, 2].flatMap((level) => some(level, 900))
-  await handOff.callBack(callBackOrder('a', partitions).callBack, null)
+  await handOff.callBack(batchedCallBack('a', partitions).callBack, null)
   expect(await handOff.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({
     kind: 'applied',
     state: 'cancelled',
@@ -200,7 +200,7 @@ test('a control request in several steps is answered once, with everything it ch
 test('a seen instance is shown at once, before its heartbeat is stored', async () => {
   await callBack(1)
   await pull({ instance: 'w', batch: 3 })
-  await handOff.callBack(callBackOrder('b', [one(0, 0)]).callBack, 'producer')
+  await handOff.callBack(batchedCallBack('b', [one(0, 0)]).callBack, 'producer')
   expect(await handOff.instance('w')).toMatchObject({
     role: 'worker',
     totals: { pulls: 1, partitions: 1, records: 100 },

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { pullOrder } from '../store/conformance/driver.ts'
+import { batchedPull } from '../store/conformance/driver.ts'
 import type { SettleStep, Step } from './model-orders.ts'
 
 /**
@@ -31,7 +31,7 @@ const callBacks = (often: number) =>
 
 const pulls = fc
   .constantFrom(1, 4 * BRISK_RUN, 4 * BRISK_RUN, 4 * BRISK_RUN)
-  .map((batch) => [pullOrder({ batch })])
+  .map((batch) => [batchedPull({ batch })])
 
 const settleStep = (pick: number, outcome: SettleStep['outcome']): SettleStep => ({
   lease: { pick, forged: null },

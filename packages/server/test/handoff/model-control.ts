@@ -6,12 +6,13 @@ import type { ModelPartition, ModelTask } from './model-task.ts'
 const isFinished = (task: ModelTask) => task.state === 'done'
 
 /** Applies a control request to the model; returns the kind of the answer. */
-export function controlModel(model: Model, order: ControlRequest): string {
-  const task = model.tasks.get(order.taskId)
-  if (order.verb === 'settings' && task?.cancelled !== true) model.settings.set(order.taskId, order.settings)
-  if (task === undefined) return order.verb === 'settings' ? 'applied' : 'task_unknown'
-  if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
-  switch (order.verb) {
+export function controlModel(model: Model, request: ControlRequest): string {
+  const task = model.tasks.get(request.taskId)
+  if (request.verb === 'settings' && task?.cancelled !== true)
+    model.settings.set(request.taskId, request.settings)
+  if (task === undefined) return request.verb === 'settings' ? 'applied' : 'task_unknown'
+  if (task.cancelled && request.verb !== 'cancel') return 'task_cancelled'
+  switch (request.verb) {
     case 'pause':
       if (isFinished(task)) return 'task_finished'
       task.paused = true
@@ -27,17 +28,17 @@ export function controlModel(model: Model, order: ControlRequest): string {
       task.sealed = true
       return 'applied'
     case 'level-barrier':
-      task.barrier = order.enabled
+      task.barrier = request.enabled
       return 'applied'
     case 'settings':
-      task.settings = order.settings
+      task.settings = request.settings
       return 'applied'
     case 'skip-parked':
       if (isFinished(task)) return 'task_finished'
       skipParked(task)
       return 'applied'
     case 'retry':
-      return retry(task, order)
+      return retry(task, request)
   }
 }
 

@@ -3,7 +3,7 @@ import type { ControlRequest } from '../../src/handoff/rules/control.ts'
 import { formatLeaseId, type LeaseRef } from '../../src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
 import type { HandOffBatch } from '../../src/handoff/store.ts'
-import { callBackOrder, Driver, leaseOf, settlement } from '../store/conformance/driver.ts'
+import { batchedCallBack, Driver, leaseOf, settlement } from '../store/conformance/driver.ts'
 import { type StoreHarness, type StoreUnderTest, TestClock } from '../store/conformance/harness.ts'
 import { Model } from './model.ts'
 import { claim } from './model-claim.ts'
@@ -96,8 +96,8 @@ class ModelRun {
   /** In the order in which a store processes a batch: settle, renew, undo, call back, pull. */
   async #handOff(step: Extract<Step, { kind: 'hand-off' }>): Promise<void> {
     const settles = step.settles.map((array) =>
-      array.flatMap(({ lease, ...order }) =>
-        this.#leases(lease).map((one) => ({ lease: one, order: settlement(order) })),
+      array.flatMap(({ lease, ...reported }) =>
+        this.#leases(lease).map((one) => ({ lease: one, order: settlement(reported) })),
       ),
     )
     const renews = step.renews.map((array) => array.flatMap((lease) => this.#leases(lease)))
@@ -105,14 +105,16 @@ class ModelRun {
       settles: settles.map((settlements) => ({ instance: null, settlements })),
       renews: renews.map((leases) => ({ leases })),
       undos: step.undos.flatMap((lease) => this.#leases(lease)),
-      callBacks: step.callBacks.map((one) => callBackOrder(one.taskId, descriptorsOf(one, this.#runLength))),
+      callBacks: step.callBacks.map((one) =>
+        batchedCallBack(one.taskId, descriptorsOf(one, this.#runLength)),
+      ),
       pulls: step.pulls,
     }
     const answers = await this.#driver.batch(batch)
     const model = this.#model
     for (const [at, array] of settles.entries())
-      for (const [position, { lease, order }] of array.entries())
-        this.#claimVerdict(lease, answers.settles[at]?.[position], (id) => model.settle(id, order))
+      for (const [position, { lease, order: reported }] of array.entries())
+        this.#claimVerdict(lease, answers.settles[at]?.[position], (id) => model.settle(id, reported))
     for (const [at, array] of renews.entries())
       for (const [position, lease] of array.entries())
         this.#claimVerdict(lease, answers.renews[at]?.[position]?.refused, (id) => model.renew(id))
@@ -126,9 +128,9 @@ class ModelRun {
         kind === expected.kind && accepted === expected.accepted && duplicates === expected.duplicates
       claim(isAsExpected, `a call-back was answered ${kind} ${accepted}, not ${JSON.stringify(expected)}`)
     }
-    for (const [at, order] of step.pulls.entries()) {
+    for (const [at, pull] of step.pulls.entries()) {
       const result = answers.pulls[at] ?? { partitions: [], repeated: false }
-      model.pulled(order, result)
+      model.pulled(pull, result)
       if (result.repeated) continue
       this.#given.push(...result.partitions.flatMap(({ lease }) => lease?.id ?? []))
     }
@@ -148,10 +150,10 @@ class ModelRun {
     claim(isAsExpected, `a lease was answered ${verdict} instead of ${expected}`)
   }
 
-  async #control(order: ControlRequest): Promise<void> {
-    const expected = controlModel(this.#model, order)
-    const result = await this.#driver.control(order)
-    claim(result.kind === expected, `${order.verb} was answered ${result.kind} instead of ${expected}`)
+  async #control(request: ControlRequest): Promise<void> {
+    const expected = controlModel(this.#model, request)
+    const result = await this.#driver.control(request)
+    claim(result.kind === expected, `${request.verb} was answered ${result.kind} instead of ${expected}`)
     // A rerun continues in steps; the model knows only its end.
     await this.#driver.maintainAll()
   }

@@ -65,60 +65,60 @@ export class Model {
   }
 
   /** Checks what was handed out and adopts it. */
-  pulled(order: BatchedPull, { partitions, repeated }: PullResult): void {
-    const key = order.key === null ? undefined : this.#keys.get(order.key)
+  pulled(pull: BatchedPull, { partitions, repeated }: PullResult): void {
+    const key = pull.key === null ? undefined : this.#keys.get(pull.key)
     if (key !== undefined && (repeated || this.#now() < key.surelyKnownUntil)) {
-      claim(repeated, `the key ${order.key} was forgotten too early`)
+      claim(repeated, `the key ${pull.key} was forgotten too early`)
       const alive = key.leaseIds.filter((id) => this.#isAlive(id))
       const given = partitions.map(({ lease }) => lease?.id)
-      claim(given.join() === alive.join(), `a repeat of ${order.key} got ${given}, alive are ${alive}`)
+      claim(given.join() === alive.join(), `a repeat of ${pull.key} got ${given}, alive are ${alive}`)
       return
     }
-    claim(!repeated, `the key ${order.key} was never recorded`)
-    const eligible = new Eligible(this.tasks.values(), order)
+    claim(!repeated, `the key ${pull.key} was never recorded`)
+    const eligible = new Eligible(this.tasks.values(), pull)
     let records = 0
     for (const [position, handedOut] of partitions.entries()) {
-      claim(position < order.batch, 'a pull got more than it asked for')
-      claim(position === 0 || records < (order.records ?? Infinity), 'a pull got more than its budget')
-      this.#handOut(handedOut, eligible, order.instance)
+      claim(position < pull.batch, 'a pull got more than it asked for')
+      claim(position === 0 || records < (pull.records ?? Infinity), 'a pull got more than its budget')
+      this.#handOut(handedOut, eligible, pull.instance)
       records += handedOut.recordCount
     }
-    const isFull = partitions.length === order.batch
-    const isSated = order.records !== null && partitions.length > 0 && records >= order.records
+    const isFull = partitions.length === pull.batch
+    const isSated = pull.records !== null && partitions.length > 0 && records >= pull.records
     claim(isFull || isSated || eligible.isEmpty, 'a pull got less than there was')
-    if (order.key === null || partitions.length === 0) return
+    if (pull.key === null || partitions.length === 0) return
     const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
     const lastExpiry = Math.max(...partitions.map(({ lease }) => lease?.expiresAt ?? 0))
-    this.#keys.set(order.key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
+    this.#keys.set(pull.key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
   }
 
-  settle(leaseId: string, order: ReportedOutcome): string | null {
+  settle(leaseId: string, reported: ReportedOutcome): string | null {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { lease, task } = partition
     if (lease.outcome !== null && lease.outcome !== 'expired')
-      return lease.outcome === order.outcome ? null : 'lease_settled'
+      return lease.outcome === reported.outcome ? null : 'lease_settled'
     if (task.cancelled) return 'task_cancelled'
     const isLate = lease.outcome === 'expired'
-    if (order.outcome === 'done') {
+    if (reported.outcome === 'done') {
       lease.outcome = 'done'
       partition.place = 'done'
-      partition.reported = order.records
+      partition.reported = reported.records
       partition.settledAt = this.#now()
       if (isLate) withdrawExpiry(partition)
       // An expiry has counted the attempt, unless an operator took that back since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
-    } else if (order.outcome === 'failed' && isLate) {
+    } else if (reported.outcome === 'failed' && isLate) {
       lease.outcome = 'failed'
-      amendExpiry(partition, order.reason)
-      if (order.final) partition.place = 'parked'
-    } else if (order.outcome === 'failed') {
+      amendExpiry(partition, reported.reason)
+      if (reported.final) partition.place = 'parked'
+    } else if (reported.outcome === 'failed') {
       lease.outcome = 'failed'
-      recordEnd(partition, 'failed', order.reason, this.#now())
-      this.#useAttempt(partition, order.final, order.retryAfterMillis)
+      recordEnd(partition, 'failed', reported.reason, this.#now())
+      this.#useAttempt(partition, reported.final, reported.retryAfterMillis)
     } else if (!isLate) {
-      recordEnd(partition, 'released', order.reason, this.#now())
-      this.#release(partition, order.retryAfterMillis)
+      recordEnd(partition, 'released', reported.reason, this.#now())
+      this.#release(partition, reported.retryAfterMillis)
     }
     return null
   }

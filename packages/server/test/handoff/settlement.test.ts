@@ -24,8 +24,8 @@ const leaseState = (changes: Partial<LeaseState> = {}): LeaseState => ({
   ...changes,
 })
 
-const judge = (at: LeaseState | undefined, order: Partial<ReportedOutcome>) =>
-  judgeSettlement(at, lease, settlement(order), policy, 1)
+const judge = (at: LeaseState | undefined, reported: Partial<ReportedOutcome>) =>
+  judgeSettlement(at, lease, settlement(reported), policy, 1)
 
 describe('a settlement in time', () => {
   test('done finishes, with what was reported', () => {

@@ -11,7 +11,7 @@ import {
   type SweepRequest,
 } from '../../src/handoff/store.ts'
 import { StoreHealth } from '../../src/handoff/store-health.ts'
-import { callBackOrder, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, testPolicy } from '../store/conformance/harness.ts'
 
 const BEGUN = 'the store cannot commit'
@@ -89,7 +89,7 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
-const callBack = () => handOff.callBack(callBackOrder('a', some(0, 1)).callBack, null)
+const callBack = () => handOff.callBack(batchedCallBack('a', some(0, 1)).callBack, null)
 const pull = () =>
   handOff.pull({
     instance: null,

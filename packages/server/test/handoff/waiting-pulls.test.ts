@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { NOTHING, WaitingPulls } from '../../src/handoff/pulls.ts'
 import type { BatchedPull, PullResult } from '../../src/handoff/store.ts'
-import { pullOrder } from '../store/conformance/driver.ts'
+import { batchedPull } from '../store/conformance/driver.ts'
 
 const found = (index: number, repeated = false): PullResult => ({
   partitions: [
@@ -13,15 +13,15 @@ const found = (index: number, repeated = false): PullResult => ({
 /** A store that is called in turn and answers when the test says so. */
 class Store {
   readonly tries: {
-    order: BatchedPull
+    pull: BatchedPull
     answer: (result: PullResult) => void
     fail: (error: Error) => void
   }[] = []
-  readonly pull = (order: BatchedPull) =>
-    new Promise<PullResult>((answer, fail) => this.tries.push({ order, answer, fail }))
+  readonly pull = (pull: BatchedPull) =>
+    new Promise<PullResult>((answer, fail) => this.tries.push({ pull, answer, fail }))
 
   get asked(): (string | null)[] {
-    return this.tries.map(({ order }) => order.instance)
+    return this.tries.map(({ pull }) => pull.instance)
   }
 
   async answer(result: PullResult): Promise<void> {
@@ -52,9 +52,9 @@ function wait(
   name: string,
   options: { key?: string; millis?: number; signal?: AbortSignal; epoch?: number } = {},
 ) {
-  const order = pullOrder({ instance: name, key: options.key ?? null })
+  const anyPull = batchedPull({ instance: name, key: options.key ?? null })
   const answer = waiting.wait(
-    order,
+    anyPull,
     options.millis ?? 20_000,
     options.signal,
     options.epoch ?? waiting.wakeCount,

@@ -131,13 +131,13 @@ describe('the hand-off', () => {
   test('a lease of a disconnected client that is taken back is counted', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
-    baton.app.handOff.undo((await baton.app.handOff.pull(pullOrder)).partitions)
+    baton.app.handOff.undo((await baton.app.handOff.pull(pullRequest)).partitions)
     await baton.pull({ prefer: 'wait=60' })
     expect((await Scrape.of(baton)).value('baton_undone_leases_total')).toBe(1)
   })
 })
 
-const pullOrder = {
+const pullRequest = {
   instance: null,
   batch: 1,
   records: null,

@@ -86,8 +86,8 @@ describe('while as many leases as one request may name', () => {
     return handed.map(({ lease }) => leaseOf(lease?.id ?? ''))
   }
 
-  const settleAll = (order: Parameters<typeof settlement>[0]) => async (driver: Driver) => {
-    const settlements = (await leased(driver)).map((lease) => ({ lease, order: settlement(order) }))
+  const settleAll = (reported: Parameters<typeof settlement>[0]) => async (driver: Driver) => {
+    const settlements = (await leased(driver)).map((lease) => ({ lease, order: settlement(reported) }))
     return () => driver.batch({ settles: [{ instance: 'worker', settlements }] })
   }
   const all = Array.from({ length: MANY }, (_, index) => ({ level: 0, index }))
@@ -133,10 +133,10 @@ describe('while as many leases as one request may name', () => {
   test('are settled, those at the end count with their state at that time', async () => {
     const driver = await open()
     const leases = await leased(driver)
-    const order = settlement({ outcome: 'done' })
+    const reported = settlement({ outcome: 'done' })
     const settlements = [...leases, ...leases.slice(0, 1)].map((lease, at) => ({
       lease,
-      order: at < MANY ? order : settlement({ outcome: 'failed' }),
+      order: at < MANY ? reported : settlement({ outcome: 'failed' }),
     }))
     const { settles } = await driver.batch({ settles: [{ instance: null, settlements }] })
     expect(settles[0]?.at(-1)).toBe('lease_settled')

@@ -1,57 +1,31 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { earlier } from '../../handoff/clock.ts'
-import type { Due, IndexesOfLane, KnownOfLane, Recount } from '../../handoff/disk.ts'
-import type { KnownPartition, Line, StoredPartition } from '../../handoff/partition.ts'
+import type { Due, Recount } from '../../handoff/disk.ts'
+import type { Line, StoredPartition } from '../../handoff/partition.ts'
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
 import type { StoredKey, StoredTask } from '../../handoff/stored.ts'
-import type { Loads } from './load.ts'
-import { Ranges } from './ranges.ts'
+import type { Loader } from './load.ts'
 import { laneHas, taskHas } from './schema.ts'
-import {
-  type Finder,
-  finder,
-  keys,
-  knownPartitions,
-  LIMIT,
-  lanes,
-  laneTables,
-  partitions,
-  query,
-  tasks,
-} from './tables.ts'
+import { type Finder, finder, keys, LIMIT, lanes, laneTables, partitions, query, tasks } from './tables.ts'
 
 /**
- * Periodic queries: what is due, what can be purged, what was called back before, and whether counters are
- * right.
+ * Periodic queries: what is due, what can be purged, and whether counters are right.
  */
 export class DueRowReader {
   readonly #sql: ReturnType<typeof prepare>
-  readonly #loads: Loads
-  readonly #ranges: Ranges
+  readonly #loader: Loader
 
-  constructor(db: DatabaseSync, loads: Loads) {
+  constructor(db: DatabaseSync, loader: Loader) {
     this.#sql = prepare(db)
-    this.#loads = loads
-    this.#ranges = new Ranges(db)
-  }
-
-  known({ lane, tail, indexes }: IndexesOfLane): KnownOfLane {
-    const found = new Map<number, KnownPartition | null>()
-    const isInRange = this.#ranges.contains(lane)
-    for (const index of indexes) {
-      const row = this.#sql.known.get(lane, index, tail)
-      if (row !== undefined) found.set(index, row)
-      else if (isInRange(index)) found.set(index, null)
-    }
-    return found
+    this.#loader = loader
   }
 
   due(now: number, limit: number, leases: boolean): Due {
     const leased = leases ? dueOf(this.#sql.leased, now, limit) : none
     const delayed = dueOf(this.#sql.delayed, now, limit)
     return {
-      ...this.#loads.withOwners([...leased.rows, ...delayed.rows]),
+      ...this.#loader.withParents([...leased.rows, ...delayed.rows]),
       leased: leased.rows.map(({ id }) => id),
       delayed: delayed.rows.map(({ id }) => id),
       nextDueAt: earlier(leased.nextDueAt, delayed.nextDueAt),
@@ -134,7 +108,6 @@ function prepare(db: DatabaseSync) {
     ),
   })
   return {
-    known: finder(db, knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
     leased: dueStatements('leased'),
     delayed: dueStatements('delayed'),
     dueKeys: finder(db, keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),

@@ -1,6 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LinePosition, Loaded, LoadedRows, Needs, OrderPosition } from '../../handoff/disk.ts'
-import { newPartition, type StoredPartition } from '../../handoff/partition.ts'
+import type {
+  IndexesOfLane,
+  KnownOfLane,
+  LinePosition,
+  Loaded,
+  LoadedRows,
+  Needs,
+  OrderPosition,
+} from '../../handoff/disk.ts'
+import { type KnownPartition, newPartition, type StoredPartition } from '../../handoff/partition.ts'
 import type {
   StoredLane,
   StoredLaneTable,
@@ -8,11 +16,13 @@ import type {
   StoredTableTime,
   StoredTask,
 } from '../../handoff/stored.ts'
+import { Ranges } from './ranges.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
 import {
   descriptors,
   finder,
   keys,
+  knownPartitions,
   LIMIT,
   lanes,
   laneTables,
@@ -30,11 +40,13 @@ type Returned = NonNullable<Needs['returned']>[number]
 const idsOf = (found: readonly { readonly id: number }[]): number[] => found.map(({ id }) => id)
 
 /** Loads the rows that the engine requests, and their parent rows. */
-export class Loads {
+export class Loader {
   readonly #sql: ReturnType<typeof prepare>
+  readonly #ranges: Ranges
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
+    this.#ranges = new Ranges(db)
   }
 
   load(needs: Needs): Loaded {
@@ -64,14 +76,25 @@ export class Loads {
       ),
       returned: (needs.returned ?? []).map((need) => found.addWaiting(this.#returned(need))),
     }
-    return { ...found.withOwners(), ...listed }
+    return { ...found.withParents(), ...listed }
+  }
+
+  known({ lane, tail, indexes }: IndexesOfLane): KnownOfLane {
+    const found = new Map<number, KnownPartition | null>()
+    const isInRange = this.#ranges.contains(lane)
+    for (const index of indexes) {
+      const row = this.#sql.known.get(lane, index, tail)
+      if (row !== undefined) found.set(index, row)
+      else if (isInRange(index)) found.set(index, null)
+    }
+    return found
   }
 
   /** These partitions with their parent rows. */
-  withOwners(rows: readonly StoredPartition[]): LoadedRows {
+  withParents(rows: readonly StoredPartition[]): LoadedRows {
     const found = new Found(this.#sql)
     found.addPartitions(rows)
-    return found.withOwners()
+    return found.withParents()
   }
 
   #ordered(order: Order, found: Found): number[] {
@@ -183,7 +206,7 @@ class Found {
     return idsOf(found)
   }
 
-  withOwners(): LoadedRows {
+  withParents(): LoadedRows {
     const homes = new Set<number>()
     for (const { lane } of this.#partitions.values()) homes.add(lane)
     for (const lane of homes) if (!this.#lanes.has(lane)) this.addLane(this.#sql.lane.get(lane))
@@ -228,6 +251,7 @@ function prepare(db: DatabaseSync) {
     level: finder(db, levels, 'WHERE level = ?'),
     partition: finder(db, partitions, 'WHERE id = ?'),
     named: finder(db, partitions, 'WHERE lane = ? AND idx = ?'),
+    known: finder(db, knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
     key: finder(db, keys, 'WHERE key = ?'),
     order: finder(db, lanes, `WHERE turn IS NOT NULL ORDER BY level, turn, id ${LIMIT}`),
     sameTurn: finder(db, lanes, `WHERE level = ? AND turn = ? AND id > ? ORDER BY id ${LIMIT}`),

@@ -5,7 +5,7 @@ import type { StagedIds } from '../../handoff/stored.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
-import { Loads } from './load.ts'
+import { Loader } from './load.ts'
 import type { OutboxRows } from './outbox-rows.ts'
 import { arrayQuery, descriptors, inserter, plainDescriptors } from './tables.ts'
 import type { ThroughputRows } from './throughput-rows.ts'
@@ -149,8 +149,8 @@ function prepareNewRows(db: DatabaseSync) {
  * transaction the slots are wrong until `open` reads them again.
  */
 export class SqliteConnection {
-  readonly loads: Loads
-  readonly maintenance: DueRowReader
+  readonly loader: Loader
+  readonly dueRows: DueRowReader
   readonly views: Views
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
@@ -170,8 +170,8 @@ export class SqliteConnection {
     this.#entries = new Entries(db)
     this.#newRows = new NewRows(db)
     this.#images = new ImageRows(db)
-    this.loads = new Loads(db)
-    this.maintenance = new DueRowReader(db, this.loads)
+    this.loader = new Loader(db)
+    this.dueRows = new DueRowReader(db, this.loader)
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox

@@ -104,18 +104,18 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
   }
   return {
     open: () => call((connection) => connection.open()),
-    load: (needs) => call(({ loads }) => loads.load(needs)),
+    load: (needs) => call(({ loader }) => loader.load(needs)),
     append: (entry) => call((connection) => connection.append(entry)),
     flush: (images, upTo) => call((connection) => connection.flush(images, upTo)),
     stage: (rows) => call((connection) => connection.stage(rows)),
     unstage: (ids) => call((connection) => connection.unstage(ids)),
-    known: (asked) => call(({ maintenance }) => asked.map((one) => maintenance.known(one))),
-    due: (now, limit, leases) => call(({ maintenance }) => maintenance.due(now, limit, leases)),
+    known: (asked) => call(({ loader }) => asked.map((one) => loader.known(one))),
+    due: (now, limit, leases) => call(({ dueRows }) => dueRows.due(now, limit, leases)),
     heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
     underWay: (limit) => call(({ views }) => views.underWay(limit)),
-    dueKeys: (now, limit) => call(({ maintenance }) => maintenance.dueKeys(now, limit)),
-    purgeable: (finishedBefore) => call(({ maintenance }) => maintenance.purgeable(finishedBefore)),
-    unfinishedWork: (limit) => call(({ maintenance }) => maintenance.unfinishedWork(limit)),
+    dueKeys: (now, limit) => call(({ dueRows }) => dueRows.dueKeys(now, limit)),
+    purgeable: (finishedBefore) => call(({ dueRows }) => dueRows.purgeable(finishedBefore)),
+    unfinishedWork: (limit) => call(({ dueRows }) => dueRows.unfinishedWork(limit)),
     taskDetail: (taskId) => call(({ views }) => views.detail(taskId)),
     taskPage: (query) => call(({ views }) => views.page(query)),
     taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
@@ -144,7 +144,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
         throw file.failed(error)
       }
     },
-    recount: () => call(({ maintenance }) => maintenance.recount()),
+    recount: () => call(({ dueRows }) => dueRows.recount()),
     async close() {
       if (closed) return
       closed = true

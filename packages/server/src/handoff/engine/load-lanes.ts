@@ -74,7 +74,7 @@ function* loadLines(
     const lane = laneOf(source)
     const line = lineToServe(source)
     const table = onlyTableOf(source)
-    const cursor = table === undefined ? lane.cursor : Math.max(lane.cursor, cursorOf(source))
+    const cursor = table === undefined ? lane.cursor : Math.max(lane.cursor, source.cursor)
     const after = Math.max(linesOf(source).fresh.loadedTo?.id ?? 0, cursor)
     const upTo = table === undefined ? lane.tail : Math.min(lane.tail, after + ids)
     return { source, lane, line, table, limit: source === front ? most : ROWS_AT_A_TIME, after, upTo }
@@ -120,13 +120,13 @@ function fillFresh(tx: Transaction, wanted: Wanted, ids: readonly number[]): voi
   const { source, lane, table, limit, upTo } = wanted
   const buffer = linesOf(source).fresh
   const found = waitingAmong(tx, source, 'fresh', ids)
-  const isThrough = ids.length < limit
-  const isEnd = isThrough && upTo >= lane.tail
+  const isAllScanned = ids.length < limit
+  const isEnd = isAllScanned && upTo >= lane.tail
   if (isEnd) {
     const there = new Set([...buffer.items, ...found])
     for (const partition of unwritten(tx, lane, table)) if (!there.has(partition)) found.push(partition)
   }
-  const last = isThrough && table !== undefined ? upTo : ids.at(-1)
+  const last = isAllScanned && table !== undefined ? upTo : ids.at(-1)
   buffer.fill(found, last === undefined ? null : { dueAt: 0, id: last }, isEnd)
 }
 
@@ -157,8 +157,7 @@ function unwritten(tx: Transaction, lane: Lane, table: string | undefined): Part
     .filter(({ state, line }) => state === 'ready' && line === 'fresh')
 }
 
-const cursorOf = (source: Source): number => source.cursor
-
+/** Loads the next lanes in the order, after those that were loaded before. */
 export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
   const { memory } = tx
   const { order: found, lanes: rows } = yield* load(tx, { order: { after: memory.order.loadedTo, limit } })

@@ -50,7 +50,7 @@ export class WaitingLines {
     lane.lines[line].add(partition)
     const table = tableOf(partition)
     if (table !== null) this.#joinTable(table, partition)
-    this.#updateTurn(lane)
+    this.updateTurn(lane)
     if (isLaneOpen(lane.parentTask, lane.level))
       this.#tx.readied.add(lane.parentTask.taskId, partition.computeTable, 1)
   }
@@ -61,7 +61,7 @@ export class WaitingLines {
   enqueueFresh(lane: Lane, waitedBefore: number, tables: ReadonlyMap<string, number>): void {
     this.#startLine(lane, 'fresh', waitedBefore)
     this.#joinTables(lane, tables, waitedBefore)
-    this.#updateTurn(lane)
+    this.updateTurn(lane)
   }
 
   /** Removes a waiting partition from its line. Call it before its state, line or place changes. */
@@ -73,11 +73,6 @@ export class WaitingLines {
     const table = tableOf(partition)
     if (table !== null) this.#leaveTable(table, partition)
     this.#tx.touchLane(lane)
-  }
-
-  /** Updates the turn of a lane, which depends on its counters and tags. Call it when those changed. */
-  requeue(lane: Lane): void {
-    this.#updateTurn(lane)
   }
 
   /**
@@ -115,18 +110,13 @@ export class WaitingLines {
     else chosenFrom.tag = finish
   }
 
-  /** Updates the turn of a lane's table after its tags changed. */
-  requeueTable(table: LaneTable): void {
-    this.#updateTurnOfTable(table)
-  }
-
   /** A lane that was set aside or read from the disk may be behind the virtual time of its level. */
   catchUp(lane: Lane): void {
-    if (lane.turn !== null && lane.turn < lane.time.virtual) this.#updateTurn(lane)
+    if (lane.turn !== null && lane.turn < lane.time.virtual) this.updateTurn(lane)
   }
 
   catchUpTable(table: LaneTable): void {
-    if (table.turn !== null && table.turn < table.time.virtual) this.#updateTurnOfTable(table)
+    if (table.turn !== null && table.turn < table.time.virtual) this.updateTurnOfTable(table)
   }
 
   /**
@@ -169,7 +159,8 @@ export class WaitingLines {
     else lane.tag = startOf(time, lane.tag)
   }
 
-  #updateTurn(lane: Lane): void {
+  /** The turn depends on the counters and tags of the lane. Call it when those changed. */
+  updateTurn(lane: Lane): void {
     const { parentTask: task, level, time } = lane
     if (isLaneOpen(task, level)) {
       // Only a lane that was closed for a while and has not been visited since can be behind the virtual
@@ -182,7 +173,7 @@ export class WaitingLines {
     lane.turn = earlier(first, retry)
     this.#tx.touchLane(lane)
     this.#memory.order.put(lane)
-    if (lane.onlyTable !== null) this.#updateTurnOfTable(lane.onlyTable)
+    if (lane.onlyTable !== null) this.updateTurnOfTable(lane.onlyTable)
   }
 
   /**
@@ -207,7 +198,7 @@ export class WaitingLines {
       this.#tx.touchLaneTable(table)
       // The new partitions are on disk, after all that were read.
       if (table.lines !== null) table.lines.fresh.isComplete = false
-      this.#updateTurnOfTable(table)
+      this.updateTurnOfTable(table)
     }
     if (only !== null) this.#tx.touchLaneTable(only)
   }
@@ -227,11 +218,11 @@ export class WaitingLines {
     if (line === 'retry') table.retries += change
     else if (line === 'released') table.released += change
     this.#tx.touchLaneTable(table)
-    this.#updateTurnOfTable(table)
+    this.updateTurnOfTable(table)
   }
 
   /** Most changes of a lane do not change the turn of its table. Then nothing is written. */
-  #updateTurnOfTable(table: LaneTable): void {
+  updateTurnOfTable(table: LaneTable): void {
     const { parentTask: task, level, time } = table
     const first = freshOrReleased(table)
     const retries = retriesOf(table)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { callBackOrder, Driver, one } from '../../store/conformance/driver.ts'
+import { batchedCallBack, Driver, one } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { diskDatabases } from './support.ts'
 
@@ -46,7 +46,7 @@ test('a database of version 12 is opened unchanged and supports what version 13 
     undos: [],
     pulls: [],
     callBacks: [
-      { ...callBackOrder('orders', [one(2, 0, { extraFields: '{"a":1}' })]), traceparent: 'trace' },
+      { ...batchedCallBack('orders', [one(2, 0, { extraFields: '{"a":1}' })]), traceparent: 'trace' },
     ],
   })
   const handed = await driver.pullAll()

@@ -5,7 +5,7 @@ import { KnownKeys, type Loaded, type Needs } from '../../../src/handoff/disk.ts
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import type { OutboxDisk } from '../../../src/handoff/outbox.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { Driver, leaseOf, pullOrder, settlement, some } from '../../store/conformance/driver.ts'
+import { batchedPull, Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 
 /** A disk whose connection breaks right after it has reported a known key. */
@@ -46,7 +46,7 @@ test('a batch with a known key that cannot run again leaves nothing behind in me
   const driver = await opened(disk)
   disk.breaks = true
   const settlements = leases.map((lease) => ({ lease, order: settlement({ outcome: 'released' }) }))
-  const batch = { settles: [{ instance: null, settlements }], pulls: [pullOrder({ key: 'k' })] }
+  const batch = { settles: [{ instance: null, settlements }], pulls: [batchedPull({ key: 'k' })] }
   await expect(driver.batch(batch)).rejects.toThrow('the connection ended')
 
   // The next entry must not make durable what was never appended.

@@ -75,8 +75,8 @@ test('parked or done partitions on many levels are retried with a bounded number
   const settleAll = async (outcome: 'failed' | 'done') => {
     const handed = await driver.pullAll(LEVELS)
     expect(handed).toHaveLength(LEVELS)
-    const order = { ...settlement({ outcome }), ...(outcome === 'failed' ? { final: true } : {}) }
-    const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order }))
+    const reported = { ...settlement({ outcome }), ...(outcome === 'failed' ? { final: true } : {}) }
+    const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order: reported }))
     const settles = [{ instance: null, settlements }]
     await store.handOff({ settles, renews: [], undos: [], callBacks: [], pulls: [] })
   }
@@ -97,8 +97,8 @@ test('parked or done partitions on many levels are retried with a bounded number
   await store.audit()
   disk.calls = 0
   await store.control({ ...retry, done: true })
-  const order = { retentionMillis: 1e12, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
-  for (steps = 1; (await store.maintain(order)).more; ) steps += 1
+  const request = { retentionMillis: 1e12, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
+  for (steps = 1; (await store.maintain(request)).more; ) steps += 1
   expect(disk.calls).toBeLessThan(steps * 10)
   await settleAll('done')
   expect(await store.audit()).toEqual([])
@@ -114,9 +114,9 @@ test('a task with many levels is purged with a bounded number of reads', async (
   const { disk, clock, store } = await setUp()
   await store.control({ verb: 'cancel', taskId: 'wide' })
   clock.advance(60_000)
-  const order = { retentionMillis: 1000, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
+  const request = { retentionMillis: 1000, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
   let steps = 0
-  while ((await store.maintain(order)).more) steps += 1
+  while ((await store.maintain(request)).more) steps += 1
   expect(steps).toBeGreaterThan(1)
   expect(disk.calls).toBeLessThan(steps * 10)
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
 import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { callBackOrder, Driver, pullOrder, some } from '../../store/conformance/driver.ts'
+import { batchedCallBack, batchedPull, Driver, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 
 class ShortDisk extends MemoryDisk {
@@ -27,8 +27,8 @@ test('while the disk is nearly full call-backs are refused; pulling and settling
   await driver.callBack('a', some(0, 2))
   disk.isShort = true
   const { callBacks, pulls } = await driver.batch({
-    callBacks: [callBackOrder('b', some(0, 1)), callBackOrder('a', some(0, 9))],
-    pulls: [pullOrder()],
+    callBacks: [batchedCallBack('b', some(0, 1)), batchedCallBack('a', some(0, 9))],
+    pulls: [batchedPull()],
   })
   expect(callBacks).toEqual([{ kind: 'store_full' }, { kind: 'store_full' }])
   expect(await driver.settle(pulls[0]?.partitions[0]?.lease?.id ?? '')).toBeNull()

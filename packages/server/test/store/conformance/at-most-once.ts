@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callBackOrder, type Driver, nameOf, one, pullOrder, some } from './driver.ts'
+import { batchedCallBack, batchedPull, type Driver, nameOf, one, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 export function atMostOnceTopic(harness: StoreHarness): void {
@@ -29,7 +29,7 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       await store.pull()
       expect((await store.task('a')).facts).toMatchObject({ finishedAt: store.clock.now() })
       store.clock.advance(HOUR)
-      await store.batch({ callBacks: [callBackOrder('a', some(0, 2))], pulls: [pullOrder()] })
+      await store.batch({ callBacks: [batchedCallBack('a', some(0, 2))], pulls: [batchedPull()] })
       expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt: store.clock.now() })
     })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
+import { batchedPull, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const sales = { computeTableName: 'results.sales' }
@@ -159,7 +159,7 @@ export function chooseTopic(harness: StoreHarness): void {
             producer: null,
           },
         ],
-        pulls: [pullOrder({ tables: SALES }), pullOrder({ tables: SALES })],
+        pulls: [batchedPull({ tables: SALES }), batchedPull({ tables: SALES })],
       })
       expect(pulls.map(({ partitions }) => partitions.map(nameOf))).toEqual([['a-0-1'], []])
       expect(readiedOf?.toSorted()).toEqual([

@@ -47,18 +47,18 @@ export class Driver {
     partitions: readonly CalledBackPartition[],
     producer: string | null = null,
   ): Promise<CallBackResult> {
-    const { callBacks } = await this.batch({ callBacks: [callBackOrder(taskId, partitions, producer)] })
+    const { callBacks } = await this.batch({ callBacks: [batchedCallBack(taskId, partitions, producer)] })
     return only(callBacks)
   }
 
-  async pull(order: Partial<BatchedPull> = {}): Promise<PullResult> {
-    const { pulls } = await this.batch({ pulls: [pullOrder(order)] })
+  async pull(pull: Partial<BatchedPull> = {}): Promise<PullResult> {
+    const { pulls } = await this.batch({ pulls: [batchedPull(pull)] })
     return only(pulls)
   }
 
   /** Pulls one partition and expects to get it. */
-  async pullOne(order: Partial<BatchedPull> = {}): Promise<PulledPartition & { readonly leaseId: string }> {
-    const { partitions } = await this.pull(order)
+  async pullOne(pull: Partial<BatchedPull> = {}): Promise<PulledPartition & { readonly leaseId: string }> {
+    const { partitions } = await this.pull(pull)
     const partition = only(partitions)
     if (partition.lease === null) throw new Error('the partition came without a lease')
     return { ...partition, leaseId: partition.lease.id }
@@ -74,8 +74,8 @@ export class Driver {
     }
   }
 
-  async settle(leaseId: string, order: Partial<ReportedOutcome> = {}): Promise<RefusalCode | null> {
-    const settlements = [{ lease: leaseOf(leaseId), order: settlement(order) }]
+  async settle(leaseId: string, reported: Partial<ReportedOutcome> = {}): Promise<RefusalCode | null> {
+    const settlements = [{ lease: leaseOf(leaseId), order: settlement(reported) }]
     const { settles } = await this.batch({ settles: [{ instance: null, settlements }] })
     return only(only(settles))
   }
@@ -109,18 +109,21 @@ export class Driver {
   }
 
   /** Repeats a control request until it has no further step, as the hand-off does. */
-  async control(order: ControlRequest): Promise<ControlResult> {
+  async control(request: ControlRequest): Promise<ControlResult> {
     let changed = 0
     while (true) {
-      const result = await this.store.control(order)
+      const result = await this.store.control(request)
       if (result.kind !== 'applied') return result
       changed += result.changed
       if (!result.more) return { ...result, changed }
     }
   }
 
-  retry(taskId: string, order: Partial<Omit<RetryControl, 'verb' | 'taskId'>> = {}): Promise<ControlResult> {
-    return this.control({ verb: 'retry', taskId, level: null, partitions: null, done: false, ...order })
+  retry(
+    taskId: string,
+    request: Partial<Omit<RetryControl, 'verb' | 'taskId'>> = {},
+  ): Promise<ControlResult> {
+    return this.control({ verb: 'retry', taskId, level: null, partitions: null, done: false, ...request })
   }
 
   async task(taskId: string): Promise<TaskDetails> {
@@ -163,7 +166,7 @@ export class Driver {
   }
 }
 
-export function callBackOrder(
+export function batchedCallBack(
   taskId: string,
   partitions: readonly CalledBackPartition[],
   producer: string | null = null,
@@ -172,23 +175,23 @@ export function callBackOrder(
   return { callBack: { taskId, recordTotal, partitions: [...partitions] }, producer }
 }
 
-export const pullOrder = (order: Partial<BatchedPull> = {}): BatchedPull => ({
+export const batchedPull = (pull: Partial<BatchedPull> = {}): BatchedPull => ({
   instance: null,
   batch: 1,
   records: null,
   key: null,
   tables: null,
   tasks: null,
-  ...order,
+  ...pull,
 })
 
-export const settlement = (order: Partial<ReportedOutcome> = {}): ReportedOutcome => ({
+export const settlement = (reported: Partial<ReportedOutcome> = {}): ReportedOutcome => ({
   outcome: 'done',
   reason: null,
   retryAfterMillis: null,
   final: false,
   records: null,
-  ...order,
+  ...reported,
 })
 
 export function leaseOf(leaseId: string): LeaseRef {

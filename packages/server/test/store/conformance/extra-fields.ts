@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callBackOrder, nameOf, one, some } from './driver.ts'
+import { batchedCallBack, nameOf, one, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 
 const FIELDS = '{"snapshot":"s3://results/0-7","größe":[1,{"a":null}],"quote":"\\"\\\\ \\u0000"}'
@@ -65,7 +65,7 @@ export function extraFieldsTopic(harness: StoreHarness): void {
       const partitions = some(0, MANY).map((partition) =>
         partition.index % 3 === 0 ? { ...partition, extraFields: `{"at":${partition.index}}` } : partition,
       )
-      await store.batch({ callBacks: [{ ...callBackOrder('orders', partitions), traceparent: TRACE }] })
+      await store.batch({ callBacks: [{ ...batchedCallBack('orders', partitions), traceparent: TRACE }] })
       const handed = await store.pullAll(1000)
       expect(handed).toHaveLength(MANY)
       for (const partition of handed) {
@@ -81,8 +81,8 @@ export function extraFieldsTopic(harness: StoreHarness): void {
     test('a trace is that of the first call-back of the partition, and is not compared', async () => {
       const store = await open()
       const other = TRACE.replace('4bf9', 'aaaa')
-      await store.batch({ callBacks: [{ ...callBackOrder('orders', some(0, 2)), traceparent: TRACE }] })
-      const again = { ...callBackOrder('orders', some(0, 3)), traceparent: other }
+      await store.batch({ callBacks: [{ ...batchedCallBack('orders', some(0, 2)), traceparent: TRACE }] })
+      const again = { ...batchedCallBack('orders', some(0, 3)), traceparent: other }
       expect((await store.batch({ callBacks: [again] })).callBacks).toMatchObject([
         { accepted: 1, duplicates: 2 },
       ])

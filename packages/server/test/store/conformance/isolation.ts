@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callBackOrder, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
+import { batchedCallBack, batchedPull, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 export function isolationTopic(harness: StoreHarness): void {
@@ -11,9 +11,9 @@ export function isolationTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       const { callBacks } = await store.batch({
         callBacks: [
-          callBackOrder('a', some(0, 2, { recordCount: 1 })),
-          callBackOrder('a', some(0, 3)),
-          callBackOrder('b', some(0, 1)),
+          batchedCallBack('a', some(0, 2, { recordCount: 1 })),
+          batchedCallBack('a', some(0, 3)),
+          batchedCallBack('b', some(0, 1)),
         ],
       })
       expect(callBacks).toMatchObject([
@@ -26,7 +26,7 @@ export function isolationTopic(harness: StoreHarness): void {
     test('the same array twice in one batch: accepted once, then duplicates', async () => {
       const store = await open()
       const { callBacks } = await store.batch({
-        callBacks: [callBackOrder('a', some(0, 5)), callBackOrder('a', some(0, 5))],
+        callBacks: [batchedCallBack('a', some(0, 5)), batchedCallBack('a', some(0, 5))],
       })
       expect(callBacks).toMatchObject([
         { accepted: 5, duplicates: 0 },
@@ -39,8 +39,8 @@ export function isolationTopic(harness: StoreHarness): void {
       const store = await open()
       const { callBacks } = await store.batch({
         callBacks: [
-          callBackOrder('a', [one(0, 0)]),
-          callBackOrder('a', [one(0, 0, { recordCount: 9 }), one(0, 1)]),
+          batchedCallBack('a', [one(0, 0)]),
+          batchedCallBack('a', [one(0, 0, { recordCount: 9 }), one(0, 1)]),
         ],
       })
       expect(callBacks).toMatchObject([{ kind: 'stored' }, { kind: 'conflict', total: 1 }])
@@ -51,7 +51,7 @@ export function isolationTopic(harness: StoreHarness): void {
       const store = await open()
       const half = { recordCount: Number.MAX_SAFE_INTEGER - 1 }
       const { callBacks } = await store.batch({
-        callBacks: [callBackOrder('a', [one(0, 0, half)]), callBackOrder('a', [one(0, 1, half)])],
+        callBacks: [batchedCallBack('a', [one(0, 0, half)]), batchedCallBack('a', [one(0, 1, half)])],
       })
       expect(callBacks).toMatchObject([{ kind: 'stored' }, { kind: 'record_total_too_large' }])
     })
@@ -59,8 +59,8 @@ export function isolationTopic(harness: StoreHarness): void {
     test('a pull sees what a call-back of its own batch stored', async () => {
       const store = await open()
       const { pulls } = await store.batch({
-        callBacks: [callBackOrder('a', some(0, 2))],
-        pulls: [pullOrder({ batch: 5 })],
+        callBacks: [batchedCallBack('a', some(0, 2))],
+        pulls: [batchedPull({ batch: 5 })],
       })
       expect(pulls[0]?.partitions.map(nameOf)).toEqual(['a-0-0', 'a-0-1'])
     })
@@ -95,7 +95,7 @@ export function isolationTopic(harness: StoreHarness): void {
       const answers = await store.batch({
         settles: [{ instance: null, settlements: [] }],
         renews: [{ leases: [] }, { leases: [] }],
-        pulls: [pullOrder(), pullOrder(), pullOrder()],
+        pulls: [batchedPull(), batchedPull(), batchedPull()],
       })
       expect(answers.settles).toEqual([[]])
       expect(answers.renews).toEqual([[], []])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, nameOf, one, pullOrder, some } from './driver.ts'
+import { batchedPull, type Driver, nameOf, one, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 /** More than a store rewrites in one transaction, so that operations in steps take several. */
@@ -32,7 +32,9 @@ export function lanesTopic(harness: StoreHarness): void {
     test('one pull may take a thousand, and many pulls of one batch several thousand', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
-      const { pulls } = await store.batch({ pulls: [1000, 1000, 1000].map((batch) => pullOrder({ batch })) })
+      const { pulls } = await store.batch({
+        pulls: [1000, 1000, 1000].map((batch) => batchedPull({ batch })),
+      })
       expect(pulls.map(({ partitions }) => partitions.length)).toEqual([1000, 1000, 600])
     })
 
@@ -91,7 +93,7 @@ export function lanesTopic(harness: StoreHarness): void {
       let taken = 0
       // One single pull per waiting partition; each is sent only when it was woken.
       while (heard > taken) {
-        const pulls = Array.from({ length: heard - taken }, () => pullOrder())
+        const pulls = Array.from({ length: heard - taken }, () => batchedPull())
         const answers = await store.batch({ pulls })
         taken += answers.pulls.filter(({ partitions }) => partitions.length === 1).length
         heard += answers.readied

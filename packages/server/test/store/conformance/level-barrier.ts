@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
+import { batchedPull, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
 
@@ -49,7 +49,10 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       await store.callBack('a', [one(0, 0), ...some(1, 2)])
       const { leaseId } = await store.pullOne()
       const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
-      const answers = await store.batch({ settles: [{ instance: null, settlements }], pulls: [pullOrder()] })
+      const answers = await store.batch({
+        settles: [{ instance: null, settlements }],
+        pulls: [batchedPull()],
+      })
       expect(answers.readied).toBeGreaterThanOrEqual(2)
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
@@ -64,7 +67,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
         lease: leaseOf(leaseId),
         order: settlement(),
       }))
-      const pulls = [pullOrder({ batch: 10 })]
+      const pulls = [batchedPull({ batch: 10 })]
       const answers = await store.batch({ settles: [{ instance: null, settlements }], pulls })
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['b-1-0', 'a-2-0'])
     })
@@ -229,7 +232,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       const settlements = [{ lease: leaseOf(lower.leaseId), order: settlement() }]
       const answers = await store.batch({
         settles: [{ instance: null, settlements }],
-        pulls: [pullOrder({ batch: 100 })],
+        pulls: [batchedPull({ batch: 100 })],
       })
       const taken = [...(answers.pulls[0]?.partitions ?? []), ...(await store.pullAll(500))].map(nameOf)
       expect(taken).toHaveLength(MANY)

@@ -13,11 +13,11 @@ const levels = () => Array.from({ length: LEVELS }, (_, level) => one(level, 0))
  * Hands everything out and settles all of it in the same way, then requests a view, so that all of it is
  * counted.
  */
-async function settleAll(store: Driver, order: Partial<ReportedOutcome> = {}): Promise<void> {
+async function settleAll(store: Driver, reported: Partial<ReportedOutcome> = {}): Promise<void> {
   const handed = await store.pullAll(1000)
   const settlements = handed.map(({ lease }) => ({
     lease: leaseOf(lease?.id ?? ''),
-    order: settlement(order),
+    order: settlement(reported),
   }))
   await store.batch({ settles: [{ instance: null, settlements }] })
   await store.task('a')

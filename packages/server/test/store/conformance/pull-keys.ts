@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nameOf, pullOrder, some } from './driver.ts'
+import { batchedPull, nameOf, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 export function pullKeysTopic(harness: StoreHarness): void {
@@ -75,9 +75,9 @@ export function pullKeysTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 5))
       const { pulls } = await store.batch({
         pulls: [
-          pullOrder({ batch: 2, key: 'k' }),
-          pullOrder({ batch: 2 }),
-          pullOrder({ batch: 2, key: 'k' }),
+          batchedPull({ batch: 2, key: 'k' }),
+          batchedPull({ batch: 2 }),
+          batchedPull({ batch: 2, key: 'k' }),
         ],
       })
       expect(pulls.map(({ repeated }) => repeated)).toEqual([false, false, true])
@@ -87,7 +87,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
 
     test('pulls with the same key that find nothing are both answered as if the key had never been used', async () => {
       const store = await open()
-      const { pulls } = await store.batch({ pulls: [pullOrder({ key: 'k' }), pullOrder({ key: 'k' })] })
+      const { pulls } = await store.batch({ pulls: [batchedPull({ key: 'k' }), batchedPull({ key: 'k' })] })
       // A repeat is answered at once; a pull that found nothing may wait, and so may its duplicate.
       expect(pulls).toEqual([
         { partitions: [], repeated: false },
@@ -98,7 +98,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
     test('different keys are different pulls', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
-      const { pulls } = await store.batch({ pulls: [pullOrder({ key: 'k' }), pullOrder({ key: 'l' })] })
+      const { pulls } = await store.batch({ pulls: [batchedPull({ key: 'k' }), batchedPull({ key: 'l' })] })
       expect(pulls.flatMap(({ partitions }) => partitions.map(({ index }) => index))).toEqual([0, 1])
     })
 

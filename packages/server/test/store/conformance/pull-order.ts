@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nameOf, one, pullOrder, some } from './driver.ts'
+import { batchedPull, nameOf, one, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 export function pullOrderTopic(harness: StoreHarness): void {
@@ -120,7 +120,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
     test('pulls of one batch are served first come first served, none of them twice', async () => {
       const store = await open()
       await store.callBack('a', some(0, 5))
-      const pulls = [{ batch: 2 }, { batch: 1, records: 1 }, { batch: 10 }, { batch: 1 }].map(pullOrder)
+      const pulls = [{ batch: 2 }, { batch: 1, records: 1 }, { batch: 10 }, { batch: 1 }].map(batchedPull)
       const answers = await store.batch({ pulls })
       expect(answers.pulls.map(({ partitions }) => partitions.map(({ index }) => index))).toEqual([
         [0, 1],
@@ -144,9 +144,9 @@ export function pullOrderTopic(harness: StoreHarness): void {
     test('the answer says when the earliest of its leases ends', async () => {
       const store = await open({ leaseMillisPerThousandRecords: 1000 })
       await store.callBack('a', [one(0, 0, { recordCount: 9000 }), one(0, 1, { recordCount: 1000 })])
-      const answers = await store.batch({ pulls: [pullOrder({ batch: 2 })] })
+      const answers = await store.batch({ pulls: [batchedPull({ batch: 2 })] })
       expect(answers.nextDueInMillis).toBe(601_000)
-      expect((await store.batch({ pulls: [pullOrder()] })).nextDueInMillis).toBeNull()
+      expect((await store.batch({ pulls: [batchedPull()] })).nextDueInMillis).toBeNull()
     })
   })
 }

@@ -150,9 +150,9 @@ export function rerunTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, 5)])
       await finishAll(store)
-      const order = { verb: 'retry', taskId: 'a', partitions: null, done: true } as const
-      await store.store.control({ ...order, level: 0 })
-      await store.control({ ...order, level: 1 })
+      const request = { verb: 'retry', taskId: 'a', partitions: null, done: true } as const
+      await store.store.control({ ...request, level: 0 })
+      await store.control({ ...request, level: 1 })
       await store.maintainAll()
       expect((await store.task('a')).facts.partitions.done).toBe(0)
     })

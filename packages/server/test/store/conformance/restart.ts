@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
+import { batchedPull, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 async function everything(store: Driver, ...taskIds: string[]) {
@@ -52,7 +52,7 @@ export function restartTopic(harness: StoreHarness): void {
       // The settle counts; the repeated key reads its leases; the pull after it counts again.
       await store.batch({
         settles: [{ instance: null, settlements: [{ lease: leaseOf(first), order: settlement() }] }],
-        pulls: [pullOrder({ key: 'k' }), pullOrder({ batch: 3 })],
+        pulls: [batchedPull({ key: 'k' }), batchedPull({ batch: 3 })],
       })
       await store.settle(second)
       await store.reopen()

@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { BatchedCallBack, CallBackResult } from '../../../src/handoff/store.ts'
-import { callBackOrder, type Driver, some } from './driver.ts'
+import { batchedCallBack, type Driver, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 export function sealTopic(harness: StoreHarness): void {
@@ -45,11 +45,11 @@ export function sealTopic(harness: StoreHarness): void {
 
     test('an unknown task cannot be sealed, a cancelled one neither', async () => {
       const store = await open()
-      const order = { verb: 'seal', taskId: 'a', expectedPartitions: null } as const
-      expect(await store.control(order)).toEqual({ kind: 'task_unknown' })
+      const request = { verb: 'seal', taskId: 'a', expectedPartitions: null } as const
+      expect(await store.control(request)).toEqual({ kind: 'task_unknown' })
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
-      expect(await store.control(order)).toEqual({ kind: 'task_cancelled' })
+      expect(await store.control(request)).toEqual({ kind: 'task_cancelled' })
     })
 
     const calling = async (
@@ -57,7 +57,8 @@ export function sealTopic(harness: StoreHarness): void {
       partitions: readonly CalledBackPartition[],
       more: Pick<BatchedCallBack, 'owner' | 'seal'>,
     ): Promise<CallBackResult | undefined> =>
-      (await store.batch({ callBacks: [{ ...callBackOrder('a', partitions, null), ...more }] })).callBacks[0]
+      (await store.batch({ callBacks: [{ ...batchedCallBack('a', partitions, null), ...more }] }))
+        .callBacks[0]
 
     test('a call-back may seal its task, and may be repeated', async () => {
       const store = await open()
@@ -78,8 +79,10 @@ export function sealTopic(harness: StoreHarness): void {
 
     test('call-backs of one batch come one after the other: those after a seal are refused', async () => {
       const store = await open()
-      const sealing = { ...callBackOrder('a', some(0, 2), null), seal: { partitions: null } }
-      const { callBacks } = await store.batch({ callBacks: [sealing, callBackOrder('a', some(1, 1), null)] })
+      const sealing = { ...batchedCallBack('a', some(0, 2), null), seal: { partitions: null } }
+      const { callBacks } = await store.batch({
+        callBacks: [sealing, batchedCallBack('a', some(1, 1), null)],
+      })
       expect(callBacks).toEqual([{ kind: 'stored', accepted: 2, duplicates: 0 }, { kind: 'task_sealed' }])
     })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { formatLeaseId } from '../../../src/handoff/rules/lease-id.ts'
-import { leaseOf, one, pullOrder, settlement, some } from './driver.ts'
+import { batchedPull, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 export function settleTopic(harness: StoreHarness): void {
@@ -131,7 +131,7 @@ export function settleTopic(harness: StoreHarness): void {
       const settlements = [{ lease: leaseOf(leaseId), order: settlement({ outcome: 'released' }) }]
       const { settles, pulls } = await store.batch({
         settles: [{ instance: null, settlements }],
-        pulls: [pullOrder()],
+        pulls: [batchedPull()],
       })
       expect(settles).toEqual([[null]])
       expect(pulls[0]?.partitions).toHaveLength(1)

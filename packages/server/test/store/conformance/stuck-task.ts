@@ -79,8 +79,11 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       let left = MANY
       while (left > 0) {
         const { partitions } = await store.pull({ batch: 400 })
-        const order = settlement({ outcome: 'failed', final: true })
-        const settlements = partitions.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order }))
+        const reported = settlement({ outcome: 'failed', final: true })
+        const settlements = partitions.map(({ lease }) => ({
+          lease: leaseOf(lease?.id ?? ''),
+          order: reported,
+        }))
         await store.batch({ settles: [{ instance: null, settlements }] })
         left -= partitions.length
         expect(await store.state('a')).toBe(left === 0 ? 'stalled' : 'open')
@@ -127,9 +130,9 @@ export function stuckTaskTopic(harness: StoreHarness): void {
         'stalled',
       ],
       ['a resume', (store) => store.control({ verb: 'resume', taskId: 'a' }), 'stalled'],
-    ])('after %s', async (_, order, state) => {
+    ])('after %s', async (_, request, state) => {
       const store = await stuck()
-      const answer = (await order(store)) as { state?: TaskState }
+      const answer = (await request(store)) as { state?: TaskState }
       expect(answer.state ?? state).toBe(state)
       expect(await store.state('a')).toBe(state)
       expect(await inState(store, state)).toEqual(['a'])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TaskSettingsChange } from '../../../src/handoff/rules/policy.ts'
-import { callBackOrder, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { batchedCallBack, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const set = (store: Driver, taskId: string, settings: TaskSettingsChange) =>
@@ -77,14 +77,14 @@ export function taskSettingsTopic(harness: StoreHarness): void {
 
     test('they come with a call-back, for it and for what follows', async () => {
       const store = await open()
-      const order = (settings: TaskSettingsChange, index: number) => ({
-        ...callBackOrder('a', [one(0, index), one(1, index)]),
+      const callBackWith = (settings: TaskSettingsChange, index: number) => ({
+        ...batchedCallBack('a', [one(0, index), one(1, index)]),
         settings,
       })
-      await store.batch({ callBacks: [order({ leaseMillis: MINUTE, levelBarrier: true }, 0)] })
+      await store.batch({ callBacks: [callBackWith({ leaseMillis: MINUTE, levelBarrier: true }, 0)] })
       const { facts } = await store.task('a')
       expect(facts).toMatchObject({ settings: { leaseMillis: MINUTE }, levelBarrier: true, openLevel: 0 })
-      await store.batch({ callBacks: [order({ levelBarrier: false }, 1)] })
+      await store.batch({ callBacks: [callBackWith({ levelBarrier: false }, 1)] })
       expect((await store.task('a')).facts).toMatchObject({ settings: null, levelBarrier: false })
       await store.callBack('a', [one(2, 0)])
       expect((await store.task('a')).facts.settings).toBeNull()

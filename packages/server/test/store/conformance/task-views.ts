@@ -137,9 +137,9 @@ export function taskViewsTopic(harness: StoreHarness): void {
     test('a cancelled task has nothing parked', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1200))
-      const order = settlement({ outcome: 'failed', final: true })
+      const reported = settlement({ outcome: 'failed', final: true })
       const handedOut = await store.pullAll(1000)
-      const settlements = handedOut.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order }))
+      const settlements = handedOut.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order: reported }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       expect(await list(store, { parked: true })).toEqual(['a'])
       await store.control({ verb: 'cancel', taskId: 'a' })

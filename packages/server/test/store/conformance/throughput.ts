@@ -1,7 +1,7 @@
 import { MAX_THROUGHPUT_POINTS, THROUGHPUT_LEVELS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { ThroughputQuery } from '../../../src/handoff/views/queries.ts'
-import { type Driver, leaseOf, one, pullOrder, settlement, some } from './driver.ts'
+import { batchedPull, type Driver, leaseOf, one, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const history = async (store: Driver, query: Partial<ThroughputQuery> = {}) => {
@@ -194,7 +194,7 @@ export function throughputTopic(harness: StoreHarness): void {
       for (const level of levels)
         await store.callBack('a', some(level, minutes, { computeTableName: tableOf(level) }))
       for (let minute = 0; minute < minutes; minute += 1) {
-        const pulls = levels.map((level) => pullOrder({ tables: [tableOf(level)] }))
+        const pulls = levels.map((level) => batchedPull({ tables: [tableOf(level)] }))
         const handedOut = (await store.batch({ pulls })).pulls.flatMap(({ partitions }) => partitions)
         const settlements = handedOut.map(({ lease }) => ({
           lease: leaseOf(lease?.id ?? ''),

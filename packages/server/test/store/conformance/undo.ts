@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { leaseOf, nameOf, pullOrder, some } from './driver.ts'
+import { batchedPull, leaseOf, nameOf, some } from './driver.ts'
 import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 export function undoTopic(harness: StoreHarness): void {
@@ -54,7 +54,7 @@ export function undoTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
-      const answers = await store.batch({ undos: [leaseOf(leaseId)], pulls: [pullOrder()] })
+      const answers = await store.batch({ undos: [leaseOf(leaseId)], pulls: [batchedPull()] })
       expect(answers.undone).toBe(1)
       expect(answers.readied).toBeGreaterThanOrEqual(1)
       expect(answers.pulls[0]?.partitions).toHaveLength(1)

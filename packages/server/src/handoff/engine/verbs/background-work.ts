@@ -175,7 +175,7 @@ function* purge(tx: Transaction, task: Task): Steps<void> {
   for (const { lane, rows } of yield* firstRows(tx, lanes, { state: null, countOf, most: left })) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
-    tx.lines.requeue(lane)
+    tx.lines.updateTurn(lane)
     left -= rows.length
   }
 }

@@ -58,7 +58,7 @@ export function* callBack(tx: Transaction, batched: BatchedCallBack): Steps<Call
   const arrivals: Arrival[] = []
   for (const [level, partitions] of fresh) {
     const lane = lanes.get(level)?.id ?? tx.issue('lane')
-    const rows = describe(lane, partitions, nextId, batched, tx.now)
+    const rows = descriptorsOf(lane, partitions, nextId, batched, tx.now)
     nextId += rows.length
     arrivals.push(arrivalOf(level, rows))
     keepForThisBatch(tx, lane, rows)
@@ -113,7 +113,7 @@ export function* compare(
   let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
   for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
     const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
-    const there = yield* known(lanes, piece)
+    const there = yield* loadKnown(lanes, piece)
     for (const [at, partition] of piece.entries()) {
       const { level, index } = partition
       const lane = lanes.get(level)
@@ -125,9 +125,10 @@ export function* compare(
         else news.push(partition)
         accepted += 1
         records += partition.recordCount
-      } else if (before === null || isSamePartition(calledBack(partition, before), partition)) duplicates += 1
+      } else if (before === null || isSamePartition(asCalledBack(partition, before), partition))
+        duplicates += 1
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
-        conflicts.push({ position: from + at, known: calledBack(partition, before) })
+        conflicts.push({ position: from + at, known: asCalledBack(partition, before) })
     }
     if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'yield' }
   }
@@ -164,7 +165,7 @@ export function accept(
   if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) reopen(task)
   const tables = new Set<string>()
   for (const arrival of arrivals) {
-    join(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)
+    addToLane(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)
     for (const table of arrival.tables.keys()) tables.add(table)
   }
   for (const table of tables) tx.addTable(task, table)
@@ -187,7 +188,7 @@ export function countCallBack(tx: Transaction, producer: string | null, accepted
   totals.calledBack += accepted
 }
 
-export const describe = (
+export const descriptorsOf = (
   lane: number,
   partitions: readonly CalledBackPartition[],
   firstId: number,
@@ -228,7 +229,7 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 }
 
 /** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
-function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
+function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
   const { count, records, lastId, firstRows, runs, tables } = arrival
   const waitedBefore = freshOrReleased(lane)
   tx.countMany(lane, null, 'ready', count, records)
@@ -318,7 +319,7 @@ export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefi
 /**
  * Returns known partitions by level. Looks up all named lanes at once: there may be as many as partitions.
  */
-function* known(
+function* loadKnown(
   lanes: ReadonlyMap<number, ComparedLane>,
   partitions: readonly CalledBackPartition[],
 ): Steps<ReadonlyMap<number, KnownOfLane>> {
@@ -342,7 +343,7 @@ function* known(
   return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
 }
 
-function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
+function asCalledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
   const { recordCount, computeTable: computeTableName, spelling } = before
   const partition: CalledBackPartition = { level, index, recordCount, computeTableName, spelling }
   for (const field of optionalFields) if (before[field] !== null) partition[field] = before[field]

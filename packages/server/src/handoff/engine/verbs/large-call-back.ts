@@ -12,7 +12,7 @@ import {
   type Comparison,
   compare,
   countCallBack,
-  describe,
+  descriptorsOf,
   locate,
   newTask,
   refusalOfCallBack,
@@ -156,7 +156,13 @@ export class LargeCallBacks {
       const lane = lanes.get(level) as number
       let arrival: Arrival | undefined
       for (let from = 0; from < partitions.length; ) {
-        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, batched, now)
+        const part = descriptorsOf(
+          lane,
+          partitions.slice(from, from + piece - rows.length),
+          nextId,
+          batched,
+          now,
+        )
         from += part.length
         nextId += part.length
         arrival = joined(arrival, arrivalOf(level, part))

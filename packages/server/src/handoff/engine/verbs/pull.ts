@@ -11,11 +11,11 @@ import { lineToServe } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
-/** The number of lanes per load: doubled as long as none may be served, up to the maximum. */
+/** The number of lanes per load: doubled while none may be served, up to the maximum. */
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
 
-/** Serves pulls in the order of their arrival, each from the front of the order until it has enough. */
+/** Serves pulls one after another, as they arrived. Each takes from the first lane of the order until it has enough. */
 export function* pull(tx: Transaction, batched: readonly BatchedPull[]): Steps<PullResult[]> {
   const results: PullResult[] = []
   let demand = 0
@@ -46,8 +46,8 @@ function* take(tx: Transaction, asked: BatchedPull, demand: number): Steps<Pulle
   const { instance, batch, records, tables, tasks } = asked
   const choice = tables === null && tasks === null ? null : new Choice(tx, asked)
   const taken: PulledPartition[] = []
-  let met = 0
-  while (taken.length < batch && (records === null || taken.length === 0 || met < records)) {
+  let takenRecords = 0
+  while (taken.length < batch && (records === null || taken.length === 0 || takenRecords < records)) {
     yield* yieldToEventLoop(taken.length)
     const wanted = Math.max(batch, demand) - taken.length
     let partition: Partition | undefined
@@ -61,13 +61,13 @@ function* take(tx: Transaction, asked: BatchedPull, demand: number): Steps<Pulle
       partition = chosen.partition
       taken.push(handOut(tx, partition, instance, chosen.from))
     }
-    met += partition.recordCount
+    takenRecords += partition.recordCount
   }
   if (taken.length > 0 && instance !== null) {
     tx.sawInstance(instance, 'worker')
     const totals = tx.totalsOf(instance, 'worker')
     totals.partitions += taken.length
-    totals.records = addCapped(totals.records, met)
+    totals.records = addCapped(totals.records, takenRecords)
   }
   return taken
 }
@@ -83,8 +83,8 @@ function handOut(
   tx.lines.serve(partition, chosenFrom)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(lane, 'ready', to, recordCount)
-  tx.lines.requeue(lane)
-  if (chosenFrom !== null && 'parentLane' in chosenFrom) tx.lines.requeueTable(chosenFrom)
+  tx.lines.updateTurn(lane)
+  if (chosenFrom !== null && 'parentLane' in chosenFrom) tx.lines.updateTurnOfTable(chosenFrom)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
@@ -109,8 +109,7 @@ function handOut(
 }
 
 /**
- * Returns the partition whose turn it is, if memory knows it. Undefined if rows must be loaded or there is
- * none.
+ * Returns the next partition, if memory knows it. Undefined if rows must be loaded or there is none.
  */
 function first(tx: Transaction): Partition | undefined {
   const lane = tx.memory.order.front()

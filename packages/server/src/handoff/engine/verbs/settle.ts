@@ -168,7 +168,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     case 'cancelled':
       break
   }
-  if (waited) tx.lines.requeue(lane)
+  if (waited) tx.lines.updateTurn(lane)
 }
 
 /**
