@@ -51,28 +51,20 @@ export class JsonArrayText {
   *elements(chunkBytes = CHUNK_BYTES): Generator<readonly unknown[]> {
     const bytes = this.#bytes
     const first = this.#opening + 1
-    let [chunkStart, elementStart] = [first, first]
-    let index = 0
-    let depth = 1
-    let at = first
-    for (; at < bytes.length && depth > 0; at += 1) {
-      const byte = bytes[at]
-      if (byte === QUOTE) at = endOfString(bytes, at)
-      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth += 1
-      else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth -= 1
-      else if (byte === COMMA && depth === 1) {
-        if (at - elementStart > MAX_ELEMENT_BYTES) throw new ElementTooLarge(index)
-        if (at - chunkStart >= chunkBytes) {
-          yield this.#parse(chunkStart, at, NEXT).slice(chunkStart === first ? 0 : 1, -1)
-          chunkStart = at + 1
-        }
-        index += 1
-        elementStart = at + 1
+    let chunkStart = first
+    let start = first
+    for (let index = 0; ; index += 1) {
+      const end = endOfElement(bytes, start)
+      if (end - start > MAX_ELEMENT_BYTES) throw new ElementTooLarge(index)
+      const isLast = bytes[end] !== COMMA
+      if (isLast || end - chunkStart >= chunkBytes) {
+        const parsed = this.#parse(chunkStart, end, isLast ? this.#ending(end) : NEXT)
+        yield parsed.slice(chunkStart === first ? 0 : 1, isLast ? undefined : -1)
+        chunkStart = end + 1
       }
+      if (isLast) return
+      start = end + 1
     }
-    const end = depth === 0 ? at - 1 : bytes.length
-    if (end - elementStart > MAX_ELEMENT_BYTES) throw new ElementTooLarge(index)
-    yield this.#parse(chunkStart, end, this.#ending(end)).slice(chunkStart === first ? 0 : 1)
   }
 
   /** The closing bracket, and what is wrongly behind it. Empty if the text breaks off. */
@@ -97,6 +89,21 @@ export class JsonArrayText {
   #characters(at: number): number {
     return this.#bytes.toString('utf8', this.#origin, at).length
   }
+}
+
+/** The position of the comma behind an element, of the bracket that closes the array, or of the end. */
+function endOfElement(bytes: Buffer, start: number): number {
+  let depth = 0
+  for (let at = start; at < bytes.length; at += 1) {
+    const byte = bytes[at]
+    if (byte === QUOTE) at = endOfString(bytes, at)
+    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth += 1
+    else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+      if (depth === 0) return at
+      depth -= 1
+    } else if (byte === COMMA && depth === 0) return at
+  }
+  return bytes.length
 }
 
 /** The position of the closing quotation mark, or the end. */
