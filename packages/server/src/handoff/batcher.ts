@@ -65,7 +65,7 @@ function answersOf(asked: readonly { readonly ask: StoreRequest }[], answers: Ha
     parked: answers.parked,
     renew: renew === undefined ? undefined : at(answers.renews, renews++),
     callBack: callBack === undefined ? undefined : at(answers.callBacks, callBacks++),
-    pull === undefined ? undefined : at(answers.pulls, pulls++),
+    pull: pull === undefined ? undefined : at(answers.pulls, pulls++),
   }))
 }
 
