@@ -15,7 +15,7 @@ const REST_SECONDS = 1
 const REST_SPREAD = 0.25
 
 /**
- * Handlers that end in the same turn of the event loop end one microtask after the other. Waiting for the end
+ * Handlers that end in the same iteration of the event loop end one microtask after the other. Waiting for the end
  * of the turn sends their settlements in one request instead of one first and the rest in the next. Browsers
  * have no setImmediate.
  */
@@ -66,7 +66,7 @@ export class HandOffLoop {
   readonly #closing = new AbortController()
   readonly #ending = new AbortController()
   readonly #settlements: WaitingSettlement[] = []
-  /** Whether the loop is waiting for other handlers that end in the same turn of the event loop. */
+  /** Whether the loop is waiting for other handlers that end in the same iteration of the event loop. */
   #gathers = false
   #exchange: Promise<void> | undefined
   #waitingPull: Promise<void> | undefined

@@ -10,7 +10,7 @@ const TICK_MILLIS = 400
 const TASKS_PER_TICK = 100
 const INSTANCES_EVERY_TICKS = 8
 const INSTANCES_WATCHED = 1000
-/** Ticks kept for followers that reconnect. */
+/** Ticks kept for watchers that reconnect. */
 const TICKS_KEPT = 150
 const PATIENCE_MILLIS = 2000
 
@@ -18,11 +18,11 @@ export type BatonEvent =
   | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
   | { readonly kind: 'parked'; readonly notice: ParkedNotice }
   | { readonly kind: 'instance'; readonly instance: InstanceDetails; readonly status: InstanceState }
-  /** Something may have been missed: the follower must reload everything. */
+  /** Something may have been missed: the watcher must reload everything. */
   | { readonly kind: 'reset' }
 
 /**
- * The events of one tick. `id` is the position of a follower that has seen it. A tick without events only
+ * The events of one tick. `id` is the position of a watcher that has seen it. A tick without events only
  * sends the position.
  */
 export interface Tick {
@@ -30,16 +30,16 @@ export interface Tick {
   readonly events: readonly BatonEvent[]
 }
 
-type Follower = (tick: Tick) => void
+type Watcher = (tick: Tick) => void
 
 /**
- * Streams changes to followers. Changes are read from the store, so every node sees the changes of all nodes.
- * They are read once per tick for all followers, and not at all without followers.
+ * Streams changes to watchers. Changes are read from the store, so every node sees the changes of all nodes.
+ * They are read once per tick for all watchers, and not at all without watchers.
  */
 export class Events {
   readonly #store: Pick<Store, 'changes' | 'instances'>
   readonly #failed: (error: unknown) => void
-  readonly #followers = new Set<Follower>()
+  readonly #watchers = new Set<Watcher>()
   readonly #kept: Tick[] = []
   readonly #statuses = new Map<string, InstanceState>()
   #position: string | null = null
@@ -53,8 +53,8 @@ export class Events {
     this.#failed = failed
   }
 
-  get followers(): number {
-    return this.#followers.size
+  get watchers(): number {
+    return this.#watchers.size
   }
 
   /**
@@ -65,40 +65,40 @@ export class Events {
     await withTimeout(this.#begun.promise, PATIENCE_MILLIS, () => undefined)
   }
 
-  /** Follows from now on, or from the tick after `lastId` if it is still kept. Returns a function to stop. */
-  follow(lastId: string | null, follower: Follower): () => void {
+  /** Watches from now on, or from the tick after `lastId` if it is still kept. Returns a function to stop. */
+  watch(lastId: string | null, watcher: Watcher): () => void {
     const present = this.#kept.at(-1)
-    if (lastId !== null) this.#catchUp(lastId, follower)
-    // The current position lets a follower resume even if it loses its connection before the first event.
-    else if (present !== undefined) follower({ id: present.id, events: [] })
-    this.#followers.add(follower)
+    if (lastId !== null) this.#catchUp(lastId, watcher)
+    // The current position lets a watcher resume even if it loses its connection before the first event.
+    else if (present !== undefined) watcher({ id: present.id, events: [] })
+    this.#watchers.add(watcher)
     this.#timer ??= setTimeout(() => void this.#tick(), 0)
     return () => {
-      this.#followers.delete(follower)
+      this.#watchers.delete(watcher)
     }
   }
 
   stop(): void {
     clearTimeout(this.#timer)
-    this.#followers.clear()
+    this.#watchers.clear()
   }
 
-  #catchUp(lastId: string, follower: Follower): void {
+  #catchUp(lastId: string, watcher: Watcher): void {
     const seen = this.#kept.findIndex(({ id }) => id === lastId)
-    if (seen === -1) follower({ id: this.#kept.at(-1)?.id ?? lastId, events: [{ kind: 'reset' }] })
-    else for (const tick of this.#kept.slice(seen + 1)) follower(tick)
+    if (seen === -1) watcher({ id: this.#kept.at(-1)?.id ?? lastId, events: [{ kind: 'reset' }] })
+    else for (const tick of this.#kept.slice(seen + 1)) watcher(tick)
   }
 
   async #tick(): Promise<void> {
     // Separately: changes are read only once, so an error when reading instances must not lose them.
     await this.#tellOf(() => this.#changes())
     await this.#tellOf(() => this.#instanceChanges())
-    if (this.#followers.size > 0) this.#timer = setTimeout(() => void this.#tick(), TICK_MILLIS)
+    if (this.#watchers.size > 0) this.#timer = setTimeout(() => void this.#tick(), TICK_MILLIS)
     else this.#rest()
   }
 
   /**
-   * There are no followers. The position is reset: changes until the next follower arrives are not tracked.
+   * There are no watchers. The position is reset: changes until the next watcher arrives are not tracked.
    */
   #rest(): void {
     this.#timer = undefined
@@ -121,7 +121,7 @@ export class Events {
   #publish(tick: Tick): void {
     this.#kept.push(tick)
     if (this.#kept.length > TICKS_KEPT) this.#kept.shift()
-    for (const follower of this.#followers) follower(tick)
+    for (const watcher of this.#watchers) watcher(tick)
   }
 
   async #changes(): Promise<BatonEvent[]> {

@@ -37,8 +37,8 @@ export class Pulls {
   }
 
   /**
-   * Completes a pull whose first attempt was part of a settle, at that wake count. The settle is committed, so it
-   * is answered even if the store becomes unavailable while the pull waits.
+   * Completes a pull that was first tried together with a settle. The settle is committed, so it is answered
+   * even if the store becomes unavailable while the pull waits.
    */
   async afterSettling(
     request: PullRequest,
@@ -225,7 +225,7 @@ export class WaitingPulls {
   ): Promise<PullResult> {
     if (this.#closed || signal?.aborted) return Promise.resolve(NOTHING)
     return new Promise((resolve, reject) => {
-      const settle = <T>(deliver: (value: T) => void) => {
+      const endWith = <T>(deliver: (value: T) => void) => {
         return (value: T) => {
           clearTimeout(timer)
           signal?.removeEventListener('abort', giveUp)
@@ -235,8 +235,8 @@ export class WaitingPulls {
       }
       const waiter: Waiter = {
         pull,
-        answer: settle(resolve),
-        fail: settle(reject),
+        answer: endWith(resolve),
+        fail: endWith(reject),
         trying: false,
         over: false,
       }

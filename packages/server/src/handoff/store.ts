@@ -67,7 +67,7 @@ export interface Store {
    * may be lost, so waiting pulls must also poll occasionally.
    */
   onHint?(listener: HintListener): void
-  /** For a store shared by several nodes: this node has become the leader, which ends leases. */
+  /** For a store shared by several nodes: this node has become the leader, and ends leases that are due. */
   onLead?(listener: () => void): void
   /** For a store shared by several nodes: whether this node is the leader. */
   leads?(): boolean

@@ -197,7 +197,7 @@ export interface StoredLevel {
   readonly level: number
   /** V: the largest start handed out. */
   virtual: bigint
-  /** The largest finish handed out. V is set to it when the level drains. */
+  /** The largest finish handed out. The virtual time is set to it when the level drains. */
   served: bigint
 }
 

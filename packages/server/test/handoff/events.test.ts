@@ -33,7 +33,7 @@ test('changes are reported also when the instances cannot be read', async () => 
     },
   } as unknown as Store
   const events = new Events(store, (error) => failed.push(error))
-  const stop = events.follow(null, ({ events: of }) => kinds.push(...of.map(({ kind }) => kind)))
+  const stop = events.watch(null, ({ events: of }) => kinds.push(...of.map(({ kind }) => kind)))
   await vi.advanceTimersByTimeAsync(TICK)
   stop()
   expect(kinds).toEqual(['parked'])

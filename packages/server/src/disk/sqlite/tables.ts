@@ -96,7 +96,7 @@ const codecs: Readonly<Record<Kind, Codec>> = {
   },
 }
 
-/** A table with one record type. Its SQL and conversions are generated from its list of fields. */
+/** A table whose rows have one type. Its SQL and conversions are generated from its list of fields. */
 export class Table<Row extends object> {
   readonly name: string
   /** Reads a row with the columns of `columns`. */

@@ -58,7 +58,7 @@ export class EngineStore implements Store {
   readonly #backgroundWork: BackgroundWork
   readonly #outbox: Subscriptions
   readonly #changes: ChangeLog
-  /** Settles when the previous work in the queue has succeeded or failed. */
+  /** The last work in the queue. New work starts after it has succeeded or failed. */
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
   /** The memory epoch for which rows of incomplete call-backs were removed. */

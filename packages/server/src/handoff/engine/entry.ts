@@ -23,7 +23,7 @@ import { type PackedOutbox, packOutbox, unpackOutbox } from './outbox-changes.ts
 import type { DoneWithin } from './throughput.ts'
 
 /**
- * One change of the hand-off state: the after-image of every row that a batch changed. Images are absolute:
+ * One change of the hand-off state: the after-image of every row that a transaction changed. Images are absolute:
  * of several entries only the last image of a row is needed. `totals` and `throughput` are increments, so the
  * flush adds them in the transaction that deletes the entry.
  *

@@ -177,8 +177,7 @@ export class WaitingLines {
   }
 
   /**
-   * Adds fresh partitions. A lane with a single table keeps no counts for it; it starts to with the second
-   * table.
+   * Adds fresh partitions. A lane counts by table from its second table on.
    */
   #joinTables(lane: Lane, arrived: ReadonlyMap<string, number>, waitedBefore: number): void {
     const only = lane.onlyTable
@@ -229,7 +228,7 @@ export class WaitingLines {
     const before = table.turn
     let isMoved = false
     if (isLaneOpen(task, level) || before === null) {
-      // Only lines that have work: a tag that moved has to be written, also where the turn stays as it is.
+      // Only lines that have work: a tag that moved has to be written, even if the turn stays the same.
       if (first > 0 && table.tag < time.virtual) {
         table.tag = time.virtual
         isMoved = true

@@ -12,7 +12,7 @@
 export interface LevelTime {
   /** V: the largest start handed out. Never decreases. */
   virtual: bigint
-  /** The largest finish handed out. V is set to it when the level drains. */
+  /** The largest finish handed out. The virtual time is set to it when the level drains. */
   served: bigint
 }
 

@@ -63,7 +63,7 @@ export interface TaskSettings {
   readonly weight?: number
 }
 
-/** Settings and the level barrier, which also has its own order. If absent, the barrier stays as it is. */
+/** Settings, and the level barrier, which can also be changed by itself. If absent, it stays as it is. */
 export interface TaskSettingsChange extends TaskSettings {
   readonly levelBarrier?: boolean
 }

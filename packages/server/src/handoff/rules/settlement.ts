@@ -33,7 +33,7 @@ export interface ReportedOutcome {
 
 /** The decided change of the partition. */
 export interface Change {
-  /** `null`: the state of the partition stays, and only the record of the lease changes. */
+  /** `null`: the state of the partition stays, and only what is stored about the lease changes. */
   readonly event: PartitionEvent | null
   readonly to: StoredState
   readonly outcome: LeaseOutcome | null

@@ -89,7 +89,7 @@ export interface ChangeQuery {
 /** The changes since a position: each task once, in its current state, however often it changed. */
 export interface ChangePage {
   readonly next: string
-  /** The position is too old or from before a restart of the store: the follower must reload everything. */
+  /** The position is too old or from before a restart of the store: the watcher must reload everything. */
   readonly missed: boolean
   readonly now: number
   readonly tasks: readonly TaskRow[]

@@ -46,7 +46,7 @@ const requestMetrics: readonly Metric[] = [
     },
   ),
   gauge('baton_waiting_pulls', [], 'pulls that wait for work', ({ handOff }) => handOff.waitingPulls),
-  gauge('baton_event_streams', [], 'event streams that are open', ({ handOff }) => handOff.events.followers),
+  gauge('baton_event_streams', [], 'event streams that are open', ({ handOff }) => handOff.events.watchers),
 ]
 
 /** The state of this node and its process. */

@@ -13,7 +13,7 @@ import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whenCrowded } from '../requests/pipelining.ts'
 import type { Service } from '../service.ts'
 
-/** Each tick is serialized once for all followers. */
+/** Each tick is serialized once for all watchers. */
 const written = new WeakMap<Tick, Buffer>()
 
 /**
@@ -54,16 +54,16 @@ function named(name: EventName, data: object): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** A follower with more unread bytes than this receives no further ticks until it has caught up. */
+/** A watcher with more unread bytes than this receives no further ticks until it has caught up. */
 const MOST_UNREAD_BYTES = 512 * 1024
-/** A follower that is behind for more than this many heartbeats is disconnected. */
+/** A watcher that is behind for more than this many heartbeats is disconnected. */
 const MOST_BEATS_BEHIND = 2
 
 /**
  * One open event stream. Data that the client has not read yet is buffered in memory, up to a limit. Beyond
  * it, ticks are skipped, and a client that has caught up gets a `reset`: it must load everything again.
  */
-export class EventFollower {
+export class EventWatcher {
   readonly #response: ServerResponse
   #lastId = ''
   #isBehind = false
@@ -115,32 +115,32 @@ const MOST_STREAMS = 1000
 
 /** The open event streams of this node. They share one heartbeat timer, which stops with the last stream. */
 export class OpenStreams {
-  readonly #followers = new Set<EventFollower>()
+  readonly #watchers = new Set<EventWatcher>()
   #heartbeat: NodeJS.Timeout | undefined
 
   get isFull(): boolean {
-    return this.#followers.size >= MOST_STREAMS
+    return this.#watchers.size >= MOST_STREAMS
   }
 
-  add(follower: EventFollower): void {
-    this.#followers.add(follower)
+  add(watcher: EventWatcher): void {
+    this.#watchers.add(watcher)
     this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_SECONDS * 1000)
   }
 
-  remove(follower: EventFollower): void {
-    this.#followers.delete(follower)
-    if (this.#followers.size > 0) return
+  remove(watcher: EventWatcher): void {
+    this.#watchers.delete(watcher)
+    if (this.#watchers.size > 0) return
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined
   }
 
   /** Ends all streams. They never end on their own, and closing would wait for them. */
   end(): void {
-    for (const follower of this.#followers) follower.end()
+    for (const watcher of this.#watchers) watcher.end()
   }
 
   #beat(): void {
-    for (const follower of this.#followers) follower.beat()
+    for (const watcher of this.#watchers) watcher.beat()
   }
 }
 
@@ -204,21 +204,21 @@ export function eventsRoute(
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead(isSecure))
-      const follower = new EventFollower(response)
-      streams.add(follower)
-      const unfollow = handOff.events.follow(knownId(lastId), (tick) =>
-        follower.send(token === null ? tick : tickWithinLimits(token, tick)),
+      const watcher = new EventWatcher(response)
+      streams.add(watcher)
+      const stopEvents = handOff.events.watch(knownId(lastId), (tick) =>
+        watcher.send(token === null ? tick : tickWithinLimits(token, tick)),
       )
-      const unwatch = tokens.watch(headers, () => follower.end())
+      const unwatch = tokens.watch(headers, () => watcher.end())
       const hungUp = () => response.destroy()
-      const stopWatchingCrowd = whenCrowded(socket, () => follower.end())
+      const stopWatchingCrowd = whenCrowded(socket, () => watcher.end())
       socket.once('end', hungUp)
       response.once('close', () => {
         socket.off('end', hungUp)
         stopWatchingCrowd()
-        unfollow()
+        stopEvents()
         unwatch()
-        streams.remove(follower)
+        streams.remove(watcher)
       })
       // A client that sees the stream open expects to receive everything that happens from then on.
       await handOff.events.begun()

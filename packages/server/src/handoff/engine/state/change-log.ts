@@ -1,7 +1,7 @@
 import type { ChangeQuery, ParkedNotice } from '../../views/queries.ts'
 
 /**
- * The maximum number of changes kept for followers. They are in memory only: after a restart, followers
+ * The maximum number of changes kept for watchers. They are in memory only: after a restart, watchers
  * reload everything.
  */
 const KEPT = 20_000
@@ -23,7 +23,7 @@ export class ChangeLog {
   readonly #runId: string
   /** Position by task or notice, in ascending order. */
   readonly #entries = new Map<number | ParkedNotice, number>()
-  /** Every position below this one was returned to a follower. */
+  /** Every position below this one was returned to a watcher. */
   #read = 0
   #end = 0
   /** Entries below this position were dropped. */

@@ -68,14 +68,14 @@ function withFailures(task: StoredTask, failures: StoredTask['failures']): Store
 const rowsOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
   1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length + outboxRowsOf(outbox)
 
-interface Generation {
+interface EntryGroup {
   readonly entries: Entry[]
   rows: number
   /** The number of its last entry. */
   upTo: number
 }
 
-const noEntries = (): Generation => ({ entries: [], rows: 0, upTo: 0 })
+const noEntries = (): EntryGroup => ({ entries: [], rows: 0, upTo: 0 })
 
 /** Input of a flush. */
 export interface Flushable {
@@ -84,15 +84,15 @@ export interface Flushable {
 }
 
 /**
- * Entries that are durable but not flushed, in two generations. The older generation is flushed first,
- * without the rows that the newer one changed again. So a partition that is finished soon after it was leased
- * is written once and never enters the lease indexes, and a lane that changes constantly is rarely written.
+ * Entries that are durable but not flushed, in two groups. The older group is flushed first, without the rows
+ * that the newer one changed again. So a partition that is finished soon after it was leased is written once
+ * and never enters the lease indexes, and a lane that changes constantly is rarely written.
  */
 export class Unflushed {
   #older = noEntries()
   #newer = noEntries()
 
-  /** Weight of the newer generation. */
+  /** The approximate number of rows of the newer group. */
   get newerRows(): number {
     return this.#newer.rows
   }
@@ -112,7 +112,7 @@ export class Unflushed {
     this.#newer.upTo = number
   }
 
-  /** Takes the older generation. The newer one replaces it. */
+  /** Takes the older group. The newer one replaces it. */
   takeOlder(): Flushable | null {
     const { entries, upTo } = this.#older
     const newer = this.#newer

@@ -48,7 +48,7 @@ export class LaneHeap<Lane extends HeapLane<Lane>> {
     return this.#heap.length
   }
 
-  /** The first entries of the heap, otherwise unordered: the likely sources of the next partitions. */
+  /** The first lanes of the heap, otherwise unordered: the likely sources of the next partitions. */
   ahead(count: number): readonly Lane[] {
     return this.#heap.length <= count ? this.#heap : this.#heap.slice(0, count)
   }

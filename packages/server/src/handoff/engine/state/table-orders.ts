@@ -103,7 +103,7 @@ export class Rotation {
   readonly #tags = new Map<string, number>()
   #virtual = 0
 
-  /** Returns the member whose turn it is. If equal, the first named. */
+  /** Returns the next member: the first named if several got equally few records. */
   next<Member extends { readonly name: string }>(members: readonly Member[]): Member | undefined {
     let first: Member | undefined
     for (const member of members)

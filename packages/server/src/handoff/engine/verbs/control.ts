@@ -31,7 +31,7 @@ interface Applied {
 }
 
 /**
- * Runs one step of an order. Pause, resume, cancel, barrier and seal change only the task, not its
+ * Runs one step of a control request. Pause, resume, cancel, barrier and seal change only the task, not its
  * partitions.
  */
 export function* control(

@@ -25,7 +25,7 @@ export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Resul
 /**
  * Call-backs that are too large for one entry. A first transaction opens the call-back and reserves ids. Its
  * rows are staged in pieces, concurrently with other batches. A last transaction makes all of them count, or
- * none. Each task runs one at a time.
+ * none. A task has one at a time.
  */
 export class LargeCallBacks {
   readonly #disk: Disk

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { Tick } from '../../src/handoff/events.ts'
-import { EventFollower } from '../../src/http/routes/events-route.ts'
+import { EventWatcher } from '../../src/http/routes/events-route.ts'
 
 /** A connection whose reader reads only when the test says so. */
 class Connection extends EventEmitter {
@@ -39,39 +39,39 @@ function tick(id: number): Tick {
   return { id: `life-${id}`, events: [{ kind: 'parked', notice }] }
 }
 
-function follow() {
+function watch() {
   const connection = new Connection()
-  const follower = new EventFollower(connection as unknown as ServerResponse)
-  return { connection, follower }
+  const watcher = new EventWatcher(connection as unknown as ServerResponse)
+  return { connection, watcher }
 }
 
 describe('a reader that is too slow', () => {
   test('has a bounded buffer, however long it does not read', () => {
-    const { connection, follower } = follow()
-    for (let id = 0; id < 10_000; id += 1) follower.send(tick(id))
+    const { connection, watcher } = watch()
+    for (let id = 0; id < 10_000; id += 1) watcher.send(tick(id))
     expect(connection.waiting).toBeLessThan(600_000)
   })
 
   test('is told to reload when it has caught up, and then gets later events', () => {
-    const { connection, follower } = follow()
-    for (let id = 0; id < 1000; id += 1) follower.send(tick(id))
+    const { connection, watcher } = watch()
+    for (let id = 0; id < 1000; id += 1) watcher.send(tick(id))
     connection.takeAll()
     expect(connection.written.at(-1)).toBe('id: life-999\nevent: reset\ndata: {}\n\n')
-    follower.send(tick(1000))
+    watcher.send(tick(1000))
     expect(connection.written.at(-1)).toContain('id: life-1000\nevent: parked\n')
   })
 
   test('is disconnected when it reads nothing for several heartbeats', () => {
-    const { connection, follower } = follow()
-    for (let id = 0; id < 1000; id += 1) follower.send(tick(id))
-    for (let beats = 0; beats < 2; beats += 1) follower.beat()
+    const { connection, watcher } = watch()
+    for (let id = 0; id < 1000; id += 1) watcher.send(tick(id))
+    for (let beats = 0; beats < 2; beats += 1) watcher.beat()
     expect(connection.destroyed).toBe(false)
-    follower.beat()
+    watcher.beat()
     expect(connection.destroyed).toBe(true)
   })
 
   test('costs the others nothing: each tick is written once for all', () => {
-    const [one, other] = [follow(), follow()]
+    const [one, other] = [watch(), watch()]
     const shared = tick(1)
     let made = 0
     const counted = {
@@ -81,9 +81,9 @@ describe('a reader that is too slow', () => {
         return shared.events
       },
     }
-    one.follower.send(counted)
+    one.watcher.send(counted)
     const after = made
-    other.follower.send(counted)
+    other.watcher.send(counted)
     expect(made).toBe(after)
     expect(other.connection.written).toEqual(one.connection.written)
   })
