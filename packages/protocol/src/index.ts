@@ -3,6 +3,7 @@ export type { CallBack, CalledBackPartition } from './schemas/call-back.ts'
 export {
   type CallBackAnswer,
   type CallBackCheck,
+  CallBackChecker,
   type CallBackOptions,
   callBackAnswerSchema,
   callBackRequestSchema,

@@ -3,7 +3,7 @@ import type { Findings } from './scene.ts'
 
 /** An error line in a node's log. */
 export interface LoggedError {
-  /** Milliseconds since 1970. */
+  /** When the line was read, in milliseconds since 1970. The clock of the node may be wrong on purpose. */
   readonly time: number
   readonly line: string
 }
@@ -12,11 +12,11 @@ export interface LoggedError {
 const ERROR = 50
 
 /** Lines that are not JSON are not log lines: Node's own warnings, for example. */
-export function errorIn(line: string): LoggedError | undefined {
+export function errorIn(line: string, time: number): LoggedError | undefined {
   if (!line.startsWith('{')) return undefined
   try {
-    const { level, time } = JSON.parse(line) as { level: number; time: number | string }
-    return level >= ERROR ? { time: new Date(time).getTime(), line } : undefined
+    const { level } = JSON.parse(line) as { level: number }
+    return level >= ERROR ? { time, line } : undefined
   } catch {
     return undefined
   }

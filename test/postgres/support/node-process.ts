@@ -58,7 +58,7 @@ export class NodeProcess {
     if (child.stderr !== null)
       createInterface({ input: child.stderr }).on('line', (line) => {
         this.log = `${this.log}${line}\n`.slice(-50_000)
-        const error = errorIn(line)
+        const error = errorIn(line, Date.now())
         if (error !== undefined) this.errors.push(error)
       })
     await Promise.race([

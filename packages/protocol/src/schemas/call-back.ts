@@ -57,42 +57,63 @@ export function callBackRequestSchema(
   })
 }
 
-/**
- * Checks an array of descriptors against the whole contract. Reports all violations, so that the author of a
- * producer can fix them in one round. Nothing is coerced.
- */
+/** Checks an array of descriptors against the whole contract. */
 export function checkCallBack(body: unknown, options: CallBackOptions = {}): CallBackCheck {
   if (!Array.isArray(body)) {
     return soleViolation('', `the body must be an array of partition descriptors, got ${describeValue(body)}`)
   }
-  if (body.length === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
+  const checker = new CallBackChecker(options)
+  for (const descriptor of body) checker.take(descriptor)
+  return checker.result()
+}
 
-  const { tableField = DEFAULT_TABLE_FIELD, unknownFields = 'refuse' } = options
-  const { maxLevels = MAX_LEVELS_PER_CALL_BACK } = options
-  const element = descriptorCheck(tableField, unknownFields)
-  const relations = new CallBackRelations(tableField, maxLevels)
-  const violations = new ViolationList()
-  for (let at = 0; at < body.length; at += 1) {
-    const descriptor: unknown = body[at]
+/**
+ * Checks the descriptors of an array one by one. Reports all violations, so that the author of a producer can
+ * fix them in one round. Nothing is coerced.
+ */
+export class CallBackChecker {
+  readonly #unknownFields: UnknownFields
+  readonly #element: ReturnType<typeof descriptorCheck>
+  readonly #relations: CallBackRelations
+  readonly #violations = new ViolationList()
+  #count = 0
+
+  constructor(options: CallBackOptions = {}) {
+    const { tableField = DEFAULT_TABLE_FIELD, unknownFields = 'refuse' } = options
+    const { maxLevels = MAX_LEVELS_PER_CALL_BACK } = options
+    this.#unknownFields = unknownFields
+    this.#element = descriptorCheck(tableField, unknownFields)
+    this.#relations = new CallBackRelations(tableField, maxLevels)
+  }
+
+  take(descriptor: unknown): void {
+    const at = this.#count
+    this.#count += 1
+    const [element, relations] = [this.#element, this.#relations]
     if (element.matches(descriptor)) {
-      const extra = unknownFields === 'keep' ? extraFieldsOf(descriptor, element.shape) : NONE_KEPT
+      const extra = this.#unknownFields === 'keep' ? extraFieldsOf(descriptor, element.shape) : NONE_KEPT
       const broken = relations.take(descriptor, at, undefined, extra.text)
       if (broken !== undefined || extra.faults.length > 0)
-        report(violations, descriptor, at, [...extra.faults, ...(broken ?? [])])
+        report(this.#violations, descriptor, at, [...extra.faults, ...(broken ?? [])])
     } else if (isObject(descriptor)) {
-      const faults = fieldFaults(element.shape, descriptor, unknownFields)
+      const faults = fieldFaults(element.shape, descriptor, this.#unknownFields)
       const broken = relations.take(descriptor, at, new Set(faults.map((fault) => fault.field)), null)
-      if (unknownFields === 'keep') faults.push(...extraFieldsOf(descriptor, element.shape).faults)
-      report(violations, descriptor, at, broken === undefined ? faults : faults.concat(broken))
+      if (this.#unknownFields === 'keep') faults.push(...extraFieldsOf(descriptor, element.shape).faults)
+      report(this.#violations, descriptor, at, broken === undefined ? faults : faults.concat(broken))
     } else {
-      violations.add(
+      this.#violations.add(
         pointerTo('', at),
         () => `each element must be a partition descriptor, got ${describeValue(descriptor)}`,
       )
     }
   }
-  if (violations.isEmpty) return { ok: true, callBack: relations.callBack() }
-  return relations.hasTooManyLevels ? { ...violations.failure(), tooManyLevels: true } : violations.failure()
+
+  result(): CallBackCheck {
+    if (this.#count === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
+    if (this.#violations.isEmpty) return { ok: true, callBack: this.#relations.callBack() }
+    const failure = this.#violations.failure()
+    return this.#relations.hasTooManyLevels ? { ...failure, tooManyLevels: true } : failure
+  }
 }
 
 /** Adds the faults of one element in document order of its fields, with missing fields last. */

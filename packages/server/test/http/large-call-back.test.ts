@@ -70,7 +70,7 @@ describe('POST /call-back of a large array', () => {
 const bytesOf = (count: number) => Buffer.from(JSON.stringify(descriptors('orders', count)))
 
 test('the thread that parses them ends when idle, and is started again', async () => {
-  const reader = new CallBackReader({}, { idleMillis: 5 })
+  const reader = new CallBackReader({}, 5)
   onTestFinished(() => reader.close())
   expect(reader.hasThread).toBe(false)
   for (const _twice of [1, 2]) {
@@ -81,11 +81,19 @@ test('the thread that parses them ends when idle, and is started again', async (
   }
 })
 
-test('a body that takes more memory than the thread may have is refused, and the next is read', async () => {
+test('an element that is larger than any descriptor is refused without parsing it', async () => {
   const reader = new CallBackReader({})
   onTestFinished(() => reader.close())
-  const [large, behind] = [reader.read(Buffer.from(`[${'[],'.repeat(6e6)}0]`)), reader.read(bytesOf(3))]
-  await expect(large).rejects.toMatchObject({ code: 'body_too_large' })
-  await expect(behind).rejects.toMatchObject({ code: 'overloaded' })
+  const [first] = descriptors('orders', 1)
+  const array = `[${JSON.stringify(first)}, [${'{},'.repeat(400_000)}0], 3]`
+  expect(await reader.read(Buffer.from(array))).toEqual({
+    ok: false,
+    violations: [{ pointer: '/1', detail: 'an element may have at most 1 MiB' }],
+    total: 1,
+  })
+  expect(await reader.read(Buffer.from(`{"a":${array}}`))).toMatchObject({
+    ok: false,
+    violations: [{ pointer: '', detail: expect.stringContaining('must be an array') }],
+  })
   expect(await reader.read(bytesOf(3))).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
 })

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { type CallBackCheck, checkCallBack } from '@baton/protocol'
+import { type CallBackCheck, CallBackChecker, checkCallBack } from '@baton/protocol'
 import { columnsOf, ownedBy, type ReadingOrder, type ReadingReply } from './call-back-reader.ts'
+import { ElementTooLarge, JsonArrayText } from './json-array.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
 
 /**
@@ -29,9 +30,24 @@ function replyWith(id: number, checked: CallBackCheck): void {
   send({ id, kind: 'read', taskId, recordTotal })
 }
 
+function check(bytes: Buffer, options: ReadingOrder['options']): CallBackCheck {
+  const array = new JsonArrayText(bytes)
+  // A large object is refused without parsing it. Other values take no more memory than their text.
+  if (array.firstCharacter === '{') return checkCallBack({}, options)
+  if (array.firstCharacter !== '[') return checkCallBack(parseJsonBytes(bytes), options)
+  const checker = new CallBackChecker(options)
+  try {
+    for (const elements of array.elements()) for (const element of elements) checker.take(element)
+  } catch (error) {
+    if (!(error instanceof ElementTooLarge)) throw error
+    return { ok: false, violations: [{ pointer: `/${error.index}`, detail: error.message }], total: 1 }
+  }
+  return checker.result()
+}
+
 port.on('message', ({ id, body, options }: ReadingOrder) => {
   try {
-    replyWith(id, checkCallBack(parseJsonBytes(Buffer.from(body)), options))
+    replyWith(id, check(Buffer.from(body), options))
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     send({ id, kind: error instanceof NotJson ? 'not-json' : 'failed', detail })

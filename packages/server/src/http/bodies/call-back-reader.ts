@@ -82,36 +82,23 @@ interface Reading {
 
 /** How long an idle thread is kept. It does not release the memory of what it has parsed until it ends. */
 const IDLE_MILLIS = 10_000
-/** What parsed bodies may take, as a multiple of the largest. Descriptors take less than half of it. */
-const HEAP_SHARE = 16
-const LEAST_HEAP_MB = 128
 /** A larger one delays garbage collections, and the thread takes more memory. */
 const YOUNG_HEAP_MB = 32
 
 type CheckOptions = ReadingOrder['options']
 
-interface ReaderLimits {
-  readonly largestBytes?: number
-  readonly idleMillis?: number
-}
-
-const TAKES_TOO_MUCH = 'once parsed, the array takes more memory than it may; send it as several'
-const THREAD_ENDED = 'another body took all memory of the reader of call-backs; send this again'
-
 /** Checks the body of a call-back. A body that is still in bytes is parsed and checked on a thread. */
 export class CallBackReader {
   readonly #options: CheckOptions
   readonly #idleMillis: number
-  readonly #heapMb: number
   readonly #readings = new Map<number, Reading>()
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
   #lastId = 0
 
-  constructor(options: CheckOptions, { largestBytes = 0, idleMillis = IDLE_MILLIS }: ReaderLimits = {}) {
+  constructor(options: CheckOptions, idleMillis = IDLE_MILLIS) {
     this.#options = options
     this.#idleMillis = idleMillis
-    this.#heapMb = Math.max(LEAST_HEAP_MB, Math.ceil((largestBytes / 2 ** 20) * HEAP_SHARE))
   }
 
   get hasThread(): boolean {
@@ -144,7 +131,7 @@ export class CallBackReader {
     const entry = new URL(`./call-back-reader-thread${extname(import.meta.url)}`, import.meta.url)
     const worker = new Worker(entry, {
       name: 'baton-reader',
-      resourceLimits: { maxOldGenerationSizeMb: this.#heapMb, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     })
     worker.unref()
     worker.on('message', (reply: ReadingReply) => this.#receive(reply))
@@ -190,13 +177,7 @@ export class CallBackReader {
     // A failed worker emits `exit` after `error`, when another may have replaced it already.
     if (this.#worker !== worker) return
     this.#worker = undefined
-    const isFull = (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
-    let problem = isFull ? new RequestProblem('body_too_large', TAKES_TOO_MUCH) : error
-    for (const { reject } of this.#readings.values()) {
-      reject(problem)
-      // The thread reads one after the other: the first took the memory.
-      if (isFull) problem = new RequestProblem('overloaded', THREAD_ENDED)
-    }
+    for (const { reject } of this.#readings.values()) reject(error)
     this.#readings.clear()
   }
 }

@@ -177,22 +177,27 @@ export function parseJsonBytes(bytes: Buffer): unknown {
   try {
     return parseExactJson(text)
   } catch (error) {
-    throw new NotJson(`the body is not JSON: ${reasonOf(error, text)}`)
+    throw notJson(error, text)
   }
 }
 
+/** The error for a text that cannot be parsed. The text is a part of the body that begins at `offset`. */
+export function notJson(error: unknown, text: string, offset = 0): NotJson {
+  return new NotJson(`the body is not JSON: ${reasonOf(error, text, offset)}`)
+}
+
 /** Builds a message from V8's error. V8 quotes the body, which must not be echoed; the position is enough. */
-function reasonOf(error: unknown, body: string): string {
+function reasonOf(error: unknown, body: string, offset: number): string {
   const text = error instanceof Error ? error.message : ''
-  const place = /at position \d+/.exec(text)?.[0]
-  if (place !== undefined) return `unexpected character ${place}`
+  const place = /at position (\d+)/.exec(text)?.[1]
+  if (place !== undefined) return `unexpected character at position ${offset + Number(place)}`
   // If V8 does not report a position, its message begins with the unexpected token.
   const token = /^Unexpected token '(.+?)', /su.exec(text)?.[1]
   if (token !== undefined) {
     const at = placeOfUnexpected(body)
     // V8 reports only one half of a surrogate pair.
     const character = at === undefined ? token : String.fromCodePoint(body.codePointAt(at) ?? 0)
-    return `unexpected ${JSON.stringify(character)}${at === undefined ? '' : ` at position ${at}`}`
+    return `unexpected ${JSON.stringify(character)}${at === undefined ? '' : ` at position ${offset + at}`}`
   }
   return text.startsWith('Unexpected end') ? 'it ends too early' : 'it breaks off or holds something else'
 }

@@ -56,10 +56,7 @@ const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
   const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service
-  const reader = new CallBackReader(
-    { tableField, unknownFields, maxLevels: callBackLevels },
-    { largestBytes: callBackLimitBytes },
-  )
+  const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
     method: 'POST',
