@@ -1,3 +1,4 @@
+import { BATCHING } from '../handoff/engine/shared-batches.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
 import type {
   DeliveryAnswer,
@@ -46,7 +47,8 @@ import type { Carried } from './peer-server.ts'
  * just answered. Full batches are worth their cost. See bench/scenarios/postgres-nodes.ts.
  */
 const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, waitShare: 0.5 }
-const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
+/** The leader's own batches wait, too: an append is a round trip to the database, whatever the size of its entry. */
+const LED: Batching = { ...BATCHING, waitShare: 0.5 }
 /** How often a request is tried when leaders refuse it one after another. */
 const MOST_TRIES = 20
 
@@ -251,7 +253,7 @@ async function carry<Result>(link: LeaderLink, verb: CarriedVerb, argument: unkn
 function batchingOf(leadership: Leadership): Batching {
   const present = (): Batching => {
     const { place } = leadership
-    return place?.engine == null ? CARRIED : (place.engine.batching ?? ONE_BY_ONE)
+    return place?.engine == null ? CARRIED : LED
   }
   return {
     get atOnce() {

@@ -68,6 +68,13 @@ describe('the leader', () => {
     expect(new Set(pulled.flat().map(({ index }) => index)).size).toBe(4)
   })
 
+  test('takes larger batches than a follower, and both wait for clients that were just answered', async () => {
+    const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+    const [led, carried] = [leader.store.batching, follower.store.batching]
+    expect(led?.full).toBeGreaterThan(carried?.full ?? Infinity)
+    expect([led?.waitShare, carried?.waitShare]).toEqual([0.5, 0.5])
+  })
+
   test('is another node when it dies: requests in flight are answered 503, waiting pulls are served', async () => {
     const [leader, ...followers] = (await start(3)) as [TestNode, TestNode, TestNode]
     await leader.store.handOff(calling(10))

@@ -3,7 +3,7 @@ import type { KnownPartition, PartitionDescriptor } from '../../handoff/partitio
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { descriptorColumns, knownColumns, plainArray, textArray } from './columns.ts'
-import type { Connection, Row, Statement } from './session/connection.ts'
+import { type Connection, kept, type Row, type Statement } from './session/connection.ts'
 import { NotLeader } from './session/failures.ts'
 
 /**
@@ -16,12 +16,20 @@ import { NotLeader } from './session/failures.ts'
 const MINE = `baton.entry WHERE number = $1::bigint - 1 AND term = $2::text COLLATE "C"
   AND set_config('synchronous_commit', 'on', true) IS NOT NULL`
 
-const APPEND_ALONE = `INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM ${MINE} RETURNING 1 AS appended`
+const APPEND_ALONE = kept(
+  `INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM ${MINE} RETURNING 1 AS appended`,
+)
+
+/**
+ * A kept plan is made for the size that the tables have at the time: it may scan a small one, which has grown
+ * since. So PostgreSQL plans again after this many entries.
+ */
+const PLAN_AGAIN_EVERY = 200
 
 const NEW_KEYS = '$4::text[]'
 const FIRST_COLUMN = 5
 
-const APPEND = `
+const APPEND = kept(`
 WITH known AS MATERIALIZED (
   SELECT key FROM unnest(${NEW_KEYS}) AS w (name) CROSS JOIN LATERAL
     (SELECT key FROM baton.pull_key WHERE key = w.name COLLATE "C" OFFSET 0) k
@@ -33,11 +41,11 @@ WITH known AS MATERIALIZED (
   INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
   SELECT ${descriptorColumns.from('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
 )
-SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`
+SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`)
 
 const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] => descriptorColumns.arrays(rows)
 
-/** Sends the entry once. After an error it is unknown whether the entry was stored. */
+/** The entry is executed once at most. After an error it is unknown whether it was stored. */
 export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {
   const warnings = connection.warnings
   const [row] = await connection.run(appendStatement(term, entry))
@@ -49,6 +57,7 @@ export async function append(connection: Connection, term: string, entry: Append
       'PostgreSQL stopped waiting for its standby, so the request may be lost; it can be sent again',
     )
   }
+  if (entry.number % PLAN_AGAIN_EVERY === 0) void connection.run({ text: 'DISCARD PLANS' }).catch(() => {})
   if (row?.['appended'] === 1) return
   const known = (row?.['known'] ?? []) as string[]
   throw known.length > 0 ? new KnownKeys(known) : new NotLeader()
@@ -56,8 +65,8 @@ export async function append(connection: Connection, term: string, entry: Append
 
 function appendStatement(term: string, { number, body, newRows, newKeys }: Appended): Statement {
   const values = [number, term, body]
-  if (newRows.length === 0 && newKeys.length === 0) return { text: APPEND_ALONE, values }
-  return { text: APPEND, values: [...values, textArray(newKeys), ...newRowArrays(newRows)] }
+  if (newRows.length === 0 && newKeys.length === 0) return { ...APPEND_ALONE, values }
+  return { ...APPEND, values: [...values, textArray(newKeys), ...newRowArrays(newRows)] }
 }
 
 const STAGE = `INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})

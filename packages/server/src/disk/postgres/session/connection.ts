@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import { ConnectionLost, isConsequence, sqlState } from './failures.ts'
+import { ConnectionLost, isConsequence, isRefusedName, sqlState } from './failures.ts'
 
 /** The application_name of Baton's sessions. */
 const APPLICATION = 'baton'
@@ -16,7 +17,18 @@ const types: pg.CustomTypesConfig = {
 export interface Statement {
   readonly text: string
   readonly values?: readonly unknown[]
+  /** If it runs alone, PostgreSQL may parse and plan it once per session and keep it under this name. */
+  readonly name?: string
 }
+
+/**
+ * A statement that PostgreSQL keeps. The name depends on the text: behind a pooler, a node of another version
+ * may have prepared the statement of this name on the same session.
+ */
+export const kept = (text: string): { readonly text: string; readonly name: string } => ({
+  text,
+  name: `baton_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`,
+})
 
 export type Row = Record<string, unknown>
 
@@ -27,14 +39,15 @@ export interface ConnectionOptions {
 }
 
 /**
- * One connection. It may lead to a pooler that assigns another session to each transaction, so no state is
- * left on the session: no settings, no named statements, no locks. Statements are pipelined and a transaction
- * is sent in one piece, so several callers may share a connection.
+ * One connection. It may lead to a pooler that assigns another session to each transaction, so nothing may
+ * depend on the state of the session: no settings, no locks, and named statements only while they are found.
+ * Statements are pipelined and a transaction is sent in one piece, so several callers may share a connection.
  */
 export class Connection {
   readonly #client: pg.Client
   #isLost = false
   #warnings = 0
+  #keepsStatements = true
 
   private constructor(client: pg.Client) {
     this.#client = client
@@ -79,6 +92,14 @@ export class Connection {
 
   /** Runs one statement in its own transaction. */
   async run(statement: Statement): Promise<Row[]> {
+    if (statement.name !== undefined && this.#keepsStatements) {
+      try {
+        return (await this.#send(statement, statement.name)).rows as Row[]
+      } catch (error) {
+        if (!isRefusedName(error)) throw error
+        this.#keepsStatements = false
+      }
+    }
     return (await this.#send(statement)).rows as Row[]
   }
 
@@ -110,9 +131,9 @@ export class Connection {
   }
 
   /** Socket errors come in many shapes. Callers get a ConnectionLost for all of them. */
-  async #send({ text, values }: Statement): Promise<pg.QueryResult> {
+  async #send({ text, values }: Statement, name?: string): Promise<pg.QueryResult> {
     try {
-      return await this.#client.query(values === undefined ? { text } : { text, values: values as unknown[] })
+      return await this.#client.query({ text, values, name } as pg.QueryConfig)
     } catch (error) {
       if (sqlState(error) !== undefined) throw error
       this.destroy()

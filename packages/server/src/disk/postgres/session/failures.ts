@@ -48,6 +48,11 @@ const SERVER_IS_UNABLE = new Map([
   ['3D000', 'the database does not exist'],
 ])
 
+const REFUSED_NAMES = new Set([
+  '26000', // invalid_sql_statement_name
+  '42P05', // duplicate_prepared_statement
+])
+
 const DISK_FULL = '53100'
 const NOT_ALLOWED = '42501'
 
@@ -58,6 +63,12 @@ export function sqlState(error: unknown): string | undefined {
 }
 
 export const isNotAllowed = (error: unknown): boolean => sqlState(error) === NOT_ALLOWED
+
+/**
+ * The session does not know the name of a statement, or already has it: a pooler has assigned another session.
+ * PostgreSQL says so before it executes anything.
+ */
+export const isRefusedName = (error: unknown): boolean => REFUSED_NAMES.has(sqlState(error) ?? '')
 
 /** in_failed_sql_transaction: says only that an earlier statement failed. */
 export const isConsequence = (error: unknown): boolean => sqlState(error) === '25P02'
