@@ -2,13 +2,23 @@ import type { SubscriptionList } from '@baton/protocol'
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
 import { freePort, temporaryFolder } from '../harness/clean-up.ts'
 import { handOffContender } from '../harness/hand-off-contender.ts'
+import type { Sizes } from '../harness/options.ts'
 import { interleave, rowOf } from '../harness/rounds.ts'
 import { type Service, startBaton } from '../harness/services.ts'
-import { quotient, type Row } from '../report/model.ts'
+import { median } from '../harness/statistics.ts'
+import { type Measurement, quotient, type Row } from '../report/model.ts'
 
 const CLIENTS = 16
 /** Few partitions per task, so that 100,000 tasks end within a minute at the rate of one service. */
 const PER_TASK = 2
+/**
+ * A round consists of short slices in which the two services take turns, because an event costs less than the
+ * rate of a machine varies from one second to the next.
+ */
+const SLICES = 12
+/** The length of a slice, as a share of the usual measurement. In five rounds, each service has a minute. */
+const SLICE_SHARE = 1 / 4
+const SHORTEST_SLICE = 0.1
 
 async function run(bench: Bench) {
   const load = startLoad(bench)
@@ -36,7 +46,8 @@ async function run(bench: Bench) {
   await subscribe(telling.url, `http://127.0.0.1:${await freePort()}/hooks`)
   const without = contender('no subscription', quiet)
   const dead = contender('one whose receiver is dead', telling)
-  const rows = await interleave([without, dead], bench.sizes, bench.progress)
+  const slices = await interleave([without, dead], inSlices(bench.sizes), bench.progress)
+  const rows = slices.map(inRounds)
   const [withoutRow, deadRow] = [rowOf(rows, without), rowOf(rows, dead)]
   const pending = await pendingOf(telling.url)
   return {
@@ -69,7 +80,36 @@ async function run(bench: Bench) {
     notes: [
       `${CLIENTS} clients call back tasks of ${PER_TASK} partitions, and pull and settle them in batches of ${PER_TASK}. Each task that ` +
         `ends is an event. In the end ${pending} of them are pending.`,
+      `A round is ${SLICES} slices of each, in turns. Its rate is their mean, its processor time their sum.`,
     ],
+  }
+}
+
+const inSlices = (sizes: Sizes): Sizes => ({
+  ...sizes,
+  rounds: sizes.rounds * SLICES,
+  seconds: Math.max(SHORTEST_SLICE, sizes.seconds * SLICE_SHARE),
+})
+
+function inRounds({ label, measurements }: Row): Row {
+  const rounds: Measurement[] = []
+  for (let at = 0; at < measurements.length; at += SLICES)
+    rounds.push(together(measurements.slice(at, at + SLICES)))
+  return { label, measurements: rounds }
+}
+
+function together(slices: readonly Measurement[]): Measurement {
+  const valuesOf = (field: keyof Omit<Measurement, 'remark'>) =>
+    slices.map((slice) => slice[field] ?? Number.NaN)
+  const sumOf = (field: keyof Omit<Measurement, 'remark'>) =>
+    valuesOf(field).reduce((sum, value) => sum + value, 0)
+  return {
+    rate: sumOf('rate') / slices.length,
+    p50Ms: median(valuesOf('p50Ms')),
+    p99Ms: median(valuesOf('p99Ms')),
+    serverCpuSeconds: sumOf('serverCpuSeconds'),
+    serverRssMb: valuesOf('serverRssMb').at(-1) ?? Number.NaN,
+    clientCpuSeconds: sumOf('clientCpuSeconds'),
   }
 }
 
