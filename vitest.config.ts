@@ -21,7 +21,7 @@ const APART = 'packages/server/test/store/postgres-http.test.ts'
  * longest are files of two lines that run a suite on another store.
  */
 const LONG =
-  /\/test\/(?:store\/(?:postgres|sqlite\.)|handoff\/model|http\/(?:fuzz|hostile)|browser|chaos|crash|postgres|siege)|\/packages\/cli\//
+  /\/test\/(?:store\/(?:memory|postgres|sqlite\.)|handoff\/model|http\/(?:fuzz|hostile|large)|archive\/move|main\.|worker-|browser|chaos|crash|postgres|siege|simulate|webhooks)|\/packages\/cli\//
 
 /** Tests that take more than a minute. */
 const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|crash|packages\.|browser\/looks)/

@@ -23,7 +23,8 @@ async function findingsAbout(mutant: Mutant): Promise<readonly string[]> {
   return findings
 }
 
-test.each(mutants)(
+// The clients mostly wait, so the fleets run concurrently.
+test.concurrent.each(mutants)(
   `the checker finds a store that $name (CHAOS_SEED=${seed})`,
   async (mutant) => {
     expect(await findingsAbout(mutant)).toContainEqual(expect.stringMatching(mutant.finding))
@@ -31,7 +32,7 @@ test.each(mutants)(
   300_000,
 )
 
-test(`the checker finds nothing in a store without a defect (CHAOS_SEED=${seed})`, async () => {
+test.concurrent(`the checker finds nothing in a store without a defect (CHAOS_SEED=${seed})`, async () => {
   expect(await findingsAbout({ name: 'is sound', finding: /^$/, make: () => ({}) })).toEqual([])
 }, 300_000)
 

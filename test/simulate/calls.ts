@@ -1,5 +1,5 @@
 import type { ControlRequest, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
-import { formatLeaseId, type LeaseRef } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import { formatLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type {
   BatchedCallBack,
   CallBackResult,
@@ -41,13 +41,24 @@ export interface Call {
   late(answer: unknown, node: SimulatedNode): void
 }
 
-const call = (of: Pick<Call, 'what' | 'ask' | 'answered' | 'lost'> & Partial<Call>): Call => ({
-  batch: null,
-  largeTask: null,
+const call = ({
+  what,
+  ask,
+  answered,
+  lost,
+  batch = null,
+  largeTask = null,
+  late = () => undefined,
+}: Pick<Call, 'what' | 'ask' | 'answered' | 'lost'> & Partial<Call>): Call => ({
+  what,
+  batch,
+  largeTask,
   number: 0,
   append: null,
-  late: () => undefined,
-  ...of,
+  ask,
+  answered,
+  lost,
+  late,
 })
 
 /** One batch, or several that shared a transaction. */
@@ -217,11 +228,15 @@ export function together(calls: readonly Call[], answers: ReadonlyMap<Call, unkn
 /** In the order in which a store processes a batch. */
 function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
   for (const [at, { settlements }] of batch.settles.entries())
-    for (const [position, { lease, order }] of settlements.entries())
-      judgeVerdict(lease, answer.settles[at]?.[position], (id) => model.settle(id, order))
+    for (const [position, { lease, order }] of settlements.entries()) {
+      const id = formatLeaseId(lease)
+      judgeVerdict(id, answer.settles[at]?.[position], model.settle(id, order))
+    }
   for (const [at, { leases }] of batch.renews.entries())
-    for (const [position, lease] of leases.entries())
-      judgeVerdict(lease, answer.renews[at]?.[position]?.refused, (id) => model.renew(id))
+    for (const [position, lease] of leases.entries()) {
+      const id = formatLeaseId(lease)
+      judgeVerdict(id, answer.renews[at]?.[position]?.refused, model.renew(id))
+    }
   let undone = 0
   for (const lease of batch.undos) if (model.undo(formatLeaseId(lease))) undone += 1
   if (answer.undone !== undone) disagree(`${answer.undone} leases were undone instead of ${undone}`)
@@ -243,13 +258,7 @@ function apply({ settles, renews, undos, callBacks }: HandOffBatch, model: Model
  * For a lease that is unknown, forged or of a purged partition, it matters only that the request has no
  * effect.
  */
-function judgeVerdict(
-  lease: LeaseRef,
-  verdict: string | null | undefined,
-  expect: (leaseId: string) => string | null,
-): void {
-  const id = formatLeaseId(lease)
-  const expected = expect(id)
+function judgeVerdict(id: string, verdict: string | null | undefined, expected: string | null): void {
   const isAsExpected = expected === 'lease_unknown' ? typeof verdict === 'string' : verdict === expected
   if (!isAsExpected) disagree(`the lease ${id} was answered ${verdict} instead of ${expected}`)
 }
@@ -260,7 +269,9 @@ function judgeCallBack(
   model: Model,
 ): void {
   const expected = model.callBack(callBack, answer?.kind ?? null)
-  const { kind, accepted, duplicates } = { accepted: undefined, duplicates: undefined, kind: '', ...answer }
+  const { accepted, duplicates } =
+    answer?.kind === 'stored' ? answer : { accepted: undefined, duplicates: undefined }
+  const kind = answer?.kind
   if (kind !== expected.kind || accepted !== expected.accepted || duplicates !== expected.duplicates)
     disagree(
       `a call-back of ${callBack.taskId} was answered ${kind} ${accepted} ${duplicates}, not ${JSON.stringify(expected)}`,

@@ -20,7 +20,7 @@ export interface Append {
   isJudged: boolean
 }
 
-/** Between the tasks and the instances of an entry: no lane, partition or key changed. */
+/** In every entry that changes tasks alone, and in a few others. */
 const TASKS_ALONE = ',[]'.repeat(9)
 
 /** One process of a node. It may be killed, may freeze, and may wrongly believe that it is the leader. */
@@ -158,14 +158,15 @@ export class SimulatedNode implements Host {
    */
   #isEmpty({ body }: Appended): boolean {
     if (!body.includes(TASKS_ALONE)) return false
-    return decodeEntry(body).tasks.every(
-      ({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
-        const task = this.simulation.model.tasks.get(taskId)
-        if (task === undefined) return settings === null
-        const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
-        return isSame && task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
-      },
-    )
+    const { tasks, lanes } = decodeEntry(body)
+    // An order to skip parked partitions may change nothing but lanes.
+    if (lanes.length > 0) return false
+    return tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
+      const task = this.simulation.model.tasks.get(taskId)
+      if (task === undefined) return settings === null
+      const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
+      return isSame && task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
+    })
   }
 
   /** The task whose large call-back an entry opens or closes. */

@@ -83,7 +83,7 @@ export class Simulation {
     this.#options = {
       policy: this.policy,
       random: () => spread,
-      secret: () => String(10 ** 15 + secrets.below(2 ** 32)),
+      secret: () => `1${String(secrets.below(2 ** 32)).padStart(15, '0')}`,
       nextIteration: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),

@@ -21,9 +21,9 @@ export function compareAll(model: Model, truth: Truth): void {
   }
   for (const [key, { leaseIds, surelyKnownUntil }] of model.keys) {
     if (surelyKnownUntil <= model.now) continue
-    const stored = truth.key(key)?.leases.join()
-    if (stored !== leaseIds.join())
-      disagree(`the key ${key} has the leases ${stored} instead of ${leaseIds.join()}`)
+    const stored = truth.key(key)?.leases
+    if (stored?.length !== leaseIds.length || !stored.every((id, at) => id === leaseIds[at]))
+      disagree(`the key ${key} has the leases ${stored?.join()} instead of ${leaseIds.join()}`)
   }
   model.changed.clear()
   model.changedTasks.clear()
@@ -75,29 +75,30 @@ function compareCounts(name: string, counts: Record<Place, number>, stored: Tall
 function comparePartition(partition: ModelPartition, truth: Truth): void {
   if (partition.purged) return
   const row = truth.partition(partition)
-  const name = nameOf(partition)
-  if (row === undefined) disagree(`${name} was accepted and is not there`)
+  if (row === undefined) disagree(`${nameOf(partition)} was accepted and is not there`)
   if (partition.id === 0) partition.id = row.id
   const { place, attempts, releases, term, outcome, dueAt, line, holder } = partition
   const { status } = row
   const state = place === 'waiting' ? 'ready' : place
   if (row.id !== partition.id || status.state !== state)
-    disagree(`${name} is stored as ${row.id} ${status.state} instead of ${partition.id} ${state}`)
+    disagree(
+      `${nameOf(partition)} is stored as ${row.id} ${status.state} instead of ${partition.id} ${state}`,
+    )
   if (status.attempts !== attempts || status.releases !== releases || status.term !== term)
     disagree(
-      `${name} is stored with attempts ${status.attempts}, releases ${status.releases}, term ${status.term} ` +
+      `${nameOf(partition)} is stored with attempts ${status.attempts}, releases ${status.releases}, term ${status.term} ` +
         `instead of ${attempts}, ${releases}, ${term}`,
     )
   if (status.outcome !== outcome)
-    disagree(`${name} is stored with the outcome ${status.outcome}, not ${outcome}`)
+    disagree(`${nameOf(partition)} is stored with the outcome ${status.outcome}, not ${outcome}`)
   if ((place === 'leased' || place === 'delayed') && status.dueAt !== dueAt)
-    disagree(`${name} is stored as ${place} until ${status.dueAt} instead of ${dueAt}`)
+    disagree(`${nameOf(partition)} is stored as ${place} until ${status.dueAt} instead of ${dueAt}`)
   if (place === 'leased' && status.holder !== holder)
-    disagree(`${name} is stored as held by ${status.holder}`)
+    disagree(`${nameOf(partition)} is stored as held by ${status.holder}`)
   if (place === 'waiting' && status.line !== line)
-    disagree(`${name} waits on the line ${status.line}, not ${line}`)
+    disagree(`${nameOf(partition)} waits on the line ${status.line}, not ${line}`)
   if (!isHistory(partition, status.history))
     disagree(
-      `${name} tells of the attempts ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,
+      `${nameOf(partition)} tells of the attempts ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,
     )
 }

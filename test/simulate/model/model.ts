@@ -118,6 +118,7 @@ export class Model {
   #arrive(task: ModelTask, descriptor: ModelPartition['descriptor']): void {
     const lane = task.lane(descriptor.level)
     const partition: ModelPartition = {
+      ...notAttempted(),
       lane,
       descriptor,
       id: 0,
@@ -130,7 +131,6 @@ export class Model {
       outcome: null,
       dueAt: 0,
       purged: false,
-      ...notAttempted(),
     }
     lane.partitions.set(descriptor.index, partition)
     lane.counts.waiting += 1
@@ -221,18 +221,19 @@ export class Model {
       tasks: [partition.lane.task.taskId],
     }
     const { lane, place, purged } = partition
-    const name = nameOf(partition)
     if (place !== 'waiting' || purged)
-      disagree(`${name} was handed out while it was ${purged ? 'purged' : place}`)
-    if (!lane.task.isOpen(lane.level)) disagree(`${name} was handed out while its lane was closed`)
+      disagree(`${nameOf(partition)} was handed out while it was ${purged ? 'purged' : place}`)
+    if (!lane.task.isOpen(lane.level))
+      disagree(`${nameOf(partition)} was handed out while its lane was closed`)
     const lowest = this.lowestOpen(wanted)
     if (lowest !== null && lowest.level < lane.level)
-      disagree(`${name} went before level ${lowest.level} of ${lowest.task.taskId}`)
+      disagree(`${nameOf(partition)} went before level ${lowest.level} of ${lowest.task.taskId}`)
     if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
     const { partition: id = 0, term = 0 } = parseLeaseId(leaseId) ?? {}
     if (partition.id !== 0 && partition.id !== id)
-      disagree(`${name} changed its id from ${partition.id} to ${id}`)
-    if (term !== partition.term + 1) disagree(`${name} came with term ${term} after ${partition.term}`)
+      disagree(`${nameOf(partition)} changed its id from ${partition.id} to ${id}`)
+    if (term !== partition.term + 1)
+      disagree(`${nameOf(partition)} came with term ${term} after ${partition.term}`)
     partition.id = id
     this.#checkPlaceInLine(partition, wanted)
     if (filter === null) lane.epoch += 1

@@ -11,6 +11,8 @@ type Done = Readonly<Record<Step, { partitions: number; records: number }>>
 /** What is durable: the rows, and the entries that are not flushed to rows yet. */
 export class Truth {
   readonly #medium: MemoryMedium
+  /** The bodies of the entries. */
+  #bodies: readonly string[] = []
   /** An entry is needed many times before it is flushed, and is decoded once. */
   #entries = new Map<string, Entry>()
   readonly #tasks = new Map<number, StoredTask>()
@@ -28,25 +30,34 @@ export class Truth {
 
   /** To be called before it is used: the medium has changed since the last time. */
   refresh(): this {
+    this.#done = null
+    const bodies = this.#medium.unflushed()
+    const known = this.#bodies
+    this.#bodies = bodies
+    // Mostly entries were added, or nothing happened.
+    if (known.every((body, at) => body === bodies[at])) {
+      for (let at = known.length; at < bodies.length; at += 1) this.#add(bodies[at] as string)
+      return this
+    }
     for (const images of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
       images.clear()
     this.#added = []
-    this.#done = null
-    const known = this.#entries
+    const entries = this.#entries
     this.#entries = new Map()
-    for (const body of this.#medium.unflushed()) {
-      const entry = known.get(body) ?? decodeEntry(body)
-      this.#entries.set(body, entry)
-      for (const task of entry.tasks) {
-        this.#tasks.set(task.id, task)
-        this.#tasksByName.set(task.taskId, task)
-      }
-      for (const lane of entry.lanes) this.#lanes.set(lane.id, lane)
-      for (const [id, status] of entry.partitions) this.#partitions.set(id, status)
-      for (const [key, row] of entry.keys) this.#keys.set(key, row)
-      this.#added.push(...entry.throughput)
-    }
+    for (const body of bodies) this.#add(body, entries.get(body))
     return this
+  }
+
+  #add(body: string, entry: Entry = decodeEntry(body)): void {
+    this.#entries.set(body, entry)
+    for (const task of entry.tasks) {
+      this.#tasks.set(task.id, task)
+      this.#tasksByName.set(task.taskId, task)
+    }
+    for (const lane of entry.lanes) this.#lanes.set(lane.id, lane)
+    for (const [id, status] of entry.partitions) this.#partitions.set(id, status)
+    for (const [key, row] of entry.keys) this.#keys.set(key, row)
+    for (const done of entry.throughput) this.#added.push(done)
   }
 
   task(taskId: string): StoredTask | undefined {

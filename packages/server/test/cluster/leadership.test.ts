@@ -102,7 +102,8 @@ describe('the leader', () => {
     expect(await underWay).toHaveLength(1)
     await left
     expect(await waits).toHaveLength(1)
-    expect(follower.leads).toBe(true)
+    // On a busy machine the node that stops may lead again for a moment, until it is followed.
+    await until(() => follower.leads)
     // It still serves its connected clients, through the new leader.
     expect(
       (await leader.store.tasks({ state: null, parked: false, before: null, limit: 1, search: null })).tasks,

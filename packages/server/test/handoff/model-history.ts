@@ -25,7 +25,6 @@ export interface Attempted {
 
 /** How many attempts a partition tells of. */
 const MOST = 10
-const FIELDS = ['attempt', 'holder', 'startedAt', 'endedAt', 'outcome', 'reason', 'records'] as const
 
 export const notAttempted = (): Omit<Attempted, 'attempts'> => ({
   holder: null,
@@ -79,8 +78,17 @@ export function amendExpiry(partition: Attempted, reason: string | null): void {
 export function isHistory({ history }: Attempted, told: readonly object[] | null | undefined): boolean {
   const attempts = (told ?? []) as readonly ModelAttempt[]
   if (attempts.length !== history.length) return false
-  return history.every((attempt, at) => FIELDS.every((field) => attempts[at]?.[field] === attempt[field]))
+  return history.every((attempt, at) => isSameAttempt(attempt, attempts[at] as ModelAttempt))
 }
+
+const isSameAttempt = (a: ModelAttempt, b: ModelAttempt): boolean =>
+  a.attempt === b.attempt &&
+  a.holder === b.holder &&
+  a.startedAt === b.startedAt &&
+  a.endedAt === b.endedAt &&
+  a.outcome === b.outcome &&
+  a.reason === b.reason &&
+  a.records === b.records
 
 function expired({ history }: Attempted): ModelAttempt {
   const last = history.at(-1)

@@ -15,13 +15,14 @@ import { firstAbove } from './partition-table.ts'
 
 /** Collects copies of rows and of their parent rows, each at most once. */
 class Collected {
-  readonly tasks = new Map<number, StoredTask>()
-  readonly lanes = new Map<number, StoredLane>()
-  readonly levels: Loaded['levels'][number][] = []
-  readonly laneTables: Loaded['laneTables'][number][] = []
-  readonly tableTimes = new Map<string, Loaded['tableTimes'][number]>()
-  readonly partitions = new Map<number, StoredPartition>()
-  readonly #levels = new Set<number>()
+  readonly #tasks: StoredTask[] = []
+  readonly #lanes: StoredLane[] = []
+  readonly #levels: Loaded['levels'][number][] = []
+  readonly #laneTables: Loaded['laneTables'][number][] = []
+  readonly #tableTimes: Loaded['tableTimes'][number][] = []
+  readonly #partitions: StoredPartition[] = []
+  /** The rows that were copied. */
+  readonly #seen = new Set<object>()
   readonly #medium: MemoryMedium
 
   constructor(medium: MemoryMedium) {
@@ -30,55 +31,59 @@ class Collected {
 
   task(id: number): void {
     const task = this.#medium.tasks.get(id)
-    if (task !== undefined && !this.tasks.has(id)) this.tasks.set(id, copyTask(task))
+    if (this.#isNew(task)) this.#tasks.push(copyTask(task))
   }
 
   lane(id: number): void {
     const lane = this.#medium.lanes.get(id)
-    if (lane === undefined || this.lanes.has(id)) return
-    this.lanes.set(id, copyLane(lane))
+    if (!this.#isNew(lane)) return
+    this.#lanes.push(copyLane(lane))
     this.task(lane.task)
     this.level(lane.level)
     for (const row of this.#medium.laneTables.get(id)?.values() ?? []) {
-      this.laneTables.push({ ...row })
+      this.#laneTables.push({ ...row })
       this.tableTime(row.level, row.table)
     }
   }
 
   tableTime(level: number, table: string): void {
-    const name = `${level}:${table}`
-    const time = this.#medium.tableTimes.get(name)
-    if (time !== undefined) this.tableTimes.set(name, { ...time })
+    const time = this.#medium.tableTimes.get(`${level}:${table}`)
+    if (this.#isNew(time)) this.#tableTimes.push({ ...time })
   }
 
   level(at: number): void {
     const level = this.#medium.levels.get(at)
-    if (level === undefined || this.#levels.has(at)) return
-    this.#levels.add(at)
-    this.levels.push({ ...level })
+    if (this.#isNew(level)) this.#levels.push({ ...level })
   }
 
   partition(id: number): void {
-    const partition = this.#medium.partitions.rows.get(id)
-    if (partition === undefined || this.partitions.has(id)) return
-    this.partitionAlone(id)
-    this.lane(partition.lane)
+    const partition = this.partitionAlone(id)
+    if (partition !== undefined) this.lane(partition.lane)
   }
 
-  partitionAlone(id: number): void {
+  partitionAlone(id: number): StoredPartition | undefined {
     const partition = this.#medium.partitions.rows.get(id)
-    if (partition !== undefined) this.partitions.set(id, copyPartition(partition))
+    if (!this.#isNew(partition)) return undefined
+    const copy = copyPartition(partition)
+    this.#partitions.push(copy)
+    return copy
   }
 
   rows(): LoadedRows {
     return {
-      tasks: [...this.tasks.values()],
-      lanes: [...this.lanes.values()],
-      levels: this.levels,
-      laneTables: this.laneTables,
-      tableTimes: [...this.tableTimes.values()],
-      partitions: [...this.partitions.values()],
+      tasks: this.#tasks,
+      lanes: this.#lanes,
+      levels: this.#levels,
+      laneTables: this.#laneTables,
+      tableTimes: this.#tableTimes,
+      partitions: this.#partitions,
     }
+  }
+
+  #isNew<Row extends object>(row: Row | undefined): row is Row {
+    if (row === undefined || this.#seen.has(row)) return false
+    this.#seen.add(row)
+    return true
   }
 }
 
@@ -116,13 +121,13 @@ export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
     if (stored !== undefined) keys.push(copyKey(stored))
   }
   return {
+    ...found.rows(),
     order: needs.order === undefined ? [] : lanes(inOrder(medium, needs.order)),
     nextLanes: (needs.nextLanes ?? []).map((asked) => lanes(nextLanes(medium, asked))),
     rows: (needs.rows ?? []).map((asked) => partitions(rowsByIndex(medium, asked))),
     fresh: (needs.fresh ?? []).map((asked) => waiting(freshOf(medium, asked))),
     returned: (needs.returned ?? []).map((asked) => waiting(returnedOf(medium, asked))),
     keys,
-    ...found.rows(),
   }
 }
 
@@ -234,7 +239,7 @@ export function dueFrom(medium: MemoryMedium, now: number, limit: number, leases
   }
   const leased = leases ? take(medium.partitions.leased) : []
   const delayed = take(medium.partitions.delayed)
-  return { leased, delayed, nextDueAt, ...found.rows() }
+  return { ...found.rows(), leased, delayed, nextDueAt }
 }
 
 export function knownIn(medium: MemoryMedium, { lane, tail, indexes }: IndexesOfLane): KnownOfLane {

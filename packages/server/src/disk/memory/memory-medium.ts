@@ -204,8 +204,9 @@ export class MemoryMedium {
 
   #write(images: Images): void {
     for (const task of images.tasks.values()) {
-      const failures = task.failures ?? this.tasks.get(task.id)?.failures ?? null
-      this.tasks.set(task.id, { ...copyTask(task), failures })
+      const row = copyTask(task)
+      row.failures ??= this.tasks.get(task.id)?.failures ?? null
+      this.tasks.set(task.id, row)
       this.tasksByName.set(task.taskId, task.id)
     }
     for (const lane of images.lanes.values()) this.#writeLane(copyLane(lane))
@@ -223,8 +224,11 @@ export class MemoryMedium {
       else this.#writePace(pace)
     for (const { lane, first, last } of images.ranges)
       this.ranges.set(lane, union(this.ranges.get(lane) ?? [], { first, last }))
-    for (const [task, tables] of images.tables)
-      this.tables.set(task, new Set([...(this.tables.get(task) ?? []), ...tables]))
+    for (const [task, added] of images.tables) {
+      const tables = this.tables.get(task) ?? new Set<string>()
+      this.tables.set(task, tables)
+      for (const table of added) tables.add(table)
+    }
     for (const { task, instance, at } of images.produced.values()) {
       const produced = this.produced.get(instance) ?? new Map<number, number>()
       this.produced.set(instance, produced.set(task, at))
@@ -276,7 +280,8 @@ export class MemoryMedium {
     else this.waiting.add(lane.id)
     const siblings = this.lanesOf.get(lane.task) ?? []
     const place = siblings.findIndex(({ level }) => level >= lane.level)
-    siblings.splice(place === -1 ? siblings.length : place, isNew ? 0 : 1, lane)
+    if (!isNew) siblings[place] = lane
+    else siblings.splice(place === -1 ? siblings.length : place, 0, lane)
     this.lanesOf.set(lane.task, siblings)
   }
 

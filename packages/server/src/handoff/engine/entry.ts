@@ -3,7 +3,7 @@ import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
 import { type Line, type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import { emptyTally, type Tally } from '../rules/task.ts'
+import type { Tally } from '../rules/task.ts'
 import {
   type IndexRangeOfLane,
   laneFields,
@@ -83,14 +83,11 @@ const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'
 export function encodeEntry(entry: Entry): string {
   return JSON.stringify([
     entry.tasks.map((task) => [valuesOfTask(task), packTally(task.partitions), packTally(task.records)]),
-    entry.lanes.map((lane) => [
-      valuesOfLane(lane),
-      lane.tag.toString(),
-      lane.retryTag.toString(),
-      lane.turn === null ? null : lane.turn.toString(),
-      packTally(lane.partitions),
-      packTally(lane.records),
-    ]),
+    entry.lanes.map((lane) => {
+      const [tag, retryTag] = [lane.tag.toString(), lane.retryTag.toString()]
+      const turn = packTurn(lane, tag, retryTag)
+      return [valuesOfLane(lane), tag, retryTag, turn, packTally(lane.partitions), packTally(lane.records)]
+    }),
     entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
     entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status, entry.at))),
     entry.keys,
@@ -103,18 +100,12 @@ export function encodeEntry(entry: Entry): string {
     entry.nextIds,
     entry.outbox === null ? null : packOutbox(entry.outbox),
     entry.totals.map(({ instanceId, role, at, totals }) => [instanceId, role, at, ...valuesOfTotals(totals)]),
-    entry.laneTables.map((row) => [
-      row.lane,
-      row.table,
-      row.level,
-      row.tag.toString(),
-      row.retryTag.toString(),
-      row.turn === null ? null : row.turn.toString(),
-      row.cursor,
-      row.ready,
-      row.released,
-      row.retries,
-    ]),
+    entry.laneTables.map((row) => {
+      const { lane, table, level, cursor, ready, released, retries } = row
+      const [tag, retryTag] = [row.tag.toString(), row.retryTag.toString()]
+      const turn = packTurn(row, tag, retryTag)
+      return [lane, table, level, tag, retryTag, turn, cursor, ready, released, retries]
+    }),
     entry.tableTimes.map(({ level, table, virtual }) => [level, table, virtual.toString()]),
     entry.throughput.map(({ task, level, minute, partitions, records }) => [
       task,
@@ -322,10 +313,17 @@ function unpacked(field: keyof PartitionStatus, nth: number): string {
   return `${field}: typeof ${value} === 'number' ? ${value} + at : ${first}`
 }
 
-const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])
+const packTally = listerOf<Tally>(tallyStates)
 
 function unpackTally(values: readonly number[]): Tally {
-  const tally = emptyTally()
-  for (const [at, state] of tallyStates.entries()) tally[state] = values[at] ?? 0
-  return tally
+  const [ready = 0, leased = 0, delayed = 0, parked = 0, done = 0, cancelled = 0] = values
+  return { ready, held: 0, leased, delayed, parked, done, cancelled }
 }
+
+/** A turn is the tag of one of the two lines, which is written already. */
+function packTurn({ tag, retryTag, turn }: Turn, tagText: string, retryText: string): string | null {
+  if (turn === null || turn === tag) return turn === null ? null : tagText
+  return turn === retryTag ? retryText : turn.toString()
+}
+
+type Turn = Pick<StoredLane, 'tag' | 'retryTag' | 'turn'>

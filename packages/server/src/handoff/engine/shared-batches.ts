@@ -197,18 +197,20 @@ function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<Han
   for (const batch of batches) pulls.push(yield* pull(tx, batch.pulls))
   yield* concludeTasks(tx)
   const nextDueInMillis = tx.earliestDueAt === null ? null : tx.earliestDueAt - tx.now
-  return batches.map((_, at) => ({
-    settles: settles[at] as SettleResult[],
-    renews: renews[at] as RenewResult[],
-    undone: undone[at] as number,
-    ...(tx.parkedLeases.length === 0 ? {} : { parked: tx.parkedLeases }),
-    callBacks: callBacks[at] as CallBackResult[],
-    pulls: pulls[at] as PullResult[],
-    // Reported once, with the first batch.
-    readied: at === 0 ? tx.readied.count : 0,
-    readiedOf: at === 0 ? tx.readied.kinds : [],
-    nextDueInMillis,
-  }))
+  return batches.map((_, at) => {
+    const answers: HandOffAnswers = {
+      settles: settles[at] as SettleResult[],
+      renews: renews[at] as RenewResult[],
+      undone: undone[at] as number,
+      callBacks: callBacks[at] as CallBackResult[],
+      pulls: pulls[at] as PullResult[],
+      // Reported once, with the first batch.
+      readied: at === 0 ? tx.readied.count : 0,
+      readiedOf: at === 0 ? tx.readied.kinds : [],
+      nextDueInMillis,
+    }
+    return tx.parkedLeases.length === 0 ? answers : { ...answers, parked: tx.parkedLeases }
+  })
 }
 
 /** The size of a batch, in partitions. */

@@ -35,7 +35,11 @@ export interface TableTime extends StoredTableTime, Changing {
 }
 
 export interface Task extends StoredTask, Changing {
-  readonly rerunning: boolean
+  /**
+   * Whether there are reruns. A getter would give each task a hidden class, which makes every access to a
+   * task slow.
+   */
+  rerunning: boolean
   /** Lanes in memory, by level. */
   readonly lanes: Map<number, Lane>
   /**

@@ -89,9 +89,7 @@ export class Memory {
   addTask(row: StoredTask): Task {
     const task: Task = {
       ...row,
-      get rerunning() {
-        return task.reruns.length > 0
-      },
+      rerunning: row.reruns.length > 0,
       changedIn: 0,
       lanes: new Map(),
       aside: new Set(),

@@ -102,7 +102,7 @@ function* carryOut(
     case 'cancel': {
       if (task.cancelled) return { changed: 0 }
       const changed = unfinishedOf(task.partitions)
-      flag(tx, task, { cancelled: true, reruns: [] })
+      flag(tx, task, { cancelled: true, reruns: [], rerunning: false })
       return { changed }
     }
     case 'seal': {
@@ -125,7 +125,10 @@ function* carryOut(
 }
 
 type Flags = Partial<
-  Pick<Task, 'paused' | 'cancelled' | 'sealed' | 'expectedPartitions' | 'levelBarrier' | 'reruns'>
+  Pick<
+    Task,
+    'paused' | 'cancelled' | 'sealed' | 'expectedPartitions' | 'levelBarrier' | 'reruns' | 'rerunning'
+  >
 >
 
 /** Setting the same values again changes nothing. */
@@ -283,8 +286,7 @@ function* beginRerun(
   const done = lane === undefined ? yield* doneRows(tx, task) : lane.partitions.done - lane.purged
   // If the clock was set back, partitions may have been settled in the future. They are included too.
   const begunAt = Math.max(tx.now, lastSettledAt)
-  task.reruns = [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }]
-  tx.touchTask(task)
+  setReruns(tx, task, [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }])
   yield* advanceRerun(tx, task, task.reruns.length - 1)
   return { changed: done }
 }
@@ -339,7 +341,12 @@ export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<vo
 }
 
 function saveRerun(tx: Transaction, task: Task, at: number, rerun: Rerun | null): void {
-  task.reruns = task.reruns.toSpliced(at, 1, ...(rerun === null ? [] : [rerun]))
+  setReruns(tx, task, task.reruns.toSpliced(at, 1, ...(rerun === null ? [] : [rerun])))
+}
+
+function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void {
+  task.reruns = reruns
+  task.rerunning = reruns.length > 0
   tx.touchTask(task)
 }
 
