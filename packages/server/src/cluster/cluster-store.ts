@@ -2,8 +2,8 @@ import { BATCHING } from '../handoff/engine/shared-batches.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
 import type {
   DeliveryAnswer,
-  DeliveryOrder,
-  SubscriptionOrder,
+  DeliveryRequest,
+  SubscriptionRequest,
   SubscriptionResult,
 } from '../handoff/outbox.ts'
 import type { ControlRequest, ControlResult } from '../handoff/rules/control.ts'
@@ -147,14 +147,14 @@ export class ClusterStore implements Store, Carried {
     return this.#carried('changes', query)
   }
 
-  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
-    return this.#carried('subscriptions', order)
+  subscriptions(request: SubscriptionRequest): Promise<SubscriptionResult> {
+    return this.#carried('subscriptions', request)
   }
 
   /** Only the leader delivers. */
-  async deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null> {
+  async deliver(request: DeliveryRequest): Promise<DeliveryAnswer | null> {
     const { place } = this.#leadership
-    return place?.engine == null ? null : place.engine.deliver(order)
+    return place?.engine == null ? null : place.engine.deliver(request)
   }
 
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void> {

@@ -8,7 +8,7 @@ import { Events } from './events.ts'
 import { InstanceRegister, type Node } from './instance-register.ts'
 import type { Log } from './log.ts'
 import { Maintenance } from './maintenance.ts'
-import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
+import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
@@ -298,8 +298,8 @@ export class HandOff {
     }
   }
 
-  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
-    return this.#store.subscriptions(order)
+  subscriptions(request: SubscriptionRequest): Promise<SubscriptionResult> {
+    return this.#store.subscriptions(request)
   }
 
   get waitingPulls(): number {

@@ -255,7 +255,7 @@ export interface OutboxDisk {
 }
 
 /** Requests of operators and readers to the outbox. */
-export type SubscriptionOrder =
+export type SubscriptionRequest =
   | { readonly ask: 'list' }
   | {
       readonly ask: 'create'
@@ -301,7 +301,7 @@ export type SubscriptionResult =
   | { readonly kind: 'subscription_in_file'; readonly name: string }
 
 /** Requests of the leader's deliverer. */
-export type DeliveryOrder =
+export type DeliveryRequest =
   | { readonly ask: 'targets'; readonly openCircuits: ReadonlyMap<string, number> }
   | (Pick<DeliveryQuery, 'subscription' | 'ofTask' | 'after' | 'limit'> & { readonly ask: 'pending' })
   | {

@@ -1,6 +1,6 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
-import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
+import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
@@ -50,9 +50,9 @@ export interface Store {
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */
-  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult>
+  subscriptions(request: SubscriptionRequest): Promise<SubscriptionResult>
   /** For the deliverer. Null if another node is responsible. */
-  deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null>
+  deliver(request: DeliveryRequest): Promise<DeliveryAnswer | null>
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceDetails | null>
   instances(query: InstanceQuery): Promise<InstancePage>

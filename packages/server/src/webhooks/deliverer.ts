@@ -206,8 +206,8 @@ export class Deliverer {
         if (this.#underWay.size >= MOST_SENDING) return
         const delivery = await target.next(now, async (ofTask, after, limit) => {
           const subscription = target.subscription.id
-          const order = { ask: 'pending' as const, subscription, ofTask, after, limit }
-          return (await this.#options.store.deliver(order))?.deliveries ?? []
+          const request = { ask: 'pending' as const, subscription, ofTask, after, limit }
+          return (await this.#options.store.deliver(request))?.deliveries ?? []
         })
         if (delivery === undefined) continue
         this.#begin(target, delivery, now)

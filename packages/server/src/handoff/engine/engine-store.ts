@@ -1,6 +1,6 @@
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
-import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
+import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
 import type { ControlRequest, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
 import type {
@@ -179,12 +179,12 @@ export class EngineStore implements Store {
     })
   }
 
-  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
-    return this.#outbox.order(order)
+  subscriptions(request: SubscriptionRequest): Promise<SubscriptionResult> {
+    return this.#outbox.answer(request)
   }
 
-  deliver(order: DeliveryOrder): Promise<DeliveryAnswer> {
-    return this.#outbox.deliver(order)
+  deliver(request: DeliveryRequest): Promise<DeliveryAnswer> {
+    return this.#outbox.deliver(request)
   }
 
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import { type CallBackCheck, CallBackChecker, checkCallBack } from '@baton/protocol'
-import { columnsOf, ownedBy, type ReadingOrder, type ReadingReply } from './call-back-reader.ts'
+import { columnsOf, ownedBy, type ReadingReply, type ReadRequest } from './call-back-reader.ts'
 import { ElementTooLarge, JsonArrayText } from './json-array.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
 
@@ -30,7 +30,7 @@ function replyWith(id: number, checked: CallBackCheck): void {
   send({ id, kind: 'read', taskId, recordTotal })
 }
 
-function check(bytes: Buffer, options: ReadingOrder['options']): CallBackCheck {
+function check(bytes: Buffer, options: ReadRequest['options']): CallBackCheck {
   const array = new JsonArrayText(bytes)
   // A large object is refused without parsing it. Other values take no more memory than their text.
   if (array.firstCharacter === '{') return checkCallBack({}, options)
@@ -45,7 +45,7 @@ function check(bytes: Buffer, options: ReadingOrder['options']): CallBackCheck {
   return checker.result()
 }
 
-port.on('message', ({ id, body, options }: ReadingOrder) => {
+port.on('message', ({ id, body, options }: ReadRequest) => {
   try {
     replyWith(id, check(Buffer.from(body), options))
   } catch (error) {

@@ -85,7 +85,7 @@ const IDLE_MILLIS = 10_000
 /** A larger one delays garbage collections, and the thread takes more memory. */
 const YOUNG_HEAP_MB = 32
 
-type CheckOptions = ReadingOrder['options']
+type CheckOptions = ReadRequest['options']
 
 /** Checks the body of a call-back. A body that is still in bytes is parsed and checked on a thread. */
 export class CallBackReader {
@@ -120,8 +120,8 @@ export class CallBackReader {
       this.#lastId += 1
       this.#readings.set(this.#lastId, { partitions: [], resolve, reject })
       const body = wholeBufferOf(bytes)
-      const order: ReadingOrder = { id: this.#lastId, body, options: this.#options }
-      this.#thread().postMessage(order, [body])
+      const request: ReadRequest = { id: this.#lastId, body, options: this.#options }
+      this.#thread().postMessage(request, [body])
     })
   }
 
@@ -192,7 +192,7 @@ function wholeBufferOf({ buffer, byteOffset, byteLength }: Buffer): ArrayBuffer 
  * The message to the thread that parses and checks large call-backs, off the event loop. It replies with the
  * partitions in pieces.
  */
-export interface ReadingOrder {
+export interface ReadRequest {
   readonly id: number
   readonly body: ArrayBuffer
   readonly options: NonNullable<Parameters<typeof checkCallBack>[1]>

@@ -22,7 +22,7 @@ import {
   progressOf,
   type StoredDelivery,
   type StoredSubscription,
-  type SubscriptionOrder,
+  type SubscriptionRequest,
   type SubscriptionResult,
   type SubscriptionStatus,
 } from '../../handoff/outbox.ts'
@@ -87,10 +87,10 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   // Without a subscriptions file, subscriptions that an earlier file created can be removed.
   const mayBeOfFile = webhooks.file === null
   const ask = async <Kind extends SubscriptionResult['kind']>(
-    order: SubscriptionOrder,
+    request: SubscriptionRequest,
     kind: Kind,
   ): Promise<Extract<SubscriptionResult, { kind: Kind }>> => {
-    const result = await handOff.subscriptions(order)
+    const result = await handOff.subscriptions(request)
     if (result.kind === kind) return result as Extract<SubscriptionResult, { kind: Kind }>
     throw problemOf(result)
   }

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import {
   type DefinedSubscription,
   type DeliveryAnswer,
-  type DeliveryOrder,
+  type DeliveryRequest,
   factsOf,
   notAttempted,
   progressOf,
   type StoredDelivery,
   type StoredSubscription,
-  type SubscriptionOrder,
+  type SubscriptionRequest,
   type SubscriptionResult,
 } from '../../../src/handoff/outbox.ts'
 import { type Driver, one, some } from './driver.ts'
@@ -17,10 +17,10 @@ import { DAY, type StoreHarness, storesOf } from './harness.ts'
 
 async function ask<Kind extends SubscriptionResult['kind']>(
   store: Driver,
-  order: SubscriptionOrder,
+  request: SubscriptionRequest,
   kind: Kind,
 ): Promise<Extract<SubscriptionResult, { kind: Kind }>> {
-  const result = await store.store.subscriptions(order)
+  const result = await store.store.subscriptions(request)
   expect(result.kind).toBe(kind)
   return result as Extract<SubscriptionResult, { kind: Kind }>
 }
@@ -48,8 +48,8 @@ async function told(store: Driver, id: string): Promise<string[]> {
   })
 }
 
-async function deliver(store: Driver, order: DeliveryOrder): Promise<DeliveryAnswer> {
-  const answer = await store.store.deliver(order)
+async function deliver(store: Driver, request: DeliveryRequest): Promise<DeliveryAnswer> {
+  const answer = await store.store.deliver(request)
   if (answer === null) throw new Error('this store does not deliver')
   return answer
 }

@@ -2,12 +2,12 @@ import { definitionChanges } from '../../defined-subscriptions.ts'
 import {
   type DefinedSubscription,
   type DeliveryAnswer,
-  type DeliveryOrder,
+  type DeliveryRequest,
   type OutboxDisk,
   progressOf,
   type StoredDelivery,
   type StoredSubscription,
-  type SubscriptionOrder,
+  type SubscriptionRequest,
   type SubscriptionResult,
 } from '../../outbox.ts'
 import type { Runner } from '../runner.ts'
@@ -41,8 +41,8 @@ export class Subscriptions {
     this.#view = view
   }
 
-  async order(order: SubscriptionOrder): Promise<SubscriptionResult> {
-    switch (order.ask) {
+  async answer(request: SubscriptionRequest): Promise<SubscriptionResult> {
+    switch (request.ask) {
       case 'list': {
         const subscriptions = (await this.#subscriptions()).filter(isListed)
         const ids = subscriptions.map(({ id }) => id)
@@ -57,29 +57,29 @@ export class Subscriptions {
         }
       }
       case 'deliveries': {
-        const subscription = (await this.#subscriptions()).find(({ id }) => id === order.id)
+        const subscription = (await this.#subscriptions()).find(({ id }) => id === request.id)
         if (subscription === undefined || !isListed(subscription)) return { kind: 'subscription_unknown' }
-        const { id, after, newestFirst, limit } = order
+        const { id, after, newestFirst, limit } = request
         const query = { subscription: id, pending: false, ofTask: null, after, newestFirst, limit }
         const deliveries = await this.#view(() => this.#disk.deliveries(query))
         return { kind: 'deliveries', subscription, deliveries }
       }
       case 'redeliver':
-        return this.#redeliver(order.id, order.event)
+        return this.#redeliver(request.id, request.event)
       default:
-        return this.#change((tx) => change(tx, order))
+        return this.#change((tx) => change(tx, request))
     }
   }
 
-  async deliver(order: DeliveryOrder): Promise<DeliveryAnswer> {
+  async deliver(request: DeliveryRequest): Promise<DeliveryAnswer> {
     let deliveries: readonly StoredDelivery[] = []
-    if (order.ask === 'pending') {
-      const { subscription, ofTask, after, limit } = order
+    if (request.ask === 'pending') {
+      const { subscription, ofTask, after, limit } = request
       const query = { subscription, pending: true, ofTask, after, newestFirst: false, limit }
       deliveries = await this.#view(() => this.#disk.deliveries(query))
-    } else if (order.ask === 'targets') this.#openCircuits = order.openCircuits
-    else if (order.ask === 'record') await this.#exclusively(() => this.#record(order))
-    else await this.#exclusively(() => this.#define(order.subscriptions))
+    } else if (request.ask === 'targets') this.#openCircuits = request.openCircuits
+    else if (request.ask === 'record') await this.#exclusively(() => this.#record(request))
+    else await this.#exclusively(() => this.#define(request.subscriptions))
     return this.#exclusively(async () => {
       const { subscriptions, nextIds } = await this.#runner.open()
       return {
@@ -174,7 +174,7 @@ export class Subscriptions {
   /**
    * Records the progress of deliveries, and disables subscriptions whose receiver rejects further deliveries.
    */
-  #record({ changes, disable }: Extract<DeliveryOrder, { ask: 'record' }>): Promise<void> {
+  #record({ changes, disable }: Extract<DeliveryRequest, { ask: 'record' }>): Promise<void> {
     return this.#transact((tx) => {
       for (const one of changes)
         if (tx.memory.subscriptions.has(one.subscription)) tx.outbox.changes.push(one)
@@ -203,36 +203,39 @@ export class Subscriptions {
   }
 }
 
-type ChangeOrder = Extract<SubscriptionOrder, { ask: 'create' | 'remove' | 'enable' | 'rotate' }>
+type ChangeRequest = Extract<SubscriptionRequest, { ask: 'create' | 'remove' | 'enable' | 'rotate' }>
 
-function change(tx: Transaction, order: ChangeOrder): SubscriptionResult {
-  if (order.ask === 'create') return create(tx, order)
-  const row = listed(tx.memory, order.id)
+function change(tx: Transaction, request: ChangeRequest): SubscriptionResult {
+  if (request.ask === 'create') return create(tx, request)
+  const row = listed(tx.memory, request.id)
   if (row === undefined) return { kind: 'subscription_unknown' }
-  if (order.ask !== 'enable' && row.name !== undefined && !order.mayBeOfFile)
+  if (request.ask !== 'enable' && row.name !== undefined && !request.mayBeOfFile)
     return { kind: 'subscription_in_file', name: row.name }
-  switch (order.ask) {
+  switch (request.ask) {
     case 'remove':
       return put(tx, { ...row, state: 'removed' })
     case 'enable':
       return put(tx, { ...row, state: 'active', reason: null })
     case 'rotate': {
       const [current] = row.secrets
-      const until = tx.now + order.overlapMillis
-      const before = current === undefined || order.overlapMillis === 0 ? [] : [{ ...current, until }]
-      return put(tx, { ...row, secrets: [{ secret: order.secret, until: null }, ...before] })
+      const until = tx.now + request.overlapMillis
+      const before = current === undefined || request.overlapMillis === 0 ? [] : [{ ...current, until }]
+      return put(tx, { ...row, secrets: [{ secret: request.secret, until: null }, ...before] })
     }
   }
 }
 
-function create(tx: Transaction, order: Extract<SubscriptionOrder, { ask: 'create' }>): SubscriptionResult {
+function create(
+  tx: Transaction,
+  request: Extract<SubscriptionRequest, { ask: 'create' }>,
+): SubscriptionResult {
   if ([...tx.memory.subscriptions.values()].filter(isListed).length >= MAX_SUBSCRIPTIONS)
     return { kind: 'too_many_subscriptions' }
-  return put(tx, newSubscription(tx, order))
+  return put(tx, newSubscription(tx, request))
 }
 
 type NewSubscription = Pick<
-  Extract<SubscriptionOrder, { ask: 'create' }>,
+  Extract<SubscriptionRequest, { ask: 'create' }>,
   'url' | 'types' | 'taskPrefix' | 'secret'
 >
 
