@@ -15,7 +15,12 @@ interface Round {
 async function run(bench: Bench) {
   const { sizes, progress, cleanUp } = bench
   const load = startLoad(bench)
-  const baton = await startBaton({ dataFolder: temporaryFolder('data', cleanUp) }, cleanUp)
+  // All of them come from one address, and the producer as well.
+  const connections = String(2 * sizes.longPolls)
+  const baton = await startBaton({ dataFolder: temporaryFolder('data', cleanUp) }, cleanUp, {
+    BATON_MAX_CONNECTIONS: connections,
+    BATON_MAX_CONNECTIONS_PER_ADDRESS: connections,
+  })
   // Run the code paths once with a few connections before thousands wait.
   await load.call('openWaitingPulls', { url: baton.url, pulls: 10 })
   await load.call('wakeWaitingPulls', { partitions: 10, watchSeconds: 0.5 })

@@ -75,21 +75,19 @@ export function* locate(
   { taskId, partitions }: CallBack,
 ): Steps<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
   const task = yield* taskNamed(tx, taskId)
-  const levels = new Set<number>()
-  const tables = new Map<string, { level: number; table: string }>()
-  for (const { level, computeTableName: table } of partitions) {
-    levels.add(level)
-    const name = nameOfTime({ level, table })
-    if (!tx.memory.tableTimes.has(name)) tables.set(name, { level, table })
-  }
+  const tablesOfLevels = tablesByLevel(partitions)
+  const levels = [...tablesOfLevels.keys()]
+  const tables = [...tablesOfLevels]
+    .flatMap(([level, tables]) => [...tables].map((table) => ({ level, table })))
+    .filter((pair) => !tx.memory.tableTimes.has(nameOfTime(pair)))
   const lanes = new Map<number, ComparedLane>()
-  const missing = [...levels].filter((level) => task !== undefined && !task.lanes.has(level))
+  const missing = levels.filter((level) => task !== undefined && !task.lanes.has(level))
   // The virtual time of a level is loaded with its lanes. A new lane needs it too.
-  const times = [...levels].filter((level) => !tx.memory.levels.has(level))
-  if (missing.length > 0 || times.length > 0 || tables.size > 0)
+  const times = levels.filter((level) => !tx.memory.levels.has(level))
+  if (missing.length > 0 || times.length > 0 || tables.length > 0)
     yield* load(tx, {
       levels: times,
-      tableTimes: [...tables.values()],
+      tableTimes: tables,
       ...(task === undefined ? {} : { lanesOf: [{ task: task.id, levels: missing }] }),
     })
   for (const level of levels) {
@@ -97,6 +95,26 @@ export function* locate(
     if (lane !== undefined) lanes.set(level, lane)
   }
   return { task, lanes }
+}
+
+/**
+ * The levels of an array, each with its tables. It may have hundreds of thousands of partitions, and nothing
+ * else runs until this returns.
+ */
+function tablesByLevel(partitions: readonly CalledBackPartition[]): Map<number, Set<string>> {
+  const levels = new Map<number, Set<string>>()
+  let previous: CalledBackPartition | undefined
+  for (const partition of partitions) {
+    const { level, computeTableName: table } = partition
+    // True for most: arrays are sorted by level, and tables are few.
+    const isSame = level === previous?.level && table === previous.computeTableName
+    previous = partition
+    if (isSame) continue
+    const tables = levels.get(level)
+    if (tables === undefined) levels.set(level, new Set([table]))
+    else tables.add(table)
+  }
+  return levels
 }
 
 /**
