@@ -1,5 +1,5 @@
+import { formatLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { ControlRequest, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
-import { formatLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type {
   BatchedCallBack,
   CallBackResult,

@@ -1,4 +1,4 @@
-import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import { parseLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { BatchedSettle, HandOffAnswers, HandOffBatch } from '../../packages/server/src/handoff/store.ts'
 import { brief, controlCall, handOffCall, maintainCall, releaseCall, sweepCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'

@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import { type LeaseRef, parseLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { ControlRequest } from '../../packages/server/src/handoff/rules/control.ts'
-import { type LeaseRef, parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
 import type {
   BatchedCallBack,

@@ -1,9 +1,8 @@
-import { randomFillSync } from 'node:crypto'
 import type { OpenedCluster } from './cluster/open-cluster.ts'
-import { systemClock, type WallClock } from './handoff/clock.ts'
+import type { WallClock } from './handoff/clock.ts'
 import { openEngine } from './handoff/engine/engine-store.ts'
+import { leaseSecrets } from './handoff/lease-id.ts'
 import type { Log } from './handoff/log.ts'
-import { SECRET_BYTES } from './handoff/rules/lease-id.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import type { Tracing } from './tracing.ts'
@@ -25,7 +24,7 @@ interface EmbeddedStoreOptions extends StoreOptions {
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<Store> {
-  const { folder, warn, policy, clock = systemClock, tracing } = options
+  const { folder, warn, policy, clock = Date.now, tracing } = options
   const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
   const disk = await openSqliteDisk({ folder, warn })
   try {
@@ -66,27 +65,4 @@ export async function openSharedStore(
   return { peers, database: describeServer(url) }
 }
 
-function chance() {
-  const secrets = new Secrets()
-  return { random: Math.random, secret: () => secrets.next() }
-}
-
-const POOL_BYTES = SECRET_BYTES * 512
-
-/**
- * Random secrets for leases. Drawn from a pool, because requesting a few bytes from the system for every
- * lease is slow; see the bench scenario `one-by-one`.
- */
-class Secrets {
-  readonly #pool = Buffer.alloc(POOL_BYTES)
-  #used = POOL_BYTES
-
-  next(): string {
-    if (this.#used === POOL_BYTES) {
-      randomFillSync(this.#pool)
-      this.#used = 0
-    }
-    this.#used += SECRET_BYTES
-    return this.#pool.toString('base64url', this.#used - SECRET_BYTES, this.#used)
-  }
-}
+const chance = () => ({ random: Math.random, secret: leaseSecrets() })

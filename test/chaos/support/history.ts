@@ -1,5 +1,5 @@
 import type { Outcome, PulledPartition, RefusalCode, RenewAnswer, SettleAnswer } from '@baton/protocol'
-import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
+import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
 import type { Exchange } from './asking.ts'
 import type { ProducedTask } from './produced-task.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
+import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
 import { Chance, seed } from '../../chaos/support/chance.ts'
 
 interface Pulled {

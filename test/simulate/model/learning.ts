@@ -1,4 +1,4 @@
-import { formatLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
+import { formatLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
 import type {
   BatchedPull,
   ReleaseRequest,

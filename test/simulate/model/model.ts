@@ -1,6 +1,6 @@
 import type { CallBack } from '@baton/protocol'
+import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
 import type { PulledPartition } from '../../../packages/server/src/handoff/partition.ts'
-import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { ReportedOutcome } from '../../../packages/server/src/handoff/rules/settlement.ts'
 import type { BatchedPull, PullResult } from '../../../packages/server/src/handoff/store.ts'

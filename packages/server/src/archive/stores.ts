@@ -1,5 +1,4 @@
 import type { ArchiveSource, ArchiveTarget } from '../handoff/archived.ts'
-import { systemClock } from '../handoff/clock.ts'
 import type { Disk } from '../handoff/disk.ts'
 import { openEngine } from '../handoff/engine/engine-store.ts'
 import type { Policy } from '../handoff/rules/policy.ts'
@@ -119,7 +118,7 @@ async function withEngineAtRest<Result>(disk: Disk, work: () => Promise<Result>)
   const engine = await openEngine({
     disk,
     policy: UNUSED,
-    clock: systemClock,
+    clock: Date.now,
     random: Math.random,
     secret: () => 'unused-unused-un',
   }).catch(async (error: unknown) => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readied } from '../handoff/readied.ts'
+import { Readied } from '../handoff/engine/readied.ts'
 import type { ReadiedOf } from '../handoff/store.ts'
 import type { PeerSignature, SignedRequest, StreamLine } from './peer-protocol.ts'
 

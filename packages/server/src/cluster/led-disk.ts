@@ -1,4 +1,4 @@
-import { type Stopwatch, systemStopwatch, type WallClock } from '../handoff/clock.ts'
+import type { Stopwatch, WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
 import type { Election, LeaderRow } from './election.ts'
@@ -101,7 +101,7 @@ export class LeaderClock {
   #ahead = 0
   #last = 0
 
-  constructor(stopwatch: Stopwatch = systemStopwatch) {
+  constructor(stopwatch: Stopwatch = () => performance.now()) {
     this.#stopwatch = stopwatch
   }
 

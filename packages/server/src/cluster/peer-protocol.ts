@@ -1,7 +1,7 @@
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
-import { type Stopwatch, systemStopwatch } from '../handoff/clock.ts'
+import type { Stopwatch } from '../handoff/clock.ts'
 import {
   type HandOffBatch,
   LARGE_CALL_BACK_PARTITIONS,
@@ -172,7 +172,7 @@ export class PeerSignature {
   #ahead = 0
   #number = 0
 
-  constructor(nodeId: string, stopwatch: Stopwatch = systemStopwatch) {
+  constructor(nodeId: string, stopwatch: Stopwatch = () => performance.now()) {
     this.nodeId = nodeId
     this.#stopwatch = stopwatch
   }

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { parseLeaseId } from '../handoff/rules/lease-id.ts'
+import { parseLeaseId } from '../handoff/lease-id.ts'
 import { type HandOffAnswers, type HandOffBatch, StoreUnavailable } from '../handoff/store.ts'
 import type { HintStreams } from './hint-streams.ts'
 import {

@@ -1,4 +1,4 @@
-import type { LeaseRef } from './rules/lease-id.ts'
+import type { LeaseRef } from './lease-id.ts'
 import {
   type BatchedCallBack,
   type BatchedPull,

@@ -21,15 +21,11 @@ export async function withTimeout<Result>(
  */
 export type WallClock = () => number
 
-export const systemClock: WallClock = () => Date.now()
-
 /**
  * Monotonic milliseconds from an arbitrary start, for measuring durations. Not affected when the clock is
  * set.
  */
 export type Stopwatch = () => number
-
-export const systemStopwatch: Stopwatch = () => performance.now()
 
 /** The earlier of two times, either of which may be null. */
 export function earlier(a: number | null, b: number | null): number | null {

@@ -1,4 +1,4 @@
-import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
+import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type { SettleResult } from './store.ts'
 

@@ -1,18 +1,18 @@
 import type { CallBack } from '@baton/protocol'
 import { Batcher, type BatchTracing } from './batcher.ts'
-import { type Stopwatch, systemClock, systemStopwatch, type WallClock, withTimeout } from './clock.ts'
+import { type Stopwatch, type WallClock, withTimeout } from './clock.ts'
 import { HandOffCounts, StoreCounts } from './counts/counts.ts'
 import { StoreReadings } from './counts/store-readings.ts'
 import { DistinctSettlements } from './distinct-settlements.ts'
 import { Events } from './events.ts'
 import { InstanceRegister, type Node } from './instance-register.ts'
+import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
 import { Maintenance } from './maintenance.ts'
 import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
-import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
 import {
   type BatchedCallBack,
@@ -92,7 +92,7 @@ export class HandOff {
   constructor(options: HandOffOptions) {
     const { store: given, policy, retentionMillis, node, log, companion } = options
     this.#companion = companion
-    const { clock = systemClock, stopwatch = systemStopwatch } = options
+    const { clock = () => Date.now(), stopwatch = () => performance.now() } = options
     const storeHealth = new StoreHealth(log, () => this.#maintenance.beginGrace())
     const store = watchedStore(given, this.storeCounts, storeHealth)
     this.#store = store

@@ -1,4 +1,3 @@
-import { systemClock, systemStopwatch } from './clock.ts'
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import type { ReadiedOf, Store } from './store.ts'
@@ -53,7 +52,7 @@ export class Maintenance {
   }
 
   start(): void {
-    this.#clockAhead = systemClock() - systemStopwatch()
+    this.#clockAhead = Date.now() - performance.now()
     this.beginGrace()
     this.#sweeping.start()
     this.#maintaining.start()
@@ -65,7 +64,7 @@ export class Maintenance {
 
   /** After a start, an outage or a clock jump, workers get time to renew before their leases expire. */
   beginGrace(): void {
-    this.#expireFrom = systemStopwatch() + expiryGraceMillis(this.#policy)
+    this.#expireFrom = performance.now() + expiryGraceMillis(this.#policy)
   }
 
   /** A lease or back-off ends in this many milliseconds. */
@@ -80,7 +79,7 @@ export class Maintenance {
   async #sweep(): Promise<number> {
     try {
       if (this.#clockWasSetAhead()) this.beginGrace()
-      const expireLeases = systemStopwatch() >= this.#expireFrom
+      const expireLeases = performance.now() >= this.#expireFrom
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
       if (swept.woken > 0) this.#events.readied(swept.woken, swept.readiedOf)
       this.#lookAround()
@@ -94,15 +93,15 @@ export class Maintenance {
 
   /** By an operator, NTP, or a suspended machine: leases seem overdue although they are not. */
   #clockWasSetAhead(): boolean {
-    const ahead = systemClock() - systemStopwatch()
+    const ahead = Date.now() - performance.now()
     const wasSet = ahead - this.#clockAhead > CLOCK_JUMP_MILLIS
     this.#clockAhead = ahead
     return wasSet
   }
 
   #lookAround(): void {
-    if (this.#store.onHint === undefined || systemStopwatch() < this.#lookAroundAt) return
-    this.#lookAroundAt = systemStopwatch() + LOOK_AROUND_MILLIS
+    if (this.#store.onHint === undefined || performance.now() < this.#lookAroundAt) return
+    this.#lookAroundAt = performance.now() + LOOK_AROUND_MILLIS
     this.#events.lookAround()
   }
 

@@ -190,6 +190,13 @@ export interface DeliveryChange {
   readonly progress: DeliveryProgress | null
 }
 
+/** The changes of one transaction to the outbox. */
+export interface OutboxChanges {
+  readonly subscriptions: Map<string, StoredSubscription | null>
+  readonly deliveries: StoredDelivery[]
+  readonly changes: DeliveryChange[]
+}
+
 /** The outbox part of an entry. */
 export interface OutboxEntry {
   /** Null deletes it. */
@@ -222,8 +229,8 @@ export function addToOutboxImages(images: OutboxImages, entry: OutboxEntry): voi
 }
 
 /** The number of rows to write. */
-export const outboxRowsOf = (entry: OutboxEntry | null): number =>
-  entry === null ? 0 : entry.deliveries.length + entry.changes.length
+export const outboxRowsOf = ({ deliveries, changes }: OutboxEntry): number =>
+  deliveries.length + changes.length
 
 export interface DeliveryQuery {
   readonly subscription: string

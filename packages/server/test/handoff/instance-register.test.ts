@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { systemClock, systemStopwatch } from '../../src/handoff/clock.ts'
 import type { Heartbeat } from '../../src/handoff/heartbeats.ts'
 import { InstanceRegister } from '../../src/handoff/instance-register.ts'
 import type { Store } from '../../src/handoff/store.ts'
@@ -33,8 +32,8 @@ async function started(store: Store, instanceId: string, label: string) {
     store,
     { instanceId, version: '0' },
     events,
-    systemClock,
-    systemStopwatch,
+    () => Date.now(),
+    () => performance.now(),
   )
   onTestFinished(() => register.stop())
   await register.start()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { formatLeaseId, parseLeaseId, SECRET_BYTES } from '../../src/handoff/rules/lease-id.ts'
+import { formatLeaseId, leaseSecrets, parseLeaseId, SECRET_BYTES } from '../../src/handoff/lease-id.ts'
 
 const secret = fc
   .uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES })
@@ -17,6 +17,13 @@ test('a lease id is parsed to what it was formatted from', () => {
       expect(parseLeaseId(formatLeaseId(lease))).toEqual(lease)
     }),
   )
+})
+
+test('secrets are valid in a lease id, and no two are the same', () => {
+  const next = leaseSecrets()
+  const secrets = Array.from({ length: 5000 }, next)
+  expect(new Set(secrets).size).toBe(5000)
+  for (const text of secrets) expect(parseLeaseId(`1-1-${text}`)?.secret).toBe(text)
 })
 
 test('it has one spelling: every id that can be parsed was formatted so', () => {

@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import { formatLeaseId, type LeaseRef } from '../../src/handoff/lease-id.ts'
 import type { ControlRequest } from '../../src/handoff/rules/control.ts'
-import { formatLeaseId, type LeaseRef } from '../../src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
 import type { HandOffBatch } from '../../src/handoff/store.ts'
 import { batchedCallBack, Driver, leaseOf, settlement } from '../store/conformance/driver.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
-import { formatLeaseId } from '../../src/handoff/rules/lease-id.ts'
+import { formatLeaseId } from '../../src/handoff/lease-id.ts'
 import { expiryGraceMillis } from '../../src/handoff/rules/policy.ts'
 import {
   type BatchedCallBack,

@@ -19,7 +19,7 @@ import {
   taskFields,
 } from '../stored.ts'
 import { noTotals, type TotalsAdded } from '../views/queries.ts'
-import { type PackedOutbox, packOutbox, unpackOutbox } from './outbox-changes.ts'
+import { type PackedOutbox, packOutbox, unpackOutbox } from './packed-outbox.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**

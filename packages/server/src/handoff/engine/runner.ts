@@ -161,7 +161,7 @@ export class Runner {
   }
 
   async #append(tx: Transaction): Promise<void> {
-    createDeliveries(tx)
+    if (tx.memory.subscriptions.size > 0) createDeliveries(tx)
     const entry = tx.entry()
     const { number, newRows, newKeys } = tx
     await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })

@@ -1,5 +1,4 @@
 import type { Disk } from '../disk.ts'
-import { Readied } from '../readied.ts'
 import {
   type BatchedCallBack,
   type Batching,
@@ -11,6 +10,7 @@ import {
   type SettleResult,
   StoreUnavailable,
 } from '../store.ts'
+import { Readied } from './readied.ts'
 import type { Runner } from './runner.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Steps, Transaction } from './transaction.ts'
@@ -110,9 +110,12 @@ export class SharedBatches {
   /** A task processes one call-back at a time: call-backs that follow a large one wait until it has ended. */
   async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     if (isNothing(batch)) return NOTHING
-    while (this.#largeCallBacks.isUnderWay(batch.callBacks))
-      await this.#largeCallBacks.whenEnded(batch.callBacks)
+    while (this.#mustWait(batch)) await this.#largeCallBacks.whenEnded(batch.callBacks)
     return this.#shared(batch)
+  }
+
+  #mustWait({ callBacks }: HandOffBatch): boolean {
+    return callBacks.some(({ callBack }) => this.#largeCallBacks.isUnderWay(callBack.taskId))
   }
 
   /**
@@ -137,7 +140,7 @@ export class SharedBatches {
       if (together.length > 0 && size >= BATCHING.full) break
       this.#gathered.delete(gathered)
       // The batch was queued before a large call-back for the same task, which has started in the meantime.
-      if (this.#largeCallBacks.isUnderWay(gathered.batch.callBacks))
+      if (this.#mustWait(gathered.batch))
         this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
       else together.push(gathered)
       size += sizeOf(gathered.batch)
@@ -179,21 +182,14 @@ const NOTHING: HandOffAnswers = {
  * first and pulls last, so that pulls see the effects of the other requests.
  */
 function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<HandOffAnswers[]> {
-  yield* loadLeases(tx, leasesOf(batches))
-  const settles: SettleResult[][] = []
-  const renews: RenewResult[][] = []
-  const undone: number[] = []
-  const callBacks: CallBackResult[][] = []
-  const pulls: PullResult[][] = []
-  for (const batch of batches) settles.push(yield* settle(tx, batch.settles))
-  for (const batch of batches) renews.push(yield* renew(tx, batch.renews))
-  for (const batch of batches) undone.push(yield* undo(tx, batch.undos))
-  for (const batch of batches) {
-    const results: CallBackResult[] = []
-    for (const batched of batch.callBacks) results.push(yield* callBack(tx, batched))
-    callBacks.push(results)
-  }
+  const leases = [...leasesOf(batches)]
+  if (leases.length > 0) yield* loadLeases(tx, leases)
+  const settles = yield* runEach(batches, 'settles', (settled) => settle(tx, settled))
+  const renews = yield* runEach(batches, 'renews', (renewed) => renew(tx, renewed))
+  const undone = yield* runEach(batches, 'undos', (lease) => undo(tx, lease))
+  const callBacks = yield* runEach(batches, 'callBacks', (calledBack) => callBack(tx, calledBack))
   yield* moveBarriers(tx)
+  const pulls: PullResult[][] = []
   for (const batch of batches) pulls.push(yield* pull(tx, batch.pulls))
   yield* concludeTasks(tx)
   const nextDueInMillis = tx.earliestDueAt === null ? null : tx.earliestDueAt - tx.now
@@ -201,7 +197,7 @@ function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<Han
     const answers: HandOffAnswers = {
       settles: settles[at] as SettleResult[],
       renews: renews[at] as RenewResult[],
-      undone: undone[at] as number,
+      undone: (undone[at] as boolean[]).filter((isUndone) => isUndone).length,
       callBacks: callBacks[at] as CallBackResult[],
       pulls: pulls[at] as PullResult[],
       // Reported once, with the first batch.
@@ -211,6 +207,21 @@ function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<Han
     }
     return tx.parkedLeases.length === 0 ? answers : { ...answers, parked: tx.parkedLeases }
   })
+}
+
+/** Runs the requests of one verb, and returns their results by batch. */
+function* runEach<Verb extends keyof HandOffBatch, Result>(
+  batches: readonly HandOffBatch[],
+  verb: Verb,
+  run: (request: HandOffBatch[Verb][number]) => Steps<Result>,
+): Steps<Result[][]> {
+  const results: Result[][] = []
+  for (const { [verb]: requests } of batches) {
+    const ofBatch: Result[] = []
+    for (const request of requests) ofBatch.push(yield* run(request))
+    results.push(ofBatch)
+  }
+  return results
 }
 
 /** The size of a batch, in partitions. */

@@ -1,18 +1,18 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { IndexesOfLane, Loaded, Needs } from '../disk.ts'
+import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
 import {
   type KnownPartition,
   type PartitionDescriptor,
   type PartitionStatus,
   statusOf,
 } from '../partition.ts'
-import { Readied } from '../readied.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { isAtLimit, type Policy } from '../rules/policy.ts'
 import type { IndexRangeOfLane, StoredKey, StoredPace } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
-import { OutboxChanges } from './outbox-changes.ts'
+import { Readied } from './readied.ts'
 import type { Memory } from './state/memory.ts'
 import type { Key, Lane, LaneTable, Level, Partition, TableTime, Task } from './state/memory-rows.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
@@ -59,7 +59,7 @@ export class Transaction {
   /** Partitions of this batch's call-backs, by lane and index. They are not on disk yet. */
   readonly calledBack = new Map<number, Map<number, KnownPartition>>()
   readonly parked: Partition[] = []
-  readonly outbox = new OutboxChanges()
+  readonly outbox: OutboxChanges = { subscriptions: new Map(), deliveries: [], changes: [] }
   /** Leases that were settled as failed and whose partitions are now parked. */
   readonly parkedLeases: string[] = []
   /** Partitions that became available for pulls. */
@@ -115,7 +115,7 @@ export class Transaction {
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
       this.#instances.length === 0 &&
-      this.outbox.isEmpty &&
+      this.#outboxEntry() === null &&
       this.#totals.size === 0 &&
       !this.#hasIds
     )
@@ -297,7 +297,7 @@ export class Transaction {
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
       laneTables: this.#laneTables.map(imageOfLaneTable),
       tableTimes: this.#tableTimes.map(({ level, table, virtual }) => ({ level, table, virtual })),
-      outbox: this.outbox.entry(),
+      outbox: this.#outboxEntry(),
       throughput: this.#done,
       at: this.now,
     }
@@ -311,6 +311,12 @@ export class Transaction {
     const left = images.filter(([id]) => !removed.has(id))
     for (const id of removed) left.push([id, null])
     return left
+  }
+
+  #outboxEntry(): OutboxEntry | null {
+    const { subscriptions, deliveries, changes } = this.outbox
+    if (subscriptions.size === 0 && deliveries.length === 0 && changes.length === 0) return null
+    return { subscriptions: [...subscriptions], deliveries, changes }
   }
 
   setFailures(task: Task, failures: Task['failures']): void {

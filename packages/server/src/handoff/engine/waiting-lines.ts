@@ -1,8 +1,8 @@
 import type { Line } from '../partition.ts'
-import type { Readied } from '../readied.ts'
 import { advance, advanceLevel, drain, startOf } from '../rules/fair-order.ts'
 import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
+import type { Readied } from './readied.ts'
 import type { Memory } from './state/memory.ts'
 import {
   freshOrReleased,

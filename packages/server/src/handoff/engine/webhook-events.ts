@@ -1,31 +1,29 @@
 import type { WebhookEventType } from '@baton/protocol'
 import { type EventMessage, notAttempted, type StoredSubscription, type TaskSummary } from '../outbox.ts'
 import { finishedOf, type TaskState, totalOf } from '../rules/task.ts'
+import type { Memory } from './state/memory.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
  * Creates the webhook deliveries of a transaction, as part of its entry. Call it when everything is
- * concluded. Without subscriptions it only records the current states: a subscription that is created later
- * gets no past events.
+ * concluded, and only while there are subscriptions.
  */
 export function createDeliveries(tx: Transaction): void {
-  const { subscriptions } = tx.memory
   const seen = new Set<number>()
-  if (subscriptions.size > 0)
-    for (const partition of tx.parked) {
-      if (partition.state !== 'parked' || seen.has(partition.id)) continue
-      seen.add(partition.id)
-      const { parentLane: lane, index, spelling, recordCount, attempts, reason } = partition
-      const { level, parentTask: task } = lane
-      const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
-      createDelivery(tx, 'partition.parked', task, facts)
-    }
+  for (const partition of tx.parked) {
+    if (partition.state !== 'parked' || seen.has(partition.id)) continue
+    seen.add(partition.id)
+    const { parentLane: lane, index, spelling, recordCount, attempts, reason } = partition
+    const { level, parentTask: task } = lane
+    const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
+    createDelivery(tx, 'partition.parked', task, facts)
+  }
   for (const lane of tx.touchedLanes) {
     const finished = finishedOf(lane.partitions)
     if (finished === lane.lastEventFinished) continue
     lane.lastEventFinished = finished
-    if (finished !== null && subscriptions.size > 0 && !lane.parentTask.cancelled)
+    if (finished !== null && !lane.parentTask.cancelled)
       createDelivery(tx, 'level.done', lane.parentTask, {
         of: 'level',
         level: lane.level,
@@ -40,8 +38,16 @@ export function createDeliveries(tx: Transaction): void {
     task.lastEventState = state
     task.lastEventGeneration = generation
     const type = eventOf[state]
-    if (type !== undefined && isNew && subscriptions.size > 0)
-      createDelivery(tx, type, task, summaryOf(task, tx.now))
+    if (type !== undefined && isNew) createDelivery(tx, type, task, summaryOf(task, tx.now))
+  }
+}
+
+/** Call it before the first subscription is created: subscriptions get no past events. */
+export function skipPastEvents({ lanes, tasks }: Memory): void {
+  for (const lane of lanes.values()) lane.lastEventFinished = finishedOf(lane.partitions)
+  for (const task of tasks.values()) {
+    task.lastEventState = task.state
+    task.lastEventGeneration = task.generation
   }
 }
 

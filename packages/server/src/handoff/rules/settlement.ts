@@ -1,6 +1,5 @@
 import type { RefusalCode } from '@baton/protocol'
 import type { HistoryStep } from './attempts.ts'
-import type { LeaseRef } from './lease-id.ts'
 import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
 
@@ -21,6 +20,9 @@ export interface LeaseState {
   readonly releases: number
   readonly taskCancelled: boolean
 }
+
+/** What a lease id says about the lease. */
+type NamedLease = Pick<LeaseState, 'term' | 'secret'>
 
 /** How the worker says that its lease ended. */
 export interface ReportedOutcome {
@@ -57,7 +59,7 @@ const accept = (change: Change | null): Verdict => ({ refused: null, change })
 
 export function judgeSettlement(
   leaseState: LeaseState | undefined,
-  lease: LeaseRef,
+  lease: NamedLease,
   reported: ReportedOutcome,
   policy: Policy,
   random: number,
@@ -82,7 +84,7 @@ export function judgeSettlement(
   }
 }
 
-export function judgeRenewal(leaseState: LeaseState | undefined, lease: LeaseRef): Verdict {
+export function judgeRenewal(leaseState: LeaseState | undefined, lease: NamedLease): Verdict {
   const refusal = refusalOfLease(leaseState, lease)
   if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
   if (isSettled(leaseState.outcome)) return refuse('lease_settled')
@@ -136,7 +138,7 @@ export function judgeCancellation(leaseState: LeaseState): Change {
 }
 
 /** The client of the pull disconnected before the answer: the lease ends as if it had never been granted. */
-export function judgeUndo(leaseState: LeaseState | undefined, lease: LeaseRef): Change | null {
+export function judgeUndo(leaseState: LeaseState | undefined, lease: NamedLease): Change | null {
   if (
     refusalOfLease(leaseState, lease) !== null ||
     leaseState?.state !== 'leased' ||
@@ -146,7 +148,7 @@ export function judgeUndo(leaseState: LeaseState | undefined, lease: LeaseRef): 
   return { ...changeBy(leaseState, 'return'), outcome: 'released', keepsRank: true }
 }
 
-function refusalOfLease(leaseState: LeaseState | undefined, lease: LeaseRef): RefusalCode | null {
+function refusalOfLease(leaseState: LeaseState | undefined, lease: NamedLease): RefusalCode | null {
   if (leaseState === undefined || lease.term > leaseState.term) return 'lease_unknown'
   if (lease.term < leaseState.term) return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'
   return lease.secret === leaseState.secret ? null : 'lease_unknown'

@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
+import { type LeaseRef, parseLeaseId } from '../../../src/handoff/lease-id.ts'
 import type { PulledPartition } from '../../../src/handoff/partition.ts'
 import type { ControlRequest, ControlResult, RetryControl } from '../../../src/handoff/rules/control.ts'
-import { type LeaseRef, parseLeaseId } from '../../../src/handoff/rules/lease-id.ts'
 import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
 import type { RefusalCode, ReportedOutcome } from '../../../src/handoff/rules/settlement.ts'
 import { type TaskState, taskState } from '../../../src/handoff/rules/task.ts'

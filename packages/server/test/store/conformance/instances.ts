@@ -1,6 +1,6 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import type { LeaseRef } from '../../../src/handoff/rules/lease-id.ts'
+import type { LeaseRef } from '../../../src/handoff/lease-id.ts'
 import { noTotals } from '../../../src/handoff/views/queries.ts'
 import { leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'

@@ -200,6 +200,19 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toHaveLength(2)
     })
 
+    test('what ended while there was no subscription is no event of a later one', async () => {
+      const store = await open()
+      for (const task of ['a', 'b']) {
+        await store.callBack(task, some(0, 1))
+        await store.settle((await store.pullOne()).leaseId)
+        const { id } = await subscribe(store)
+        await store.control({ verb: 'seal', taskId: task, expectedPartitions: null })
+        expect(await told(store, id)).toEqual([])
+        await ask(store, { ask: 'remove', id, mayBeOfFile: false }, 'subscription')
+        await store.maintainAll()
+      }
+    })
+
     test('everything is kept after a restart, and no event is duplicated', async () => {
       const store = await open()
       const { id } = await subscribe(store)

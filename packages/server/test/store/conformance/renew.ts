@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatLeaseId } from '../../../src/handoff/rules/lease-id.ts'
+import { formatLeaseId } from '../../../src/handoff/lease-id.ts'
 import { leaseOf, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatLeaseId } from '../../../src/handoff/rules/lease-id.ts'
+import { formatLeaseId } from '../../../src/handoff/lease-id.ts'
 import { batchedPull, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 

@@ -65,8 +65,10 @@ function withFailures(task: StoredTask, failures: StoredTask['failures']): Store
 }
 
 /** The approximate number of rows in an entry. */
-const rowsOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
-  1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length + outboxRowsOf(outbox)
+function rowsOf({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number {
+  const rows = 1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length
+  return outbox === null ? rows : rows + outboxRowsOf(outbox)
+}
 
 interface EntryGroup {
   readonly entries: Entry[]

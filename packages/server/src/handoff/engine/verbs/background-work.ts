@@ -1,5 +1,5 @@
 import type { Disk } from '../../disk.ts'
-import { parseLeaseId } from '../../rules/lease-id.ts'
+import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task.ts'
 import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } from '../../store.ts'

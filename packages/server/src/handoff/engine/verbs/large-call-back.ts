@@ -41,8 +41,8 @@ export class LargeCallBacks {
     this.#exclusively = exclusively
   }
 
-  isUnderWay(callBacks: readonly BatchedCallBack[]): boolean {
-    return this.#underWay.size > 0 && callBacks.some(({ callBack }) => this.#underWay.has(callBack.taskId))
+  isUnderWay(taskId: string): boolean {
+    return this.#underWay.has(taskId)
   }
 
   /** Resolves when the current call-backs for these tasks have ended. */

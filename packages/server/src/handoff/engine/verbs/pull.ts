@@ -1,5 +1,5 @@
+import { formatLeaseId, parseLeaseId } from '../../lease-id.ts'
 import { type GrantedLease, hasNoRare, type PulledPartition, rareOf } from '../../partition.ts'
-import { formatLeaseId, parseLeaseId } from '../../rules/lease-id.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, policyOf } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'

@@ -1,3 +1,4 @@
+import { formatLeaseId, type LeaseRef } from '../../lease-id.ts'
 import {
   countDuration,
   countFailure,
@@ -6,7 +7,6 @@ import {
   withEnded,
   withoutExpired,
 } from '../../rules/attempts.ts'
-import { formatLeaseId, type LeaseRef } from '../../rules/lease-id.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import {
   type Change,
@@ -23,32 +23,29 @@ import { load, type Steps, type Transaction, yieldToEventLoop } from '../transac
 
 /** Everything that workers or timeouts do to leases. */
 
-export function* settle(tx: Transaction, batched: readonly BatchedSettle[]): Steps<SettleResult[]> {
-  const results: SettleResult[] = []
-  for (const { instance, settlements, tables = null } of batched) {
-    const verdicts: SettleResult[number][] = []
-    for (const [at, { lease, order: reported }] of settlements.entries()) {
-      if (settlements.length > 1) yield* yieldToEventLoop(at)
-      const partition = within(
-        tables,
-        tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease)),
-      )
-      const verdict = judgeSettlement(
-        leaseStateOf(partition),
-        lease,
-        reported,
-        policyFor(tx, partition),
-        tx.random(),
-      )
-      if (verdict.refused === null && verdict.change !== null && partition !== undefined)
-        settleOne(tx, partition, verdict.change, instance, reported)
-      if (verdict.refused === null && reported.outcome === 'failed' && partition?.state === 'parked')
-        tx.parkedLeases.push(formatLeaseId(lease))
-      verdicts.push(verdict.refused)
-    }
-    results.push(verdicts)
+export function* settle(tx: Transaction, batched: BatchedSettle): Steps<SettleResult> {
+  const { instance, settlements, tables = null } = batched
+  const verdicts: SettleResult[number][] = []
+  for (const [at, { lease, order: reported }] of settlements.entries()) {
+    if (settlements.length > 1) yield* yieldToEventLoop(at)
+    const partition = within(
+      tables,
+      tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease)),
+    )
+    const verdict = judgeSettlement(
+      leaseStateOf(partition),
+      lease,
+      reported,
+      policyFor(tx, partition),
+      tx.random(),
+    )
+    if (verdict.refused === null && verdict.change !== null && partition !== undefined)
+      settleOne(tx, partition, verdict.change, instance, reported)
+    if (verdict.refused === null && reported.outcome === 'failed' && partition?.state === 'parked')
+      tx.parkedLeases.push(formatLeaseId(lease))
+    verdicts.push(verdict.refused)
   }
-  return results
+  return verdicts
 }
 
 function settleOne(
@@ -62,18 +59,14 @@ function settleOne(
   if (instance !== null) tx.totalsOf(instance, 'worker')[outcome] += 1
 }
 
-export function* renew(tx: Transaction, batched: readonly BatchedRenew[]): Steps<RenewResult[]> {
-  const results: RenewResult[] = []
-  for (const { leases, tables = null } of batched) {
-    const verdicts: RenewResult[number][] = []
-    for (const [at, lease] of leases.entries()) {
-      yield* yieldToEventLoop(at)
-      const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
-      verdicts.push(renewOne(tx, within(tables, partition), lease))
-    }
-    results.push(verdicts)
+export function* renew(tx: Transaction, { leases, tables = null }: BatchedRenew): Steps<RenewResult> {
+  const verdicts: RenewResult[number][] = []
+  for (const [at, lease] of leases.entries()) {
+    yield* yieldToEventLoop(at)
+    const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+    verdicts.push(renewOne(tx, within(tables, partition), lease))
   }
-  return results
+  return verdicts
 }
 
 /** For a caller that is limited to some tables, partitions of other tables do not exist. */
@@ -91,21 +84,20 @@ function renewOne(tx: Transaction, partition: Partition | undefined, lease: Leas
   return { refused: null, expiresAt, expiresInMillis: expiresAt - tx.now }
 }
 
-/** Revokes leases of pulls whose client disconnected before the answer, as if they had never been granted. */
-export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<number> {
-  let undone = 0
-  for (const lease of leases) {
-    const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
-    const change = judgeUndo(leaseStateOf(partition), lease)
-    if (partition === undefined || change === null) continue
-    applyChange(tx, partition, change)
-    undone += 1
-  }
-  return undone
+/**
+ * Revokes a lease of a pull whose client disconnected before the answer, as if it had never been granted.
+ * Returns false if nothing was revoked.
+ */
+export function* undo(tx: Transaction, lease: LeaseRef): Steps<boolean> {
+  const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+  const change = judgeUndo(leaseStateOf(partition), lease)
+  if (partition === undefined || change === null) return false
+  applyChange(tx, partition, change)
+  return true
 }
 
 /** Loads all partitions that a batch names and memory lacks, with one load. */
-export function* loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Steps<void> {
+export function* loadLeases(tx: Transaction, leases: readonly LeaseRef[]): Steps<void> {
   const missing = new Set<number>()
   for (const { partition } of leases) if (!tx.memory.partitions.has(partition)) missing.add(partition)
   if (missing.size > 0) yield* load(tx, { partitions: [...missing] })

@@ -13,6 +13,7 @@ import {
 import type { Runner } from '../runner.ts'
 import type { Memory } from '../state/memory.ts'
 import type { Steps, Transaction } from '../transaction.ts'
+import { skipPastEvents } from '../webhook-events.ts'
 
 /** Every event is matched against all subscriptions, so their number is limited. */
 export const MAX_SUBSCRIPTIONS = 100
@@ -257,8 +258,10 @@ function newSubscription(
 }
 
 function put(tx: Transaction, subscription: StoredSubscription): SubscriptionResult {
-  tx.memory.subscriptions.set(subscription.id, subscription)
-  tx.outbox.subscriptions.set(subscription.id, subscription)
+  const { memory, outbox } = tx
+  if (memory.subscriptions.size === 0) skipPastEvents(memory)
+  memory.subscriptions.set(subscription.id, subscription)
+  outbox.subscriptions.set(subscription.id, subscription)
   return { kind: 'subscription', subscription }
 }
 

@@ -1,4 +1,4 @@
-import type { ReadiedOf } from './store.ts'
+import type { ReadiedOf } from '../store.ts'
 
 /** With more kinds than this, all waiting pulls are woken. */
 const MOST_KINDS = 100

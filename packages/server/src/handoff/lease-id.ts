@@ -1,3 +1,5 @@
+import { randomFillSync } from 'node:crypto'
+
 /**
  * A lease id contains the partition and the term, so that settling needs no index, and 96 random bits, so
  * that clients can settle only leases they were given.
@@ -13,6 +15,25 @@ export const SECRET_BYTES = 12
 /** Twelve bytes in base64url. */
 const SECRET = /^[A-Za-z0-9_-]{16}$/
 const LONGEST_NUMBER = 11
+
+const POOL_BYTES = SECRET_BYTES * 512
+
+/**
+ * Returns a function that creates secrets. They are drawn from a pool, because requesting a few bytes from the
+ * system for every lease is slow; see the bench scenario `one-by-one`.
+ */
+export function leaseSecrets(): () => string {
+  const pool = Buffer.alloc(POOL_BYTES)
+  let used = POOL_BYTES
+  return () => {
+    if (used === POOL_BYTES) {
+      randomFillSync(pool)
+      used = 0
+    }
+    used += SECRET_BYTES
+    return pool.toString('base64url', used - SECRET_BYTES, used)
+  }
+}
 
 export function formatLeaseId(lease: LeaseRef): string {
   return `${lease.partition.toString(36)}-${lease.term.toString(36)}-${lease.secret}`
