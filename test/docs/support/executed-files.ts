@@ -44,13 +44,13 @@ async function executed(): Promise<Set<string>> {
 async function executedInEach(act: () => Promise<void>): Promise<string[]> {
   await act()
   await executed()
-  let common: Set<string> | undefined
+  let common: string[] | undefined
   for (let round = 0; round < ROUNDS; round += 1) {
     await act()
     const files = await executed()
-    common = common?.intersection(files) ?? files
+    common = common?.filter((path) => files.has(path)) ?? [...files]
   }
-  return [...(common ?? [])].sort()
+  return (common ?? []).sort()
 }
 
 const partitions = Array.from({ length: 100 }, (_, index) => ({
