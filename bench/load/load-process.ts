@@ -1,6 +1,6 @@
 import { answerCalls } from '../harness/helper-process.ts'
 import { callBacks } from './workloads/call-backs.ts'
-import { deepen, fill } from './workloads/fill.ts'
+import { callBackTasks, deepen, fill } from './workloads/fill.ts'
 import { largeCallBackBesidePulls } from './workloads/large-call-back-beside-pulls.ts'
 import { littleWork } from './workloads/little-work.ts'
 import { oneWorker } from './workloads/one-worker.ts'
@@ -8,12 +8,12 @@ import { pullThenSettle } from './workloads/pull-then-settle.ts'
 import { settleAndPull } from './workloads/settle-and-pull.ts'
 import { steadyBacklog } from './workloads/steady-backlog.ts'
 import { closeWaitingPulls, openWaitingPulls, wakeWaitingPulls } from './workloads/waiting-pulls.ts'
-import { wholeTasks } from './workloads/whole-tasks.ts'
 
 /** All load comes from this one process, for every server. */
 const calls = {
   fill,
   deepen,
+  callBackTasks,
   pullThenSettle,
   settleAndPull,
   steadyBacklog,
@@ -24,7 +24,6 @@ const calls = {
   wakeWaitingPulls,
   closeWaitingPulls,
   littleWork,
-  wholeTasks,
 }
 
 export type LoadCalls = typeof calls

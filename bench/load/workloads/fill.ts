@@ -1,4 +1,4 @@
-import { backlogBodies, deepeningBodies, newTask, type Task } from '../descriptors.ts'
+import { backlogBodies, callBackBody, deepeningBodies, newTask, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest } from '../requests.ts'
 
@@ -20,6 +20,23 @@ export async function deepen(input: {
   const tasks = typeof input.tasks === 'number' ? Array.from({ length: input.tasks }, newTask) : input.tasks
   await callBackAll(url, deepeningBodies(partitions, tasks))
   return tasks
+}
+
+/** Not measured: calls back new tasks of one level, each in its own array. */
+export async function callBackTasks(input: {
+  url: string
+  clients: number
+  tasks: number
+  partitionsPerTask: number
+}): Promise<void> {
+  const { url, clients, tasks, partitionsPerTask } = input
+  const bodies = newTaskBodies(tasks, partitionsPerTask)
+  // The clients share one iterator.
+  await Promise.all(Array.from({ length: clients }, () => callBackAll(url, bodies)))
+}
+
+function* newTaskBodies(tasks: number, partitions: number): Generator<string> {
+  for (let made = 0; made < tasks; made++) yield callBackBody(partitions, newTask(), 1)
 }
 
 /** The next body is built while the last one is stored. */

@@ -98,7 +98,7 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
-    entry.outbox === null ? null : packOutbox(entry.outbox),
+    entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
     entry.totals.map(({ instanceId, role, at, totals }) => [instanceId, role, at, ...valuesOfTotals(totals)]),
     entry.laneTables.map((row) => {
       const { lane, table, level, cursor, ready, released, retries } = row
@@ -161,12 +161,13 @@ export function decodeEntry(body: string): Entry {
     [number, number, number, number, number][]?,
     number?,
   ]
+  const taskImages = tasks.map(([values, counts, sums]) => ({
+    ...taskOf(values),
+    partitions: unpackTally(counts),
+    records: unpackTally(sums),
+  }))
   return {
-    tasks: tasks.map(([values, counts, sums]) => ({
-      ...taskOf(values),
-      partitions: unpackTally(counts),
-      records: unpackTally(sums),
-    })),
+    tasks: taskImages,
     lanes: lanes.map(([values, tag, retryTag, turn, counts, sums]) => ({
       ...laneOf(values),
       tag: BigInt(tag),
@@ -192,7 +193,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
-    outbox: outbox === null ? null : unpackOutbox(outbox, at),
+    outbox: outbox === null ? null : unpackOutbox(outbox, taskImages, at),
     totals: totals.map(([instanceId, role, at, ...values]) => ({
       instanceId,
       role,

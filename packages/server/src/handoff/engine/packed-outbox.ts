@@ -1,11 +1,54 @@
-import type { WebhookEventType } from '@baton/protocol'
-import { type EventMessage, notAttempted, type OutboxEntry, type StoredDelivery } from '../outbox.ts'
+import type { TaskState, WebhookEventType } from '@baton/protocol'
+import {
+  type EventMessage,
+  notAttempted,
+  type OutboxEntry,
+  type StoredDelivery,
+  type TaskSummary,
+} from '../outbox.ts'
+import { totalOf } from '../rules/task.ts'
+import type { StoredTask } from '../stored.ts'
+
+/** The event of a task that enters this state. */
+export const taskEvents: Partial<Record<TaskState, WebhookEventType>> = {
+  done: 'task.done',
+  stalled: 'task.stalled',
+  cancelled: 'task.cancelled',
+}
+
+/** Everything a follow-up job needs to know about how a task ended. */
+export function summaryOf(task: StoredTask, now: number): TaskSummary {
+  const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
+  return [
+    totalOf(partitions),
+    partitions.done,
+    partitions.parked,
+    totalOf(records),
+    records.done,
+    reportedRecords,
+    reportedDeclared,
+    mismatched,
+    partitions.done + task.attemptsWasted,
+    firstCallBackAt,
+    task.finishedAt ?? now,
+  ]
+}
 
 /** An outbox as an entry stores it. Many tasks may end in one entry, so deliveries are short. */
 export type PackedOutbox = Omit<OutboxEntry, 'deliveries'> & {
   // Entries written before deliveries were packed have them as they are.
-  readonly deliveries: readonly (PackedDelivery | StoredDelivery)[]
+  readonly deliveries: readonly (PackedTaskDelivery | PackedDelivery | StoredDelivery)[]
 }
+
+/** An event of a task. Everything else about it is in the image of the task, in the same entry. */
+type PackedTaskDelivery = readonly [
+  subscription: string,
+  event: number,
+  /** The position of the task in the entry. */
+  task: number,
+  id: string,
+  kept?: 'kept',
+]
 
 type PackedDelivery = readonly [
   subscription: string,
@@ -18,26 +61,54 @@ type PackedDelivery = readonly [
   facts: EventMessage['facts'],
 ]
 
-export const packOutbox = (outbox: OutboxEntry): PackedOutbox => ({
+export function packOutbox(outbox: OutboxEntry, tasks: readonly StoredTask[]): PackedOutbox {
+  const positions = new Map(tasks.map(({ taskId }, position) => [taskId, position]))
+  return {
+    ...outbox,
+    deliveries: outbox.deliveries.map(({ subscription, event, taskId, progress, message }) => {
+      const { id, type, generation, facts } = message
+      const task = 'of' in facts ? undefined : positions.get(taskId)
+      if (task !== undefined)
+        return progress === null ? [subscription, event, task, id] : [subscription, event, task, id, 'kept']
+      const state = progress === null ? 'pending' : 'kept'
+      return [subscription, event, taskId, state, id, type, generation, facts]
+    }),
+  }
+}
+
+/** `tasks` and `at` are those of the entry. */
+export const unpackOutbox = (
+  outbox: PackedOutbox,
+  tasks: readonly StoredTask[],
+  at: number,
+): OutboxEntry => ({
   ...outbox,
-  deliveries: outbox.deliveries.map(({ subscription, event, taskId, progress, message }) => {
-    const { id, type, generation, facts } = message
-    const state = progress === null ? 'pending' : 'kept'
-    return [subscription, event, taskId, state, id, type, generation, facts]
-  }),
+  deliveries: outbox.deliveries.map((one) => (isPacked(one) ? unpackDelivery(one, tasks, at) : one)),
 })
 
-/** `at` is the time of the entry. */
-export const unpackOutbox = (outbox: PackedOutbox, at: number): OutboxEntry => ({
-  ...outbox,
-  deliveries: outbox.deliveries.map((one) => {
-    if (!isPacked(one)) return one
-    const [subscription, event, taskId, state, id, type, generation, facts] = one
-    const message = { id, type, generation, facts }
-    const progress = state === 'kept' ? notAttempted('kept', at) : null
-    return { subscription, event, taskId, at, message, progress }
-  }),
-})
+function unpackDelivery(
+  packed: PackedTaskDelivery | PackedDelivery,
+  tasks: readonly StoredTask[],
+  at: number,
+): StoredDelivery {
+  if (isOfTask(packed)) {
+    const [subscription, event, position, id, kept] = packed
+    const task = tasks[position]
+    const type = task && taskEvents[task.state]
+    if (task === undefined || type === undefined)
+      throw new Error(`event ${event} is of a task that its entry lacks`)
+    const message = { id, type, generation: task.generation, facts: summaryOf(task, at) }
+    const progress = kept === undefined ? null : notAttempted('kept', at)
+    return { subscription, event, taskId: task.taskId, at, message, progress }
+  }
+  const [subscription, event, taskId, state, id, type, generation, facts] = packed
+  const progress = state === 'kept' ? notAttempted('kept', at) : null
+  return { subscription, event, taskId, at, message: { id, type, generation, facts }, progress }
+}
 
-const isPacked = (delivery: PackedDelivery | StoredDelivery): delivery is PackedDelivery =>
-  Array.isArray(delivery)
+const isPacked = (
+  delivery: PackedOutbox['deliveries'][number],
+): delivery is PackedTaskDelivery | PackedDelivery => Array.isArray(delivery)
+
+const isOfTask = (packed: PackedTaskDelivery | PackedDelivery): packed is PackedTaskDelivery =>
+  typeof packed[2] === 'number'

@@ -1,6 +1,7 @@
 import type { WebhookEventType } from '@baton/protocol'
-import { type EventMessage, notAttempted, type StoredSubscription, type TaskSummary } from '../outbox.ts'
-import { finishedOf, type TaskState, totalOf } from '../rules/task.ts'
+import { type EventMessage, notAttempted, type StoredSubscription } from '../outbox.ts'
+import { finishedOf } from '../rules/task.ts'
+import { summaryOf, taskEvents } from './packed-outbox.ts'
 import type { Memory } from './state/memory.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
@@ -16,20 +17,22 @@ export function createDeliveries(tx: Transaction): void {
     seen.add(partition.id)
     const { parentLane: lane, index, spelling, recordCount, attempts, reason } = partition
     const { level, parentTask: task } = lane
-    const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
-    createDelivery(tx, 'partition.parked', task, facts)
+    createDelivery(tx, 'partition.parked', task, () => ({
+      of: 'partition',
+      ...{ level, index, spelling, recordCount, attempts, reason },
+    }))
   }
   for (const lane of tx.touchedLanes) {
     const finished = finishedOf(lane.partitions)
     if (finished === lane.lastEventFinished) continue
     lane.lastEventFinished = finished
     if (finished !== null && !lane.parentTask.cancelled)
-      createDelivery(tx, 'level.done', lane.parentTask, {
+      createDelivery(tx, 'level.done', lane.parentTask, () => ({
         of: 'level',
         level: lane.level,
         partitions: finished,
         records: lane.records.done,
-      })
+      }))
   }
   for (const task of tx.touchedTasks) {
     const { state, generation } = task
@@ -37,8 +40,8 @@ export function createDeliveries(tx: Transaction): void {
     const isNew = state !== task.lastEventState || state === 'done'
     task.lastEventState = state
     task.lastEventGeneration = generation
-    const type = eventOf[state]
-    if (type !== undefined && isNew) createDelivery(tx, type, task, summaryOf(task, tx.now))
+    const type = taskEvents[state]
+    if (type !== undefined && isNew) createDelivery(tx, type, task, () => summaryOf(task, tx.now))
   }
 }
 
@@ -51,49 +54,28 @@ export function skipPastEvents({ lanes, tasks }: Memory): void {
   }
 }
 
-const eventOf: Partial<Record<TaskState, WebhookEventType>> = {
-  done: 'task.done',
-  stalled: 'task.stalled',
-  cancelled: 'task.cancelled',
-}
-
+/** `facts` is called only if a subscription wants the event. */
 function createDelivery(
   tx: Transaction,
   type: WebhookEventType,
-  task: Task,
-  facts: EventMessage['facts'],
+  { taskId, generation }: Task,
+  facts: () => EventMessage['facts'],
 ): void {
-  const { taskId, generation } = task
-  const interested = [...tx.memory.subscriptions.values()].filter((one) => wants(one, type, taskId))
-  if (interested.length === 0) return
-  const event = tx.issue('event')
-  const message = { id: `evt_${tx.secret()}`, type, generation, facts }
-  for (const { id: subscription, url } of interested) {
-    const progress = url === null ? notAttempted('kept', tx.now) : null
-    tx.outbox.deliveries.push({ subscription, event, taskId, at: tx.now, message, progress })
+  let event = 0
+  let message: EventMessage | undefined
+  for (const subscription of tx.memory.subscriptions.values()) {
+    if (!wants(subscription, type, taskId)) continue
+    if (message === undefined) {
+      event = tx.issue('event')
+      message = { id: `evt_${tx.secret()}`, type, generation, facts: facts() }
+    }
+    const progress = subscription.url === null ? notAttempted('kept', tx.now) : null
+    tx.outbox.deliveries.push({ subscription: subscription.id, event, taskId, at: tx.now, message, progress })
   }
 }
 
-export const wants = (
+const wants = (
   { state, types, taskPrefix }: StoredSubscription,
   type: WebhookEventType,
   taskId: string,
 ): boolean => state === 'active' && types.includes(type) && taskId.startsWith(taskPrefix)
-
-/** Everything a follow-up job needs to know about how a task ended. */
-function summaryOf(task: Task, now: number): TaskSummary {
-  const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
-  return [
-    totalOf(partitions),
-    partitions.done,
-    partitions.parked,
-    totalOf(records),
-    records.done,
-    reportedRecords,
-    reportedDeclared,
-    mismatched,
-    partitions.done + task.attemptsWasted,
-    firstCallBackAt,
-    task.finishedAt ?? now,
-  ]
-}

@@ -8,6 +8,7 @@ import {
   type TaskSummary,
 } from '../../../src/handoff/outbox.ts'
 import { type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
+import type { StoredTask } from '../../../src/handoff/stored.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -87,6 +88,38 @@ const withDeliveries = (...deliveries: StoredDelivery[]): Entry => ({
 test('deliveries are decoded unchanged', () => {
   const level = { of: 'level', level: 0, partitions: 1, records: 10 } as const
   const written = withDeliveries(delivery(1, summary), delivery(2, summary, true), delivery(3, level))
+  expect(decodeEntry(encodeEntry(written))).toEqual(written)
+})
+
+test('deliveries of tasks take everything from the image of the task', () => {
+  const image = (id: number, changes: Partial<StoredTask>): StoredTask => ({
+    ...{ id, taskId: `task-${id}`, state: 'done', paused: false, cancelled: false, sealed: false },
+    ...{ expectedPartitions: null, levelBarrier: false, openLevel: null, generation: 2 },
+    ...{ firstCallBackAt: NOW - 5, lastCallBackAt: NOW - 4, finishedAt: NOW - 1, purgedAt: null },
+    ...{ delivered: 0, attemptsWasted: 1, reportedDeclared: 30, reportedRecords: 29, mismatched: 1 },
+    ...{ owners: [], reruns: [], staging: null, settings: null, failures: null, durations: [] },
+    partitions: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 2, cancelled: 0 },
+    records: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 30, cancelled: 0 },
+    ...changes,
+  })
+  const tasks = [image(1, {}), image(2, { state: 'stalled', generation: 1, finishedAt: null })]
+  const ended: TaskSummary = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW - 1]
+  const stalled: TaskSummary = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW]
+  const ofTask = (event: number, taskId: string, message: Omit<EventMessage, 'id'>, isKept = false) => ({
+    ...delivery(event, message.facts, isKept),
+    taskId,
+    message: { id: `evt_${event}`, ...message },
+  })
+  const outbox = {
+    subscriptions: [],
+    deliveries: [
+      ofTask(1, 'task-2', { type: 'task.stalled', generation: 1, facts: stalled }),
+      ofTask(2, 'task-1', { type: 'task.done', generation: 2, facts: ended }),
+      ofTask(3, 'task-1', { type: 'task.done', generation: 2, facts: ended }, true),
+    ],
+    changes: [],
+  }
+  const written = { ...entry([]), tasks, outbox }
   expect(decodeEntry(encodeEntry(written))).toEqual(written)
 })
 
