@@ -4,12 +4,12 @@ import { batches } from './batches.ts'
 import { callBack } from './call-back.ts'
 import { callBackStall, postgresCallBackStall } from './call-back-stall.ts'
 import { coldStart } from './cold-start.ts'
+import { control } from './control.ts'
 import { failOver } from './fail-over.ts'
 import { lanes } from './lanes.ts'
 import { littleWork } from './little-work.ts'
 import { longPolls } from './long-polls.ts'
 import { oneByOne } from './one-by-one.ts'
-import { orders } from './orders.ts'
 import { postgresBatches } from './postgres-batches.ts'
 import { postgresBesideProducer } from './postgres-beside-producer.ts'
 import { postgresNodes } from './postgres-nodes.ts'
@@ -35,7 +35,7 @@ export const scenarios: readonly Scenario[] = [
   postgresCallBackStall,
   backlog,
   lanes,
-  orders,
+  control,
   longPolls,
   littleWork,
   coldStart,

@@ -141,7 +141,10 @@ describe('limits', () => {
     ['partitions in a pull', grouped(MAX_BATCH)],
     ['waiting pull', `${MAX_WAIT_SECONDS} s`],
     ['pulls that wait on a node', grouped(MAX_WAITING_PULLS)],
-    ['requests under way on a connection', grouped(settingOf('maxRequestsPerConnection').default as number)],
+    [
+      'requests in progress on a connection',
+      grouped(settingOf('maxRequestsPerConnection').default as number),
+    ],
     ['descriptors in a call-back', grouped(settingOf('maxCallBackPartitions').default as number)],
     ['levels in a call-back', grouped(settingOf('maxCallBackLevels').default as number)],
     ['nesting of a body from 64 KiB on', `${MAX_DEPTH} levels`],

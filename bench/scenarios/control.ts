@@ -91,8 +91,8 @@ async function run({ sizes, progress, cleanUp }: Bench) {
   }
 }
 
-export const orders: Scenario = {
-  name: 'orders',
+export const control: Scenario = {
+  name: 'control',
   title: 'Pausing, resuming and cancelling a huge task, SQLite',
   run,
 }
