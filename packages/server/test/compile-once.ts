@@ -34,7 +34,9 @@ async function prepare({ config }: TestProject): Promise<void> {
     if (!existsSync(file) || readFileSync(file, 'utf8') !== code) writeFileSync(file, code)
   }
   for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name))
-  const loadedOnDemand = [...files.keys()].filter((name) => !(name.replace('.js', '') in entries))
+  const loadedOnDemand = [...files.keys()].filter(
+    (name) => name.endsWith('.js') && !(name.replace('.js', '') in entries),
+  )
   const imports = loadedOnDemand.map((name) => `--import=${pathToFileURL(join(folder, name))}`)
   for (const entry of Object.keys(entries))
     execFileSync(process.execPath, [...imports, join(folder, `${entry}.js`), '--help'], {
@@ -69,5 +71,7 @@ async function bundle(): Promise<Map<string, string>> {
     ],
   })
   const { output } = built as Rolldown.RolldownOutput
-  return new Map(output.flatMap((one) => (one.type === 'chunk' ? [[one.fileName, one.code]] : [])))
+  const chunks = output.flatMap((one) => (one.type === 'chunk' ? [[one.fileName, one.code] as const] : []))
+  // Without a declared type, Node parses each file once more to find out that it is a module.
+  return new Map([...chunks, ['package.json', '{ "type": "module" }']])
 }
