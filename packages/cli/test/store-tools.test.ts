@@ -39,14 +39,14 @@ test('a store is backed up, verified and moved on the command line', async () =>
   const twice = await baton(['backup', copy, '--data', data])
   expect(twice).toMatchObject({
     code: 1,
-    stderr: `baton: ${copy} is there already; choose another name, or replace it with --force\n`,
+    stderr: `baton: ${copy} already exists; choose another name, or replace it with --force\n`,
   })
   expect((await baton(['backup', copy, '--data', data, '--force', '--json'])).code).toBe(0)
   const file = scratch.file('moved.ndjson.gz')
   const inUse = await baton(['export', file, '--data', data])
   expect(inUse).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is in use by another Baton; stop it'),
+    stderr: expect.stringContaining('is in use by another Baton process; stop that process'),
   })
 
   service.signal('SIGTERM')
@@ -85,7 +85,7 @@ test('verify exits with 1 and reports the errors', async () => {
   const db = new DatabaseSync(join(data, 'baton.db'))
   db.exec('UPDATE lane SET "cursor" = 2')
   db.close()
-  const fault = 'waits to be handed out for the first time where no pull looks for it'
+  const fault = 'is ready for its first hand-out at a position where no pull finds it'
   expect(await baton(['verify', '--data', data])).toMatchObject({
     code: 1,
     stdout: `partition orders-0-0 ${fault}\npartition orders-0-1 ${fault}\n`,
@@ -109,5 +109,5 @@ test('two stores at once are refused', async () => {
     'postgres://nowhere/baton',
   ])
   expect(code).toBe(2)
-  expect(stderr).toContain('--data and --database-url name two stores')
+  expect(stderr).toContain('--data and --database-url cannot be combined')
 })

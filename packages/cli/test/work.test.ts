@@ -62,7 +62,7 @@ describe('the exit code of the command', () => {
         *-6) echo '{"records": 1e99}' > "$BATON_REPORT" ;;
       esac`
     const { code, stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], { url })
-    expect(stderr).toContain('orders-0-0 begun (1 record)')
+    expect(stderr).toContain('orders-0-0 started (1 record)')
     expect(stderr).toContain('3 partitions done, 3 failed, 1 given back')
     for (const complaint of [
       'orders-0-4: the report of the command is not a JSON object: no JSON\n',
@@ -129,7 +129,7 @@ test('a partition that is released repeatedly fails in the end', async () => {
   )
   expect(stderr.match(/orders-0-0 given back after/g)).toHaveLength(3)
   expect(stderr).toMatch(
-    /orders-0-0 failed, parked after .*: given back 3 times in a row, and again: exit code 75/,
+    /orders-0-0 failed, parked after .*: released more than 3 times in a row: exit code 75/,
   )
   expect(code).toBe(1)
   expect(await rowsOf(client, 'orders')).toMatchObject([{ state: 'parked', attempts: 1 }])
