@@ -143,7 +143,7 @@ describe('the overview', () => {
     const page = await visit(url, { expected: unreachable })
     await page.getByText('over the last seconds').waitFor()
     await stop()
-    await page.getByText('Connection lost, trying again').waitFor()
+    await page.getByText('Connection lost, retrying').waitFor()
     const pace = page.locator('.figure').filter({ hasText: 'not connected' })
     await pace.getByText('–').waitFor()
     await restart()
