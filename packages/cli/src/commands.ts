@@ -82,7 +82,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'resume', summary: 'end a pause', load: control('resume') },
   { name: 'retry', summary: 'retry parked partitions', load: control('retry') },
   { name: 'cancel', summary: 'cancel a task', load: control('cancel') },
-  { name: 'seal', summary: 'declare that a task is complete', load: control('seal') },
+  { name: 'seal', summary: 'seal a task: refuse new partitions from now on', load: control('seal') },
   {
     name: 'skip-parked',
     summary: 'open a level barrier despite parked partitions',

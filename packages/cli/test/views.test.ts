@@ -291,7 +291,7 @@ describe('views of tasks', () => {
     expect(await baton(['call-back', '-'], { url, input })).toMatchObject({ code: 1 })
     const { stdout } = await baton(['tasks', 'sealed'], { url })
     expect(stdout).toContain('2 partitions expected but not called back')
-    expect((await baton(['seal', '--help'])).stdout).toContain('From then on new partitions are refused')
+    expect((await baton(['seal', '--help'])).stdout).toContain('from then on new partitions are refused')
   })
 
   test('instances', async () => {

@@ -53,7 +53,7 @@ export const errorCodes = {
     title: 'Invalid parameter',
     retryable: false,
     meaning: 'A query parameter, path segment or header has a value that is not allowed.',
-    remedy: 'Correct the parameter named in `detail`.',
+    remedy: 'Correct the named parameter.',
   },
   partition_conflict: {
     status: 409,

@@ -153,7 +153,7 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
   seal: {
     details:
-      'Declares that a task is complete. From then on new partitions are refused; repeated call-backs of known ones are not.\n' +
+      'Seals a task: from then on new partitions are refused. Repeated call-backs of known partitions are not.\n' +
       'With the total number of partitions, it shows how many are missing, and so does `baton tasks TASK`.',
     flags: {
       partitions: { kind: 'number', placeholder: 'N', description: 'total number of partitions of the task' },

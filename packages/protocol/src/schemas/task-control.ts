@@ -39,8 +39,7 @@ export const sealRequestSchema = Type.Object(
   },
   {
     additionalProperties: false,
-    description:
-      'Declares that the task is complete. New partitions are refused, even if fewer were called back than expected',
+    description: 'Seals the task: new partitions are refused, even if fewer were called back than expected',
   },
 )
 export type SealRequest = Static<typeof sealRequestSchema>

@@ -82,7 +82,7 @@ const controlRouteList: readonly ControlRoute[] = [
   },
   {
     verb: 'seal',
-    summary: 'Declare that the task is complete',
+    summary: 'Seal the task: new partitions are refused from now on',
     body: sealRequestSchema,
     requestOf: (taskId, body) => {
       const { partitions } = controlBody(sealRequestSchema, body)

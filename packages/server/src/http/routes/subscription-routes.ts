@@ -182,8 +182,14 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     handler: async ({ params: { subscriptionId: id }, body }, reply) => {
       const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
       const overlapMillis = overlapSeconds * 1000
-      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis, mayBeOfFile }
-      return reply.send(withSecret((await ask(order, 'subscription')).subscription))
+      const request = {
+        ask: 'rotate' as const,
+        id,
+        secret: checkedSecret(secret),
+        overlapMillis,
+        mayBeOfFile,
+      }
+      return reply.send(withSecret((await ask(request, 'subscription')).subscription))
     },
   })
 
@@ -220,8 +226,8 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     handler: async ({ params: { subscriptionId: id }, query }, reply) => {
       const after = cursorOf(query, asEvent) ?? Number.MAX_SAFE_INTEGER
       const limit = limitOf(query)
-      const order = { ask: 'deliveries' as const, id, after, newestFirst: true, limit }
-      const { deliveries } = await ask(order, 'deliveries')
+      const request = { ask: 'deliveries' as const, id, after, newestFirst: true, limit }
+      const { deliveries } = await ask(request, 'deliveries')
       const last = deliveries.length < limit ? undefined : deliveries.at(-1)
       const list: DeliveryList = {
         deliveries: deliveries.map(viewDelivery),
@@ -279,8 +285,8 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
           'the query parameter after must be a value of next from this feed',
         )
       const after = Number(given ?? 0)
-      const order = { ask: 'deliveries' as const, id, after, newestFirst: false, limit: limitOf(query) }
-      const { deliveries, subscription } = await ask(order, 'deliveries')
+      const request = { ask: 'deliveries' as const, id, after, newestFirst: false, limit: limitOf(query) }
+      const { deliveries, subscription } = await ask(request, 'deliveries')
       const page: EventPage = {
         events: deliveries.map((delivery) => cloudEvent(delivery, webhooks.source)),
         next: sequenceOf(deliveries.at(-1)?.event ?? after),
