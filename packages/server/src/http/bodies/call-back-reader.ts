@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import {
   type CallBackCheck,
@@ -74,8 +75,21 @@ export function addPartitions(
   for (const [at, field, text] of optional) (to[first + at] as CalledBackPartition)[field] = text
 }
 
+/**
+ * Node delivers many messages in one iteration of the event loop. So a piece becomes partitions in an iteration
+ * that has nothing else of the call-back to do.
+ */
+async function partitionsOf(pieces: readonly CalledBackColumns[]): Promise<CalledBackPartition[]> {
+  const partitions: CalledBackPartition[] = []
+  for (const piece of pieces) {
+    addPartitions(piece, partitions)
+    await setImmediate()
+  }
+  return partitions
+}
+
 interface Reading {
-  readonly partitions: CalledBackPartition[]
+  readonly pieces: CalledBackColumns[]
   readonly resolve: (checked: CallBackCheck) => void
   readonly reject: (error: Error) => void
 }
@@ -118,7 +132,7 @@ export class CallBackReader {
     clearTimeout(this.#idle)
     return new Promise((resolve, reject) => {
       this.#lastId += 1
-      this.#readings.set(this.#lastId, { partitions: [], resolve, reject })
+      this.#readings.set(this.#lastId, { pieces: [], resolve, reject })
       const body = wholeBufferOf(bytes)
       const request: ReadRequest = { id: this.#lastId, body, options: this.#options }
       this.#thread().postMessage(request, [body])
@@ -145,7 +159,7 @@ export class CallBackReader {
     const reading = this.#readings.get(reply.id)
     if (reading === undefined) return
     if (reply.kind === 'piece') {
-      addPartitions(reply.columns, reading.partitions)
+      reading.pieces.push(reply.columns)
       return
     }
     this.#readings.delete(reply.id)
@@ -153,7 +167,10 @@ export class CallBackReader {
     switch (reply.kind) {
       case 'read': {
         const { taskId, recordTotal } = reply
-        reading.resolve({ ok: true, callBack: { taskId, recordTotal, partitions: reading.partitions } })
+        partitionsOf(reading.pieces).then(
+          (partitions) => reading.resolve({ ok: true, callBack: { taskId, recordTotal, partitions } }),
+          reading.reject,
+        )
         return
       }
       case 'violations':

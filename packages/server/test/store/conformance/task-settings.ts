@@ -90,6 +90,26 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.settings).toBeNull()
     })
 
+    test.each([
+      ['small', 2],
+      ['large', 3000],
+    ])('they come with a repeated call-back, too: a %s one', async (_, partitions) => {
+      const store = await open()
+      const callBack = batchedCallBack('a', [...some(0, partitions - 1), one(1, 0)])
+      await store.batch({ callBacks: [{ ...callBack, settings: { levelBarrier: true } }] })
+      store.clock.advance(5000)
+      const { callBacks, readied } = await store.batch({
+        callBacks: [{ ...callBack, settings: { maxAttempts: 2, levelBarrier: false } }],
+      })
+      expect(callBacks).toEqual([{ kind: 'stored', accepted: 0, duplicates: partitions }])
+      expect(readied).toBeGreaterThan(0)
+      expect((await store.task('a')).facts).toMatchObject({
+        settings: { maxAttempts: 2 },
+        levelBarrier: false,
+        lastCallBackAt: store.clock.now(),
+      })
+    })
+
     test('no more than the limit is leased at a time; each lease that ends allows another', async () => {
       const store = await open()
       await store.callBack('limited', some(0, 10))
@@ -125,7 +145,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       const { leaseId } = await store.pullOne()
       const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
       const { readied } = await store.batch({ settles: [{ instance: null, settlements }] })
-      expect(readied).toBe(1)
+      expect(readied).toBeGreaterThan(0)
     })
 
     test('tasks share by their weights, with a filter and without', async () => {

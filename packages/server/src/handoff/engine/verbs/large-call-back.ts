@@ -23,9 +23,9 @@ import {
 export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Call-backs that are too large for one entry. A first transaction opens the call-back and reserves ids. Its
- * rows are staged in pieces, concurrently with other batches. A last transaction makes all of them count, or
- * none. A task has one at a time.
+ * Call-backs that are too large for one entry. The array is compared with the known partitions outside of any
+ * transaction. One transaction then marks the task and reserves ids. Rows are staged in pieces, concurrently
+ * with other batches. A last transaction makes all of them count, or none. A task has one at a time.
  */
 export class LargeCallBacks {
   readonly #disk: Disk
@@ -104,7 +104,7 @@ export class LargeCallBacks {
       if (this.#runner.epoch !== epoch) throw interrupted()
       return this.#runner.transact((tx) => this.#open(tx, batched, comparison, lanes))
     })
-    if ('kind' in opened) return { result: opened, readied: 0 }
+    if ('result' in opened) return opened
     try {
       const arrivals = await this.#stage(batched, comparison, opened, epoch)
       return await this.#exclusively(() => this.#close(batched, comparison, arrivals, opened.ids, epoch))
@@ -121,18 +121,13 @@ export class LargeCallBacks {
     batched: BatchedCallBack,
     comparison: Comparison,
     known: ReadonlyMap<number, { readonly id: number }>,
-  ): Steps<CallBackResult | Opened> {
+  ): Steps<Stored | Opened> {
     const { callBack } = batched
     const { task } = yield* locate(tx, callBack)
     const refusal = refusalOfCallBack(task, comparison, batched)
-    if (refusal !== undefined) return refusal
-    const { fresh, accepted, duplicates } = comparison
-    if (accepted === 0) {
-      if (batched.seal != null) accept(tx, batched, [])
-      countCallBack(tx, batched.producer, accepted)
-      yield* concludeTasks(tx)
-      return { kind: 'stored', accepted, duplicates }
-    }
+    if (refusal !== undefined) return { result: refusal, readied: 0 }
+    const { fresh, accepted } = comparison
+    if (accepted === 0) return yield* complete(tx, batched, comparison, [])
     const first = tx.issue('partition', accepted)
     const ids = { first, last: first + accepted - 1 }
     const lanes = new Map<number, number>()
@@ -194,7 +189,6 @@ export class LargeCallBacks {
     epoch: number,
   ): Promise<Stored> {
     if (this.#runner.epoch !== epoch) throw interrupted()
-    const { accepted, duplicates } = comparison
     const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
       const { task } = yield* locate(tx, batched.callBack)
       // Another node has created the lane, so this node is no longer the leader. Its append would fail.
@@ -203,15 +197,7 @@ export class LargeCallBacks {
       const refusal = refusalOfCallBack(task, comparison, batched)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, batched.callBack.taskId, null)
-      accept(tx, batched, arrivals)
-      countCallBack(tx, batched.producer, accepted)
-      yield* moveBarriers(tx)
-      yield* concludeTasks(tx)
-      return {
-        result: { kind: 'stored', accepted, duplicates },
-        readied: tx.readied.count,
-        readiedOf: tx.readied.kinds,
-      }
+      return yield* complete(tx, batched, comparison, arrivals)
     })
     if (stored.result.kind !== 'stored') {
       // In this order: staged rows of a task without the mark would never be removed.
@@ -220,6 +206,21 @@ export class LargeCallBacks {
     }
     return stored
   }
+}
+
+/** What a small call-back and the end of its batch do, too. */
+function* complete(
+  tx: Transaction,
+  batched: BatchedCallBack,
+  { accepted, duplicates }: Comparison,
+  arrivals: readonly Arrival[],
+): Steps<Stored> {
+  accept(tx, batched, arrivals)
+  countCallBack(tx, batched.producer, accepted)
+  yield* moveBarriers(tx)
+  yield* concludeTasks(tx)
+  const { count, kinds } = tx.readied
+  return { result: { kind: 'stored', accepted, duplicates }, readied: count, readiedOf: kinds }
 }
 
 function* setStaging(tx: Transaction, taskId: string, staging: StagedIds | null): Steps<void> {
