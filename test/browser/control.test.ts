@@ -54,7 +54,7 @@ describe('an operator', () => {
     await dialog.waitFor({ state: 'detached' })
     expect((await client.task('orders')).state).toBe('open')
     await page.getByRole('button', { name: 'Cancel task…' }).click()
-    await dialog.getByRole('button', { name: 'Give up 3 partitions' }).click()
+    await dialog.getByRole('button', { name: 'Cancel 3 partitions' }).click()
     await page.getByText('Cancelled', { exact: true }).first().waitFor()
     expect(await client.task('orders')).toMatchObject({
       state: 'cancelled',

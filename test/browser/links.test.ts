@@ -46,7 +46,7 @@ describe('a link', () => {
   })
 
   test.each([
-    ['#/tasks/nobody', 'No task of this id was called back.'],
+    ['#/tasks/nobody', 'No task with this id was called back.'],
     ['#/instances/nobody', 'No instance has this name.'],
     ['#/elsewhere/x', 'The link is not the link of a task, an instance or a webhook.'],
   ])('that leads nowhere says so: %s', async (fragment, words) => {

@@ -137,7 +137,7 @@ describe('baton call-back', () => {
       env,
     })
     expect(stderr).toBe(
-      `baton: stdin cannot be stored in ${env.TMPDIR} for the check (ENOTDIR):  ` +
+      `baton: stdin cannot be stored in ${env.TMPDIR} for the check (ENOTDIR): ` +
         'set another folder with TMPDIR, or use --stream, which stores nothing\n',
     )
     expect(stdout).toBe('')

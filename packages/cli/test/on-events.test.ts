@@ -85,7 +85,7 @@ describe('baton on', () => {
     }
     await usage(['on', 'task.ended', '--', 'true'], '"task.ended" is not an event')
     await usage(args('--once'), 'on requires a command')
-    await usage(['on', '--', 'true'], 'on needs EVENT')
+    await usage(['on', '--', 'true'], 'on requires EVENT')
     await baton([...args('--once'), '--', 'true'], { url })
     await usage(
       ['on', 'task.stalled', '--state', state, '--once', '--', 'true'],

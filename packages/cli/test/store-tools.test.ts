@@ -63,7 +63,7 @@ test('a store is backed up, verified and moved on the command line', async () =>
   const again = await baton(['import', file, '--data', target, '--json'])
   expect(again.code).toBe(1)
   expect(JSON.parse(again.stderr)).toMatchObject({
-    error: { detail: expect.stringContaining('the store is not empty: it holds 1 task') },
+    error: { detail: expect.stringContaining('the store is not empty: it has 1 task') },
   })
   const moved = await ServiceProcess.started([], target)
   expect(await pulled(moved.url)).toEqual(['orders-0-1', 'orders-0-2'])

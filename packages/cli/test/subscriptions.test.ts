@@ -58,7 +58,7 @@ test('invalid arguments are reported', async () => {
   await refused(
     ['add', 'http://a.example/', '--type', 'task.done', '--type', 'x'],
     exitCodes.usage,
-    '--type is one of',
+    '--type must be one of',
   )
   await refused(['add', 'http://127.0.0.1/'], exitCodes.refused, 'is not on the public internet')
   await refused(['redeliver', 'sub_x', 'first'], exitCodes.usage, 'EVENT must be a number')

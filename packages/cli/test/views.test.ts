@@ -180,7 +180,7 @@ describe('views of tasks', () => {
     expect(names).toEqual(['listed-0-0', 'listed-0-1', 'listed-0-2'])
   })
 
-  test('leases of an instance are taken back after confirmation', async () => {
+  test('leases of an instance are revoked after confirmation', async () => {
     const { url } = await startService()
     const worker = new BatonClient({ url, instanceId: 'loader-7' })
     await worker.callBack(descriptors('held', 2))

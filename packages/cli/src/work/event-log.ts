@@ -130,7 +130,7 @@ function lineOf(event: WorkerEvent): string | undefined {
 /** Says whether the partition is retried or parked: a failure that is retried needs no action. */
 function settledWords({ outcome, parked }: Extract<WorkerEvent, { kind: 'settled' }>): string {
   if (outcome === 'done') return 'done'
-  if (outcome === 'released') return 'given back'
+  if (outcome === 'released') return 'released'
   return parked ? 'failed, parked' : 'failed, will be retried'
 }
 

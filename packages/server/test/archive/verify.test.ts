@@ -133,7 +133,9 @@ test('a file that is not a store is recognized', async () => {
   for (const table of ['task', 'lane', 'partition', 'pull_key']) older.exec(`CREATE TABLE ${table} (a)`)
   older.exec('PRAGMA user_version = 6')
   older.close()
-  await expect(verify(old)).rejects.toThrow('has schema version 6, not 9; start this Baton on it once')
+  await expect(verify(old)).rejects.toThrow(
+    'has schema version 6, not 9; start this version of Baton with it once',
+  )
 })
 
 test('an export from before the throughput history is imported without one', async () => {
@@ -176,9 +178,12 @@ test('an export that was truncated, changed or written by another version is not
     [changed('newer', text.replace('"version":1', '"version":2')), 'this program supports version 1'],
     [
       changed('more', text.replace('"fields":["id","taskId"', '"fields":["id","taskId","colour"')),
-      'tasks have colour, which this program does not know',
+      'tasks have the fields colour, which this program does not support',
     ],
-    [changed('less', text.replace('"taskId",', '')), 'tasks lack taskId; export again with this version'],
+    [
+      changed('less', text.replace('"taskId",', '')),
+      'tasks lack the fields taskId; export again with this version',
+    ],
     [changed('longer', `${text}{}\n`), 'the file has data after its end'],
   ]
   const target = join(await testFolder(), 'target')
@@ -187,7 +192,7 @@ test('an export that was truncated, changed or written by another version is not
     await expect(verify(path)).rejects.toThrow(reason)
   }
   expect((await importStore({ data: target }, { file })).partitions).toBe(7)
-  await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it holds 1 task')
+  await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it has 1 task')
 })
 
 test('an export of a version that lacks some of the current fields is imported', async () => {

@@ -84,7 +84,7 @@ describe('a folder that must not be used', () => {
   ])("another program's database %s is not written to", async (_, sql) => {
     inFile(sql)
     const before = await readFile(join(folder, 'baton.db'))
-    expect(await refusalOf()).toContain("is a database of another program, not one of Baton's")
+    expect(await refusalOf()).toContain('is a database of another program and was not changed')
     expect(await readFile(join(folder, 'baton.db'))).toEqual(before)
   })
 })
