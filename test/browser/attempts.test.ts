@@ -40,19 +40,19 @@ describe('the attempts of a partition', () => {
 })
 
 describe('the leases of an instance', () => {
-  test('can be taken back, after a confirmation', async () => {
+  test('can be revoked, after a confirmation', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
     const worker = new BatonClient({ url, instanceId: 'loader-7' })
     await worker.pull({ batch: 2 })
     const page = await visit(`${url}/#/instances/loader-7`)
-    await page.getByRole('button', { name: 'Take leases back…' }).click()
+    await page.getByRole('button', { name: 'Revoke leases…' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('its work on them is done twice').waitFor()
+    await dialog.getByText('its work is done twice').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
-    await dialog.getByRole('button', { name: 'Take leases back' }).click()
-    await page.getByText('2 leases taken back').waitFor()
-    await page.getByText('It holds nothing now.').waitFor()
+    await dialog.getByRole('button', { name: 'Revoke leases' }).click()
+    await page.getByText('2 leases revoked').waitFor()
+    await page.getByText('It holds no leases.').waitFor()
     const { partitions } = await client.task('orders')
     expect(partitions).toMatchObject({ ready: 2, leased: 0 })
     expect(await overflow(page)).toBe(0)

@@ -34,9 +34,13 @@ describe('an unavailable service', () => {
     await page.getByText('Live', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Pause' }).waitFor()
     await stop()
-    await page.getByRole('alert').getByText('What you see is from then.').waitFor()
+    await page.getByRole('alert').getByText('The page shows the state of that time.').waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
-    await page.getByText('Whether the order arrived will show when it is back.').waitFor()
+    await page
+      .getByText(
+        'The page will show whether the request was carried out when the service is available again.',
+      )
+      .waitFor()
     await page.goto(`${url}/#/tasks/clicks`)
     await page.getByText('The service cannot be reached at the moment.', { exact: true }).waitFor()
     expect(await page.getByText('Failed to fetch').count()).toBe(0)

@@ -38,7 +38,7 @@ describe('an operator', () => {
     const page = await visit(`${url}/#/tasks/orders`)
     await page.getByText('Stalled', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Retry all parked' }).click()
-    await page.getByText('3 partitions got fresh attempts').waitFor()
+    await page.getByText('3 partitions retried').waitFor()
     await page.getByText('Open', { exact: true }).waitFor()
   })
 
@@ -54,7 +54,7 @@ describe('an operator', () => {
     await dialog.waitFor({ state: 'detached' })
     expect((await client.task('orders')).state).toBe('open')
     await page.getByRole('button', { name: 'Cancel task…' }).click()
-    await dialog.getByRole('button', { name: 'Give up 3 partitions' }).click()
+    await dialog.getByRole('button', { name: 'Cancel 3 partitions' }).click()
     await page.getByText('Cancelled', { exact: true }).first().waitFor()
     expect(await client.task('orders')).toMatchObject({
       state: 'cancelled',
@@ -82,7 +82,7 @@ describe('an operator', () => {
     const dialog = page.getByRole('dialog', { name: 'Seal this task?' })
     await dialog.getByRole('textbox').fill('1,000')
     await page.keyboard.press('Enter')
-    await dialog.getByRole('alert').getByText('takes digits alone').waitFor()
+    await dialog.getByRole('alert').getByText('must be digits').waitFor()
     expect((await client.task('orders')).sealed).toBe(false)
     // The dialog, which covers the page, also shows the service's message.
     await dialog.getByRole('textbox').fill('1')
@@ -142,7 +142,7 @@ describe('an operator', () => {
     await finding.getByText('1 partition to go, and it is parked.').waitFor()
     await page.getByText('higher levels wait for 1 parked').waitFor()
     await finding.getByRole('button', { name: 'Skip parked…' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Go on without what is parked?' })
+    const dialog = page.getByRole('dialog', { name: 'Continue without the parked partitions?' })
     expect(await accessibilityFaults(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Skip 1 partition' }).click()
     await finding.waitFor({ state: 'detached' })
@@ -157,13 +157,13 @@ describe('an operator', () => {
     await more.press('Enter')
     expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Let levels wait for lower ones' }).waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: 'Enable the level barrier' }).waitFor({ state: 'hidden' })
     await more.click()
-    await page.getByRole('button', { name: 'Let levels wait for lower ones' }).click()
+    await page.getByRole('button', { name: 'Enable the level barrier' }).click()
     await page.getByRole('region', { name: 'Levels above 0 wait' }).waitFor()
     expect((await client.task('orders')).levelBarrier).toBe(true)
     await more.click()
-    await page.getByRole('button', { name: 'End the level barrier' }).click()
+    await page.getByRole('button', { name: 'Disable the level barrier' }).click()
     await page.getByRole('region', { name: 'Levels above 0 wait' }).waitFor({ state: 'detached' })
   })
 

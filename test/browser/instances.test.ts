@@ -11,11 +11,11 @@ describe('an instance', () => {
     await client.callBack(partitionsOf('orders', [2]))
     await client.pull()
     const worker = await visit(`${url}/#/instances/browser-test`)
-    await worker.getByRole('region', { name: 'What it did' }).getByText('live lease').waitFor()
+    await worker.getByRole('region', { name: 'Totals' }).getByText('live lease').waitFor()
     const { instanceId } = await client.instanceStatus()
     const node = await visit(`${url}/#/instances/${encodeURIComponent(instanceId)}`)
     await node.getByText('of Baton', { exact: true }).waitFor()
-    expect(await node.getByRole('region', { name: 'What it did' }).innerText()).not.toContain('lease')
+    expect(await node.getByRole('region', { name: 'Totals' }).innerText()).not.toContain('lease')
   })
 
   test('is not shown without partitions when they cannot be read', async () => {
@@ -30,7 +30,7 @@ describe('an instance', () => {
     }
     const page = await visit(url, { prepare, viewport: { width: 390, height: 800 } })
     await page.getByRole('link', { name: 'browser-test' }).click()
-    await page.getByRole('alert').getByText('What it holds could not be read.').waitFor()
+    await page.getByRole('alert').getByText('The leases could not be read.').waitFor()
     isMended = true
     await page
       .getByRole('rowheader', { name: 'orders-0-0' })

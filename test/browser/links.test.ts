@@ -46,9 +46,9 @@ describe('a link', () => {
   })
 
   test.each([
-    ['#/tasks/nobody', 'No task of this id was ever called back here.'],
-    ['#/instances/nobody', 'No instance of this name is known.'],
-    ['#/elsewhere/x', 'The link does not lead to a task, an instance or a webhook.'],
+    ['#/tasks/nobody', 'No task with this id was called back.'],
+    ['#/instances/nobody', 'No instance has this name.'],
+    ['#/elsewhere/x', 'The link is not the link of a task, an instance or a webhook.'],
   ])('that leads nowhere says so: %s', async (fragment, words) => {
     const { url } = await startService()
     const page = await visit(`${url}/${fragment}`)

@@ -61,7 +61,7 @@ describe('more unfinished tasks than the page reads', () => {
     await figure(page, 'Records left').getByText('in at least 300 unfinished tasks').waitFor()
     await tab(page, /^Open 300\+$/).waitFor()
     await tab(page, /^Needs you$/).waitFor()
-    expect(await page.getByText('nothing waits for you').count()).toBe(0)
+    expect(await page.getByText('nothing needs an operator').count()).toBe(0)
   })
 })
 
@@ -74,6 +74,6 @@ test('a failed search is not shown as an empty result', async () => {
     )
   }
   const page = await visit(`${url}/#/?search=nobody`, { prepare })
-  await page.getByRole('alert').getByText('Only tasks that were read before are searched').waitFor()
+  await page.getByRole('alert').getByText('The search covers only tasks that were already read').waitFor()
   expect(await page.getByText('No task matches').count()).toBe(0)
 })

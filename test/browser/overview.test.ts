@@ -129,12 +129,12 @@ describe('the overview', () => {
     await client.pause('clicks')
     const page = await visit(url)
     const eta = page.locator('.figure').filter({ hasText: 'Running tasks done in' })
-    await eta.getByText('but for 1 parked and 1 paused task').waitFor()
+    await eta.getByText('except 1 parked and 1 paused task').waitFor()
     expect(await page.getByText('All done in').count()).toBe(0)
     await page.getByText(/^the rest in \d/).waitFor()
     await page.getByRole('link', { name: 'orders' }).click()
     await page.getByText('The rest done in').waitFor()
-    await page.getByText('but for 1 parked').waitFor()
+    await page.getByText('except 1 parked').waitFor()
   })
 
   test('shows no throughput while disconnected, and continues when the service is back', async () => {
@@ -143,7 +143,7 @@ describe('the overview', () => {
     const page = await visit(url, { expected: unreachable })
     await page.getByText('over the last seconds').waitFor()
     await stop()
-    await page.getByText('Connection lost, trying again').waitFor()
+    await page.getByText('Connection lost, retrying').waitFor()
     const pace = page.locator('.figure').filter({ hasText: 'not connected' })
     await pace.getByText('–').waitFor()
     await restart()

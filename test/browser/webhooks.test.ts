@@ -41,7 +41,7 @@ describe('webhooks', () => {
     await form.getByLabel('URL').fill(receiver.url)
     for (const type of ['task.stalled', 'task.cancelled', 'level.done', 'partition.parked'])
       await form.getByLabel(type).uncheck()
-    await form.getByLabel('Tasks whose ids begin with').fill('orders-')
+    await form.getByLabel('Task id prefix').fill('orders-')
     await form.getByRole('button', { name: 'Subscribe' }).click()
     const first = await secretShown(page, 'The webhook is set up')
 
@@ -54,7 +54,7 @@ describe('webhooks', () => {
     receiver.expectSigned(first)
 
     await page.getByRole('button', { name: 'Rotate secret…' }).click()
-    await page.getByRole('button', { name: 'Make a new secret' }).click()
+    await page.getByRole('button', { name: 'Create a new secret' }).click()
     const second = await secretShown(page, 'The new secret')
     await page.getByText(second).waitFor({ state: 'detached' })
     await log.getByRole('button', { name: /Send again: event \d+/ }).click()
@@ -90,7 +90,7 @@ describe('webhooks', () => {
     expect([await overflow(page), ...(await accessibilityFaults(page))]).toEqual([0])
 
     await page.getByRole('link', { name: down.url }).click()
-    await page.getByText('The receiver fails').waitFor()
+    await page.getByText('The receiver is failing').waitFor()
     await page
       .getByText(/ECONNREFUSED/)
       .filter({ visible: true })
@@ -127,9 +127,9 @@ describe('webhooks', () => {
     }
     await give('viewer')
     await subscribe()
-    await page.getByText("the token's roles do not cover this; it takes operator").waitFor()
+    await page.getByText('the roles of the token do not allow this; it requires the role operator').waitFor()
     await page.getByRole('button', { name: 'Close' }).click()
-    await page.getByText('changing webhooks takes one with the role operator').waitFor()
+    await page.getByText('Changing webhooks requires a token with the role operator').waitFor()
     expect(await page.getByRole('button', { name: 'New subscription…' }).count()).toBe(0)
     expect(await overflow(page)).toBe(0)
     await page.getByRole('button', { name: 'Token' }).click()

@@ -43,7 +43,7 @@ test('nodes with TLS forward to each other with a configured CA', async () => {
   })
   /** Both nodes take part: what is called back on one is handed out by the other. */
   const handsOn = async (follower: ServiceProcess, leader: ServiceProcess, index: number) => {
-    await follower.logged('this node follows the one that leads')
+    await follower.logged('this node is a follower')
     expect(follower.logLines.findLast(({ leader }) => leader !== undefined)).toMatchObject({
       leader: leader.url,
     })
@@ -58,7 +58,7 @@ test('nodes with TLS forward to each other with a configured CA', async () => {
     await handsOn(second, first, 1)
     first.signal('SIGTERM')
     await first.exited
-    await until(() => second.stderr.includes('this node leads'))
+    await until(() => second.stderr.includes('this node is the leader'))
     const third = await start(['--peer-ca', CA])
     await handsOn(third, second, 2)
     for (const node of [third, second]) {
@@ -79,7 +79,7 @@ test('a certificate that does not match the URL of the node causes a warning', a
       ['--port', '0', '--database-url', database, '--peer-url', 'https://north.example:7070', ...tls],
       {},
     )
-    await service.logged('other nodes will not accept the certificate: it is not for north.example')
+    await service.logged('other nodes will not accept the certificate: it is not valid for north.example')
     service.signal('SIGTERM')
     await service.exited
   } finally {

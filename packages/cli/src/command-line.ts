@@ -151,12 +151,14 @@ export class Arguments {
     const source = this.sourceOf(name)
     const [text = '', ...others] = this.texts(name)
     if (others.length > 0 && flag?.kind !== 'switch' && flag?.repeatable !== true) {
-      throw new UsageError(`${source} was given twice`)
+      throw new UsageError(`${source} must not be repeated`)
     }
     if (flag?.kind === 'number') numberOf(source, flag, text)
     const wrong = this.texts(name).find((one) => flag?.choices?.includes(one) === false)
     if (wrong !== undefined) {
-      throw new UsageError(`${source} is one of ${flag?.choices?.join(', ')}, not ${JSON.stringify(wrong)}`)
+      throw new UsageError(
+        `${source} must be one of ${flag?.choices?.join(', ')}, got ${JSON.stringify(wrong)}`,
+      )
     }
   }
 }
@@ -188,7 +190,7 @@ function readTokens(flags: Flags, argv: readonly string[], refusesOperands: bool
   for (const token of tokens) {
     // The arguments after it belong to that command, but would be parsed as flags of baton.
     if (token.kind === 'positional' && refusesOperands) {
-      throw new UsageError(`put -- before the command, which begins with ${JSON.stringify(token.value)}`)
+      throw new UsageError(`put -- before the command ${JSON.stringify(token.value)}`)
     }
     if (token.kind === 'positional') operands.push(token.value)
     else if (token.kind === 'option') {
@@ -207,14 +209,14 @@ function textOf(rawName: string, flag: Flag | undefined, value: string | undefin
       Object.keys(flags).map((name) => `--${name}`),
     )
     throw new UsageError(
-      `${rawName} is not a flag here${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+      `${rawName} is not a flag of this command${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     )
   }
   if (flag.kind === 'switch') {
-    if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
+    if (value !== undefined) throw new UsageError(`${rawName} does not accept a value`)
     return 'true'
   }
-  if (value === undefined) throw new UsageError(`${rawName} needs a value`)
+  if (value === undefined) throw new UsageError(`${rawName} requires a value`)
   return value
 }
 
@@ -226,7 +228,7 @@ function numberOf(source: string, flag: Flag | undefined, text: string): number 
     const range =
       maximum === Number.MAX_SAFE_INTEGER ? `of at least ${minimum}` : `from ${minimum} to ${maximum}`
     throw new UsageError(
-      `${source} is a ${fractions ? '' : 'whole '}number ${range}, not ${JSON.stringify(text)}`,
+      `${source} must be ${fractions ? 'a number' : 'an integer'} ${range}, got ${JSON.stringify(text)}`,
     )
   }
   return number

@@ -25,7 +25,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'call-back',
-    summary: 'hand the partitions of a task over',
+    summary: 'call back the partitions of a task',
     load: async () => (await import('./commands/call-back.ts')).callBack,
   },
   {
@@ -35,7 +35,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'tasks',
-    summary: 'show how far tasks are',
+    summary: 'show the progress of tasks',
     load: async () => (await import('./commands/tasks.ts')).tasks,
   },
   {
@@ -50,7 +50,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'subscriptions',
-    summary: 'show and change which events webhooks send, and where',
+    summary: 'show and change webhook subscriptions',
     load: async () => (await import('./commands/subscriptions.ts')).subscriptions,
   },
   {
@@ -60,7 +60,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'throughput',
-    summary: 'show what became done of a task by minute or hour',
+    summary: 'show the throughput of a task by minute or hour',
     load: async () => (await import('./commands/throughput.ts')).throughput,
   },
   {
@@ -70,32 +70,32 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'scale',
-    summary: 'show how many workers the backlog takes',
+    summary: 'show how many workers the backlog needs',
     load: async () => (await import('./commands/fleet.ts')).scale,
   },
   {
     name: 'release',
-    summary: 'take the leases of an instance back',
+    summary: 'revoke the leases of an instance',
     load: async () => (await import('./commands/fleet.ts')).release,
   },
-  { name: 'pause', summary: 'hand out nothing more of a task', load: control('pause') },
+  { name: 'pause', summary: 'stop handing out partitions of a task', load: control('pause') },
   { name: 'resume', summary: 'end a pause', load: control('resume') },
-  { name: 'retry', summary: 'give parked partitions fresh attempts', load: control('retry') },
-  { name: 'cancel', summary: 'give a task up', load: control('cancel') },
-  { name: 'seal', summary: 'say that no more partitions will come', load: control('seal') },
+  { name: 'retry', summary: 'retry parked partitions', load: control('retry') },
+  { name: 'cancel', summary: 'cancel a task', load: control('cancel') },
+  { name: 'seal', summary: 'seal a task: refuse new partitions from now on', load: control('seal') },
   {
     name: 'skip-parked',
-    summary: 'open a level barrier in spite of parked partitions',
+    summary: 'open a level barrier despite parked partitions',
     load: control('skip-parked'),
   },
   {
     name: 'level-barrier',
-    summary: 'let levels wait for lower ones, or not',
+    summary: 'enable or disable the level barrier of a task',
     load: control('level-barrier'),
   },
   {
     name: 'settings',
-    summary: 'set leases, attempts, limit and share of a task',
+    summary: 'change the settings of a task',
     load: async () => (await import('./commands/control.ts')).settings,
   },
   {
@@ -105,47 +105,47 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'pull',
-    summary: 'take partitions, for scripts',
+    summary: 'pull partitions, for scripts',
     load: async () => (await import('./commands/leases.ts')).pull,
   },
   {
     name: 'settle',
-    summary: 'say how the work under leases ended, for scripts',
+    summary: 'settle leases, for scripts',
     load: async () => (await import('./commands/leases.ts')).settle,
   },
   {
     name: 'renew',
-    summary: 'extend leases, for scripts',
+    summary: 'renew leases, for scripts',
     load: async () => (await import('./commands/leases.ts')).renew,
   },
   {
     name: 'backup',
-    summary: 'copy the data of the embedded store, also while it is served',
+    summary: 'back up the embedded store, also while the service runs',
     load: async () => (await import('./commands/store.ts')).backup,
   },
   {
     name: 'verify',
-    summary: 'check that the data of a store is sound',
+    summary: 'check the consistency of a store',
     load: async () => (await import('./commands/store.ts')).verify,
   },
   {
     name: 'export',
-    summary: 'write all that a stopped store holds into a file',
+    summary: 'export the data of a stopped store to a file',
     load: async () => (await import('./commands/store.ts')).exportCommand,
   },
   {
     name: 'import',
-    summary: 'bring an export into an empty store',
+    summary: 'import an export into an empty store',
     load: async () => (await import('./commands/store.ts')).importCommand,
   },
   {
     name: 'audit',
-    summary: 'show who gave which order, and refused tokens',
+    summary: 'show control requests and refused tokens',
     load: async () => (await import('./commands/access.ts')).audit,
   },
   {
     name: 'token',
-    summary: 'make a token for the tokens file of a service',
+    summary: 'create a token for the tokens file of a service',
     load: async () => (await import('./commands/access.ts')).token,
   },
   {
@@ -159,7 +159,7 @@ export const commands: readonly CommandEntry[] = [
 export const unlistedCommands: readonly CommandEntry[] = [
   {
     name: 'complete',
-    summary: 'list what a shell can complete',
+    summary: 'list names for shell completion',
     load: async () => (await import('./commands/completion.ts')).complete,
   },
 ]

@@ -17,26 +17,26 @@ export const placeFlags = {
     placeholder: 'URL',
     variable: 'BATON_URL',
     default: 'http://127.0.0.1:7070',
-    description: 'base URL of the service; several, separated by commas, where it has several nodes',
+    description: 'base URL of the service; several URLs, separated by commas, for several nodes',
   },
   token: {
     kind: 'text',
     placeholder: 'TOKEN',
     variable: 'BATON_TOKEN',
-    description: 'token of the service; better given by the variable, which other users cannot see',
+    description: 'token of the service; prefer the variable, which other users cannot see',
   },
   'instance-id': {
     kind: 'text',
     placeholder: 'NAME',
     variable: 'BATON_INSTANCE_ID',
-    description: 'the name under which this client is shown',
+    description: 'instance name of this client',
   },
   'table-field': {
     kind: 'text',
     placeholder: 'NAME',
     variable: 'BATON_TABLE_FIELD',
     default: DEFAULT_TABLE_FIELD,
-    description: "the wire's name for the table field, as the service has it",
+    description: 'JSON name of the table field, as configured in the service',
   },
 } satisfies Flags
 
@@ -48,9 +48,9 @@ export const connectionFlags = {
     placeholder: 'SECONDS',
     default: 30,
     fractions: true,
-    description: 'how long to go on trying while the service is away; 0 tries once',
+    description: 'how long to retry while the service is unavailable; 0 tries once',
   },
-  json: { kind: 'switch', description: 'answer in JSON, errors too' },
+  json: { kind: 'switch', description: 'print JSON, including errors' },
 } satisfies Flags
 
 export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}): BatonClient {
@@ -84,7 +84,7 @@ function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry)
   return ({ error }) => {
     if (said) return
     said = true
-    remark(given, `${error.message}; trying again for up to ${retryForSeconds} s`)
+    remark(given, `${error.message}; retrying for up to ${retryForSeconds} s`)
   }
 }
 
@@ -97,12 +97,12 @@ export function urlOf(given: Arguments): string {
 export const cursorFlag: Flag = {
   kind: 'text',
   placeholder: 'NEXT',
-  description: 'go on where an earlier list was cut: what it says, or its `next` in JSON',
+  description: 'continue an earlier list: the cursor that it printed, or `next` in its JSON',
 }
 
 /** The note below a truncated list. */
 export function moreText(ways: string, cursor: string): string {
-  return `there are more: ${ways}, or go on with --cursor ${cursor}`
+  return `there are more: use ${ways}, or continue with --cursor ${cursor}`
 }
 
 /** Maps what was sent to what the user wrote. */

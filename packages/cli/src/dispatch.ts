@@ -26,12 +26,12 @@ function overview(version: string): string {
     heading('A first hand-off'),
     columns([
       ['baton serve', 'the service, on http://127.0.0.1:7070'],
-      ['baton call-back partitions.ndjson', 'hand a task over'],
-      ['baton work --concurrency 4 -- ./load.sh', 'work on it'],
-      ['baton tasks --watch', 'see how far it is'],
+      ['baton call-back partitions.ndjson', 'call back a task'],
+      ['baton work --concurrency 4 -- ./load.sh', 'process its partitions'],
+      ['baton tasks --watch', 'follow the progress'],
     ]),
     '',
-    '`baton COMMAND --help` tells more about a command. BATON_URL and BATON_TOKEN say where the service is.',
+    'Run `baton COMMAND --help` for the help of a command. BATON_URL and BATON_TOKEN select the service.',
     '',
   ].join('\n')
 }
@@ -110,9 +110,9 @@ async function runCommand(name: string, argv: readonly string[]): Promise<number
   }
   const given = Arguments.read(flags, argv, takesCommand, operandsBeforeCommand)
   const [least, most] = command.operandCount
-  if (given.operands.length < least) throw new UsageError(`${name} needs ${command.operands}`)
+  if (given.operands.length < least) throw new UsageError(`${name} requires ${command.operands}`)
   if (given.operands.length > most) {
-    throw new UsageError(`${JSON.stringify(given.operands[most])} is too much for ${name}`)
+    throw new UsageError(`${JSON.stringify(given.operands[most])} is an unexpected operand of ${name}`)
   }
   return command.run(given)
 }
@@ -123,7 +123,7 @@ function entryOf(name: string) {
   if (name.startsWith('-')) {
     // Omit the value, which may be a token.
     const [flag] = name.split('=', 1)
-    throw new UsageError(`${flag} stands before the command; flags follow it: baton COMMAND ${flag}`)
+    throw new UsageError(`${flag} must come after the command: baton COMMAND ${flag}`)
   }
   const meant = didYouMean(
     name,

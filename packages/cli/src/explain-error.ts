@@ -18,18 +18,18 @@ import { shown } from './show/table.ts'
 
 /** For an answer that is not from Baton, or from a wrong path. */
 const urlHint =
-  'Does --url or BATON_URL lead to Baton, with the base path if the service is mounted under one?'
+  'Check --url or BATON_URL: it must be the URL of Baton, including its base path if it has one.'
 
 /**
  * Replaces messages of the protocol that are written for authors of requests, not for users of the command.
  */
 const ownWords: Readonly<Record<string, { readonly detail?: string; readonly remedy?: string }>> = {
-  token_missing: { detail: 'the service asks for a token', remedy: 'Give it by BATON_TOKEN or --token.' },
-  token_unknown: { remedy: 'Check what BATON_TOKEN or --token say, and that it is meant for this service.' },
+  token_missing: { detail: 'the service requires a token', remedy: 'Set BATON_TOKEN or --token.' },
+  token_unknown: { remedy: 'Check that BATON_TOKEN or --token is a token of this service.' },
   route_unknown: { remedy: urlHint },
-  task_unknown: { remedy: 'Check the id: baton tasks lists those that there are.' },
-  partition_unknown: { remedy: 'baton partitions TASK lists those that there are.' },
-  contract_violation: { detail: 'the service refused it', remedy: '' },
+  task_unknown: { remedy: 'Check the id: baton tasks lists all tasks.' },
+  partition_unknown: { remedy: 'baton partitions TASK lists the partitions.' },
+  contract_violation: { detail: 'the service refused the request', remedy: '' },
 }
 
 /** Explains a problem to a person: what is wrong, where, and what to do. */
@@ -107,7 +107,7 @@ const absent: ReadonlySet<ProblemCode> = new Set(['task_unknown', 'partition_unk
 function linesOf(error: unknown, command: string | undefined, origin: Origin | undefined): string[] {
   if (error instanceof UsageError) {
     const about = commands.some(({ name }) => name === command) ? ` ${command}` : ''
-    return [`baton: ${error.message}`, `baton${about} --help tells more.`]
+    return [`baton: ${error.message}`, `Run baton${about} --help for help.`]
   }
   if (error instanceof InputError) {
     const hint = error.hint === undefined ? [] : [error.hint]
@@ -115,10 +115,13 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
   }
   if (error instanceof ProblemError) return problemLines(error, origin)
   if (error instanceof UnreachableError) {
-    return [`baton: ${error.message}`, 'Is the service running? --url or BATON_URL say where it is.']
+    return [
+      `baton: ${error.message}`,
+      'Check that the service is running, and that --url or BATON_URL is correct.',
+    ]
   }
   if (error instanceof UnexpectedAnswerError && !error.retryable) {
-    return [`baton: something answered that is not Baton: ${shown(error.message)}`, urlHint]
+    return [`baton: the answer is not from Baton: ${shown(error.message)}`, urlHint]
   }
   const isPlain = [BatonError, Interruption, Refusal, SpoolError].some((kind) => error instanceof kind)
   if (isPlain || isFault(error)) return [`baton: ${(error as Error).message}`]

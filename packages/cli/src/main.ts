@@ -12,7 +12,7 @@ export function nodeFault(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [leastMajor = 0, leastMinor = 0] = OLDEST_NODE.split('.').map(Number)
   const isNewEnough = major > leastMajor || (major === leastMajor && minor >= leastMinor)
-  return isNewEnough ? undefined : `baton needs Node ${OLDEST_NODE} or newer; this is ${version}`
+  return isNewEnough ? undefined : `baton requires Node ${OLDEST_NODE} or newer; this is Node ${version}`
 }
 
 // Static imports are resolved before any code runs, so they must not need a feature that an older Node lacks.

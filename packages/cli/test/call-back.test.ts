@@ -30,7 +30,7 @@ describe('baton call-back', () => {
       stdout: '{"taskId":"lines","accepted":3,"duplicates":0,"requests":1}\n',
     })
     const again = await baton(['call-back', '-'], { url, input: lines(descriptors('lines', 4)) })
-    expect(again).toMatchObject({ code: 0, stdout: 'lines: 1 partition accepted, 3 already known\n' })
+    expect(again).toMatchObject({ code: 0, stdout: 'lines: 1 partition accepted, 3 already stored\n' })
   })
 
   test('checks everything before anything is sent, and names file and line', async () => {
@@ -92,7 +92,7 @@ describe('baton call-back', () => {
     const { code, stderr } = await baton(['call-back', '--check', file])
     expect(stderr).toBe(
       `baton: ${file}:12002: partition_name "twice-0-11000" names the same partition as line 11002: ` +
-        'level 0, index 11000; each may occur once\n',
+        'level 0, index 11000; a partition can occur only once\n',
     )
     expect(code).toBe(4)
   })
@@ -112,7 +112,7 @@ describe('baton call-back', () => {
 
   test('hints at the name of the table field if a file and the command, or the service, differ', async () => {
     const { url } = service()
-    const hint = 'Does the service call the table field "warehouseTable"?'
+    const hint = 'If the service uses the name "warehouseTable" for the table field'
     const named = descriptors('named', 2).map(({ computeTableName, ...others }) => ({
       ...others,
       warehouseTable: computeTableName,
@@ -126,7 +126,7 @@ describe('baton call-back', () => {
       url,
       input: lines(named),
     })
-    expect(refused.stderr).toContain('Does the service call the table field "computeTableName"?')
+    expect(refused.stderr).toContain('If the service uses the name "computeTableName" for the table field')
     expect(refused.code).toBe(1)
   })
 
@@ -137,22 +137,22 @@ describe('baton call-back', () => {
       env,
     })
     expect(stderr).toBe(
-      `baton: stdin cannot be kept in ${env.TMPDIR} while it is checked (ENOTDIR): ` +
-        'name another folder in TMPDIR, or say --stream, which keeps nothing\n',
+      `baton: stdin cannot be stored in ${env.TMPDIR} for the check (ENOTDIR): ` +
+        'set another folder with TMPDIR, or use --stream, which stores nothing\n',
     )
     expect(stdout).toBe('')
     expect(code).toBe(1)
   })
 
   test.each([
-    ['taskId,computeTableName\norders,results.orders\n', 'this looks like CSV, and is not JSON'],
-    ['"taskId","computeTableName"\n"orders","results.orders"\n', 'this looks like CSV, and is not JSON'],
+    ['taskId,computeTableName\norders,results.orders\n', 'this looks like CSV, not JSON'],
+    ['"taskId","computeTableName"\n"orders","results.orders"\n', 'this looks like CSV, not JSON'],
     ['\n  taskId: orders\n', 'this is not JSON'],
   ])('refuses %j and names the accepted formats', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     const line = input.startsWith('\n') ? 2 : 1
     expect(stderr).toBe(
-      `baton: stdin:${line}: ${complaint}: expected are JSON objects, one per line, or an array of them\n`,
+      `baton: stdin:${line}: ${complaint}: expected JSON objects, one per line, or a JSON array of objects\n`,
     )
     expect(code).toBe(4)
   })
@@ -161,7 +161,7 @@ describe('baton call-back', () => {
     const input = lines(descriptors('checked', 3))
     expect(await baton(['call-back', '--check', '-'], { input })).toMatchObject({
       code: 0,
-      stdout: '3 descriptors as the contract asks for\n',
+      stdout: '3 descriptors conform to the contract\n',
     })
     expect(await baton(['call-back', '--check', '-'], { input: '' })).toMatchObject({ code: 4 })
   })
@@ -186,9 +186,9 @@ describe('baton call-back', () => {
     const changed = lines(descriptors('conflict', 3, 99))
     const refused = await baton(['call-back', '-'], { url, input: changed })
     expect(refused.code).toBe(1)
-    expect(refused.stderr).toContain('already known with other content')
+    expect(refused.stderr).toContain('already exists with different content')
     expect(refused.stderr).toContain(
-      '  stdin:2: conflict-0-1: record_count is 99 here and 10 in what was accepted before\n',
+      '  stdin:2: conflict-0-1: record_count is 99 in the request and 10 in the stored descriptor\n',
     )
     const later = [...descriptors('conflict', 3), ...descriptors('conflict', 5, 99).slice(3)]
     await baton(['call-back', '-'], { url, input: lines(descriptors('conflict', 5)) })
@@ -214,7 +214,7 @@ describe('baton call-back', () => {
     ['[{]', 'stdin:1: this is not JSON'],
     ['[1, 2', 'stdin:1: the array is not closed'],
     ['\n\nnonsense', 'stdin:3: this is not JSON'],
-    ['[] []', 'stdin:1: after the array there is "["'],
+    ['[] []', 'stdin:1: unexpected data after the array: "["'],
   ])('input that is not JSON: %j', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     expect(stderr).toContain(complaint)
@@ -228,7 +228,7 @@ describe('baton call-back', () => {
     const command = `'${process.execPath}' --conditions=baton-source '${main}' call-back`
     const shell = (script: string) =>
       promisify(execFile)('bash', ['-c', script], { env: { ...process.env, BATON_URL: url } })
-    const known = 'once: 0 partitions accepted, 3 already known\n'
+    const known = 'once: 0 partitions accepted, 3 already stored\n'
     expect((await shell(`${command} <(cat '${file}')`)).stdout).toBe('once: 3 partitions accepted\n')
     expect((await shell(`cat '${file}' | ${command} /dev/stdin`)).stdout).toBe(known)
     expect(
@@ -263,7 +263,7 @@ describe('baton call-back', () => {
     expect(missing.stderr).toContain('cannot be read (ENOENT)')
     const folder = await baton(['call-back', scratch.file('.')])
     expect(folder).toMatchObject({ code: 2 })
-    expect(folder.stderr).toContain('is a folder, not a file of descriptors')
+    expect(folder.stderr).toContain('is a folder, not a file')
   })
 
   test('an unavailable service is exit code 5', async () => {
@@ -272,7 +272,7 @@ describe('baton call-back', () => {
       input: lines(descriptors('x', 1)),
     })
     expect(code).toBe(5)
-    expect(stderr).toContain('Is the service running?')
+    expect(stderr).toContain('Check that the service is running')
   })
 
   test('when a service stops halfway, what is stored is reported in JSON, too', async () => {

@@ -32,67 +32,64 @@ describe('the command line', () => {
     const help = await baton(['help', 'tasks'])
     expect(help).toMatchObject({ code: 0 })
     expect(help.stdout).toContain('--watch')
-    expect(help.stdout).toContain('# Go on when it is done')
+    expect(help.stdout).toContain('# Continue when the task is done')
     const service = await baton(['serve', '--help'])
     expect(service.stdout).toContain('--lease-seconds')
   })
 
   test.each([
     [['tsks'], 'tsks is not a command; did you mean tasks?'],
-    [['--url', 'http://a', 'tasks'], '--url stands before the command; flags follow it: baton COMMAND --url'],
-    [['tasks', '--wach'], '--wach is not a flag here; did you mean --watch?'],
-    [['tasks', 'a', 'b'], '"b" is too much for tasks'],
-    [['pause'], 'pause needs TASK'],
-    [['pull', '--batch', '0'], '--batch is a whole number from 1 to 1000, not "0"'],
-    [['pull', '--batch'], '--batch needs a value'],
+    [['--url', 'http://a', 'tasks'], '--url must come after the command: baton COMMAND --url'],
+    [['tasks', '--wach'], '--wach is not a flag of this command; did you mean --watch?'],
+    [['tasks', 'a', 'b'], '"b" is an unexpected operand of tasks'],
+    [['pause'], 'pause requires TASK'],
+    [['pull', '--batch', '0'], '--batch must be an integer from 1 to 1000, got "0"'],
+    [['pull', '--batch'], '--batch requires a value'],
     [
       ['tasks', '--watch', '--interval', '9999999'],
-      '--interval is a number from 0.1 to 86400, not "9999999"',
+      '--interval must be a number from 0.1 to 86400, got "9999999"',
     ],
-    [['work', '--kill-after', '9999999', '--', 'true'], '--kill-after is a number from 0 to 86400'],
-    [['pull', '--batch', '1', '--batch', '2'], '--batch was given twice'],
-    [['tasks', '--url', 'http://a', '--url=http://a'], '--url was given twice'],
-    [['tasks', '--watch=yes'], '--watch takes no value'],
-    [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
-    [['work', '--concurrency', '4'], 'work needs a command'],
-    [['work', './load.sh'], 'put -- before the command, which begins with "./load.sh"'],
-    [['work', '--until-idle', 'sh', '-c', 'exit 0'], 'put -- before the command, which begins with "sh"'],
-    [['work', 'python', '--wach', 'load.py'], 'put -- before the command, which begins with "python"'],
-    [['work', 'sh', '--', 'x'], 'put -- before the command, which begins with "sh"'],
-    [['work', '--untl-idle', 'sh'], '--untl-idle is not a flag here; did you mean --until-idle?'],
-    [['settle', 'a', '--outcome', 'done', '--final'], '--final goes with --outcome failed, not with done'],
-    [['settle', 'a', '--final'], '--final goes with --outcome failed, not with done'],
+    [['work', '--kill-after', '9999999', '--', 'true'], '--kill-after must be a number from 0 to 86400'],
+    [['pull', '--batch', '1', '--batch', '2'], '--batch must not be repeated'],
+    [['tasks', '--url', 'http://a', '--url=http://a'], '--url must not be repeated'],
+    [['tasks', '--watch=yes'], '--watch does not accept a value'],
     [
-      ['settle', 'a', '--outcome', 'released', '--final'],
-      '--final goes with --outcome failed, not with released',
+      ['tasks', '--state', 'happy'],
+      '--state must be one of open, paused, done, stalled, cancelled, got "happy"',
     ],
-    [
-      ['settle', 'a', '--retry-after', '5'],
-      '--retry-after goes with --outcome failed or released, not with done',
-    ],
+    [['work', '--concurrency', '4'], 'work requires a command'],
+    [['work', './load.sh'], 'put -- before the command "./load.sh"'],
+    [['work', '--until-idle', 'sh', '-c', 'exit 0'], 'put -- before the command "sh"'],
+    [['work', 'python', '--wach', 'load.py'], 'put -- before the command "python"'],
+    [['work', 'sh', '--', 'x'], 'put -- before the command "sh"'],
+    [['work', '--untl-idle', 'sh'], '--untl-idle is not a flag of this command; did you mean --until-idle?'],
+    [['settle', 'a', '--outcome', 'done', '--final'], '--final requires --outcome failed, got done'],
+    [['settle', 'a', '--final'], '--final requires --outcome failed, got done'],
+    [['settle', 'a', '--outcome', 'released', '--final'], '--final requires --outcome failed, got released'],
+    [['settle', 'a', '--retry-after', '5'], '--retry-after requires --outcome failed or released, got done'],
     [
       ['settle', 'a', '--outcome', 'failed', '--processed', '5'],
-      '--processed goes with --outcome done, not with failed',
+      '--processed requires --outcome done, got failed',
     ],
-    [['settle', 'a', '-'], '- stands for settlements on stdin, and cannot stand beside leases'],
+    [['settle', 'a', '-'], '- reads settlements from stdin and cannot be combined with lease ids'],
     [
       ['settle', '-', '--outcome', 'failed', '--reason', 'x'],
-      'settlements on stdin say themselves how they ended: without --outcome, --reason',
+      'settlements on stdin contain their outcome; remove --outcome, --reason',
     ],
-    [['tasks', 'a', '--state', 'open'], '--state chooses from a list, and cannot stand beside a task'],
+    [['tasks', 'a', '--state', 'open'], '--state chooses from a list and cannot be combined with a task id'],
     [
       ['tasks', 'a', '--search', 'b', '--limit', '3'],
-      '--search, --limit choose from a list, and cannot stand beside a task',
+      '--search, --limit choose from a list and cannot be combined with a task id',
     ],
     [['pull', '--url', 'foo'], '--url must be a URL that begins with http:// or https://, got "foo"'],
     [
       ['pull', '--url', 'localhost:7070'],
       '--url must be a URL that begins with http:// or https://, got "lo',
     ],
-    [['manifest', 'a', '--url', 'http://127.0.0.1:6000'], 'has a port that fetch never asks'],
+    [['manifest', 'a', '--url', 'http://127.0.0.1:6000'], 'has a port that fetch blocks'],
     [['pull', '--token', 'a\nb'], 'the header authorization has a name or a value that HTTP cannot carry'],
     [['pull', '--instance-id', 'a\nb'], '--instance-id must not be empty or contain control characters'],
-    [['completion', 'tcsh'], 'completion is for bash, zsh or fish'],
+    [['completion', 'tcsh'], 'completion supports bash, zsh and fish'],
     [['serve', '--prot', '1'], '--prot is not a flag; did you mean --port?'],
   ])('%j is refused', async (args, complaint) => {
     const { code, stderr, stdout } = await baton(args)
@@ -102,7 +99,11 @@ describe('the command line', () => {
   })
 
   test.each([
-    ['BATON_UNKNOWN_FIELDS', 'ignroe', 'BATON_UNKNOWN_FIELDS is one of refuse, ignore, keep, not "ignroe"'],
+    [
+      'BATON_UNKNOWN_FIELDS',
+      'ignroe',
+      'BATON_UNKNOWN_FIELDS must be one of refuse, ignore, keep, got "ignroe"',
+    ],
     ['BATON_INSTANCE_ID', 'a\nb', 'BATON_INSTANCE_ID must not be empty or contain control characters'],
     ['BATON_URL', 'localhost', 'BATON_URL must be a URL that begins with http://'],
   ])('%s is checked like its flag, and named', async (variable, value, complaint) => {

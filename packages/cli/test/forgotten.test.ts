@@ -14,7 +14,7 @@ test('a purged task is shown as such', async () => {
   // Retention runs right after a control request, and every ten seconds otherwise.
   await client.seal('old')
   await until(async () => (await client.task('old')).purgedAt !== null)
-  const forgotten = 'its partitions were forgotten after their retention; the numbers stay'
+  const forgotten = 'retention deleted the partitions; the counts are kept'
   const listed = await baton(['partitions', 'old'], { url })
   expect(listed).toEqual({ code: 0, stdout: '', stderr: `baton: old: ${forgotten}\n` })
   const json = await baton(['partitions', 'old', '--json'], { url })
@@ -27,5 +27,5 @@ test('a task without matching partitions is shown as such', async () => {
   const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('new', 2))
   const { code, stdout, stderr } = await baton(['partitions', 'new', '--state', 'parked'], { url })
-  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'there are no such partitions\n', stderr: '' })
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'no partition matches\n', stderr: '' })
 })

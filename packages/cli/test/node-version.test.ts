@@ -23,7 +23,7 @@ test('an older Node gets one line of explanation for every command', async () =>
     expect(await baton(args, { env: { NODE_OPTIONS: `--import=${pretence}` } })).toEqual({
       code: 1,
       stdout: '',
-      stderr: `baton needs Node 22.18 or newer; this is 20.20.2, ${process.execPath}\n`,
+      stderr: `baton requires Node 22.18 or newer; this is Node 20.20.2, ${process.execPath}\n`,
     })
   }
 })

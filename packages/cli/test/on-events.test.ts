@@ -84,8 +84,8 @@ describe('baton on', () => {
       expect([code, stderr]).toEqual([exitCodes.usage, expect.stringContaining(text)])
     }
     await usage(['on', 'task.ended', '--', 'true'], '"task.ended" is not an event')
-    await usage(args('--once'), 'on needs a command')
-    await usage(['on', '--', 'true'], 'on needs EVENT')
+    await usage(args('--once'), 'on requires a command')
+    await usage(['on', '--', 'true'], 'on requires EVENT')
     await baton([...args('--once'), '--', 'true'], { url })
     await usage(
       ['on', 'task.stalled', '--state', state, '--once', '--', 'true'],
@@ -93,7 +93,7 @@ describe('baton on', () => {
     )
     const [subscription] = await client.subscriptions.list()
     await client.subscriptions.remove(subscription?.id ?? '')
-    await usage([...args('--once'), '--', 'true'], 'remove that file to subscribe again')
+    await usage([...args('--once'), '--', 'true'], 'remove that file to create a new subscription')
     await writeFile(state, 'something else')
     await usage([...args('--once'), '--', 'true'], 'is not a state file of baton on')
   })

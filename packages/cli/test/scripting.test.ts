@@ -20,7 +20,7 @@ describe('pull, renew and settle, for scripts', () => {
   test('one hand-off step by step', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
-    expect(await baton(['pull'], { url })).toMatchObject({ code: 3, stderr: 'nothing is ready\n' })
+    expect(await baton(['pull'], { url })).toMatchObject({ code: 3, stderr: 'no partition is ready\n' })
     await client.callBack(descriptors('orders', 4))
     const pulled = await baton(['pull', '--json', '--batch', '2'], {
       url,

@@ -18,8 +18,8 @@ describe('a task that is sealed before all of it was called back', () => {
     const { url } = service()
     await doneTask('sealed')
     const lacking =
-      '7 of 10 partitions are not called back, and cannot be any more: a sealed task takes nothing new. ' +
-      'Where the number is wrong, seal it again with the right one.'
+      '7 of 10 partitions were not called back, and the sealed task accepts no new partitions.  ' +
+      'If the expected number is wrong, seal the task again with the correct number.'
     expect(await baton(['seal', 'sealed', '--yes', '--partitions', '10'], { url })).toEqual({
       code: 0,
       stdout: 'sealed is done, sealed, 10 expected\n',
@@ -42,7 +42,7 @@ describe('a task that is sealed before all of it was called back', () => {
     const watch = () => baton(['tasks', taskId, '--watch', ...flags], { url })
     await baton(['seal', taskId, '--yes', '--partitions', '10'], { url })
     const incomplete = await watch()
-    expect(incomplete.stderr).toContain(`${taskId} is done, but 7 of 10 partitions were never called back`)
+    expect(incomplete.stderr).toContain(`${taskId} is done, but 7 of 10 partitions were not called back`)
     expect(incomplete.code).toBe(1)
     await baton(['seal', taskId, '--yes', '--partitions', '3'], { url })
     expect(await watch()).toMatchObject({ code: 0, stderr: '' })

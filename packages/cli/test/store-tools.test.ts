@@ -39,14 +39,14 @@ test('a store is backed up, verified and moved on the command line', async () =>
   const twice = await baton(['backup', copy, '--data', data])
   expect(twice).toMatchObject({
     code: 1,
-    stderr: `baton: ${copy} is there already; choose another name, or replace it with --force\n`,
+    stderr: `baton: ${copy} already exists; choose another name, or replace it with --force\n`,
   })
   expect((await baton(['backup', copy, '--data', data, '--force', '--json'])).code).toBe(0)
   const file = scratch.file('moved.ndjson.gz')
   const inUse = await baton(['export', file, '--data', data])
   expect(inUse).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is in use by another Baton; stop it'),
+    stderr: expect.stringContaining('is in use by another Baton process; stop that process'),
   })
 
   service.signal('SIGTERM')
@@ -63,7 +63,7 @@ test('a store is backed up, verified and moved on the command line', async () =>
   const again = await baton(['import', file, '--data', target, '--json'])
   expect(again.code).toBe(1)
   expect(JSON.parse(again.stderr)).toMatchObject({
-    error: { detail: expect.stringContaining('the store is not empty: it holds 1 task') },
+    error: { detail: expect.stringContaining('the store is not empty: it has 1 task') },
   })
   const moved = await ServiceProcess.started([], target)
   expect(await pulled(moved.url)).toEqual(['orders-0-1', 'orders-0-2'])
@@ -85,7 +85,7 @@ test('verify exits with 1 and reports the errors', async () => {
   const db = new DatabaseSync(join(data, 'baton.db'))
   db.exec('UPDATE lane SET "cursor" = 2')
   db.close()
-  const fault = 'waits to be handed out for the first time where no pull looks for it'
+  const fault = 'is ready for its first hand-out at a position where no pull finds it'
   expect(await baton(['verify', '--data', data])).toMatchObject({
     code: 1,
     stdout: `partition orders-0-0 ${fault}\npartition orders-0-1 ${fault}\n`,
@@ -109,5 +109,5 @@ test('two stores at once are refused', async () => {
     'postgres://nowhere/baton',
   ])
   expect(code).toBe(2)
-  expect(stderr).toContain('--data and --database-url name two stores')
+  expect(stderr).toContain('--data and --database-url cannot be combined')
 })

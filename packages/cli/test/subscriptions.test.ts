@@ -17,7 +17,7 @@ test('subscriptions are added, listed, changed and removed', async () => {
     '--task-prefix',
     'orders-',
   )
-  expect(added.stdout).toMatch(/^sub_\S+\nsecret: whsec_\S+ \(shown only now\)\n$/)
+  expect(added.stdout).toMatch(/^sub_\S+\nsecret: whsec_\S+ \(shown only once\)\n$/)
   const id = added.stdout.split('\n')[0] ?? ''
   const list = (await run()).stdout
   for (const text of [
@@ -42,7 +42,7 @@ test('subscriptions are added, listed, changed and removed', async () => {
   expect((await run('redeliver', id, event)).stdout).toBe(`event ${event} is pending\n`)
   expect((await run('remove', id)).stdout).toBe(`${id} is removed\n`)
   expect(await run('remove', id)).toMatchObject({
-    stderr: expect.stringContaining('no subscription of that id'),
+    stderr: expect.stringContaining('no subscription has this id'),
   })
 })
 
@@ -53,13 +53,13 @@ test('invalid arguments are reported', async () => {
       code,
       stderr: expect.stringContaining(text),
     })
-  await refused(['ad', 'http://a.example/'], exitCodes.usage, '"ad" is none of list, add')
-  await refused(['add'], exitCodes.usage, 'subscriptions add needs URL')
+  await refused(['ad', 'http://a.example/'], exitCodes.usage, '"ad" must be one of list, add')
+  await refused(['add'], exitCodes.usage, 'subscriptions add requires URL')
   await refused(
     ['add', 'http://a.example/', '--type', 'task.done', '--type', 'x'],
     exitCodes.usage,
-    '--type is one of',
+    '--type must be one of',
   )
   await refused(['add', 'http://127.0.0.1/'], exitCodes.refused, 'is not on the public internet')
-  await refused(['redeliver', 'sub_x', 'first'], exitCodes.usage, 'an EVENT is a number')
+  await refused(['redeliver', 'sub_x', 'first'], exitCodes.usage, 'EVENT must be a number')
 })

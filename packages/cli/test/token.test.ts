@@ -70,14 +70,14 @@ describe('baton token create', () => {
   })
 
   test.each([
-    [['create', '--role', 'worker'], 'token create needs --name'],
-    [['create', '--name', 'x'], 'token create needs --role: producer, worker, operator, viewer'],
-    [['make', '--name', 'x'], 'token needs create'],
+    [['create', '--role', 'worker'], 'token create requires --name'],
+    [['create', '--name', 'x'], 'token create requires --role: producer, worker, operator, viewer'],
+    [['make', '--name', 'x'], 'token requires create'],
     [['create', '--name', 'x', '--role', 'admin'], '/tokens/0/roles/0, which must be one of producer'],
     [['create', '--name', 'x', '--role', 'producer', '--tables', 'orders'], 'must be a table in the form'],
     [
       ['create', '--name', 'x', '--role', 'worker', '--tasks', 'sales-'],
-      'the entry limits "x" to tasks, but pulls of workers cannot be limited by prefixes of tasks',
+      'the entry limits "x" to tasks, but the pulls of a worker cannot be limited to task prefixes',
     ],
   ])('%j is refused: %s', async (argv, fault) => {
     const { code, stdout, stderr } = await baton(['token', ...argv])
@@ -102,7 +102,7 @@ test('baton audit lists who did what, and baton call-back --seal seals the task'
   const operator = { BATON_TOKEN: await token('on call', 'operator') }
   const { url } = await startService('--tokens-file', file)
   expect((await baton(['audit'], { url, env: operator })).stdout).toBe(
-    'nothing was ordered or refused since the node started\n',
+    'no control requests and no refused tokens since the node started\n',
   )
   const lines = scratch.file(
     'p.ndjson',
@@ -129,5 +129,5 @@ test('baton audit lists who did what, and baton call-back --seal seals the task'
   const table = await baton(['audit'], { url, env: operator })
   expect(table.stdout).toMatch(/on call\s+127\.0\.0\.1\s+POST \/tasks\/orders\/pause\s+done/)
   const alone = await baton(['call-back', '--partitions', '3', lines], { url, env: producer })
-  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('it needs --seal') })
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--partitions requires --seal') })
 })

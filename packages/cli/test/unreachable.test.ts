@@ -15,9 +15,9 @@ describe('an unreachable service', () => {
     expect(code).toBe(5)
     expect(stdout).toBe('')
     expect(stderr.split('\n')).toEqual([
-      expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached.*; trying again for up to 1 s$/),
+      expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached.*; retrying for up to 1 s$/),
       expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached/),
-      expect.stringContaining('Is the service running?'),
+      expect.stringContaining('Check that the service is running'),
       '',
     ])
     const asJson = await baton(['tasks', '--json', '--timeout', '1'], { url })
@@ -30,14 +30,14 @@ describe('an unreachable service', () => {
       url,
       input: JSON.stringify(descriptors('x', 1)),
     })
-    expect(calledBack.stderr).toContain('; trying again for up to 1 s')
+    expect(calledBack.stderr).toContain('; retrying for up to 1 s')
   })
 
   test('gets only one request to rerun done partitions, unless a time is given', async () => {
     const retry = (...flags: string[]) => baton(['retry', 'orders', '--done', ...flags], { url })
     const once = await retry()
-    expect(once).toMatchObject({ code: 5, stderr: expect.not.stringContaining('trying again') })
-    expect((await retry('--timeout', '1')).stderr).toContain('; trying again for up to 1 s')
+    expect(once).toMatchObject({ code: 5, stderr: expect.not.stringContaining('retrying') })
+    expect((await retry('--timeout', '1')).stderr).toContain('; retrying for up to 1 s')
   })
 
   test.each([
@@ -47,7 +47,7 @@ describe('an unreachable service', () => {
     const { origin } = new URL(await start())
     for (const args of [['tasks', 'orders'], ['pull']]) {
       const { code, stderr } = await baton(args, { url: origin })
-      expect(stderr).toContain('Does --url or BATON_URL lead to Baton, with the base path')
+      expect(stderr).toContain('it must be the URL of Baton, including its base path')
       expect(code).toBe(1)
     }
   })
@@ -55,7 +55,7 @@ describe('an unreachable service', () => {
   test('that is called over TLS but listens for plain HTTP: a hint', async () => {
     const { port } = await startService()
     const { code, stderr } = await baton(['tasks'], { url: `https://127.0.0.1:${port}` })
-    expect(stderr).toContain(`https://127.0.0.1:${port} does not speak TLS`)
+    expect(stderr).toContain(`https://127.0.0.1:${port} does not use TLS`)
     expect(stderr).toContain(`use http://127.0.0.1:${port}`)
     expect(code).toBe(2)
   })
@@ -74,10 +74,10 @@ describe('an unreachable service', () => {
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
     const service = await startService('--tokens-file', file)
     const { code, stderr } = await baton(['tasks'], { url: service.url })
-    expect(stderr).toBe('baton: the service asks for a token\nGive it by BATON_TOKEN or --token.\n')
+    expect(stderr).toBe('baton: the service requires a token\nSet BATON_TOKEN or --token.\n')
     expect(code).toBe(1)
     const wrong = await baton(['tasks'], { url: service.url, env: { BATON_TOKEN: 'guessed' } })
-    expect(wrong.stderr).toContain('Check what BATON_TOKEN or --token say')
+    expect(wrong.stderr).toContain('Check that BATON_TOKEN or --token is a token')
   })
 })
 

@@ -37,8 +37,8 @@ describe('views of tasks', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ taskId: 'shown', partitions: { done: 1, parked: 1 } })
     const unknown = await baton(['tasks', 'no-such'], { url })
     expect(unknown).toMatchObject({ code: 3 })
-    expect(unknown.stderr).toContain('was ever called back')
-    expect(unknown.stderr).toContain('baton tasks lists those that there are')
+    expect(unknown.stderr).toContain('was called back')
+    expect(unknown.stderr).toContain('baton tasks lists all tasks')
     expect(unknown.stderr).not.toContain('URL')
   })
 
@@ -49,7 +49,7 @@ describe('views of tasks', () => {
     const one = ['scale', '--task', 'to-scale', '--target', '60']
     const first = await baton(one, { url })
     expect(first).toMatchObject({ code: 0, stderr: '' })
-    expect(first.stdout).toMatch(/^desired +1 worker: no pace yet, too few attempts have finished$/m)
+    expect(first.stdout).toMatch(/^desired +1 worker: no pace yet: too few attempts have finished$/m)
     expect(first.stdout).toMatch(/^left +12 partitions, 3,000 records$/m)
     const { partitions } = await client.pull({ tasks: ['to-scale'], batch: 5 })
     await client.settle(
@@ -57,14 +57,14 @@ describe('views of tasks', () => {
     )
     await client.pull({ tasks: ['to-scale'], batch: 2 })
     const then = await baton(one, { url })
-    expect(then.stdout).toMatch(/^desired +1 worker: .+ under lease, 2 at a time, to be finished in 1m$/m)
+    expect(then.stdout).toMatch(/^desired +1 worker: .+ of lease time, 2 at a time, to be finished in 1m$/m)
     expect(then.stdout).toMatch(/^workers +1 busy, \d+ idle/m)
     expect(then.stdout).toMatch(/^partitions +5 ready, 2 leased$/m)
     const json = JSON.parse((await baton([...one, '--json'], { url })).stdout)
     expect(json).toMatchObject({ targetSeconds: 60, estimatedWorkers: 1, reason: 'pace' })
     expect(json.workers).toMatchObject({ busy: 1, leasesPerWorker: 2 })
     await client.cancel('to-scale')
-    expect((await baton(one, { url })).stdout).toMatch(/^desired +0 workers: nothing is to be handed out$/m)
+    expect((await baton(one, { url })).stdout).toMatch(/^desired +0 workers: there is no backlog$/m)
     const wrong = await baton(['scale', '--table', 'orders'], { url })
     expect([wrong.code, wrong.stderr.includes('<schema>.<table>')]).toEqual([2, true])
   })
@@ -75,7 +75,7 @@ describe('views of tasks', () => {
     await client.callBack([...descriptors('worked', 3, 500), descriptor('worked', 20, 0, 40)])
     const { partitions } = await client.pull({ batch: 4 })
     const before = await baton(['throughput', 'worked'], { url })
-    expect(before.stdout).toMatch(/^worked: nothing became done between .+ and .+\n$/)
+    expect(before.stdout).toMatch(/^worked: no partition was done between .+ and .+\n$/)
     await client.settle(
       partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' as const })),
     )
@@ -94,7 +94,7 @@ describe('views of tasks', () => {
     })
     const wrong = await baton(['throughput', 'worked', '--from', 'yesterday'], { url })
     expect(wrong.code).not.toBe(0)
-    expect(wrong.stderr).toContain('from must be a time with its offset, like 2026-03-01T12:00:00Z')
+    expect(wrong.stderr).toContain('from must be a time with a UTC offset, such as 2026-03-01T12:00:00Z')
     expect(await baton(['throughput', 'no-such'], { url })).toMatchObject({ code: 3 })
   })
 
@@ -136,7 +136,7 @@ describe('views of tasks', () => {
     const { url } = await startService()
     expect(await baton(['tasks'], { url })).toMatchObject({ code: 0, stdout: 'no tasks yet\n' })
     const searched = await baton(['tasks', '--search', 'nope'], { url })
-    expect(searched).toMatchObject({ code: 0, stdout: 'there are no such tasks\n' })
+    expect(searched).toMatchObject({ code: 0, stdout: 'no task matches\n' })
   })
 
   test('a truncated list is marked', async () => {
@@ -144,7 +144,9 @@ describe('views of tasks', () => {
     const client = new BatonClient(url)
     for (const taskId of ['cut-a', 'cut-b', 'cut-c']) await client.callBack(descriptors(taskId, 1))
     const cut = await baton(['tasks', '--search', 'cut-', '--limit', '2'], { url })
-    expect(cut.stderr).toMatch(/^there are more: --limit, --state or --search, or go on with --cursor \S+\n$/)
+    expect(cut.stderr).toMatch(
+      /^there are more: use --limit, --state or --search, or continue with --cursor \S+\n$/,
+    )
     expect(await baton(['tasks', '--search', 'cut-'], { url })).toMatchObject({ code: 0, stderr: '' })
   })
 
@@ -178,7 +180,7 @@ describe('views of tasks', () => {
     expect(names).toEqual(['listed-0-0', 'listed-0-1', 'listed-0-2'])
   })
 
-  test('leases of an instance are taken back after confirmation', async () => {
+  test('leases of an instance are revoked after confirmation', async () => {
     const { url } = await startService()
     const worker = new BatonClient({ url, instanceId: 'loader-7' })
     await worker.callBack(descriptors('held', 2))
@@ -188,7 +190,7 @@ describe('views of tasks', () => {
     expect(unsure.code).toBe(2)
     expect(await baton(['release', 'loader-7', '--yes'], { url })).toEqual({
       code: 0,
-      stdout: 'loader-7: 2 leases taken back\n',
+      stdout: 'loader-7: 2 leases revoked\n',
       stderr: '',
     })
     expect((await baton(['release', 'loader-7', '--yes', '--json'], { url })).stdout).toContain(
@@ -267,7 +269,7 @@ describe('views of tasks', () => {
     const unknown = ['typed-0-0', 'typed-9-8', 'typed-9-9']
     const retried = await baton(['retry', 'typed', '--partition', unknown.join(',')], { url })
     expect(retried).toMatchObject({ code: 3, stdout: '' })
-    expect(retried.stderr).toContain('  typed-9-8: the task has no such partition\n  typed-9-9: ')
+    expect(retried.stderr).toContain('  typed-9-8: the task does not have this partition\n  typed-9-9: ')
     expect(retried.stderr).not.toContain('typed-0-0')
     expect((await baton(['retry', 'typed', '--partition', 'a'], { url })).stderr).toContain('  a: ')
     const level = await baton(['retry', 'typed', '--level', '9'], { url })
@@ -276,8 +278,8 @@ describe('views of tasks', () => {
       code: 1,
       stdout: '',
       stderr:
-        'baton: the service refused it\n' +
-        '  --partitions: the task has 3 partitions already; expect at least as many\n',
+        'baton: the service refused the request\n' +
+        '  --partitions: the task has 3 partitions already; expectedPartitions must be at least as large\n',
     })
   })
 
@@ -289,7 +291,7 @@ describe('views of tasks', () => {
     expect(await baton(['call-back', '-'], { url, input })).toMatchObject({ code: 1 })
     const { stdout } = await baton(['tasks', 'sealed'], { url })
     expect(stdout).toContain('2 partitions expected but not called back')
-    expect((await baton(['seal', '--help'])).stdout).toContain('new ones are refused from then on')
+    expect((await baton(['seal', '--help'])).stdout).toContain('from then on new partitions are refused')
   })
 
   test('instances', async () => {

@@ -70,7 +70,7 @@ describe('baton wait', () => {
       said += bytes
     })
     await service.kill()
-    await until(() => said.includes('trying again until it is back'))
+    await until(() => said.includes('retrying until the service is available'))
     await service.startAgain()
     const other = waiting(service.url, 'orders')
     await settleAll(client)
@@ -82,7 +82,7 @@ describe('baton wait', () => {
     endless.process.stderr?.on('data', (bytes) => {
       heard += bytes
     })
-    await until(() => heard.includes('trying again until it is back'))
+    await until(() => heard.includes('retrying until the service is available'))
     endless.ctrlC()
     expect(await endless.ended).toMatchObject({ code: exitCodes.interrupted })
   })

@@ -97,6 +97,6 @@ describe('watching a task', () => {
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line)),
-    ).toMatchObject([{ note: expect.stringContaining('trying again until it is back') }])
+    ).toMatchObject([{ note: expect.stringContaining('retrying until the service is available') }])
   })
 })

@@ -21,12 +21,12 @@ describe('at-most-once delivery', () => {
       url,
     })
     expect(stderr).toMatch(/orders-0-0 done after/)
-    expect(stderr).toMatch(/orders-0-1 failed for good after .*: exit code 1: locked/)
+    expect(stderr).toMatch(/orders-0-1 failed permanently after .*: exit code 1: locked/)
     expect(stderr).toMatch(/orders-0-2 lost after .*: exit code 75/)
-    expect(stderr).toContain('1 partition done, 1 failed, 0 given back, 1 lost')
+    expect(stderr).toContain('1 partition done, 1 failed, 0 released, 1 lost')
     expect(code).toBe(1)
     const { stdout } = await baton(['tasks', 'orders'], { url })
-    expect(stdout).toContain('3 partitions settled by delivery: ')
+    expect(stdout).toContain('3 partitions settled by delivery, which counts as done')
   })
 
   test('a level barrier is refused with a message for the command line', async () => {
@@ -35,8 +35,8 @@ describe('at-most-once delivery', () => {
       code: 1,
       stdout: '',
       stderr:
-        'baton: the service refused it\n' +
-        '  this service delivers at most once, and a level barrier needs leases\n',
+        'baton: the service refused the request\n' +
+        '  a level barrier requires leases, and this service delivers at most once\n',
     })
   })
 
@@ -47,8 +47,8 @@ describe('at-most-once delivery', () => {
     const vanishing = scratch.file('once.sh', '#!/bin/sh\nrm "$0"\n')
     chmodSync(vanishing, 0o755)
     const { code, stderr } = await baton(['work', '--', vanishing], { url })
-    expect(stderr).toContain('its partition cannot be given back: the service counts it as done')
-    expect(stderr).not.toContain('was given back')
+    expect(stderr).toContain('its partition cannot be released: the service counts it as done')
+    expect(stderr).not.toContain('was released')
     expect(code).toBe(127)
   })
 
@@ -63,11 +63,13 @@ describe('at-most-once delivery', () => {
     })
     await until(() => scratch.lines('begun').length === 1)
     working.ctrlC()
-    await until(() => stderr.includes('finishing 1 partition; Ctrl-C again ends them and loses them'))
+    await until(() =>
+      stderr.includes('finishing 1 partition; Ctrl-C again stops the commands and loses their partitions'),
+    )
     working.ctrlC()
     expect(await working.ended).toMatchObject({ code: 130 })
-    expect(stderr).toContain('ending commands; their partitions cannot be given back')
+    expect(stderr).toContain('stopping commands; their partitions cannot be released')
     expect(stderr).toMatch(/orders-0-0 lost after/)
-    expect(stderr).toContain('0 partitions done, 0 failed, 0 given back, 1 lost')
+    expect(stderr).toContain('0 partitions done, 0 failed, 0 released, 1 lost')
   })
 })

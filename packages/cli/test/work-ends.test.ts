@@ -133,7 +133,7 @@ test.each([
   })
   await until(() => scratch.names().includes('begun'))
   working.process.kill(signal)
-  await until(() => /finishing|told to stop/.test(stderr))
+  await until(() => /finishing|stopping:/.test(stderr))
   scratch.file('gate', '')
   expect(await working.ended).toMatchObject({ code })
   expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])

@@ -62,8 +62,8 @@ describe('the exit code of the command', () => {
         *-6) echo '{"records": 1e99}' > "$BATON_REPORT" ;;
       esac`
     const { code, stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], { url })
-    expect(stderr).toContain('orders-0-0 begun (1 record)')
-    expect(stderr).toContain('3 partitions done, 3 failed, 1 given back')
+    expect(stderr).toContain('orders-0-0 started (1 record)')
+    expect(stderr).toContain('3 partitions done, 3 failed, 1 released')
     for (const complaint of [
       'orders-0-4: the report of the command is not a JSON object: no JSON\n',
       'orders-0-5: records in the report of the command must be a non-negative integer, got -4\n',
@@ -127,9 +127,9 @@ test('a partition that is released repeatedly fails in the end', async () => {
     ['work', '--until-idle', '--wait', '5', '--give-back-limit', '3', '--', 'sh', '-c', 'exit 75'],
     { url },
   )
-  expect(stderr.match(/orders-0-0 given back after/g)).toHaveLength(3)
+  expect(stderr.match(/orders-0-0 released after/g)).toHaveLength(3)
   expect(stderr).toMatch(
-    /orders-0-0 failed, parked after .*: given back 3 times in a row, and again: exit code 75/,
+    /orders-0-0 failed, parked after .*: released more than 3 times in a row: exit code 75/,
   )
   expect(code).toBe(1)
   expect(await rowsOf(client, 'orders')).toMatchObject([{ state: 'parked', attempts: 1 }])

@@ -89,20 +89,21 @@ export class CallBackCheck {
     if (taskId !== first) {
       found.add(
         '/0/taskId',
-        () => `taskId must be the same throughout: it was ${quoted(first)}, here ${quoted(taskId)}`,
+        () =>
+          `taskId must be the same in all descriptors: the first has ${quoted(first)}, this one has ${quoted(taskId)}`,
       )
       return
     }
     const wasWithinBounds = this.#recordTotal <= Number.MAX_SAFE_INTEGER
     this.#recordTotal += recordTotal
     if (wasWithinBounds && this.#recordTotal > Number.MAX_SAFE_INTEGER)
-      found.add('', () => `the record total passes ${Number.MAX_SAFE_INTEGER} here`)
+      found.add('', () => `with this descriptor, the record total exceeds ${Number.MAX_SAFE_INTEGER}`)
     for (const [position, { level, index }] of partitions.entries()) {
       const reached = this.#level
       if (level < reached) {
         found.add(
           `/${position}/priorityLevel`,
-          () => `priorityLevel ${level} comes after ${reached}; order by ascending priorityLevel`,
+          () => `priorityLevel ${level} comes after ${reached}; sort by ascending priorityLevel`,
         )
         continue
       }
@@ -113,13 +114,14 @@ export class CallBackCheck {
       if (!this.#indexes.add(index))
         found.add(
           `/${position}/partition_name`,
-          () => `${quoted(partitionName(taskId, level, index))} occurred before; each may occur once`,
+          () =>
+            `${quoted(partitionName(taskId, level, index))} occurred before; a partition can occur only once`,
         )
     }
   }
 }
 
-const DETAIL = 'the descriptors break the contract; see errors'
+const DETAIL = 'the descriptors violate the contract; see errors'
 
 const quoted = (text: string) => JSON.stringify(text)
 

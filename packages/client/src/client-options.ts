@@ -5,7 +5,7 @@ import type {
   TaskState,
   ThroughputStep,
 } from '@baton/protocol'
-import type { FailedTry } from './persistence.ts'
+import type { FailedTry } from './retry.ts'
 
 /** How to reach a service, and how to handle failures. */
 export interface BatonClientOptions {

@@ -43,7 +43,7 @@ import {
 } from './client-options.ts'
 import { UnsendableError } from './errors.ts'
 import { followEvents, textLines } from './event-stream.ts'
-import { persist } from './persistence.ts'
+import { persist } from './retry.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
 import { type Answer, jsonText, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
@@ -56,13 +56,15 @@ function taskPath(taskId: string): string {
   if (taskId === '') throw new UnsendableError('a task id must not be empty')
   if (taskId === '.' || taskId === '..') {
     throw new UnsendableError(
-      `there is no task ${JSON.stringify(taskId)}: in a URL that leads to another path`,
+      `${JSON.stringify(taskId)} is not a valid task id: it cannot be used as a path segment of a URL`,
     )
   }
   try {
     return `/tasks/${encodeURIComponent(taskId)}`
   } catch {
-    throw new UnsendableError(`there is no task ${JSON.stringify(taskId)}: it has a lone surrogate`)
+    throw new UnsendableError(
+      `${JSON.stringify(taskId)} is not a valid task id: it contains a lone surrogate`,
+    )
   }
 }
 

@@ -159,7 +159,7 @@ export class WorkerStoppedError extends BatonError {
   override name = 'WorkerStoppedError'
 
   constructor() {
-    super('the worker is stopping and the time to finish is over', { retryable: false })
+    super('the worker is stopping and the time limit for running handlers has passed', { retryable: false })
   }
 }
 

@@ -1,7 +1,7 @@
 import type { StreamEvent } from '@baton/protocol'
 import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 import { UnreachableError } from './errors.ts'
-import { backOffMillis, pause } from './persistence.ts'
+import { backOffMillis, pause } from './retry.ts'
 
 interface TextLinesOptions {
   readonly signal?: AbortSignal | undefined
@@ -43,12 +43,15 @@ async function nextChunk(
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
     if (longestSilenceMillis === undefined) return
-    timer = setTimeout(() => reject(new Error('nothing came for too long')), longestSilenceMillis)
+    timer = setTimeout(
+      () => reject(new Error('the event stream sent nothing for too long')),
+      longestSilenceMillis,
+    )
   })
   try {
     return await Promise.race([reader.read(), silence])
   } catch (error) {
-    throw new UnreachableError('the answer broke off in the middle', { cause: error })
+    throw new UnreachableError('the response ended before it was complete', { cause: error })
   } finally {
     clearTimeout(timer)
   }

@@ -1,7 +1,7 @@
 import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
 import type { BatonClient } from './client.ts'
 import { type Chosen, newIdempotencyKey, type PullChoice, sharedTrace } from './client-options.ts'
-import { type FailedTry, persist } from './persistence.ts'
+import { type FailedTry, persist } from './retry.ts'
 import type { ServiceWatch } from './worker-options.ts'
 
 /** Low enough that a request with the longest reasons, escaped, stays below the body limit of the service. */

@@ -99,10 +99,10 @@ export {
   Released,
   type ReleasedOutcome,
 } from './outcome.ts'
-export type { FailedTry } from './persistence.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './producer.ts'
 export { Producer, type ProducerOptions } from './producer.ts'
 export { HeldPartition, pullEach } from './pull-each.ts'
+export type { FailedTry } from './retry.ts'
 export type { EventPageOptions, Subscriptions } from './subscriptions.ts'
 export { TableField } from './table-field.ts'
 export { type StopOptions, Worker } from './worker.ts'

@@ -3,7 +3,7 @@ import { MAX_LEASES_PER_REQUEST } from '@baton/protocol/core'
 import type { BatonClient } from './client.ts'
 import { sharedTrace } from './client-options.ts'
 import { BatonError, LeaseLostError } from './errors.ts'
-import { backOffMillis } from './persistence.ts'
+import { backOffMillis } from './retry.ts'
 import type { ServiceWatch } from './worker-options.ts'
 
 /**

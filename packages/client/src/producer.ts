@@ -85,7 +85,7 @@ export class Producer<Fields extends object = object> {
     const checked = await checkAgainstContract(given, this.#check)
     const errors = checked.ok ? {} : listedViolations(checked)
     return new ContractError(
-      problem('contract_violation', 'this is no array of descriptors', errors),
+      problem('contract_violation', 'this is not an array of descriptors', errors),
       'client',
     )
   }

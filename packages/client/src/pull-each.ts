@@ -49,7 +49,7 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
 
   /** Releases the partition if it has no outcome yet. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.release({ reason: 'left without an outcome' })
+    this.release({ reason: 'the loop ended without an outcome' })
   }
 
   /** Only the first outcome counts. */

@@ -9,7 +9,7 @@ import {
   UnreachableError,
   UnsendableError,
 } from './errors.ts'
-import { timer } from './persistence.ts'
+import { timer } from './retry.ts'
 import type { Received, ReceivedHeaders, Send, SentRequest } from './send.ts'
 
 /**
@@ -175,7 +175,7 @@ export class Transport {
       if (timedOut()) {
         throw new UnreachableError(`${base} did not answer within ${timeoutMillis / 1000} s`)
       }
-      if (isBadPort(error)) throw new UnsendableError(`${base} has a port that fetch never asks`)
+      if (isBadPort(error)) throw new UnsendableError(`${base} has a port that fetch blocks`)
       if (speaksPlainHttp(error)) throw new UnsendableError(plainHttpText(base))
       if (error instanceof TypeError || isAbort(error)) {
         throw new UnreachableError(`${base} cannot be reached${why(error)}`, { cause: error })
@@ -218,7 +218,7 @@ function speaksPlainHttp(error: unknown): boolean {
 }
 
 const plainHttpText = (base: string) =>
-  `${base} does not speak TLS: the service listens for plain HTTP there; use ${base.replace(/^https:/, 'http:')}, or the port of what speaks TLS for it`
+  `${base} does not use TLS: the service expects plain HTTP on this port; use ${base.replace(/^https:/, 'http:')}, or the port of the TLS proxy`
 
 /** Node's fetch gives this cause. Browsers do not say why a fetch failed. */
 function isBadPort(error: unknown): boolean {
@@ -281,7 +281,7 @@ class BaseUrls {
     const urls: readonly (string | URL)[] = Array.isArray(given) ? given : [given as string | URL]
     this.#bases = urls.map(baseOf)
     if (this.#bases.length === 0)
-      throw new TypeError('url must be a URL, or several of them, got an empty list')
+      throw new TypeError('url must be a URL or a list of URLs, got an empty list')
   }
 
   async ask<T>(request: (base: string) => Promise<T>): Promise<T> {
@@ -330,7 +330,7 @@ function neverArrived(error: unknown): boolean {
 function noneAnswers(bases: readonly string[], error: unknown): unknown {
   if (!(error instanceof UnreachableError)) return error
   const [, why = ''] = /( cannot be reached.*)$/.exec(error.message) ?? []
-  return new UnreachableError(`none of ${bases.join(', ')} answers; the last one${why}`, {
+  return new UnreachableError(`none of ${bases.join(', ')} answers; the last attempt${why}`, {
     cause: error.cause,
   })
 }

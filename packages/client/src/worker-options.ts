@@ -2,7 +2,7 @@ import type { Lease, Outcome, PulledPartition, RefusalCode } from '@baton/protoc
 import { MAX_WAIT_SECONDS } from '@baton/protocol/core'
 import type { BatonError, LeaseLostError } from './errors.ts'
 import type { HandlingOutcome } from './outcome.ts'
-import type { FailedTry } from './persistence.ts'
+import type { FailedTry } from './retry.ts'
 
 /** What a handler gets in addition to its partition. */
 export interface HandlingContext {

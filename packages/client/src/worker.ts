@@ -2,7 +2,7 @@ import { clientOf, type ServiceAddress } from './client.ts'
 import { HandOffLoop } from './hand-off-loop.ts'
 import { Holdings } from './holdings.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
-import { timer } from './persistence.ts'
+import { timer } from './retry.ts'
 import {
   guarded,
   type Handler,

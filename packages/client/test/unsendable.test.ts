@@ -10,10 +10,10 @@ describe('an invalid request is reported like every other failure', () => {
   })
 
   test.each([
-    ['..', 'leads to another path'],
-    ['.', 'leads to another path'],
+    ['..', 'cannot be used as a path segment'],
+    ['.', 'cannot be used as a path segment'],
     ['', 'must not be empty'],
-    ['\ud800', 'has a lone surrogate'],
+    ['\ud800', 'contains a lone surrogate'],
   ])('the task %j', async (taskId, words) => {
     for (const call of [
       () => anonymous.task(taskId),

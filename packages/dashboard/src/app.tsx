@@ -2,9 +2,9 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { route } from './here.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { Overview } from './overview/overview.tsx'
+import { Notices } from './parts/control.tsx'
 import { timeOfDay } from './parts/format.ts'
 import { Masthead, TokenForm } from './parts/frame.tsx'
-import { Notices } from './parts/order.tsx'
 import { Empty, focusContent } from './parts/panel.tsx'
 import { placeOf, type Route } from './route.ts'
 import { clientWith, tokenWanted } from './service/connection.ts'
@@ -57,7 +57,8 @@ function AwayBanner() {
     <div class="away" role="alert">
       {since === null ? null : (
         <p class="away-banner">
-          <b>The service has not been reachable since {timeOfDay(since)}.</b> What you see is from then.
+          <b>The service has not been reachable since {timeOfDay(since)}.</b> The page shows the state of that
+          time.
         </p>
       )}
     </div>
@@ -65,7 +66,7 @@ function AwayBanner() {
 }
 
 const PURPOSE_OF_TOKEN =
-  'A token with the role viewer shows everything; one with the role operator can also pause, retry and cancel.'
+  'A token with the role viewer can read everything. A token with the role operator can also pause, retry and cancel.'
 
 const look = (token: string) => clientWith(token).tasks({ limit: 1 })
 
@@ -110,8 +111,8 @@ function View({ at }: { at: Route }) {
     case 'unknown':
       return (
         <main class="page" id="content">
-          <h1 class="task-title">Nothing is here</h1>
-          <Empty title="The link does not lead to a task, an instance or a webhook.">
+          <h1 class="task-title">Page not found</h1>
+          <Empty title="The link is not the link of a task, an instance or a webhook.">
             <p>
               <a href="#/">To the overview</a>
             </p>

@@ -129,9 +129,9 @@ function arrayFaults(
 ): FieldFault[] {
   const fault = (rule: string) => [{ field, detail: () => `${field} ${rule}` }]
   if (!Array.isArray(value)) return fault(`must be an array, got ${describeValue(value)}`)
-  if (value.length < (minItems ?? 0)) return fault('must not be empty: name something, or leave it out')
+  if (value.length < (minItems ?? 0)) return fault('must not be empty; omit it or add an element')
   if (maxItems !== undefined && value.length > maxItems) {
-    return fault(`must hold at most ${maxItems} elements, got ${value.length}`)
+    return fault(`must have at most ${maxItems} elements, got ${value.length}`)
   }
   return value.flatMap((one: unknown, element) => {
     const rule = brokenRule(items, one)
@@ -161,7 +161,9 @@ function brokenNumberRule(rules: ScalarKeywords, value: unknown, noun: string): 
   const { minimum = -Infinity, maximum = Infinity } = rules
   const right = noun === 'integer' ? Number.isInteger(value) : Number.isFinite(value)
   if (!right || (value as number) < minimum) {
-    return minimum === 0 ? `must be a non-negative ${noun}` : `must be a ${noun} of at least ${minimum}`
+    return minimum === 0
+      ? `must be a non-negative ${noun}`
+      : `must be ${noun === 'integer' ? 'an integer' : 'a number'} of at least ${minimum}`
   }
   return (value as number) > maximum ? `must be at most ${maximum}` : undefined
 }
@@ -191,7 +193,7 @@ function unknownField(shape: ObjectShape, subject: Record<string, unknown>, fiel
   const absent = Object.keys(shape.properties).filter((name) => !Object.hasOwn(subject, name))
   const alias = Object.hasOwn(shape.aliases ?? {}, field) ? shape.aliases?.[field] : undefined
   const suggestion = alias !== undefined && absent.includes(alias) ? alias : didYouMean(field, absent)
-  const advice = suggestion === undefined ? 'leave it out' : `did you mean ${suggestion}?`
+  const advice = suggestion === undefined ? 'remove it' : `did you mean ${suggestion}?`
   return `${quoted(field)} is not a field of the contract; ${advice}`
 }
 
@@ -210,7 +212,7 @@ export function objectFaults(shape: ObjectShape, body: unknown): CheckFailure {
 
 function expected({ properties }: ObjectShape): string {
   const fields = Object.keys(properties)
-  if (fields.length === 0) return 'left out, or an empty object'
+  if (fields.length === 0) return 'omitted, or an empty object'
   const words = fields.length === 1 ? fields : [fields.slice(0, -1).join(', '), fields.at(-1)]
-  return `left out, or an object with ${words.join(' or ')}`
+  return `omitted, or an object with ${words.join(' or ')}`
 }

@@ -17,7 +17,7 @@ export const instanceIdKeywords = {
 export function checkInstanceId(
   value: unknown,
 ): { ok: true; instanceId: string } | { ok: false; detail: string } {
-  if (Array.isArray(value)) return { ok: false, detail: 'must be given once' }
+  if (Array.isArray(value)) return { ok: false, detail: 'must not be repeated' }
   const rule = brokenRule(instanceIdKeywords, value)
   if (rule !== undefined) return { ok: false, detail: `${rule}, got ${describeValue(value)}` }
   return { ok: true, instanceId: value as string }
@@ -42,7 +42,7 @@ export function checkIdempotencyKey(
   if (text.length <= maxLength && visible.test(text)) return { ok: true, idempotencyKey: text }
   return {
     ok: false,
-    detail: `must have 1 to ${maxLength} visible ASCII characters, no spaces, and be given once`,
+    detail: `must have 1 to ${maxLength} visible ASCII characters without spaces, and must not be repeated`,
   }
 }
 
@@ -65,7 +65,7 @@ export function checkChosen(
   if (distinct.length > MAX_CHOSEN)
     return {
       ok: false,
-      detail: `at most ${MAX_CHOSEN} ${kind}s can be named at once, and these are ${distinct.length}`,
+      detail: `a request can name at most ${MAX_CHOSEN} ${kind}s, got ${distinct.length}`,
     }
   for (const name of distinct) {
     const rule = brokenRule(chosenKeywords[kind], name)
@@ -129,11 +129,12 @@ export function parsePartitionName(taskId: string, name: string): ParsedPartitio
 
 /** Explains why a name is invalid. The name is known not to parse. */
 export function explainPartitionName(taskId: string, name: string): string {
-  if (!name.startsWith(`${taskId}-`)) return 'must begin with its taskId and a hyphen'
+  if (!name.startsWith(`${taskId}-`)) return 'must begin with the taskId and a hyphen'
   const numbers = /^([0-9]+)-([0-9]+)$/.exec(name.slice(taskId.length + 1))
-  if (numbers === null) return 'must have the form <taskId>-<group>-<index>, both numbers in decimal digits'
-  const part = Number.isSafeInteger(Number(numbers[1])) ? 'index' : 'group'
-  return `must have its ${part} at most ${Number.MAX_SAFE_INTEGER}`
+  if (numbers === null)
+    return 'must have the form <taskId>-<group>-<index>, with group and index in decimal digits'
+  const part = Number.isSafeInteger(Number(numbers[1])) ? 'an index' : 'a group'
+  return `must have ${part} of at most ${Number.MAX_SAFE_INTEGER}`
 }
 
 function endOfDigits(text: string, start: number): number {

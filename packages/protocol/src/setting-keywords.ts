@@ -9,40 +9,41 @@ export const settingKeywords = {
     type: 'number',
     minimum: 0.001,
     maximum: 43_200,
-    description: 'How long a lease runs',
+    description: 'Length of a lease in seconds',
     examples: [600],
   },
   maxAttempts: {
     type: 'integer',
     minimum: 1,
     maximum: 1_000_000,
-    description: 'Attempts at a partition before it is parked',
+    description: 'Number of attempts before a partition is parked',
     examples: [5],
   },
   backoffSeconds: {
     type: 'number',
     minimum: 0,
     maximum: 86_400,
-    description: 'How long a partition waits after its first failure; doubles with each further one',
+    description:
+      'Back-off after the first failure of a partition, in seconds; doubles with each further failure',
     examples: [10],
   },
   backoffMaxSeconds: {
     type: 'number',
     minimum: 0,
     maximum: 86_400,
-    description: 'The longest that it waits',
+    description: 'Maximum back-off in seconds',
     examples: [600],
   },
   levelBarrier: {
     type: 'boolean',
-    description: 'Whether a level waits until all lower ones are finished',
+    description: 'Whether each level waits until all lower levels are finished',
     examples: [true],
   },
   maxLeases: {
     type: 'integer',
     minimum: 1,
     maximum: 1_000_000,
-    description: 'The most partitions of the task that are leased at a time; null: no limit',
+    description: 'Maximum number of partitions of the task that are leased at a time; null for no limit',
     examples: [16],
   },
   weight: {
@@ -50,7 +51,7 @@ export const settingKeywords = {
     minimum: 0.01,
     maximum: 100,
     description:
-      'Its share against other tasks on the same level: with 2 it gets twice the records of one with 1',
+      'Share of the task relative to other tasks on the same level: a task with weight 2 gets twice the records of a task with weight 1',
     examples: [2],
   },
 } as const
@@ -75,12 +76,12 @@ export function readTaskSettings(
     if (name === undefined) {
       const meant = didYouMean(word.toLowerCase(), [...byWord.keys()])
       const advice =
-        meant === undefined ? `there are ${[...byWord.keys()].join(', ')}` : `did you mean ${meant}?`
+        meant === undefined ? `the settings are ${[...byWord.keys()].join(', ')}` : `did you mean ${meant}?`
       return { ok: false, detail: `${JSON.stringify(word)} is not a setting of a task; ${advice}` }
     }
-    if (name in settings) return { ok: false, detail: `${word} must be given once` }
+    if (name in settings) return { ok: false, detail: `${word} must not be repeated` }
     const value = settingValue(name, text)
-    const rule = others.length > 0 ? 'must have one value' : brokenRule(settingKeywords[name], value)
+    const rule = others.length > 0 ? 'must have exactly one value' : brokenRule(settingKeywords[name], value)
     if (rule !== undefined) return { ok: false, detail: `${word} ${rule}, got ${JSON.stringify(text)}` }
     settings[name] = value as number | boolean
   }

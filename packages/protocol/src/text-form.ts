@@ -32,7 +32,7 @@ export const wellFormedText = textForm(
  */
 export const taskIdText = textForm('^(?:\\.?[^.\\x00]|\\.\\.[^\\x00])[^\\x00]*$', (text) =>
   text === '.' || text === '..'
-    ? 'must not be "." or "..": in a URL these lead to another path, so the task could not be reached'
+    ? 'must not be "." or "..": these cannot be used as a path segment of a URL'
     : wellFormedText.rule(text),
 )
 
@@ -50,7 +50,7 @@ const NAME_PART = `${WITHIN_NAME}[^.\\x00-\\x20\\x7f-\\xa0${BLANKS}]${WITHIN_NAM
 export const qualifiedTableName = textForm(
   `^${NAME_PART}\\.${NAME_PART}$`,
   () =>
-    'must have the form <schema>.<table>: two parts that are not blank around exactly one dot, no control characters',
+    'must have the form <schema>.<table>: two non-blank parts separated by exactly one dot, without control characters',
 )
 
 const formByPattern = new Map(

@@ -72,7 +72,7 @@ describe('a call-back that keeps the contract', () => {
     expect(accepted(body, { unknownFields: 'ignore' }).partitions).toHaveLength(1)
     expect(complaint(body)).toEqual({
       pointer: '/0/colour',
-      detail: '"colour" is not a field of the contract; leave it out',
+      detail: '"colour" is not a field of the contract; remove it',
     })
   })
 
@@ -108,7 +108,7 @@ describe('a body that is not an array of descriptors', () => {
   test('an empty array is refused', () => {
     expect(complaint([])).toEqual({
       pointer: '',
-      detail: 'the array must hold at least one partition descriptor',
+      detail: 'the array must have at least one partition descriptor',
     })
   })
 
@@ -124,8 +124,7 @@ describe('a body that is not an array of descriptors', () => {
 
 describe('a field', () => {
   const long = 'x'.repeat(1025)
-  const noDots =
-    'must not be "." or "..": in a URL these lead to another path, so the task could not be reached'
+  const noDots = 'must not be "." or "..": these cannot be used as a path segment of a URL'
   test.each([
     ['record_count', '5', 'must be a non-negative integer, got the string "5"'],
     ['record_count', 1.5, 'must be a non-negative integer, got the number 1.5'],
@@ -198,16 +197,22 @@ describe('across fields and elements', () => {
     expect(complaint(body)).toEqual({
       pointer: '/1/taskId',
       detail:
-        'taskId must be the same in the whole array: /0 has "orders-2026-03", this one "other"; ' +
-        'call each task back by itself',
+        'taskId must be the same in the whole array: /0 has "orders-2026-03", this element has "other"; ' +
+        'send one array per task',
     })
   })
 
   test.each([
-    ['other-0-7', 'must begin with its taskId and a hyphen'],
-    ['orders-2026-03-7', 'must have the form <taskId>-<group>-<index>, both numbers in decimal digits'],
-    ['orders-2026-03-0-x', 'must have the form <taskId>-<group>-<index>, both numbers in decimal digits'],
-    ['orders-2026-03-0-9007199254740992', 'must have its index at most 9007199254740991'],
+    ['other-0-7', 'must begin with the taskId and a hyphen'],
+    [
+      'orders-2026-03-7',
+      'must have the form <taskId>-<group>-<index>, with group and index in decimal digits',
+    ],
+    [
+      'orders-2026-03-0-x',
+      'must have the form <taskId>-<group>-<index>, with group and index in decimal digits',
+    ],
+    ['orders-2026-03-0-9007199254740992', 'must have an index of at most 9007199254740991'],
   ])('the name %j is refused', (name, rule) => {
     expect(complaint([descriptor({ partition_name: name })])).toEqual({
       pointer: '/0/partition_name',
@@ -225,7 +230,7 @@ describe('across fields and elements', () => {
   test.each(['orders-2026-03-0-7', 'orders-2026-03-0-07'])('a partition occurs once, also as %s', (name) => {
     expect(complaint([descriptor(), descriptor({ partition_name: name })])).toEqual({
       pointer: '/1/partition_name',
-      detail: `partition_name "${name}" names the same partition as /0: level 0, index 7; each may occur once`,
+      detail: `partition_name "${name}" names the same partition as /0: level 0, index 7; a partition can occur only once`,
     })
   })
 
@@ -233,7 +238,7 @@ describe('across fields and elements', () => {
     const body = [...descriptors(2, 0), ...descriptors(1, 5), ...descriptors(2, 1)]
     expect(complaint(body)).toEqual({
       pointer: '/3/priorityLevel',
-      detail: 'priorityLevel 1 comes after 5; order the array by ascending priorityLevel',
+      detail: 'priorityLevel 1 comes after 5; sort the array by ascending priorityLevel',
     })
   })
 
@@ -243,8 +248,8 @@ describe('across fields and elements', () => {
     expect(complaint(levels(10_002))).toEqual({
       pointer: '/10000/priorityLevel',
       detail:
-        'an array may have at most 10000 different values of priorityLevel, and this is one more; ' +
-        'send the levels from here on in another array',
+        'an array can have at most 10000 different values of priorityLevel; ' +
+        'send this level and those after it in another array',
     })
   })
 
@@ -252,7 +257,7 @@ describe('across fields and elements', () => {
     const body = descriptors(3).map((d) => ({ ...d, record_count: 2 ** 52 }))
     expect(complaint(body)).toEqual({
       pointer: '/1/record_count',
-      detail: "with this record_count the array's record total passes 9007199254740991",
+      detail: 'with this record_count, the record total of the array exceeds 9007199254740991',
     })
   })
 })

@@ -61,7 +61,7 @@ describe('fields beyond the contract', () => {
     const longest = MAX_EXTRA_FIELDS_BYTES - '{"a":""}'.length
     expect(kept(`"a":"${'x'.repeat(longest)}"`)).toHaveLength(MAX_EXTRA_FIELDS_BYTES)
     const detail =
-      'with "b" the fields beyond the contract take more than 2048 bytes as JSON; keep what is larger elsewhere, and send where it is'
+      'with "b", the additional fields exceed 2048 bytes of JSON; store large values elsewhere and send a reference'
     expect(faults(plain, { ...plain, partition_name: 'orders-0-8', a: 'x'.repeat(longest), b: 1 })).toEqual([
       { pointer: '/1/b', detail },
     ])
@@ -73,11 +73,13 @@ describe('fields beyond the contract', () => {
     expect(faults({ ...plain, lease: 1, traceparent: 'x' })).toEqual([
       {
         pointer: '/0/lease',
-        detail: '"lease" is a field that the service adds to a pulled partition; choose another name',
+        detail:
+          '"lease" is reserved for a field that the service adds to pulled partitions; choose another name',
       },
       {
         pointer: '/0/traceparent',
-        detail: '"traceparent" is a field that the service adds to a pulled partition; choose another name',
+        detail:
+          '"traceparent" is reserved for a field that the service adds to pulled partitions; choose another name',
       },
     ])
     const { computeTableName, ...others } = plain

@@ -21,7 +21,7 @@ describe('an instance id', () => {
       '\ud800',
       'must not be empty or contain control characters or lone surrogates, got the string "\\ud800"',
     ],
-    [['a', 'b'], 'must be given once'],
+    [['a', 'b'], 'must not be repeated'],
     [undefined, 'must be a string, got nothing'],
   ])('is refused: %j', (value, detail) => {
     expect(checkInstanceId(value)).toEqual({ ok: false, detail })
@@ -36,7 +36,7 @@ describe('an idempotency key', () => {
   test.each(['', 'k'.repeat(256), 'a b', 'a, b', 'ä', 'a\n', '\x7f'])('is refused: %j', (text) => {
     expect(checkIdempotencyKey(text)).toEqual({
       ok: false,
-      detail: 'must have 1 to 255 visible ASCII characters, no spaces, and be given once',
+      detail: 'must have 1 to 255 visible ASCII characters without spaces, and must not be repeated',
     })
   })
 

@@ -69,10 +69,10 @@ describe('an array of settlements', () => {
 
   test.each([
     [{}, 'the body must be an array of settlements, got an object'],
-    [[], 'the array must not be empty: it holds settlements'],
+    [[], 'the array must not be empty; it must contain settlements'],
     [
       Array.from({ length: 10_001 }, () => ({ leaseId: 'a', outcome: 'done' })),
-      'the array must hold at most 10000 settlements, got 10001; send several requests',
+      'the array must have at most 10000 settlements, got 10001; send several requests',
     ],
   ])('is refused as a whole when it is none, empty or too long', (body, detail) => {
     expect(checkSettlements(body)).toEqual({ ok: false, total: 1, violations: [{ pointer: '', detail }] })

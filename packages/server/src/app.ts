@@ -206,14 +206,15 @@ function limitsOf(config: Config): AdmissionLimits {
 }
 
 function readPem(path: string): Buffer {
-  const fault = (why: string) => new SettingsError([`the certificates of other nodes, ${path}, ${why}`])
+  const fault = (why: string) =>
+    new SettingsError([`the certificate file of the peer nodes, ${path}, ${why}`])
   let pem: Buffer
   try {
     pem = readFileSync(path)
   } catch (error) {
     throw fault(`cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
-  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw fault('have no certificate in PEM')
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw fault('contains no PEM certificate')
   return pem
 }
 

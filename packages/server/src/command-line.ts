@@ -21,7 +21,7 @@ export function helpText(version: string): string {
     `Baton ${version}`,
     'Hands the partitions of a computed table to a fleet of workers, each to exactly one at a time.',
     '',
-    'A flag beats the environment variable, which beats the default.',
+    'Flags override environment variables, which override defaults.',
     '',
     `  ${'flag'.padEnd(flagWidth)}${'environment'.padEnd(variableWidth)}default`,
     ...lines,
@@ -94,7 +94,7 @@ function readFlags(args: string[], read: MutableCommandLine): void {
     // A value may start with one hyphen, but not with two: that is the next flag, and this flag's value is
     // missing.
     else if (!token.inlineValue && token.value?.startsWith('--')) {
-      read.faults.push(`${token.rawName} needs a value`)
+      read.faults.push(`${token.rawName} requires a value`)
       readFlags(args.slice(token.index + 1), read)
       return
     } else before = readFlag(token.rawName, token.value, read)
@@ -108,7 +108,7 @@ function readFlag(flag: string, value: string | undefined, { given, faults }: Mu
   else if (name === undefined) faults.push(unknownFlag(flag))
   else if (value !== undefined) given.set(name, value)
   else if (isSwitch(name)) given.set(name, 'true')
-  else faults.push(`${flag} needs a value`)
+  else faults.push(`${flag} requires a value`)
   return name ?? (denied === undefined ? 'unknown flag' : undefined)
 }
 

@@ -54,7 +54,7 @@ async function start(argv: readonly string[]): Promise<void> {
   const { config, warnings } = readSettings(given, process.env)
   const log = createLog(config.logLevel)
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'the service ends because of an error that nothing caught')
+    log.fatal({ err: error }, 'the service stops because of an uncaught error')
     process.exit(1)
   })
   // The app is most of the code, so it is loaded only now: --help and invalid settings need not wait for it.
@@ -100,8 +100,8 @@ function unfitCertificate({ tls }: App, { databaseUrl }: Config, peerUrl: string
   const { hostname } = new URL(peerUrl)
   if (databaseUrl === null || tls === null || tls.isFor(hostname)) return []
   return [
-    `other nodes will not accept the certificate: it is not for ${hostname}; ` +
-      'name this node with --peer-url as the certificate does',
+    `other nodes will not accept the certificate: it is not valid for ${hostname}; ` +
+      'set --peer-url to a host name of the certificate',
   ]
 }
 
@@ -114,7 +114,7 @@ function stopOnSignal(app: App, log: ServiceLog): void {
       if (asked) process.exit(exitCode)
       asked = true
       const began = performance.now()
-      log.info({ signal }, 'shutting down: requests under way finish, nothing more is handed out')
+      log.info({ signal }, 'shutting down: requests in progress finish, no more partitions are handed out')
       app.close().then(
         () => {
           log.info({ millis: Math.round(performance.now() - began) }, 'stopped')
@@ -140,10 +140,11 @@ function explain(error: unknown): { lines: readonly string[]; exitCode: number }
     port?: number
   }
   if (syscall === 'getaddrinfo')
-    return { lines: [`cannot listen on ${hostname}: no such host is known (${code})`], exitCode: 1 }
+    return { lines: [`cannot listen on ${hostname}: the host is unknown (${code})`], exitCode: 1 }
   if (syscall === 'listen') {
     const where = port === undefined ? address : `${address ?? ''}:${port}`
-    const why = code === 'EADDRINUSE' ? 'something else listens there; choose another --port' : `${code}`
+    const why =
+      code === 'EADDRINUSE' ? 'another process listens on this port; choose another --port' : `${code}`
     return { lines: [`cannot listen on ${where}: ${why}`], exitCode: 1 }
   }
   return { lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)], exitCode: 1 }

@@ -42,7 +42,7 @@ export function readJsonFile(path: string, name: string): unknown {
 /** Returns a warning if others than the file's owner and group have access. Windows has no such modes. */
 export function openToOthers(path: string, name: string): string[] {
   if (process.platform === 'win32' || (statSync(path).mode & 0o007) === 0) return []
-  return [`${name} ${path} is open to all users of the machine: chmod 600 it`]
+  return [`${name} ${path} is readable by all users of the machine: run chmod 600`]
 }
 
 /** The faults of the content. Even field names are not quoted, because a secret may be there by mistake. */
@@ -58,7 +58,7 @@ export function schemaFaults(
     if (keyword === 'boolean') return []
     const fault =
       keyword === 'additionalProperties'
-        ? `must not have other fields than ${Object.keys(schema.properties).join(', ')}`
+        ? `must have no fields except ${Object.keys(schema.properties).join(', ')}`
         : (inPlainWords.find(({ of }) => of.test(instancePath))?.fault ?? message)
     return [`${at}${instancePath}`.replace(/^$/, '/').concat(`, which ${fault}`)]
   })
@@ -68,8 +68,8 @@ export function schemaFaults(
 export function formFaults([first, ...others]: readonly string[], form: string): string[] {
   if (first === undefined) return []
   return [
-    `is not of the form ${form}: see ${first}`,
-    ...others.map((fault) => `departs from its form: see ${fault}`),
+    `does not have the form ${form}: see ${first}`,
+    ...others.map((fault) => `is invalid: see ${fault}`),
   ]
 }
 

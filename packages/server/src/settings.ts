@@ -35,22 +35,22 @@ const rules: readonly Contradiction[] = [
     found: ({ host, tokensFile, allowAnonymous }) =>
       isLoopback(host) || tokensFile !== null || allowAnonymous
         ? undefined
-        : `anyone who reaches ${host} could pull and settle: name a file of tokens with --tokens-file, ` +
-          'or say --allow-anonymous if the network keeps strangers out',
+        : `anyone who can reach ${host} could pull and settle: set a tokens file with --tokens-file, ` +
+          'or set --allow-anonymous in a trusted network',
   },
   {
     between: ['host', 'databaseUrl', 'peerUrl'],
     found: ({ host, databaseUrl, peerUrl }) =>
       databaseUrl !== null && peerUrl === null && isWildcard(host)
-        ? `other nodes cannot reach this one at ${host}: name its own address with --peer-url, ` +
-          'such as http://10.0.0.7:7070, or listen on one with --host'
+        ? `other nodes cannot reach this node at ${host}: set its address with --peer-url, ` +
+          'such as http://10.0.0.7:7070, or listen on one address with --host'
         : undefined,
   },
   {
     between: ['tlsCert', 'tlsKey'],
     found: ({ tlsCert, tlsKey }) => {
       if ((tlsCert === null) === (tlsKey === null)) return undefined
-      return `a certificate and its key go together: give ${tlsCert === null ? '--tls-cert' : '--tls-key'}, too`
+      return `a certificate and its key must be set together: also set ${tlsCert === null ? '--tls-cert' : '--tls-key'}`
     },
   },
   {
@@ -66,7 +66,7 @@ const rules: readonly Contradiction[] = [
       const wrong = trustProxy.filter((network) => !isNetwork(network))
       return wrong.length === 0
         ? undefined
-        : `--trust-proxy takes addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
+        : `--trust-proxy accepts addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
     },
   },
   {
@@ -82,7 +82,7 @@ const rules: readonly Contradiction[] = [
     between: ['delivery', 'levelBarrier'],
     found: ({ delivery, levelBarrier }) =>
       delivery === 'at-most-once' && levelBarrier
-        ? 'a level barrier waits until partitions are done, which --delivery at-most-once never learns: ' +
+        ? 'a level barrier waits until partitions are done, which is unknown with --delivery at-most-once: ' +
           'use one of --level-barrier and --delivery at-most-once'
         : undefined,
   },
@@ -90,16 +90,16 @@ const rules: readonly Contradiction[] = [
     between: ['backoffSeconds', 'backoffMaxSeconds'],
     found: ({ backoffSeconds, backoffMaxSeconds }) =>
       backoffMaxSeconds < backoffSeconds
-        ? `--backoff-max-seconds (${backoffMaxSeconds}) is below --backoff-seconds ` +
-          `(${backoffSeconds}): raise the one or lower the other`
+        ? `--backoff-max-seconds (${backoffMaxSeconds}) is less than --backoff-seconds ` +
+          `(${backoffSeconds}): raise the first or lower the second`
         : undefined,
   },
   {
     between: ['bodyLimitMb', 'maxReceivedMb'],
     found: ({ bodyLimitMb, maxReceivedMb }) =>
       maxReceivedMb < bodyLimitMb
-        ? `--max-received-mb (${maxReceivedMb}) is below --body-limit-mb (${bodyLimitMb}), ` +
-          'so the largest call-back could never arrive: raise the one or lower the other'
+        ? `--max-received-mb (${maxReceivedMb}) is less than --body-limit-mb (${bodyLimitMb}), ` +
+          'so the largest call-back could not be received: raise the first or lower the second'
         : undefined,
   },
   {
@@ -108,7 +108,7 @@ const rules: readonly Contradiction[] = [
       if (takenFields.has(tableField))
         return `--table-field cannot be ${tableField}: another field has that name`
       return tableField === '__proto__'
-        ? '--table-field cannot be __proto__: JavaScript has a meaning of its own for that name'
+        ? '--table-field cannot be __proto__: JavaScript reserves this name'
         : undefined
     },
   },
@@ -189,7 +189,7 @@ function expected({ type, form, enum: choices, minimum, maximum }: Setting): str
   if (type === 'boolean') return 'true or false'
   if (type === 'integer') return `an integer from ${minimum} to ${maximum}`
   if (type === 'number') return `a number from ${minimum} to ${maximum}`
-  return 'a text that is not empty'
+  return 'a non-empty text'
 }
 
 /** Differs between nodes on the same host, and with each start. */
@@ -201,8 +201,8 @@ function randomInstanceId(): string {
 function oddities({ host, tokensFile, allowedHosts }: Config): string[] {
   if (isLoopback(host) || tokensFile !== null || allowedHosts.length > 0) return []
   return [
-    'requests from other machines will be refused for their Host header: ' +
-      'list the names under which this node is reached with --allowed-hosts, or use --tokens-file',
+    'requests from other machines will be refused because of their Host header: ' +
+      'list the host names of this node with --allowed-hosts, or use --tokens-file',
   ]
 }
 

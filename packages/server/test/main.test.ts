@@ -110,7 +110,7 @@ describe('a failed start', () => {
       'a host that nobody knows',
       ['--host', 'nowhere.invalid', '--allow-anonymous'],
       1,
-      'cannot listen on nowhere.invalid: no such host is known',
+      'cannot listen on nowhere.invalid: the host is unknown',
     ],
   ])('because of %s is explained in one line', async (_, args, code, said) => {
     const folder = await testFolder()
@@ -126,7 +126,7 @@ describe('a failed start', () => {
     const refused = await refusal(['--port', String(first.port), '--data', await testFolder()])
     expect(refused.code).toBe(1)
     expect(refused.stderr).toBe(
-      `baton: cannot listen on 127.0.0.1:${first.port}: something else listens there; choose another --port\n`,
+      `baton: cannot listen on 127.0.0.1:${first.port}: another process listens on this port; choose another --port\n`,
     )
   })
 

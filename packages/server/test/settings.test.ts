@@ -136,8 +136,8 @@ describe('a command line that cannot be parsed', () => {
     [['--no-port'], '--no-port is not a flag; did you mean --port? --help lists all flags'],
     [['serve'], 'serve is not a flag; --help lists all flags'],
     [['-p', '1'], '-p is not a flag; --help lists all flags'],
-    [['--port'], '--port needs a value; --help lists all flags'],
-    [['--data', '--port', '1'], '--data needs a value; --help lists all flags'],
+    [['--port'], '--port requires a value; --help lists all flags'],
+    [['--data', '--port', '1'], '--data requires a value; --help lists all flags'],
   ])('%j is a usage error', (args, line) => {
     expect(faultsOf(args)).toEqual({ lines: [line], exitCode: 2 })
   })
@@ -149,7 +149,7 @@ test('all errors of a command line are reported at once', () => {
       '--prot is not a flag; did you mean --port?',
       '--nonsense is not a flag',
       'twice is not a flag',
-      '--data needs a value',
+      '--data requires a value',
       '--level-bariers is not a flag; did you mean --level-barrier? --help lists all flags',
     ],
     exitCode: 2,
@@ -165,13 +165,13 @@ describe('an invalid value', () => {
     [['--lease-seconds', '1e3'], '--lease-seconds must be a number from 0.001 to 43200, got "1e3"'],
     [['--level-barrier=maybe'], '--level-barrier must be true or false, got "maybe"'],
     [['--delivery', 'twice'], '--delivery must be one of at-least-once, at-most-once, got "twice"'],
-    [['--data='], '--data must be a text that is not empty, got ""'],
+    [['--data='], '--data must be a non-empty text, got ""'],
     [['--base-path', 'baton'], '--base-path must be a path that begins with a slash'],
     [['--table-field', 'my field'], '--table-field must be a field name'],
-    [['--allowed-hosts', '*'], '--allowed-hosts must be names or addresses of hosts'],
-    [['--allowed-hosts', 'a.example,*.example'], '--allowed-hosts must be names or addresses of hosts'],
-    [['--allowed-hosts', 'http://a.example'], '--allowed-hosts must be names or addresses of hosts'],
-    [['--allowed-hosts', 'fd00::7'], '--allowed-hosts must be names or addresses of hosts'],
+    [['--allowed-hosts', '*'], '--allowed-hosts must be host names or addresses'],
+    [['--allowed-hosts', 'a.example,*.example'], '--allowed-hosts must be host names or addresses'],
+    [['--allowed-hosts', 'http://a.example'], '--allowed-hosts must be host names or addresses'],
+    [['--allowed-hosts', 'fd00::7'], '--allowed-hosts must be host names or addresses'],
     [['--instance-id', 'a\nb'], '--instance-id must be a name of 1 to 256 printable characters'],
   ])('%j is reported with the allowed values', (args, beginning) => {
     const { lines, exitCode } = faultsOf(args)
@@ -194,8 +194,8 @@ describe('settings that contradict each other', () => {
     [['--host', '::', '--allow-anonymous', '--database-url', 'postgres://db/baton'], '--peer-url'],
     [['--host', '192.168.1.5'], '--tokens-file'],
     [['--host', '::'], '--tokens-file'],
-    [['--tls-cert', 'a.crt'], 'give --tls-key, too'],
-    [['--tls-key', 'a.key'], 'give --tls-cert, too'],
+    [['--tls-cert', 'a.crt'], 'also set --tls-key'],
+    [['--tls-key', 'a.key'], 'also set --tls-cert'],
     [
       ['--tls-cert', 'a.crt', '--tls-key', 'a.key', '--peer-url', 'http://10.0.0.7:7070'],
       '--peer-url must begin with https://',
@@ -219,7 +219,7 @@ test('contradictions are reported with invalid values, except for those that dep
   expect(faultsOf([...args, '--host', '0.0.0.0', '--table-field', 'lease']).lines).toEqual([
     expect.stringContaining('--base-path must be'),
     expect.stringContaining('--backoff-seconds must be'),
-    expect.stringContaining('anyone who reaches 0.0.0.0'),
+    expect.stringContaining('anyone who can reach 0.0.0.0'),
     expect.stringContaining('use one of --level-barrier and --delivery at-most-once'),
     expect.stringContaining('--table-field cannot be lease'),
   ])
@@ -250,7 +250,7 @@ describe('--help', () => {
       expect(text).toContain(`${flagOf(name)}`)
       expect(text).toContain(`${variableOf(name)}`)
     }
-    expect(text).toMatch(/--lease-seconds <number> +BATON_LEASE_SECONDS +300\n +how long a lease runs\n/)
+    expect(text).toMatch(/--lease-seconds <number> +BATON_LEASE_SECONDS +300\n +length of a lease\n/)
   })
 
   test('has precedence over --version, and both over everything else', () => {

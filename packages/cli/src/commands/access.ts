@@ -17,26 +17,26 @@ export const token: Command = {
   operands: 'create',
   operandCount: [1, 1],
   details:
-    'Makes a token and prints it, once: it is kept nowhere. Its line for the tokens file of the service has the SHA-256 of\n' +
-    'it, and is printed to standard error, or added to a file, which a running service then reads by itself. Several\n' +
-    'tokens may have one name: to replace one, add a new one, give it to its users, and remove the old one.',
+    'Creates a token and prints it once; it is not stored. The entry for the tokens file of the service contains the\n' +
+    'SHA-256 of the token. It is printed to standard error or added to a file; a running service reloads the file. Several\n' +
+    'tokens can have the same name: to replace a token, add a new one, distribute it, and remove the old one.',
   flags: {
     name: {
       kind: 'text',
       placeholder: 'NAME',
-      description: 'whose it is; orders and refusals are logged by it',
+      description: 'name of the token, which the audit log shows',
     },
     role: {
       kind: 'text',
       placeholder: 'ROLES',
       repeatable: true,
-      description: `what it may do: ${ROLES.join(', ')}; separated by commas, or one flag for each`,
+      description: `roles of the token: ${ROLES.join(', ')}; separated by commas, or one flag per role`,
     },
     tasks: {
       kind: 'text',
       placeholder: 'PREFIXES',
       repeatable: true,
-      description: 'only tasks whose id begins with this',
+      description: 'only tasks whose id begins with this prefix',
       otherwise: 'all',
     },
     tables: {
@@ -49,23 +49,23 @@ export const token: Command = {
     file: {
       kind: 'text',
       placeholder: 'FILE',
-      description: 'the tokens file to add it to; made if it is not there',
+      description: 'the tokens file to add the entry to; created if it does not exist',
     },
-    json: { kind: 'switch', description: 'answer in JSON: the token, and its entry in the file' },
+    json: { kind: 'switch', description: 'print JSON: the token and its entry for the file' },
   },
   examples: [
-    { line: 'baton token create --name fleet --role worker --file tokens.json', says: 'For the workers' },
+    { line: 'baton token create --name fleet --role worker --file tokens.json', says: 'A token for workers' },
     {
       line: 'baton token create --name sales --role producer --tasks sales- --tables results.sales',
-      says: 'For a producer of certain tasks and tables',
+      says: 'A token for a producer of some tasks and tables',
     },
   ],
   run: async (given) => {
-    if (given.operands[0] !== 'create') throw new UsageError('token needs create')
+    if (given.operands[0] !== 'create') throw new UsageError('token requires create')
     const name = given.text('name')
-    if (name === undefined) throw new UsageError('token create needs --name')
+    if (name === undefined) throw new UsageError('token create requires --name')
     if (given.texts('role').length === 0)
-      throw new UsageError(`token create needs --role: ${ROLES.join(', ')}`)
+      throw new UsageError(`token create requires --role: ${ROLES.join(', ')}`)
     const { contentOf, digestOf, tokensIn } = await import('@baton/server/tokens')
     const made = `baton_${randomBytes(TOKEN_BYTES).toString('base64url')}`
     const entry = {
@@ -90,8 +90,8 @@ export const token: Command = {
       print(made)
       note(
         path === undefined
-          ? `For the tokens of the tokens file: ${JSON.stringify(entry)}`
-          : `Added to ${path}. The token is shown only here: keep it where its users find it.`,
+          ? `Entry for the tokens file: ${JSON.stringify(entry)}`
+          : `Added to ${path}. The token is shown only once; store it safely.`,
       )
     }
     return exitCodes.ok
@@ -145,14 +145,20 @@ export const audit: Command = {
   operands: '',
   operandCount: [0, 0],
   details:
-    'Lists who gave which order, which tokens were refused, and when files of tokens or certificates were read again:\n' +
-    'at the node that answers, since it started, newest first. The log of each node has the same for good.',
+    'Lists control requests with the token that sent them, refused tokens, and reloads of token and certificate files:\n' +
+    'of the node that answers, since it started, newest first. The log of each node has the same entries permanently.',
   flags: {
-    limit: { kind: 'number', placeholder: 'N', minimum: 1, default: 50, description: 'the most to list' },
+    limit: {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      default: 50,
+      description: 'maximum number of entries',
+    },
     cursor: cursorFlag,
     ...connectionFlags,
   },
-  examples: [{ line: 'baton audit --limit 10', says: 'What was done last, and by whom' }],
+  examples: [{ line: 'baton audit --limit 10', says: 'The latest entries' }],
   run: async (given) => {
     const client = connect(given)
     const limit = given.numberOrDefault('limit')
@@ -164,7 +170,7 @@ export const audit: Command = {
       cursor = page.next ?? undefined
     } while (cursor !== undefined && entries.length < limit)
     if (given.switch('json')) printJson({ entries, next: cursor ?? null })
-    else if (entries.length === 0) print('nothing was ordered or refused since the node started')
+    else if (entries.length === 0) print('no control requests and no refused tokens since the node started')
     else {
       print(auditTable(entries))
       if (cursor !== undefined) note(moreText('--limit', cursor))

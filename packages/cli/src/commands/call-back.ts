@@ -15,32 +15,33 @@ export const callBack: Command = {
   operands: 'FILE|-',
   operandCount: [1, 1],
   details:
-    'Hands the partitions of one task over: a JSON array of descriptors, or one descriptor per line (NDJSON), from a\n' +
-    'file or from stdin. Everything is checked before anything is sent; what is too large for one request is split.\n' +
-    'It may be repeated after any failure: what was stored already counts as known.',
+    'Calls back the partitions of one task: a JSON array of descriptors, or one descriptor per line (NDJSON), from a file\n' +
+    'or from stdin. The whole input is checked before the first request. A large input is split into several requests.\n' +
+    'Repeating the command after a failure is safe: stored partitions are recognized.',
   flags: {
-    check: { kind: 'switch', description: 'only check, send nothing; needs no service' },
+    check: { kind: 'switch', description: 'only check the input, send nothing; works without a service' },
     'from-manifest': {
       kind: 'switch',
       description:
-        'the input is what `baton manifest` wrote: the descriptor of each line is sent, with the fields it was called back with',
+        'the input is the output of `baton manifest`: sends the descriptor of each line, including additional fields',
     },
-    stream: { kind: 'switch', description: 'send while reading, for input that takes long to come' },
+    stream: { kind: 'switch', description: 'send while reading, for slow input' },
     seal: {
       kind: 'switch',
-      description: 'say that nothing more will come of the task; in the request that stores the last of it',
+      description: 'also seal the task, in the request that stores the last partitions',
     },
     partitions: {
       kind: 'number',
       placeholder: 'N',
-      description: 'with --seal: how many partitions the task has in all',
+      description: 'with --seal: total number of partitions of the task',
     },
     'per-request': {
       kind: 'number',
       placeholder: 'N',
       minimum: 1,
       default: 50_000,
-      description: 'the most descriptors in one request, which is stored all or nothing',
+      description:
+        'maximum number of descriptors per request; each request is stored completely or not at all',
     },
     'unknown-fields': {
       kind: 'text',
@@ -48,7 +49,7 @@ export const callBack: Command = {
       choices: unknownFieldRules,
       variable: 'BATON_UNKNOWN_FIELDS',
       default: 'refuse',
-      description: 'what the check says to fields that the contract does not know; as the service is set',
+      description: 'how the check treats additional fields; use the setting of the service',
     },
     ...connectionFlags,
     timeout: { ...connectionFlags.timeout, default: 300 },
@@ -56,16 +57,19 @@ export const callBack: Command = {
   examples: [
     { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },
     { line: 'compute | baton call-back --stream -', says: 'Partitions as a program computes them' },
-    { line: 'baton call-back --seal partitions.ndjson', says: 'All that there is' },
-    { line: 'baton call-back --from-manifest parked.ndjson', says: 'What was exported from another service' },
-    { line: 'baton call-back --check partitions.json', says: 'Only look whether it is right' },
+    { line: 'baton call-back --seal partitions.ndjson', says: 'The whole task, then seal it' },
+    {
+      line: 'baton call-back --from-manifest parked.ndjson',
+      says: 'Partitions exported from another service',
+    },
+    { line: 'baton call-back --check partitions.json', says: 'Only check the file' },
   ],
   run: (given) => interruptible((signal) => run(given, signal)),
 }
 
 async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   if (given.number('partitions') !== undefined && !given.switch('seal'))
-    throw new UsageError('--partitions says how many a sealed task has: it needs --seal')
+    throw new UsageError('--partitions requires --seal')
   const named = await givenSource(given.operands[0] ?? '-', signal)
   const source = given.switch('from-manifest') ? { ...named, adapt: describedBy(given) } : named
   if (given.switch('stream') && !given.switch('check')) {
@@ -77,7 +81,7 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   const descriptors = await check(given, twice?.first ?? source, source.size, signal)
   if (given.switch('check')) {
     if (given.switch('json')) printJson({ descriptors })
-    else print(`${counted(descriptors, 'descriptor')} as the contract asks for`)
+    else print(`${counted(descriptors, 'descriptor')} conform to the contract`)
   } else report(given, await send(given, twice?.again ?? source, descriptors, signal))
   return exitCodes.ok
 }
@@ -167,7 +171,7 @@ function report(given: Arguments, receipt: CallBackReceipt): void {
   if (given.switch('json')) printJson(receipt)
   else {
     const { taskId, accepted, duplicates, requests } = receipt
-    const known = duplicates > 0 ? `, ${duplicates} already known` : ''
+    const known = duplicates > 0 ? `, ${duplicates} already stored` : ''
     const parts = requests > 1 ? `, in ${requests} requests` : ''
     const sealed = given.switch('seal') ? '; the task is sealed' : ''
     print(`${shown(taskId)}: ${counted(accepted, 'partition')} accepted${known}${parts}${sealed}`)

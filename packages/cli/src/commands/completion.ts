@@ -32,9 +32,10 @@ const kinds: Readonly<Record<string, (client: BatonClient, begun: string) => Pro
 export const complete: Command = {
   operands: 'tasks|tables|instances [BEGINNING]',
   operandCount: [1, 2],
-  details: 'Prints the names of tasks, compute tables or instances that begin so, one per line.',
+  details:
+    'Prints the names of tasks, compute tables or instances that begin with the given text, one per line.',
   flags: placeFlags,
-  examples: [{ line: 'baton complete tasks orders', says: 'What a shell asks when Tab is pressed' }],
+  examples: [{ line: 'baton complete tasks orders', says: 'Called by a shell when Tab is pressed' }],
   run: async (given) => {
     const [kind = '', begun = ''] = given.operands
     const client = connect(given, {
@@ -71,8 +72,8 @@ export function completionOf(commands: readonly CommandEntry[]): Command {
     operands: 'bash|zsh|fish',
     operandCount: [1, 1],
     details:
-      'Prints a script that lets the shell complete the commands and flags of baton, the states that a flag takes, and,\n' +
-      'where BATON_URL leads to a service, the names of its tasks, compute tables and instances.',
+      'Prints a script that lets the shell complete the commands, flags and flag values of baton. If BATON_URL is\n' +
+      'set, it also completes the names of tasks, compute tables and instances of the service.',
     flags: {},
     examples: [
       { line: 'source <(baton completion bash)', says: 'In ~/.bashrc' },
@@ -81,7 +82,7 @@ export function completionOf(commands: readonly CommandEntry[]): Command {
     ],
     run: async (given) => {
       const write = completionScripts[given.operands[0] ?? '']
-      if (write === undefined) throw new UsageError('completion is for bash, zsh or fish')
+      if (write === undefined) throw new UsageError('completion supports bash, zsh and fish')
       const loaded = await Promise.all(commands.map(completed))
       process.stdout.write(write(loaded))
       return exitCodes.ok

@@ -56,7 +56,7 @@ export async function agreed(question: string, given: Arguments): Promise<number
   if (given.switch('yes')) return undefined
   const { stdin, stderr } = process
   if (!stdin.isTTY || !stderr.isTTY) {
-    throw new UsageError('this cannot be undone, and there is no terminal to confirm it on: add --yes')
+    throw new UsageError('this cannot be undone and there is no terminal for the confirmation; add --yes')
   }
   const refusal = await refusalOf(question, stdin, stderr)
   if (refusal !== undefined) note('nothing was changed')
@@ -86,7 +86,7 @@ interface Verb {
   /** Translates a pointer into the request to a part of the command line. */
   readonly placeOf?: (pointer: string, given: Arguments) => string | undefined
   /** Describes the effect of the action, if the state of the task does not show it. */
-  readonly ordered?: (given: Arguments) => string
+  readonly result?: (given: Arguments) => string
   readonly act: (client: BatonClient, taskId: string, given: Arguments) => Promise<ControlAnswer>
   /** A warning to print after the action succeeded. */
   readonly caution?: (client: BatonClient, taskId: string, given: Arguments) => Promise<string | undefined>
@@ -94,43 +94,45 @@ interface Verb {
 
 const verbs: Readonly<Record<string, Verb>> = {
   pause: {
-    details: 'Hands out nothing more of a task. Leases run on and can be settled.',
-    examples: [{ line: 'baton pause orders-2026-03', says: 'Stop handing it out' }],
+    details: 'Stops handing out partitions of a task. Live leases stay valid and can be settled.',
+    examples: [{ line: 'baton pause orders-2026-03', says: 'Stop handing out partitions' }],
     act: (client, taskId) => client.pause(taskId),
   },
   resume: {
-    details: 'Ends a pause; waiting workers get partitions at once.',
+    details: 'Ends a pause. Waiting workers get partitions at once.',
     examples: [{ line: 'baton resume orders-2026-03', says: 'Go on' }],
     act: (client, taskId) => client.resume(taskId),
   },
   cancel: {
     details:
-      'Gives a task up: every partition that is not done is cancelled, and leases are lost. Cannot be undone.',
-    flags: { yes: { kind: 'switch', short: 'y', description: 'do not ask; a script needs it' } },
+      'Cancels every partition of a task that is not done. Its leases are lost. This cannot be undone.',
+    flags: {
+      yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
+    },
     examples: [{ line: 'baton cancel orders-2026-03 --yes', says: 'In a script' }],
-    question: 'Give up every partition that is not done? This cannot be undone.',
+    question: 'Cancel every partition that is not done? This cannot be undone.',
     act: (client, taskId) => client.cancel(taskId),
   },
   retry: {
-    details: 'Gives parked partitions fresh attempts: all of a task, a level, or those named.',
+    details: 'Retries parked partitions with new attempts: all of a task, one level, or by name.',
     flags: {
       level: { kind: 'number', placeholder: 'N', description: 'only this level' },
       partition: {
         kind: 'text',
         placeholder: 'NAMES',
         repeatable: true,
-        description: 'only these, separated by commas, or one flag for each',
+        description: 'only these partitions, separated by commas, or one flag per partition',
       },
       done: {
         kind: 'switch',
-        description: 'also run again what is done already; tried once unless --timeout is given',
+        description: 'also run done partitions again; the request is sent once unless --timeout is set',
       },
     },
     examples: [
-      { line: 'baton retry orders-2026-03', says: 'All that is parked' },
+      { line: 'baton retry orders-2026-03', says: 'All parked partitions' },
       {
         line: 'baton retry orders-2026-03 --partition orders-2026-03-0-7 --done',
-        says: 'One that was done wrongly',
+        says: 'One done partition with wrong results',
       },
     ],
     placeOf: (pointer, given) => {
@@ -151,18 +153,21 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
   seal: {
     details:
-      'Says that no more partitions will come: new ones are refused from then on, repeats of known ones are not.\n' +
-      'With the number that there are in all, it tells how many are missing, and so does `baton tasks TASK`.',
+      'Seals a task: from then on new partitions are refused. Repeated call-backs of known partitions are not.\n' +
+      'With the total number of partitions, it shows how many are missing, and so does `baton tasks TASK`.',
     flags: {
-      partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' },
-      yes: { kind: 'switch', short: 'y', description: 'do not ask; a script needs it' },
+      partitions: { kind: 'number', placeholder: 'N', description: 'total number of partitions of the task' },
+      yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
     },
     examples: [
-      { line: 'baton seal orders-2026-03 --partitions 42 --yes', says: 'Complete with 42, in a script' },
+      {
+        line: 'baton seal orders-2026-03 --partitions 42 --yes',
+        says: 'A task with 42 partitions, in a script',
+      },
     ],
     question: 'Refuse all new partitions from now on? This cannot be undone.',
     placeOf: (pointer) => (pointer === '/partitions' ? '--partitions' : undefined),
-    ordered: (given) => {
+    result: (given) => {
       const partitions = given.number('partitions')
       return partitions === undefined ? 'sealed' : `sealed, ${count(partitions)} expected`
     },
@@ -174,18 +179,19 @@ const verbs: Readonly<Record<string, Verb>> = {
       given.number('partitions') === undefined ? undefined : lackingText(client, taskId),
   },
   'skip-parked': {
-    details: 'Opens the level barrier of a task although partitions of a lower level are parked.',
-    examples: [{ line: 'baton skip-parked orders-2026-03', says: 'Go on without them' }],
+    details: 'Opens the level barrier of a task despite parked partitions on a lower level.',
+    examples: [{ line: 'baton skip-parked orders-2026-03', says: 'Continue without them' }],
     act: (client, taskId) => client.skipParked(taskId),
   },
   'level-barrier': {
     operands: 'TASK on|off',
-    details: 'Lets each level of a task wait until all lower ones are done, or ends that.',
-    examples: [{ line: 'baton level-barrier orders-2026-03 on', says: 'One level after the other' }],
-    ordered: (given) => `level barrier ${given.operands[1]}`,
+    details:
+      'Enables or disables the level barrier: each level of the task waits until all lower levels are done.',
+    examples: [{ line: 'baton level-barrier orders-2026-03 on', says: 'Hand out one level at a time' }],
+    result: (given) => `level barrier ${given.operands[1]}`,
     act: (client, taskId, given) => {
       const [, word] = given.operands
-      if (word !== 'on' && word !== 'off') throw new UsageError('level-barrier needs TASK and on or off')
+      if (word !== 'on' && word !== 'off') throw new UsageError('level-barrier requires TASK and on or off')
       return client.levelBarrier(taskId, word === 'on')
     },
   },
@@ -200,8 +206,8 @@ async function lackingText(client: BatonClient, taskId: string): Promise<string 
   const missing = task === undefined ? undefined : missingText(task)
   if (missing === undefined) return undefined
   return (
-    `${missing} are not called back, and cannot be any more: a sealed task takes nothing new. ` +
-    'Where the number is wrong, seal it again with the right one.'
+    `${missing} were not called back, and the sealed task accepts no new partitions.  ` +
+    'If the expected number is wrong, seal the task again with the correct number.'
   )
 }
 
@@ -215,7 +221,7 @@ function namesOf(given: Arguments): string[] {
 export function controlCommand(name: string): Command {
   const verb = verbs[name]
   if (verb === undefined) throw new TypeError(`there is no control named ${name}`)
-  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, ordered, act, caution } = verb
+  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, result, act, caution } = verb
   const operandCount = operands.split(' ').length
   return {
     operands,
@@ -233,7 +239,7 @@ export function controlCommand(name: string): Command {
         throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) ?? '' })
       })
       if (given.switch('json')) printJson(answer)
-      else print(outcomeText(answer, ordered?.(given)))
+      else print(outcomeText(answer, result?.(given)))
       const warning = await caution?.(client, taskId, given)
       if (warning !== undefined) remark(given, warning)
       return exitCodes.ok
@@ -245,10 +251,10 @@ export function controlCommand(name: string): Command {
  * An action on the task as a whole either changes it or not. For all other actions, `changed` counts
  * partitions.
  */
-function outcomeText({ taskId, state, changed }: ControlAnswer, ordered: string | undefined): string {
+function outcomeText({ taskId, state, changed }: ControlAnswer, result: string | undefined): string {
   const task = `${shown(taskId)} is ${state}`
-  if (ordered === undefined) return `${task} (${count(changed)} changed)`
-  return `${task}, ${ordered}${changed === 0 ? ' (nothing changed)' : ''}`
+  if (result === undefined) return `${task} (${count(changed)} changed)`
+  return `${task}, ${result}${changed === 0 ? ' (nothing changed)' : ''}`
 }
 
 const flags: Flags = Object.fromEntries(settingNames.map((name) => [settingWord(name), flagOf(name)]))
@@ -257,14 +263,14 @@ export const settings: Command = {
   operands: 'TASK',
   operandCount: [1, 1],
   details:
-    'Sets how a task is handed out, in place of what was set for it before: what is not given is as the service is set.\n' +
-    'Without flags that is everything; only the level barrier stays as it is. May come before the first call-back.\n' +
-    'Leases and back-offs that run are not changed.',
+    'Replaces the settings of a task. A setting that is not given has the value of the service; without flags, all\n' +
+    'settings have it. Only the level barrier keeps its value unless given. Can be used before the first call-back.\n' +
+    'Current leases and back-offs do not change.',
   flags: { ...flags, ...connectionFlags },
   examples: [
     {
       line: 'baton settings orders-2026-03 --lease-seconds 1800 --max-leases 8',
-      says: 'Eight at a time, half an hour each',
+      says: 'Eight leases at a time, of half an hour each',
     },
     { line: 'baton settings orders-2026-03 --weight 3', says: 'Three times the share of other tasks' },
   ],
@@ -295,14 +301,20 @@ function flagOf(name: SettingName): Flag {
   const rules = settingKeywords[name]
   const description = `${rules.description.charAt(0).toLowerCase()}${rules.description.slice(1)}`
   if (rules.type === 'boolean')
-    return { kind: 'text', placeholder: 'on|off', choices: ['on', 'off'], otherwise: 'as it is', description }
+    return {
+      kind: 'text',
+      placeholder: 'on|off',
+      choices: ['on', 'off'],
+      otherwise: 'unchanged',
+      description,
+    }
   return {
     kind: 'number',
     placeholder: name.endsWith('Seconds') ? 'SECONDS' : 'N',
     ...(Number.isInteger(rules.minimum) ? { minimum: rules.minimum } : {}),
     maximum: rules.maximum,
     fractions: rules.type === 'number',
-    otherwise: 'as the service is set',
+    otherwise: 'setting of the service',
     description,
   }
 }

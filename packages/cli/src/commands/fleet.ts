@@ -13,11 +13,11 @@ import { chosenFlags, chosenIn } from './leases.ts'
 export const status: Command = {
   operands: '[INSTANCE]',
   operandCount: [0, 1],
-  details: 'Shows one instance, or all that are known: service nodes, workers and producers.',
+  details: 'Shows one instance or all instances: service nodes, workers and producers.',
   flags: connectionFlags,
   examples: [
     { line: 'baton status', says: 'Everyone' },
-    { line: 'baton status loader-7', says: 'What one worker holds and did' },
+    { line: 'baton status loader-7', says: 'The leases and totals of one worker' },
   ],
   run: async (given) => {
     const client = connect(given)
@@ -105,24 +105,24 @@ export const release: Command = {
   operands: 'INSTANCE',
   operandCount: [1, 1],
   details:
-    'Takes all leases of an instance back, for a worker that died or hangs: their partitions are ready at once, instead of\n' +
-    'when the leases expire. It costs each an attempt, like an expiry. A worker that is alive after all goes on until it\n' +
-    'renews or settles, so that a partition may be worked on twice.',
+    'Revokes all leases of an instance, for a worker that died or hangs: their partitions are ready at once, instead of\n' +
+    'when the leases expire. Each revoked lease counts as an attempt, like an expiry. A worker that is still alive continues\n' +
+    'until it renews or settles, so a partition may be processed twice.',
   flags: {
-    yes: { kind: 'switch', short: 'y', description: 'do not ask; a script needs it' },
+    yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
     ...connectionFlags,
   },
-  examples: [{ line: 'baton release loader-7', says: 'Its machine is gone' }],
+  examples: [{ line: 'baton release loader-7', says: 'The machine of the worker failed' }],
   run: async (given) => {
     const instanceId = given.operands[0] ?? ''
-    const question = `${shown(instanceId)}: Take back all that it holds? Where it is alive, its work is done twice.`
+    const question = `${shown(instanceId)}: Revoke all its leases? If the worker is alive, its work is done twice.`
     const refusal = await agreed(question, given)
     if (refusal !== undefined) return refusal
     const answer = await connect(given).releaseInstance(instanceId)
     if (given.switch('json')) printJson(answer)
     else {
       const parked = answer.parked === 0 ? '' : `, ${counted(answer.parked, 'partition')} parked`
-      print(`${shown(instanceId)}: ${counted(answer.released, 'lease')} taken back${parked}`)
+      print(`${shown(instanceId)}: ${counted(answer.released, 'lease')} revoked${parked}`)
     }
     return exitCodes.ok
   },
@@ -132,8 +132,8 @@ export const scale: Command = {
   operands: '',
   operandCount: [0, 0],
   details:
-    'Shows what is left to do, who works on it, and how many workers would finish it within the target at the pace of\n' +
-    'the attempts so far. Before five attempts have finished there is no pace, and no estimate.',
+    'Shows the backlog, the workers, and the number of workers that would finish the backlog within the target at the pace\n' +
+    'of the attempts so far. Before five attempts have finished, there is no pace and no estimate.',
   flags: {
     ...chosenFlags,
     target: {
@@ -141,17 +141,17 @@ export const scale: Command = {
       placeholder: 'SECONDS',
       minimum: 1,
       maximum: MAX_SCALE_TARGET_SECONDS,
-      otherwise: 'as the service is set',
-      description: 'the time within which it is to be finished',
+      otherwise: 'setting of the service',
+      description: 'the time within which the backlog should be finished',
     },
     ...connectionFlags,
   },
   examples: [
-    { line: 'baton scale --target 600', says: 'How many workers finish everything in ten minutes' },
+    { line: 'baton scale --target 600', says: 'Workers that finish everything in ten minutes' },
     { line: 'baton scale --table results.orders', says: 'For the workers of one table' },
     {
       line: 'kubectl scale deployment/loader --replicas "$(baton scale --json | jq .desiredWorkers)"',
-      says: 'Set it by hand',
+      says: 'Scale a deployment by hand',
     },
   ],
   run: async (given) => {
@@ -183,19 +183,22 @@ function scaleView(scale: Scale): string {
   const remarks = [
     ...(tasks.withOtherTables === 0
       ? []
-      : [`${counted(tasks.withOtherTables, 'task')} with other tables, too, counted as a whole`]),
-    ...(scale.complete ? [] : ['there is more than was added up: the numbers are too low']),
+      : [`${counted(tasks.withOtherTables, 'task')} that also have other tables, counted completely`]),
+    ...(scale.complete
+      ? []
+      : ['there are more tasks or workers than were added up; the numbers are too low']),
   ]
   return [...facts.map(([name, value]) => `${name.padEnd(12)}${value}`), ...remarks].join('\n')
 }
 
 function reasonOf({ reason, limitedBy, targetSeconds, workSeconds, workers }: Scale): string {
-  if (reason === 'no-backlog') return 'nothing is to be handed out'
-  if (reason === 'no-pace' || workSeconds === null) return 'no pace yet, too few attempts have finished'
-  const work = `${duration(workSeconds)} under lease`
+  if (reason === 'no-backlog') return 'there is no backlog'
+  if (reason === 'no-pace' || workSeconds === null) return 'no pace yet: too few attempts have finished'
+  const work = `${duration(workSeconds)} of lease time`
   const each = workers.leasesPerWorker > 1 ? `, ${rounded(workers.leasesPerWorker)} at a time` : ''
   const base = `${work}${each}, to be finished in ${duration(targetSeconds)}`
-  if (limitedBy === 'partitions') return `${base}; more would find no partition, and it may take longer`
-  if (limitedBy === 'max-leases') return `${base}; maxLeases allows no more, and it may take longer`
+  if (limitedBy === 'partitions')
+    return `${base}; more workers would find no partition, and it may take longer`
+  if (limitedBy === 'max-leases') return `${base}; maxLeases allows no more workers, and it may take longer`
   return base
 }

@@ -21,14 +21,14 @@ export const chosenFlags = {
     placeholder: 'SCHEMA.TABLE',
     repeatable: true,
     otherwise: 'any table',
-    description: 'only partitions of this compute table; may be given several times',
+    description: 'only partitions of this compute table; can be repeated',
   },
   task: {
     kind: 'text',
     placeholder: 'TASK',
     repeatable: true,
     otherwise: 'any task',
-    description: 'only partitions of this task; may be given several times',
+    description: 'only partitions of this task; can be repeated',
   },
 } satisfies Flags
 
@@ -53,19 +53,19 @@ const pullFlags = {
     minimum: 1,
     maximum: MAX_BATCH,
     otherwise: `1, with --records ${MAX_BATCH}`,
-    description: 'the most partitions to take',
+    description: 'maximum number of partitions',
   },
   records: {
     kind: 'number',
     placeholder: 'N',
-    description: 'stop taking once their records reach this number; one is always given',
+    description: 'stop when the partitions have this number of records; at least one is handed out',
   },
   wait: {
     kind: 'number',
     placeholder: 'SECONDS',
     maximum: MAX_WAIT_SECONDS,
     otherwise: '0',
-    description: 'how long to wait when nothing is ready',
+    description: 'how long to wait if no partition is ready',
   },
 } satisfies Flags
 
@@ -73,15 +73,15 @@ export const pull: Command = {
   operands: '',
   operandCount: [0, 0],
   details:
-    'Takes partitions under leases. Each must be settled with its lease, and renewed before the lease ends if the\n' +
-    'work takes longer. Exits with 3 when nothing was ready. `baton work` does all of this for a command.',
+    'Pulls partitions under leases. Each lease must be settled, and renewed before it expires if the work takes longer.\n' +
+    'Exits with 3 if no partition was ready. `baton work` does all of this for a command.',
   flags: { ...pullFlags, ...connectionFlags },
   examples: [
-    { line: 'baton pull --batch 10 --wait 20', says: 'Up to ten, waiting for the first if need be' },
-    { line: 'baton pull --table results.orders', says: 'Of one table only' },
+    { line: 'baton pull --batch 10 --wait 20', says: 'Up to ten; waits for the first one' },
+    { line: 'baton pull --table results.orders', says: 'Partitions of one table' },
     {
       line: "lease=$(baton pull --json | jq -r '.partitions[0].lease.id // empty')",
-      says: 'The lease, in a script; empty where nothing is ready',
+      says: 'The lease id, in a script; empty if no partition is ready',
     },
   ],
   run: async (given) => {
@@ -93,7 +93,7 @@ export const pull: Command = {
       ...chosenIn(given),
     })
     if (given.switch('json')) printJson({ partitions: partitions.map((each) => wireForm(client, each)) })
-    else if (partitions.length === 0) note('nothing is ready')
+    else if (partitions.length === 0) note('no partition is ready')
     else print(pulledTable(partitions))
     return partitions.length === 0 ? exitCodes.nothing : exitCodes.ok
   },
@@ -126,27 +126,31 @@ export const settle: Command = {
   operands: 'LEASE...|-',
   operandCount: [1, Number.POSITIVE_INFINITY],
   details:
-    'Says how the work under leases ended. With - it reads settlements from stdin, a JSON array or one per line. With\n' +
-    '--batch, --records, --wait, --table or --task it takes the next partitions in the same request. Exits with 1 if any\n' +
-    'was refused.',
+    'Settles leases. With - it reads settlements from stdin, as a JSON array or one per line. With --batch, --records,\n' +
+    '--wait, --table or --task it pulls the next partitions in the same request. Exits with 1 if a lease was refused.',
   flags: {
     outcome: {
       kind: 'text',
       placeholder: 'OUTCOME',
       choices: outcomes,
       default: 'done',
-      description: 'how it ended',
+      description: 'the outcome',
     },
-    reason: { kind: 'text', placeholder: 'TEXT', description: 'why, for operators' },
+    reason: { kind: 'text', placeholder: 'TEXT', description: 'the reason, shown to operators' },
     final: { kind: 'switch', description: 'with failed: no further attempt' },
     'retry-after': {
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
       maximum: MAX_RETRY_AFTER_SECONDS,
-      description: 'with failed or released: how long to leave it alone, instead of the usual back-off',
+      description:
+        'with failed or released: time before the next attempt, instead of the configured back-off',
     },
-    processed: { kind: 'number', placeholder: 'N', description: 'with done: records that were processed' },
+    processed: {
+      kind: 'number',
+      placeholder: 'N',
+      description: 'with done: number of records that were processed',
+    },
     ...pullFlags,
     ...connectionFlags,
   },
@@ -156,7 +160,7 @@ export const settle: Command = {
       line: 'baton settle "$lease" --outcome failed --reason "table is locked" --retry-after 60',
       says: 'Not now',
     },
-    { line: 'baton settle "$lease" --batch 1 --json', says: 'Done, and the next one please' },
+    { line: 'baton settle "$lease" --batch 1 --json', says: 'Done, and pull the next partition' },
   ],
   run: async (given) => {
     validateSettings(given)
@@ -195,17 +199,17 @@ const goesWith: Readonly<Record<string, readonly Settlement['outcome'][]>> = {
 function validateSettings(given: Arguments): void {
   if (isFromStdin(given)) {
     if (given.operands.length > 1) {
-      throw new UsageError('- stands for settlements on stdin, and cannot stand beside leases')
+      throw new UsageError('- reads settlements from stdin and cannot be combined with lease ids')
     }
     const idle = ['outcome', 'reason', ...Object.keys(goesWith)].filter((flag) => given.switch(flag))
     if (idle.length === 0) return
     const flags = idle.map((flag) => `--${flag}`).join(', ')
-    throw new UsageError(`settlements on stdin say themselves how they ended: without ${flags}`)
+    throw new UsageError(`settlements on stdin contain their outcome; remove ${flags}`)
   }
   const outcome = outcomeOf(given)
   for (const [flag, fitting] of Object.entries(goesWith)) {
     if (given.switch(flag) && !fitting.includes(outcome)) {
-      throw new UsageError(`--${flag} goes with --outcome ${fitting.join(' or ')}, not with ${outcome}`)
+      throw new UsageError(`--${flag} requires --outcome ${fitting.join(' or ')}, got ${outcome}`)
     }
   }
 }
@@ -215,7 +219,7 @@ async function settlementsOf(given: Arguments): Promise<Settlement[]> {
     const settlements: Settlement[] = []
     const source = { name: 'stdin', chunks: () => process.stdin }
     for await (const { value } of readValues(source)) settlements.push(value as Settlement)
-    if (settlements.length === 0) throw new UsageError('there is no settlement on stdin')
+    if (settlements.length === 0) throw new UsageError('stdin contains no settlement')
     return settlements
   }
   const reason = given.text('reason')
@@ -236,15 +240,17 @@ export const renew: Command = {
   operands: 'LEASE...',
   operandCount: [1, Number.POSITIVE_INFINITY],
   details:
-    'Extends leases by their full length from now. Exits with 1 if any was refused: its work must be dropped.',
+    'Extends leases to their full length from now. Exits with 1 if a lease was refused: stop working on its partition.',
   flags: connectionFlags,
-  examples: [{ line: 'baton renew "$lease" || kill "$worker"', says: 'Go on, or stop when it is lost' }],
+  examples: [
+    { line: 'baton renew "$lease" || kill "$worker"', says: 'Stop the worker if the lease is lost' },
+  ],
   run: async (given) => {
     const answer = await connect(given).renew(given.operands)
     if (given.switch('json')) printJson(answer)
     else {
       for (const { leaseId, expiresInSeconds } of answer.renewed) {
-        print(`${leaseId} ends in ${duration(expiresInSeconds)}`)
+        print(`${leaseId} expires in ${duration(expiresInSeconds)}`)
       }
       for (const { leaseId, code, detail } of answer.refused) note(`refused ${leaseId} (${code}): ${detail}`)
     }

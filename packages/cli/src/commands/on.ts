@@ -42,7 +42,7 @@ async function runForEvent(
   try {
     const [code, killed] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
     if (code === 0) return undefined
-    return killed === null ? `exit code ${code}` : `ended by ${killed}`
+    return killed === null ? `exit code ${code}` : `stopped by ${killed}`
   } catch (error) {
     return (error as Error).message
   } finally {
@@ -57,28 +57,28 @@ export const on: Command = {
   operandCount: [1, webhookEventTypes.length],
   takesCommand: true,
   operandsBeforeCommand: true,
-  details: `Runs a command once for each event, one after the other: ${webhookEventTypes.join(', ')}. The command finds
-the event on its stdin, as a line of JSON in the form of CloudEvents, and in its environment: BATON_EVENT_TYPE,
+  details: `Runs a command once per event, one at a time: ${webhookEventTypes.join(', ')}. The command
+receives the event on stdin, as a line of JSON in the format of CloudEvents, and in its environment: BATON_EVENT_TYPE,
 BATON_EVENT_ID, BATON_TASK_ID.
 
-At the first start it subscribes; from then on the service keeps the events, also while this command does not run. Where
-it left off is in the file given by --state. An event counts as seen to when its command ends with 0. When a command
-fails, it ends, and the next start begins with the same event; with --keep-going it goes on with the next one. After a
-crash an event may come twice, with the same BATON_EVENT_ID.`,
+The first start creates a subscription. From then on the service stores the events, also while this program does not
+run. The file given by --state stores the position. An event is processed when its command exits with 0. If a command
+fails, this program exits, and the next start begins with the same event; with --keep-going it continues with the next
+one. After a crash an event may be repeated, with the same BATON_EVENT_ID.`,
   flags: {
     state: {
       kind: 'text',
       placeholder: 'FILE',
       default: 'baton-on.json',
-      description: 'where to keep how far it is; each use of this command needs its own',
+      description: 'file that stores the position in the events; each use of this command requires its own',
     },
     'task-prefix': {
       kind: 'text',
       placeholder: 'TEXT',
-      description: 'only tasks whose ids begin with it',
+      description: 'only tasks whose id begins with this prefix',
     },
-    once: { kind: 'switch', description: 'end when there are no more events, for cron' },
-    'keep-going': { kind: 'switch', description: 'go on with the next event when a command fails' },
+    once: { kind: 'switch', description: 'exit when there are no more events, for cron' },
+    'keep-going': { kind: 'switch', description: 'continue with the next event if a command fails' },
     interval: {
       kind: 'number',
       placeholder: 'SECONDS',
@@ -86,10 +86,10 @@ crash an event may come twice, with the same BATON_EVENT_ID.`,
       minimum: 0.1,
       maximum: LONGEST_TIMER_SECONDS,
       default: 2,
-      description: 'how often to look for new events',
+      description: 'how often to check for new events',
     },
     ...placeFlags,
-    json: { kind: 'switch', description: 'tell what happens as lines of JSON, on stderr' },
+    json: { kind: 'switch', description: 'log events as lines of JSON, on stderr' },
   },
   examples: [
     { line: 'baton on task.done --task-prefix orders- -- ./publish.sh', says: 'The next step of a pipeline' },
@@ -103,7 +103,7 @@ crash an event may come twice, with the same BATON_EVENT_ID.`,
 
 async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   if (given.command.length === 0)
-    throw new UsageError('on needs a command: baton on EVENT… -- COMMAND [ARGUMENTS]')
+    throw new UsageError('on requires a command: baton on EVENT… -- COMMAND [ARGUMENTS]')
   const types = typesOf(given)
   const taskPrefix = given.text('task-prefix') ?? ''
   const client = connect(given, { retryForSeconds: 0 })
@@ -121,7 +121,10 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
       const page = await client.subscriptions.events(subscription, { after, limit: PAGE, signal })
       isAway = false
       if (page.missed)
-        remark(given, 'events were deleted by retention before they were read; going on with the oldest kept')
+        remark(
+          given,
+          'retention deleted events before they were read; continuing with the oldest stored event',
+        )
       for (const event of page.events) {
         const isDone = await handle(given, event, signal)
         if (!isDone && !given.switch('keep-going')) return exitCodes.refused
@@ -134,7 +137,7 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
       if (signal.aborted) throw signal.reason
       if (isGone(error)) throw new UsageError(goneText(given))
       if (!(error instanceof BatonError) || !error.retryable) throw error
-      if (!isAway) remark(given, `${error.message}; trying again until it is back`)
+      if (!isAway) remark(given, `${error.message}; retrying until the service is available`)
       isAway = true
     }
     await pause(given.numberOrDefault('interval') * 1000, undefined, { signal }).catch(() => {
@@ -149,7 +152,7 @@ function typesOf(given: Arguments): WebhookEventType[] {
   const wrong = given.operands.find((text) => !isType(text))
   if (wrong !== undefined)
     throw new UsageError(
-      `${JSON.stringify(wrong)} is not an event; there are ${webhookEventTypes.join(', ')}`,
+      `${JSON.stringify(wrong)} is not an event; the events are ${webhookEventTypes.join(', ')}`,
     )
   return [...new Set(given.operands.filter(isType))].sort()
 }
@@ -190,7 +193,7 @@ const isGone = (error: unknown): boolean =>
   error instanceof ProblemError && error.code === 'subscription_unknown'
 
 const goneText = (given: Arguments): string =>
-  `the service no longer has the subscription of ${given.textOrDefault('state')}; remove that file to subscribe again, from now on`
+  `the service no longer has the subscription of ${given.textOrDefault('state')}; remove that file to create a new subscription`
 
 /** The subscription that a state file belongs to. */
 interface Following {
@@ -245,7 +248,7 @@ class EventPosition {
   }
 
   async move(after: string): Promise<void> {
-    if (this.#state === null) throw new Error('there is no subscription yet')
+    if (this.#state === null) throw new Error('the subscription does not exist yet')
     await this.#write({ ...this.#state, after })
   }
 

@@ -44,18 +44,18 @@ export const manifest: Command = {
   operands: 'TASK',
   operandCount: [1, 1],
   details:
-    'Writes one line of JSON per partition, by level and index: what was called back, what became of it, and its latest\n' +
-    'attempts with who made them and why they failed. `baton call-back --from-manifest` hands such lines over again.',
+    'Writes one line of JSON per partition, by level and index: its descriptor, its state, and its latest attempts with\n' +
+    'their workers and reasons. `baton call-back --from-manifest` calls these partitions back again.',
   flags: {
     state: { kind: 'text', placeholder: 'STATE', choices: partitionStates, description: 'only these' },
     level: { kind: 'number', placeholder: 'N', description: 'only this level' },
     ...connectionFlags,
   },
   examples: [
-    { line: 'baton manifest orders-2026-03 > manifest.ndjson', says: 'For the audit' },
+    { line: 'baton manifest orders-2026-03 > manifest.ndjson', says: 'For an audit' },
     {
       line: 'baton manifest orders-2026-03 --state parked > parked.ndjson',
-      says: 'What is stuck, with the reasons',
+      says: 'Parked partitions, with the reasons',
     },
   ],
   run: async (given) => {
@@ -75,7 +75,7 @@ export const partitions: Command = {
   operands: 'TASK',
   operandCount: [1, 1],
   details:
-    'Lists partitions of a task with their state, who holds them, how long they stay like that, and why they last failed.',
+    'Lists partitions of a task with their state, holder, time until the state ends, and the last failure.',
   flags: {
     state: {
       kind: 'text',
@@ -89,20 +89,26 @@ export const partitions: Command = {
       placeholder: 'N',
       minimum: 1,
       default: 100,
-      description: 'the most to list; `baton manifest` lists all',
+      description: 'maximum number of partitions; `baton manifest` lists all',
     },
     cursor: cursorFlag,
-    history: { kind: 'switch', description: 'also list the latest attempts of each' },
-    wide: { kind: 'switch', description: 'shorten nothing, also where the terminal is too narrow' },
+    history: { kind: 'switch', description: 'also list the latest attempts of each partition' },
+    wide: { kind: 'switch', description: 'do not truncate, even if the terminal is too narrow' },
     ...connectionFlags,
   },
   examples: [
-    { line: 'baton partitions orders-2026-03 --state parked', says: 'What is stuck, and why' },
+    {
+      line: 'baton partitions orders-2026-03 --state parked',
+      says: 'Parked partitions, and why they failed',
+    },
     {
       line: 'baton partitions orders-2026-03 --state parked --history',
-      says: 'Every attempt: who, when, why',
+      says: 'The attempts: worker, time, reason',
     },
-    { line: 'baton partitions orders-2026-03 --state leased', says: 'Who has what, and until when' },
+    {
+      line: 'baton partitions orders-2026-03 --state leased',
+      says: 'The holder and the expiry of each lease',
+    },
   ],
   run: async (given) => {
     const client = connect(given)
@@ -135,7 +141,7 @@ export const partitions: Command = {
     if (rows.length === 0) {
       const isForgotten = (await client.task(taskId)).purgedAt !== null
       if (isForgotten) remark(given, `${shown(taskId)}: ${forgottenText}`)
-      else if (!given.switch('json')) print('there are no such partitions')
+      else if (!given.switch('json')) print('no partition matches')
     }
     return exitCodes.ok
   },

@@ -17,16 +17,16 @@ const storeFlags = {
     placeholder: 'FOLDER',
     variable: 'BATON_DATA',
     default: './data',
-    description: 'folder of the embedded store',
+    description: 'data folder of the embedded store',
   },
   'database-url': {
     kind: 'text',
     placeholder: 'URL',
     variable: 'BATON_DATABASE_URL',
     description:
-      'the PostgreSQL database, instead of a folder; better given by the variable, which other users cannot see',
+      'URL of the PostgreSQL database, instead of a folder; prefer the variable, which other users cannot see',
   },
-  json: { kind: 'switch', description: 'answer in JSON, errors too' },
+  json: { kind: 'switch', description: 'print JSON, including errors' },
 } satisfies Flags
 
 function locationOf(given: Arguments): Location {
@@ -37,7 +37,7 @@ function locationOf(given: Arguments): Location {
     given.text('data') !== undefined &&
     given.sourceOf('data') === '--data'
   )
-    throw new UsageError('--data and --database-url name two stores; give one of them')
+    throw new UsageError('--data and --database-url cannot be combined')
   return { databaseUrl }
 }
 
@@ -74,7 +74,7 @@ export const importCommand: Command = {
   operands: 'FILE',
   operandCount: [1, 1],
   details:
-    'Brings what `baton export` wrote into a store that holds no task: all of it, or nothing. The file is checked first,\nand the number of rows in the end. No service may run on the store.',
+    'Imports a file that `baton export` wrote into an empty store, completely or not at all. The file is checked before the\nimport, and the number of rows after it. No service may be running on the store.',
   flags: storeFlags,
   examples: [
     { line: 'baton import --data /var/lib/baton baton.ndjson.gz', says: 'Into the embedded store' },
@@ -98,10 +98,10 @@ export const exportCommand: Command = {
   operands: 'FILE',
   operandCount: [1, 1],
   details:
-    'Writes all that a store holds into a file that `baton import` reads: tasks, partitions, leases, counters, the order,\nkeys. Compressed if its name ends with .gz. The service must be stopped: what it did later would be missing.',
+    'Exports the data of a store to a file for `baton import`: tasks, partitions, leases, counters, the order, keys. The\nfile is compressed if its name ends with .gz. The service must be stopped, or later changes would be missing.',
   flags: {
     ...storeFlags,
-    force: { kind: 'switch', description: 'replace a file of that name' },
+    force: { kind: 'switch', description: 'replace an existing file' },
   },
   examples: [
     { line: 'baton export --data /var/lib/baton baton.ndjson.gz', says: 'From the embedded store' },
@@ -126,14 +126,14 @@ export const backup: Command = {
   operands: 'FILE',
   operandCount: [1, 1],
   details:
-    'Copies the data of the embedded store into one file, whether the service runs or not; it goes on meanwhile.\nTo restore, put the file as baton.db into an empty folder and serve that. For PostgreSQL, use its own tools.',
+    'Copies the data of the embedded store to one file. The service can be running and is not interrupted. To restore,\nput the file as baton.db into an empty folder and start the service on it. For PostgreSQL, use its own tools.',
   flags: {
     ...storeFlags,
-    force: { kind: 'switch', description: 'replace a file of that name' },
+    force: { kind: 'switch', description: 'replace an existing file' },
   },
   examples: [
     { line: 'baton backup --data /var/lib/baton /backup/baton-2026-03-01.db', says: 'Each night' },
-    { line: 'baton backup today.db --force && baton verify today.db', says: 'Whether it can be relied upon' },
+    { line: 'baton backup today.db --force && baton verify today.db', says: 'Back up and verify' },
   ],
   run: async (given) => {
     const [file = ''] = given.operands
@@ -153,7 +153,7 @@ export const verify: Command = {
   operands: '[FILE]',
   operandCount: [0, 1],
   details:
-    'Reads all of a store, whether the service runs or not, or a backup or an export, and checks it: counters against\npartitions, the order of the hand-off, leases, level barriers, indexes. Changes nothing. Ends with 1 if something is wrong.',
+    'Checks a store, a backup or an export completely: counters against partitions, the order of the hand-off, leases, level\nbarriers, indexes. The service can be running. Changes nothing. Exits with 1 if something is wrong.',
   flags: storeFlags,
   examples: [
     { line: 'baton verify --data /var/lib/baton', says: 'The store of a service that may be running' },
@@ -170,7 +170,7 @@ export const verify: Command = {
     else {
       for (const finding of findings.slice(0, SHOWN_FINDINGS)) print(shown(finding))
       const more = findings.length - SHOWN_FINDINGS
-      if (more > 0) print(`and ${more} more; --json has them all`)
+      if (more > 0) print(`and ${more} more; --json lists all of them`)
     }
     return findings.length === 0 ? exitCodes.ok : exitCodes.refused
   },

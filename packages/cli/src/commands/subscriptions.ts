@@ -19,7 +19,7 @@ function subscriptionTable(subscriptions: readonly SubscriptionStatus[], width =
             ? styled('yellow', 'failing')
             : styled(state === 'active' ? 'green' : 'red', state),
       },
-      nameColumn('URL', ({ url }) => url ?? '(kept to be read)'),
+      nameColumn('URL', ({ url }) => url ?? '(stored for reading)'),
       { title: 'EVENTS', of: ({ types }) => types.join(' ') },
       { title: 'TASKS', of: ({ taskPrefix }) => (taskPrefix === '' ? 'all' : `${shown(taskPrefix)}…`) },
       {
@@ -96,7 +96,7 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
       const made = await client.subscriptions.create(request).catch((error: unknown) => {
         throw located(error, { placeOf: (pointer) => places[pointer] ?? '' })
       })
-      return { data: made, text: `${made.id}\nsecret: ${made.secret} (shown only now)` }
+      return { data: made, text: `${made.id}\nsecret: ${made.secret} (shown only once)` }
     },
   },
   remove: {
@@ -119,7 +119,7 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
       const overlapSeconds = given.number('overlap')
       const request = overlapSeconds === undefined ? {} : { overlapSeconds }
       const rotated = await client.subscriptions.rotateSecret(idOf(given), request)
-      return { data: rotated, text: `secret: ${rotated.secret} (shown only now)` }
+      return { data: rotated, text: `secret: ${rotated.secret} (shown only once)` }
     },
   },
   deliveries: {
@@ -136,7 +136,7 @@ const verbs: Readonly<Record<string, { readonly operands: string; readonly run: 
     run: async (client, given) => {
       const event = given.operands[2] ?? ''
       if (!/^\d{1,16}$/.test(event))
-        throw new UsageError(`an EVENT is a number, not ${JSON.stringify(event)}`)
+        throw new UsageError(`EVENT must be a number, got ${JSON.stringify(event)}`)
       const delivery = await client.subscriptions.redeliver(idOf(given), Number(event))
       return { data: delivery, text: `event ${event} is ${delivery.state}` }
     },
@@ -150,13 +150,13 @@ const idOf = (given: Arguments): string => given.operands[1] ?? ''
 export const subscriptions: Command = {
   operands: '[VERB …]',
   operandCount: [0, 3],
-  details: `Shows which events of tasks are sent where, and changes it:
-  baton subscriptions                       all of them
-  baton subscriptions add URL               have events posted there; prints the secret that signs them
-  baton subscriptions remove ID
-  baton subscriptions enable ID             go on with one that was disabled
-  baton subscriptions rotate-secret ID      a new secret; the one before signs as well for a while
-  baton subscriptions deliveries ID         what became of its events, newest first
+  details: `Shows and changes webhook subscriptions:
+  baton subscriptions                       list all subscriptions
+  baton subscriptions add URL               send events to this URL; prints the signing secret
+  baton subscriptions remove ID             remove a subscription
+  baton subscriptions enable ID             enable a subscription that was disabled
+  baton subscriptions rotate-secret ID      create a new secret; the previous one is also used for a while
+  baton subscriptions deliveries ID         list deliveries, newest first
   baton subscriptions redeliver ID EVENT    send an event again
 Events: ${webhookEventTypes.join(', ')}.`,
   flags: {
@@ -171,13 +171,13 @@ Events: ${webhookEventTypes.join(', ')}.`,
     'task-prefix': {
       kind: 'text',
       placeholder: 'TEXT',
-      description: 'with add: only tasks whose ids begin with it',
+      description: 'with add: only tasks whose id begins with this prefix',
     },
     overlap: {
       kind: 'number',
       placeholder: 'SECONDS',
       otherwise: 'a day',
-      description: 'with rotate-secret: how long the secret before signs as well',
+      description: 'with rotate-secret: how long events are also signed with the previous secret',
     },
     limit: {
       kind: 'number',
@@ -185,7 +185,7 @@ Events: ${webhookEventTypes.join(', ')}.`,
       minimum: 1,
       maximum: MAX_PAGE_LENGTH,
       default: 20,
-      description: 'with deliveries: the most to list',
+      description: 'with deliveries: maximum number of deliveries',
     },
     cursor: cursorFlag,
     ...connectionFlags,
@@ -195,19 +195,19 @@ Events: ${webhookEventTypes.join(', ')}.`,
       line: 'baton subscriptions add https://pipeline.example/hooks --type task.done --type task.stalled',
       says: 'Tell a pipeline',
     },
-    { line: 'baton subscriptions deliveries sub_Zk3vU0f1pQ7cXw2d', says: 'What became of it' },
+    { line: 'baton subscriptions deliveries sub_Zk3vU0f1pQ7cXw2d', says: 'The deliveries of a subscription' },
   ],
   run: async (given) => {
     const [name = 'list', ...operands] = given.operands
     const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
     if (verb === undefined)
-      throw new UsageError(`${JSON.stringify(name)} is none of ${Object.keys(verbs).join(', ')}`)
+      throw new UsageError(`${JSON.stringify(name)} must be one of ${Object.keys(verbs).join(', ')}`)
     const expected = verb.operands === '' ? 0 : verb.operands.split(' ').length
     if (operands.length !== expected)
       throw new UsageError(
         expected === 0
-          ? `${JSON.stringify(operands[0])} is too much for subscriptions ${name}`
-          : `subscriptions ${name} needs ${verb.operands}`,
+          ? `${JSON.stringify(operands[0])} is an unexpected operand of subscriptions ${name}`
+          : `subscriptions ${name} requires ${verb.operands}`,
       )
     const { data, text, more } = await verb.run(connect(given), given)
     if (given.switch('json')) printJson(data)

@@ -104,7 +104,7 @@ function doneEnding(task: TaskView): TaskEnding {
   if (missing === undefined) return { exitCode: exitCodes.ok }
   return {
     exitCode: exitCodes.refused,
-    flaw: `${shown(task.taskId)} is done, but ${missing} were never called back`,
+    flaw: `${shown(task.taskId)} is done, but ${missing} were not called back`,
   }
 }
 
@@ -112,12 +112,11 @@ export const tasks: Command = {
   operands: '[TASK]',
   operandCount: [0, 1],
   details:
-    'Shows all tasks, newest first, or one task by its levels. With --watch it goes on showing it, and into a pipe or a\n' +
-    'file it writes a line for each task whenever something of it has changed. Watching one task ends when the task does:\n' +
-    'with 0 when it is done, with 1 when it is stalled or cancelled, or sealed and done although partitions that were\n' +
-    'expected are missing.',
+    'Shows all tasks, newest first, or one task by its levels. With --watch it keeps the view up to date; into a pipe or a\n' +
+    'file it writes a line for each task that changed. Watching one task ends with the task: with exit code 0 if it is\n' +
+    'done, and with 1 if it is stalled or cancelled, or sealed and done with expected partitions missing.',
   flags: {
-    watch: { kind: 'switch', short: 'w', description: 'go on, and show every change' },
+    watch: { kind: 'switch', short: 'w', description: 'keep running and show every change' },
     interval: {
       kind: 'number',
       placeholder: 'SECONDS',
@@ -125,7 +124,7 @@ export const tasks: Command = {
       minimum: 0.1,
       maximum: LONGEST_TIMER_SECONDS,
       default: 1,
-      description: 'how often to look, with --watch',
+      description: 'refresh interval with --watch',
     },
     state: {
       kind: 'text',
@@ -134,23 +133,26 @@ export const tasks: Command = {
       description: 'only these',
     },
     parked: { kind: 'switch', description: 'only tasks that have parked partitions' },
-    search: { kind: 'text', placeholder: 'TEXT', description: 'only tasks whose id contains it' },
+    search: { kind: 'text', placeholder: 'TEXT', description: 'only tasks whose id contains this text' },
     limit: {
       kind: 'number',
       placeholder: 'N',
       minimum: 1,
       maximum: MAX_PAGE_LENGTH,
       default: 20,
-      description: 'the most to list',
+      description: 'maximum number of tasks',
     },
     cursor: cursorFlag,
     ...connectionFlags,
   },
   examples: [
-    { line: 'baton tasks --watch', says: 'Everything that moves' },
-    { line: 'baton tasks orders-2026-03 --watch && ./publish.sh', says: 'Go on when it is done' },
-    { line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'", says: 'What needs an operator' },
-    { line: 'baton tasks --parked', says: 'Where something is stuck, although the rest may move' },
+    { line: 'baton tasks --watch', says: 'Follow all tasks' },
+    { line: 'baton tasks orders-2026-03 --watch && ./publish.sh', says: 'Continue when the task is done' },
+    {
+      line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'",
+      says: 'Tasks that need an operator',
+    },
+    { line: 'baton tasks --parked', says: 'Tasks with parked partitions' },
   ],
   run: async (given) => {
     refuseChoice(given)
@@ -166,7 +168,7 @@ function refuseChoice(given: Arguments): void {
   const flags = choosing.filter((flag) => given.switch(flag)).map((flag) => `--${flag}`)
   if (given.operands.length === 0 || flags.length === 0) return
   const choose = flags.length === 1 ? 'chooses' : 'choose'
-  throw new UsageError(`${flags.join(', ')} ${choose} from a list, and cannot stand beside a task`)
+  throw new UsageError(`${flags.join(', ')} ${choose} from a list and cannot be combined with a task id`)
 }
 
 interface Look {
@@ -208,7 +210,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
 
 function noneText(given: Arguments): string {
   const isChosen = ['state', 'parked', 'search', 'cursor'].some((flag) => given.text(flag) !== undefined)
-  return isChosen ? 'there are no such tasks' : 'no tasks yet'
+  return isChosen ? 'no task matches' : 'no tasks yet'
 }
 
 async function once(given: Arguments): Promise<number> {
@@ -248,7 +250,7 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
       } catch (error) {
         if (!(error instanceof BatonError) || !error.retryable) throw error
         if (screen !== undefined) screen.draw(`${shown}\n${styled('red', error.message)}`)
-        else if (!isAway) remark(given, `${error.message}; trying again until it is back`)
+        else if (!isAway) remark(given, `${error.message}; retrying until the service is available`)
         isAway = true
       }
       await pause(intervalMillis, undefined, { signal })

@@ -18,7 +18,7 @@ export const throughput: Command = {
   operands: 'TASK',
   operandCount: [1, 1],
   details:
-    'Shows what became done of a task, by minute or by hour: partitions and their records. The service keeps minutes for a\n' +
+    'Shows how many partitions and records of a task were done per minute or hour. The service keeps minutes for one\n' +
     'day and hours for as long as the partitions of finished tasks.',
   flags: {
     step: {
@@ -26,11 +26,11 @@ export const throughput: Command = {
       placeholder: 'STEP',
       choices: throughputSteps,
       default: 'minute',
-      description: 'how long one step is',
+      description: 'the length of one step',
     },
-    from: time('begin at this time, like 2026-03-01T12:00:00Z', 'an hour ago, with hours a day ago'),
+    from: time('begin at this time, such as 2026-03-01T12:00:00Z', 'an hour ago; with hours, a day ago'),
     to: time('end before this time', 'now'),
-    'by-level': { kind: 'switch', description: 'tell levels apart' },
+    'by-level': { kind: 'switch', description: 'show each level' },
     ...connectionFlags,
   },
   examples: [
@@ -50,7 +50,7 @@ export const throughput: Command = {
     })
     if (given.switch('json')) printJson(answer)
     else if (answer.points.length > 0) print(throughputView(answer))
-    else print(`${shown(answer.taskId)}: nothing became done between ${answer.from} and ${answer.to}`)
+    else print(`${shown(answer.taskId)}: no partition was done between ${answer.from} and ${answer.to}`)
     return exitCodes.ok
   },
 }

@@ -13,23 +13,23 @@ const MOST_TASKS = 1000
 export const wait: Command = {
   operands: 'TASK…',
   operandCount: [1, MOST_TASKS],
-  details: `Waits until each of the tasks is done, stalled or cancelled, and shows how far they are. A service that is away is
-waited for. The exit code says how they ended; of several tasks, the worst:
-  ${String(exitCodes.ok).padStart(3)}  all are done
-  ${String(exitCodes.refused).padStart(3)}  one is done, but partitions that were expected were never called back
-  ${String(exitCodes.stalled).padStart(3)}  one is stalled: only an operator can move it
-  ${String(exitCodes.cancelled).padStart(3)}  one is cancelled
-  ${String(exitCodes.nothing).padStart(3)}  there is no such task, and --appear was not given
-  ${String(exitCodes.timeOver).padStart(3)}  the time given by --for is over`,
+  details: `Waits until each task is done, stalled or cancelled, and shows the progress. If the service is unavailable, it retries
+until the service answers. The exit code is the worst result of all tasks:
+  ${String(exitCodes.ok).padStart(3)}  all tasks are done
+  ${String(exitCodes.refused).padStart(3)}  a task is done, but expected partitions were not called back
+  ${String(exitCodes.stalled).padStart(3)}  a task is stalled and needs an operator
+  ${String(exitCodes.cancelled).padStart(3)}  a task is cancelled
+  ${String(exitCodes.nothing).padStart(3)}  a task does not exist, and --appear is not set
+  ${String(exitCodes.timeOver).padStart(3)}  the time limit of --for has passed`,
   flags: {
     for: {
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
-      otherwise: 'without end',
-      description: 'how long to wait',
+      otherwise: 'no limit',
+      description: 'time limit',
     },
-    appear: { kind: 'switch', description: 'also wait for tasks that were not called back yet' },
+    appear: { kind: 'switch', description: 'also wait for tasks that do not exist yet' },
     interval: {
       kind: 'number',
       placeholder: 'SECONDS',
@@ -37,15 +37,18 @@ waited for. The exit code says how they ended; of several tasks, the worst:
       minimum: 0.1,
       maximum: LONGEST_TIMER_SECONDS,
       default: 1,
-      description: 'how often to look',
+      description: 'refresh interval',
     },
-    quiet: { kind: 'switch', short: 'q', description: 'show nothing, and only end' },
+    quiet: { kind: 'switch', short: 'q', description: 'print nothing' },
     ...placeFlags,
-    json: { kind: 'switch', description: 'answer in JSON, errors too' },
+    json: { kind: 'switch', description: 'print JSON, including errors' },
   },
   examples: [
-    { line: 'baton wait orders-2026-03 && ./publish.sh', says: 'Go on when it is done' },
-    { line: 'baton wait --appear --for 3600 orders-2026-03 lines-2026-03', says: 'Both, within an hour' },
+    { line: 'baton wait orders-2026-03 && ./publish.sh', says: 'Continue when the task is done' },
+    {
+      line: 'baton wait --appear --for 3600 orders-2026-03 lines-2026-03',
+      says: 'Wait up to an hour for both tasks',
+    },
   ],
   run: (given) => interruptible((signal) => run(given, signal)),
 }
@@ -69,12 +72,12 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
     } catch (error) {
       if (signal.aborted) throw signal.reason
       if (!(error instanceof BatonError) || !error.retryable) throw error
-      if (!isAway) remark(given, `${error.message}; trying again until it is back`)
+      if (!isAway) remark(given, `${error.message}; retrying until the service is available`)
       isAway = true
     }
     const left = deadline - performance.now()
     if (left <= 0) {
-      remark(given, `not all of them have ended within ${seconds} s`)
+      remark(given, `not all tasks ended within ${seconds} s`)
       return exitCodes.timeOver
     }
     await pause(Math.min(given.numberOrDefault('interval') * 1000, left), undefined, { signal }).catch(() => {
@@ -116,7 +119,7 @@ function ended(tasks: readonly TaskView[], given: Arguments, line: WaitLine): nu
 
 function endText(task: TaskView): string {
   const missing = task.state === 'done' ? missingText(task) : undefined
-  const but = missing === undefined ? '' : `, but ${missing} were never called back`
+  const but = missing === undefined ? '' : `, but ${missing} were not called back`
   return `${shown(task.taskId)} is ${task.state}${but}`
 }
 

@@ -49,20 +49,20 @@ export const work: Command = {
   operands: '-- COMMAND [ARGUMENTS]',
   operandCount: [0, 0],
   takesCommand: true,
-  details: `Runs a command once for each partition. The command finds the descriptor on its stdin, as a line of JSON, and in
-its environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
-BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID. Where its call-back had a trace, TRACEPARENT continues it. Fields
-beyond the contract, where the service keeps them, are in the line of JSON.
+  details: `Runs a command once per partition. The command receives the descriptor on stdin, as a line of JSON, and in its
+environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
+BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID. If the call-back had a trace, TRACEPARENT continues it. If the
+service keeps additional fields, the line of JSON includes them.
 
-Its exit code says how it ended:
+The exit code is the outcome:
   ${String(commandExitCodes.done).padStart(3)}    done
-  ${String(commandExitCodes.release).padStart(3)}    given back: not now, or not here; costs no attempt, up to --give-back-limit
-  ${String(commandExitCodes.doNotRetry).padStart(3)}    failed, do not retry: the partition is parked for an operator
-  other  failed; tried again later. The end of its stderr is kept as the reason
-It may write {"records": N, "reason": "…", "retryAfterSeconds": N} to the file that BATON_REPORT names.
+  ${String(commandExitCodes.release).padStart(3)}    released: another worker or a later attempt; does not count as an attempt, up to --give-back-limit
+  ${String(commandExitCodes.doNotRetry).padStart(3)}    failed, do not retry: the partition is parked
+  other  failed, retried later. The end of stderr is stored as the reason
+The command can write {"records": N, "reason": "…", "retryAfterSeconds": N} to the file named by BATON_REPORT.
 
-Leases are renewed while commands run. When a lease is lost, its command gets SIGTERM, and SIGKILL if it goes on.
-Ctrl-C lets running commands finish; a second one ends them and gives their partitions back.`,
+Leases are renewed while commands run. When a lease is lost, its command receives SIGTERM, and SIGKILL if it does not
+exit. Ctrl-C lets running commands finish; a second Ctrl-C stops them and releases their partitions.`,
   flags: {
     concurrency: {
       kind: 'number',
@@ -71,7 +71,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       minimum: 1,
       maximum: 10_000,
       default: 1,
-      description: 'how many commands run at once',
+      description: 'number of commands that run concurrently',
     },
     ...chosenFlags,
     records: {
@@ -79,26 +79,26 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       placeholder: 'N',
       minimum: 1,
       otherwise: 'no limit',
-      description: 'how many records may be in work at once; one partition always may',
+      description: 'maximum number of records in progress; one partition is always allowed',
     },
     wait: {
       kind: 'number',
       placeholder: 'SECONDS',
       maximum: MAX_WAIT_SECONDS,
       otherwise: '20, and 0 with --until-idle',
-      description: 'how long a pull waits at the service when nothing is ready',
+      description: 'how long a pull waits if no partition is ready',
     },
     'until-idle': {
       kind: 'switch',
       description:
-        'end as soon as nothing is ready; with --wait, after waiting in vain. 1 if anything failed',
+        'exit when no partition is ready, with --wait after waiting for one; exits with 1 if a partition failed',
     },
     'drain-seconds': {
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
       default: 25,
-      description: 'how long commands may go on after a SIGTERM',
+      description: 'how long commands can continue after a SIGTERM',
     },
     'kill-after': {
       kind: 'number',
@@ -106,7 +106,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       fractions: true,
       maximum: LONGEST_TIMER_SECONDS,
       default: 10,
-      description: 'how long a command that has to end may take before it is killed',
+      description: 'time between SIGTERM and SIGKILL for a command that must stop',
     },
     'do-not-retry-code': {
       kind: 'number',
@@ -114,34 +114,37 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       minimum: 1,
       maximum: 255,
       default: commandExitCodes.doNotRetry,
-      description: 'the exit code by which a command says that no further attempt would help',
+      description: 'exit code of a command that must not be retried',
     },
     'give-back-limit': {
       kind: 'number',
       placeholder: 'N',
       minimum: 1,
       default: 20,
-      description: `how often in a row a partition may be given back by exit code ${commandExitCodes.release}; then it has failed`,
+      description: `how often in a row a partition can be released with exit code ${commandExitCodes.release} before it fails`,
     },
-    quiet: { kind: 'switch', short: 'q', description: 'tell nothing of what happens' },
+    quiet: { kind: 'switch', short: 'q', description: 'log nothing' },
     ...placeFlags,
-    json: { kind: 'switch', description: 'tell what happens as lines of JSON, on stderr' },
+    json: { kind: 'switch', description: 'log events as lines of JSON, on stderr' },
   },
   examples: [
-    { line: 'baton work --concurrency 4 -- ./load.sh', says: 'Four at once' },
+    { line: 'baton work --concurrency 4 -- ./load.sh', says: 'Four concurrent commands' },
     {
       line: `baton work -- sh -c 'psql -v name="$BATON_PARTITION_NAME" -f load.sql'`,
-      says: 'A line of shell',
+      says: 'A shell command',
     },
     { line: 'baton work --table results.orders -- ./load-orders.sh', says: 'Partitions of one table only' },
-    { line: 'baton work --until-idle -- python load.py', says: 'From cron: what there is, then end' },
+    {
+      line: 'baton work --until-idle -- python load.py',
+      says: 'From cron: process all ready partitions, then exit',
+    },
   ],
   run,
 }
 
 async function run(given: Arguments): Promise<number> {
   if (given.command.length === 0)
-    throw new UsageError('work needs a command: baton work -- COMMAND [ARGUMENTS]')
+    throw new UsageError('work requires a command: baton work -- COMMAND [ARGUMENTS]')
   const chosen = chosenIn(given)
   try {
     checkCommand(given.command[0] ?? '')
@@ -193,13 +196,13 @@ async function run(given: Arguments): Promise<number> {
   await worker.run()
   if (unusable !== undefined) {
     const partition = log.takesBack
-      ? 'its partition was given back'
-      : 'its partition cannot be given back: the service counts it as done'
+      ? 'its partition was released'
+      : 'its partition cannot be released: the service counts it as done'
     log.say(`${unusable.message}; ${partition}`)
     return codeOf(unusable)
   }
   const { done, failed, released, lost } = log.counts
-  log.say(`${counted(done, 'partition')} done, ${failed} failed, ${released} given back, ${lost} lost`)
+  log.say(`${counted(done, 'partition')} done, ${failed} failed, ${released} released, ${lost} lost`)
   const untilIdle = given.switch('until-idle')
   if (untilIdle && failed + lost > 0) return exitCodes.refused
   // A graceful stop is the normal end of a worker, with exit code 0. It is not if commands were ended early,
@@ -257,15 +260,17 @@ class StopSignals implements Disposable {
     this.endedBy ??= exitCodes.interrupted
     if (this.#interrupts === 1) {
       if (worker.running > 0) {
-        const then = takesBack() ? 'gives them back' : 'loses them: the service counts them as done'
-        say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again ends them and ${then}`)
+        const then = takesBack()
+          ? 'releases their partitions'
+          : 'loses their partitions, which the service counts as done'
+        say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again stops the commands and ${then}`)
       }
       void worker.stop({ finishWithinSeconds: Number.POSITIVE_INFINITY })
     } else if (this.#interrupts === 2) {
       say(
         takesBack()
-          ? 'ending commands and giving their partitions back'
-          : 'ending commands; their partitions cannot be given back: the service counts them as done',
+          ? 'stopping commands and releasing their partitions'
+          : 'stopping commands; their partitions cannot be released: the service counts them as done',
       )
       this.endedBy = exitCodes.interrupted
       this.wasHurried = true
@@ -276,7 +281,7 @@ class StopSignals implements Disposable {
   #terminate(): void {
     const { worker, drainSeconds, say } = this.#options
     this.endedBy ??= exitCodes.terminated
-    say(`told to stop: ${counted(worker.running, 'partition')} may finish within ${drainSeconds} s`)
+    say(`stopping: ${counted(worker.running, 'partition')} can finish within ${drainSeconds} s`)
     this.#stopWithin(drainSeconds)
   }
 

@@ -20,13 +20,13 @@ test.each([
   ],
 ])('a file with %s for the table field', (_, descriptors, name) => {
   expect(hint(descriptors)).toBe(
-    `Does the service call the table field ${JSON.stringify(name)}? Then say so by --table-field or BATON_TABLE_FIELD.`,
+    `If the service uses the name ${JSON.stringify(name)} for the table field, set --table-field or BATON_TABLE_FIELD.`,
   )
 })
 
 test('a service with another name for it', () => {
   const refused = hint([descriptor('orders', 0, 0)], 'warehouseTable', 'computeTableName')
-  expect(refused).toContain('call the table field "warehouseTable"?')
+  expect(refused).toContain('uses the name "warehouseTable" for the table field')
 })
 
 test.each([

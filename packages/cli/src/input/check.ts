@@ -56,7 +56,7 @@ export function tableFieldHint(
     .map(({ pointer }) => namedAt(pointer, errors, expected, descriptorAt))
     .find((found) => found)
   if (name === undefined) return undefined
-  return `Does the service call the table field ${quoted(name)}? Then say so by --table-field or BATON_TABLE_FIELD.`
+  return `If the service uses the name ${quoted(name)} for the table field, set --table-field or BATON_TABLE_FIELD.`
 }
 
 function namedAt(

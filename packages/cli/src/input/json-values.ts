@@ -9,7 +9,7 @@ export class InputError extends Error {
   readonly hint: string | undefined
 
   constructor(lines: readonly string[], hint?: string) {
-    super(lines[0] ?? 'the input is not what it should be')
+    super(lines[0] ?? 'the input is invalid')
     this.lines = lines
     this.hint = hint
   }
@@ -30,8 +30,8 @@ class Opening {
   get complaint(): string | undefined {
     if (this.#text === '' || /^[[{]/.test(this.#text)) return undefined
     const [line = ''] = this.#text.split('\n', 1)
-    const what = line.includes(',') ? 'this looks like CSV, and is not JSON' : 'this is not JSON'
-    return `${what}: expected are JSON objects, one per line, or an array of them`
+    const what = line.includes(',') ? 'this looks like CSV, not JSON' : 'this is not JSON'
+    return `${what}: expected JSON objects, one per line, or a JSON array of objects`
   }
 }
 
@@ -199,7 +199,7 @@ export class ElementScanner {
       this.#mayClose = false
       this.#expecting = 'element'
     } else if (this.#expecting === 'separator') throw this.#unexpected(character, 'a comma is missing before')
-    else if (this.#expecting === 'end') throw this.#unexpected(character, 'after the array there is')
+    else if (this.#expecting === 'end') throw this.#unexpected(character, 'unexpected data after the array:')
     else if (character === COMMA || closers.has(character))
       throw this.#unexpected(character, 'a value is missing before')
     else this.#begin(character, at)

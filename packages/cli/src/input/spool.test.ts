@@ -72,6 +72,6 @@ test.skipIf(!existsSync('/dev/full'))('a full disk is reported', async () => {
   const [own = ''] = await readdir(folder)
   symlinkSync('/dev/full', join(folder, own, 'input'))
   await expect(all(twice.first)).rejects.toThrow(
-    `stdin cannot be kept in ${folder} while it is checked (ENOSPC): name another folder in TMPDIR, or say --stream`,
+    `stdin cannot be stored in ${folder} for the check (ENOSPC): set another folder with TMPDIR, or use --stream`,
   )
 })

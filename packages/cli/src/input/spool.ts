@@ -49,7 +49,7 @@ export async function givenSource(path: string, signal: AbortSignal): Promise<Gi
     throw new UsageError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   const found = await stat(path)
-  if (found.isDirectory()) throw new UsageError(`${path} is a folder, not a file of descriptors`)
+  if (found.isDirectory()) throw new UsageError(`${path} is a folder, not a file`)
   if (found.isFile()) return { ...fileSource(path), size: found.size }
   return { name: path, size: undefined, chunks: () => endedBy(signal, opened(path)) }
 }
@@ -110,8 +110,8 @@ async function taken<T>(name: string, step: Promise<T>): Promise<T> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new SpoolError(
-      `${name} cannot be kept in ${tmpdir()} while it is checked (${code}): ` +
-        'name another folder in TMPDIR, or say --stream, which keeps nothing',
+      `${name} cannot be stored in ${tmpdir()} for the check (${code}): ` +
+        'set another folder with TMPDIR, or use --stream, which stores nothing',
       { cause: error },
     )
   }

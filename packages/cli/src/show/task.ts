@@ -9,7 +9,7 @@ const LEVEL_BAR = { most: 30, least: 8 }
 const MOST_LEVELS = 20
 
 /** For a task of which only the totals are kept. */
-export const forgottenText = 'its partitions were forgotten after their retention; the numbers stay'
+export const forgottenText = 'retention deleted the partitions; the counts are kept'
 
 /** Counts in records, or in partitions if no partition has records. */
 function measure({ records, partitions }: { records: StateCounts; partitions: StateCounts }): StateCounts {
@@ -113,8 +113,8 @@ function paceOf({ recordsPerSecond, etaSeconds, etaWaitsFor }: TaskSummary): str
 
 /** Why the remaining time is longer than the pace suggests. */
 function reasonOfEta(waitsFor: TaskSummary['etaWaitsFor']): string {
-  if (waitsFor === 'lease') return ' (a lease has to end first)'
-  return waitsFor === 'back-off' ? ' (a back-off has to end first)' : ''
+  if (waitsFor === 'lease') return ' (waits for the end of a lease)'
+  return waitsFor === 'back-off' ? ' (waits for the end of a back-off)' : ''
 }
 
 /** Notes that may need action, or that prevent a wrong impression. */
@@ -123,7 +123,7 @@ function remarks(task: TaskView): string[] {
   const name = shown(taskId)
   return [
     ...(settledByDelivery > 0
-      ? [`${counted(settledByDelivery, 'partition')} settled by delivery: done counts from being handed out`]
+      ? [`${counted(settledByDelivery, 'partition')} settled by delivery, which counts as done`]
       : []),
     ...(partitions.parked > 0
       ? [
@@ -131,7 +131,7 @@ function remarks(task: TaskView): string[] {
         ]
       : []),
     ...(waitingFor !== null && waitingFor.parked > 0
-      ? [`level ${waitingFor.level} keeps higher ones back: baton skip-parked ${name} goes on without it`]
+      ? [`level ${waitingFor.level} blocks higher levels: baton skip-parked ${name} opens them`]
       : []),
     ...stragglerLines(task),
     ...failureLines(task),
@@ -141,7 +141,7 @@ function remarks(task: TaskView): string[] {
     ...(task.purgedAt !== null ? [forgottenText] : []),
     ...(reported.mismatched > 0
       ? [
-          `${counted(reported.mismatched, 'partition')} where workers processed another number of records than declared`,
+          `${counted(reported.mismatched, 'partition')} with a different number of processed records than declared`,
         ]
       : []),
   ]
@@ -149,11 +149,10 @@ function remarks(task: TaskView): string[] {
 
 /** Partitions that take much longer than others, and their holders. */
 function stragglerLines({ stragglers, attemptSeconds }: TaskView): string[] {
-  const usual =
-    attemptSeconds === null ? '' : `; half of the attempts take up to ${duration(attemptSeconds.median)}`
+  const usual = attemptSeconds === null ? '' : `; the median attempt takes ${duration(attemptSeconds.median)}`
   return stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt }) => {
     const who = holder === null ? '' : ` with ${shown(holder)}`
-    return `${shown(partition_name)} is overdue${who}: begun ${since(startedAt)}, lease ends ${ahead(leaseExpiresAt)}${usual}`
+    return `${shown(partition_name)} is overdue${who}: started ${since(startedAt)}, lease expires ${ahead(leaseExpiresAt)}${usual}`
   })
 }
 
@@ -167,7 +166,7 @@ function failureLines({ attemptsWasted, failures, failuresOmitted }: TaskView): 
   return [
     `${counted(attemptsWasted, 'attempt')} failed or expired:`,
     ...listed.map(
-      ({ count: times, reason }) => `  ${count(times)} × ${reasonText(reason ?? 'without a reason', 100)}`,
+      ({ count: times, reason }) => `  ${count(times)} × ${reasonText(reason ?? 'no reason', 100)}`,
     ),
     ...(rest > 0 ? [`  ${count(rest)} × other reasons`] : []),
   ]

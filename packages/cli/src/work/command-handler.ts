@@ -86,7 +86,7 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
       // success, it is done.
       if (signal.aborted && end.code !== commandExitCodes.done) throw signal.reason
       if (await endedWithWorker(end, options.isStopping)) {
-        throw new Released(`ended by ${end.signal}, together with the worker`)
+        throw new Released(`stopped by ${end.signal}, together with the worker`)
       }
       const outcome = outcomeOf(end, report, options.doNotRetryCode)
       return bounded(outcome, partition.partition_name, giveBacks, options.giveBackLimit)
@@ -171,10 +171,10 @@ function bounded(
   }
   if (!giveBacks.isTooMany(name)) return outcome
   const { reason = '', ...timing } = outcome
-  return { ...timing, outcome: 'failed', reason: `given back ${limit} times in a row, and again: ${reason}` }
+  return { ...timing, outcome: 'failed', reason: `released more than ${limit} times in a row: ${reason}` }
 }
 
 function reasonOf({ code, signal, stderr }: CommandEnd): string {
-  const how = code === null ? `ended by ${signal}` : `exit code ${code}`
+  const how = code === null ? `stopped by ${signal}` : `exit code ${code}`
   return stderr === '' ? how : `${how}: ${stderr}`
 }

@@ -96,7 +96,7 @@ function timeOfDay(): string {
 
 /** A partition without a lease cannot be released, and is not handed out again. */
 const unreportedAs = { done: 'done', failed: 'failed', released: 'lost' } as const
-const unreportedWords = { done: 'done', failed: 'failed for good', released: 'lost' } as const
+const unreportedWords = { done: 'done', failed: 'failed permanently', released: 'lost' } as const
 
 const colours = { done: 'green', failed: 'red', released: 'yellow' } as const
 const coloured = (style: 'green' | 'red' | 'yellow', text: string) => styled(style, text, process.stderr)
@@ -106,7 +106,7 @@ function lineOf(event: WorkerEvent): string | undefined {
     case 'started': {
       const { partition_name, record_count, lease } = event.partition
       const attempt = (lease?.attempt ?? 1) > 1 ? `, attempt ${lease?.attempt}` : ''
-      return `${shown(partition_name)} begun (${counted(record_count, 'record')}${attempt})`
+      return `${shown(partition_name)} started (${counted(record_count, 'record')}${attempt})`
     }
     case 'settled':
       return endLine(event, coloured(colours[event.outcome], settledWords(event)))
@@ -119,12 +119,9 @@ function lineOf(event: WorkerEvent): string | undefined {
     case 'lost':
       return `${shown(event.partition.partition_name)} ${coloured('red', 'lease lost')}: ${event.error.message}`
     case 'away':
-      return coloured(
-        'yellow',
-        `${event.error.message}; trying again in ${duration(event.pauseMillis / 1000)}`,
-      )
+      return coloured('yellow', `${event.error.message}; retrying in ${duration(event.pauseMillis / 1000)}`)
     case 'back':
-      return coloured('green', `the service is back after ${duration(event.awayMillis / 1000)}`)
+      return coloured('green', `the service is available again after ${duration(event.awayMillis / 1000)}`)
     default:
       return undefined
   }
@@ -133,7 +130,7 @@ function lineOf(event: WorkerEvent): string | undefined {
 /** Says whether the partition is retried or parked: a failure that is retried needs no action. */
 function settledWords({ outcome, parked }: Extract<WorkerEvent, { kind: 'settled' }>): string {
   if (outcome === 'done') return 'done'
-  if (outcome === 'released') return 'given back'
+  if (outcome === 'released') return 'released'
   return parked ? 'failed, parked' : 'failed, will be retried'
 }
 

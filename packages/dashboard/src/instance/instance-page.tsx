@@ -18,7 +18,7 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
   const { loaded, refresh } = useInstance(instanceId)
   return (
     <main class="page" id="content">
-      <nav class="crumbs" aria-label="Where this is">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span>{' '}
         <span>{loaded.kind === 'there' ? roleWords[loaded.value.role] : 'Instance'}</span>
       </nav>
@@ -28,11 +28,8 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
       {loaded.kind === 'loading' ? <Skeleton lines={4} /> : null}
       {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
       {loaded.kind === 'unknown' ? (
-        <Empty title="No instance of this name is known.">
-          <p>
-            A client is known once it sends its name with X-Instance-Id, and forgotten after a week of
-            silence.
-          </p>
+        <Empty title="No instance has this name.">
+          <p>A client is listed when it sends X-Instance-Id, and deleted after a week without a request.</p>
         </Empty>
       ) : null}
       {loaded.kind === 'there' ? (
@@ -68,7 +65,7 @@ function InstanceFacts({ instance }: { instance: InstanceStatus }) {
     totals.callBacks > 0 || role === 'producer',
   ]
   return (
-    <section class="panel" aria-label="What it did">
+    <section class="panel" aria-label="Totals">
       <dl class="facts">
         {pulls ? <WorkerFacts instance={instance} /> : null}
         {callsBack ? <ProducerFacts instance={instance} /> : null}
@@ -79,7 +76,7 @@ function InstanceFacts({ instance }: { instance: InstanceStatus }) {
         )}
         {startedAt === undefined ? null : (
           <Fact name="Started" value={<Ago at={startedAt} />}>
-            as this process
+            of this process
           </Fact>
         )}
         <Fact name="Last seen" value={<Ago at={lastSeenAt} />}>
@@ -102,13 +99,13 @@ function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatu
         {totals.pulls === 1 ? 'pull' : 'pulls'}
       </Fact>
       <Fact name="Done" value={compact(totals.done)}>
-        {settled === 0 ? 'nothing settled yet' : `${percent(totals.done, settled)} of what it settled`}
+        {settled === 0 ? 'nothing settled yet' : `${percent(totals.done, settled)} of its settled leases`}
       </Fact>
       <Fact name="Failed" value={compact(totals.failed)}>
         settled as failed
       </Fact>
       <Fact name="Released" value={compact(totals.released)}>
-        given back untried
+        returned without an attempt
       </Fact>
     </>
   )
@@ -132,9 +129,9 @@ function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
   return (
     <section class="panel" aria-labelledby="called-back-title">
       <header class="panel-head">
-        <h2 id="called-back-title">Tasks it called back</h2>
+        <h2 id="called-back-title">Tasks that it called back</h2>
       </header>
-      {tasks.length === 0 ? <p class="quiet">None so far.</p> : null}
+      {tasks.length === 0 ? <p class="quiet">No tasks yet.</p> : null}
       {tasks.length === 0 ? null : (
         <Scrolling label="Rows of tasks">
           <table class="held">

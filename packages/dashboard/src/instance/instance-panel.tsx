@@ -73,7 +73,7 @@ export function InstancePanel() {
       {groups.map(({ role, title }) => (
         <Group key={role} title={title} members={instances.value.filter((one) => one.role === role)} />
       ))}
-      {instancesBeyond.value ? <p class="quiet">More are known than are listed here.</p> : null}
+      {instancesBeyond.value ? <p class="quiet">There are more instances than are listed here.</p> : null}
     </section>
   )
 }
@@ -124,9 +124,9 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
 
 function doingOf({ role, status, leases, totals, version }: InstanceStatus): string {
   if (role === 'service') return status === 'draining' ? 'draining' : `version ${version ?? 'unknown'}`
-  if (status === 'silent' || status === 'lost') return `${status}, ${compact(leases)} in hand`
+  if (status === 'silent' || status === 'lost') return `${status}, ${compact(leases)} leased`
   if (role === 'producer') return `${compact(totals.calledBack)} called back`
-  return leases > 0 ? `${compact(leases)} in hand` : 'idle'
+  return leases > 0 ? `${compact(leases)} leased` : 'idle'
 }
 
 function upOf(members: readonly InstanceStatus[]): string {

@@ -1,17 +1,17 @@
 import type { InstanceStatus, PartitionRow, ReleaseAnswer } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
+import { Confirmation, say } from '../parts/control.tsx'
 import { counted, exact } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
-import { Confirmation, say } from '../parts/order.tsx'
 import { Finding, Scrolling } from '../parts/panel.tsx'
 import { taskHref } from '../route.ts'
 import {
   client,
   explained,
-  explainedOrder,
-  mayOrder,
+  explainedControl,
+  mayControl,
   noteRefusal,
-  noteRefusedOrder,
+  noteRefusedControl,
 } from '../service/connection.ts'
 import { tasks } from '../service/tasks.ts'
 
@@ -74,18 +74,17 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
         <h2 id="held-title">In hand</h2>
         <p class="muted">{counted(leases, 'live lease')}</p>
       </header>
-      {leases === 0 ? <p class="quiet">It holds nothing now.</p> : null}
+      {leases === 0 ? <p class="quiet">It holds no leases.</p> : null}
       {fault === null ? null : (
         <p class="quiet fault" role="alert">
-          {held === null ? 'What it holds could not be read.' : 'What it holds was read some time ago.'}{' '}
-          {fault}
+          {held === null ? 'The leases could not be read.' : 'The list of leases may be out of date.'} {fault}
         </p>
       )}
       {leases > 0 && held?.length === 0 ? (
-        <p class="quiet">None of them was found in the tasks that were looked through.</p>
+        <p class="quiet">None of the leases was found in the tasks that were searched.</p>
       ) : null}
       {leases > 0 && held !== null && held.length > 0 ? (
-        <Scrolling label="Rows of partitions in hand">
+        <Scrolling label="Rows of leased partitions">
           <table class="held">
             <thead>
               <tr>
@@ -160,20 +159,20 @@ export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus
         kind={status === 'lost' ? 'alarm' : isQuiet ? 'warn' : 'hint'}
         title={title}
         action={
-          mayOrder.value ? (
+          mayControl.value ? (
             <button type="button" class="button" onClick={() => setAsking(true)}>
-              Take leases back…
+              Revoke leases…
             </button>
           ) : null
         }
       >
         {isQuiet ? (
           <>
-            It was last heard from <Ago at={lastSeenAt} />. What it holds is handed out again when the leases
-            end.
+            Its last request was <Ago at={lastSeenAt} />. Its partitions are handed out again when the leases
+            expire.
           </>
         ) : (
-          'Where you know that it will not come back, others can have what it holds now.'
+          'If the worker will not return, revoke its leases to hand out its partitions now.'
         )}
       </Finding>
       {isAsking ? (
@@ -198,8 +197,8 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
       say('said', wordsOf(await client.peek().releaseInstance(instanceId)))
       onClose()
     } catch (error) {
-      noteRefusedOrder(error)
-      setFault(explainedOrder(error))
+      noteRefusedControl(error)
+      setFault(explainedControl(error))
     } finally {
       setBusy(false)
       refresh()
@@ -207,8 +206,8 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
   }
   return (
     <Confirmation
-      title={`Take back what ${instanceId} holds?`}
-      action="Take leases back"
+      title={`Revoke the leases of ${instanceId}?`}
+      action="Revoke leases"
       destroys
       busy={busy}
       fault={fault}
@@ -216,14 +215,14 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
       onClose={onClose}
     >
       <p>
-        {counted(leases, 'partition is', 'partitions are')} handed out again at once, and each has used up an
-        attempt. Where the worker is alive after all, its work on them is done twice.
+        {counted(leases, 'partition is', 'partitions are')} handed out again at once, and each lease counts as
+        an attempt. If the worker is still alive, its work is done twice.
       </p>
     </Confirmation>
   )
 }
 
 function wordsOf({ released, parked }: ReleaseAnswer): string {
-  const taken = `${counted(released, 'lease')} taken back`
+  const taken = `${counted(released, 'lease')} revoked`
   return parked === 0 ? taken : `${taken}; ${counted(parked, 'partition')} had no attempt left and is parked`
 }

@@ -59,14 +59,14 @@ function ParkedFigure() {
   if (parked === 0) {
     return (
       <Figure name={names.parked} value={isExact ? '0' : '–'}>
-        {isExact ? 'nothing waits for you' : 'not known of every task'}
+        {isExact ? 'nothing needs an operator' : 'not known of every task'}
       </Figure>
     )
   }
   return (
     <Figure name={names.parked} value={atLeast(exact(parked), isExact)} alarming>
       <a href={hrefOf({ page: 'overview', state: 'parked', search: '' })}>
-        {parked === 1 && isExact ? 'partition needs you' : 'partitions need you'}
+        {parked === 1 && isExact ? 'partition needs an operator' : 'partitions need an operator'}
       </a>
     </Figure>
   )
@@ -111,7 +111,7 @@ function etaNote(eta: number | null): string {
       ...(parked > 0 ? [`${exact(parked)} parked`] : []),
       ...(paused > 0 ? [counted(paused, 'paused task')] : []),
     ]
-    return others.length === 0 ? 'at the present pace' : `but for ${others.join(' and ')}`
+    return others.length === 0 ? 'at the current pace' : `except ${others.join(' and ')}`
   }
   if (isAway.value) return 'not connected'
   return open > 0 ? 'not known for every task' : 'nothing is running'
@@ -185,7 +185,7 @@ export function LevelBacklog() {
       )}
       {rows.length > shown.length ? (
         <p class="quiet">
-          and {rows.length - shown.length} {hasMore ? 'or more higher' : 'higher'} levels
+          and {rows.length - shown.length} {hasMore ? 'or more higher levels' : 'higher'} levels
         </p>
       ) : null}
     </section>

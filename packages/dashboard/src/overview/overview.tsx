@@ -61,14 +61,14 @@ function FirstCallBack() {
     <section class="panel first" aria-labelledby="first-title">
       <h2 id="first-title">Baton is ready for its first task</h2>
       <p>
-        A task comes into being when a producer calls its partitions back. Paste this into a terminal; it
-        appears here at once.
+        A task exists after its first call-back. Paste this command into a terminal; the task appears here at
+        once.
       </p>
       <Copyable label="A first call-back" text={callBackCommand(tableField)} />
-      <p>Then take a partition as a worker would:</p>
+      <p>Then pull a partition as a worker:</p>
       <Copyable label="A first pull" text={pullCommand()} />
       <p class="muted">
-        Everything else, with examples, is in the <a href="docs">API reference</a>.
+        For everything else, with examples, see the <a href="docs">API reference</a>.
       </p>
     </section>
   )
@@ -132,7 +132,7 @@ function AuditPanel() {
           {shown === undefined ? 'Show audit' : 'Refresh audit'}
         </button>
       </header>
-      {shown === undefined ? <p class="quiet">Orders and refused tokens, for operators.</p> : null}
+      {shown === undefined ? <p class="quiet">Control requests and refused tokens, for operators.</p> : null}
       {shown !== undefined && 'fault' in shown ? <Empty title={shown.fault} /> : null}
       {shown !== undefined && 'entries' in shown ? <Entries entries={shown.entries} /> : null}
     </section>
@@ -140,7 +140,8 @@ function AuditPanel() {
 }
 
 function Entries({ entries }: { entries: readonly AuditEntry[] }) {
-  if (entries.length === 0) return <Empty title="Nothing was ordered or refused since this node started." />
+  if (entries.length === 0)
+    return <Empty title="No control requests and no refused tokens since this node started." />
   return (
     <ul class="failures" aria-label="Audit entries">
       {entries.map(({ at, name, address, action, outcome, times }, place) => (

@@ -3,9 +3,9 @@ import { isUnfinishedState } from '@baton/protocol/core'
 import { useComputed } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { refine, route } from '../here.ts'
+import { say } from '../parts/control.tsx'
 import { atLeast, compact, counted, duration, exact, percent, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
-import { say } from '../parts/order.tsx'
 import { Empty, Skeleton } from '../parts/panel.tsx'
 import { LevelBar, measureOf, TaskBadge, taskStatesAsShown, taskStateWords } from '../parts/states.tsx'
 import { hrefOf, type Route, type TaskFilter, taskHref } from '../route.ts'
@@ -61,7 +61,7 @@ export function TaskPanel() {
       ) : null}
       {typeof found === 'object' ? (
         <p class="quiet fault" role="alert">
-          Only tasks that were read before are searched: {found.failed}
+          The search covers only tasks that were already read: {found.failed}
         </p>
       ) : null}
       <ol class="tasks">

@@ -14,7 +14,7 @@ import type { LiveState } from '../service/live.ts'
 const liveWords: Record<LiveState, string> = {
   connecting: 'Connecting',
   live: 'Live',
-  lost: 'Connection lost, trying again',
+  lost: 'Connection lost, retrying',
   asleep: 'Asleep',
   locked: 'Token needed',
 }
@@ -55,7 +55,12 @@ export function Masthead({ here, live }: MastheadProps) {
           </p>
         )}
         {token.value === null ? null : (
-          <button type="button" class="button small" title="Forget it and give another" onClick={forgetToken}>
+          <button
+            type="button"
+            class="button small"
+            title="Remove the token and enter another"
+            onClick={forgetToken}
+          >
             <span class="wide-only">Change token</span>
             <span class="narrow-only">Token</span>
           </button>
@@ -69,8 +74,8 @@ export function Masthead({ here, live }: MastheadProps) {
 const TOKEN = /^[\x21-\x7e]+$/
 
 const words: Record<Exclude<TokenWant, 'missing'>, string> = {
-  unknown: 'This token is not known here.',
-  refused: 'This token is known, but its role does not allow looking: that takes viewer or operator.',
+  unknown: 'The service does not know this token.',
+  refused: 'The role of this token does not allow viewing. Use a token with the role viewer or operator.',
 }
 
 interface TokenFormProps {
@@ -103,7 +108,7 @@ export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
       keepToken(text)
     } catch (error) {
       const isRefused = error instanceof ProblemError && noteRefusalCode(error.code)
-      if (!isRefused) setFailure(`It could not be tried. ${explained(error)}`)
+      if (!isRefused) setFailure(`The token could not be checked. ${explained(error)}`)
     } finally {
       setBusy(false)
     }
@@ -119,7 +124,7 @@ export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
           void tryIt()
         }}
       >
-        <h1>This service asks for a token</h1>
+        <h1>This service requires a token</h1>
         <p>{purpose}</p>
         <label class="field">
           <span>Token</span>
@@ -132,7 +137,7 @@ export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
             value={text}
             onInput={(event) => setText(event.currentTarget.value.trim())}
           />
-          <small>Kept in this tab until it is closed.</small>
+          <small>The token is stored in this tab until it is closed.</small>
         </label>
         <p id={faultId} class="fault" role="alert">
           {fault}

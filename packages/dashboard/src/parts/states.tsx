@@ -33,12 +33,12 @@ export const partitionStateWords: Record<PartitionState, string> = {
 
 export const partitionStateMeanings: Record<PartitionState, string> = {
   done: 'finished',
-  leased: 'in the hands of a worker',
+  leased: 'leased to a worker',
   delayed: 'waiting for the end of a back-off',
-  parked: 'out of attempts or given up by its worker, waiting for you',
-  ready: 'due to be handed out',
-  held: 'kept back by a pause or a level barrier',
-  cancelled: 'given up with the task',
+  parked: 'out of attempts or failed without retry; waiting for an operator',
+  ready: 'can be handed out now',
+  held: 'blocked by a pause or a level barrier',
+  cancelled: 'cancelled with the task',
 }
 
 export const instanceStateWords: Record<InstanceState, string> = {

@@ -12,9 +12,9 @@ import '../style/reference.css'
 /** The users of the operations, in the order in which a task meets them. */
 const groups: readonly { readonly actor: Actor; readonly title: string; readonly text: string }[] = [
   { actor: 'producer', title: 'Producer', text: 'Computes a task and calls its partitions back.' },
-  { actor: 'worker', title: 'Worker', text: 'Pulls partitions, keeps their leases, settles them.' },
-  { actor: 'operator', title: 'Operator', text: 'Looks on, and takes control where something is stuck.' },
-  { actor: 'anyone', title: 'Anyone', text: 'Who takes part, and whether the service is well.' },
+  { actor: 'worker', title: 'Worker', text: 'Pulls partitions, renews leases and settles them.' },
+  { actor: 'operator', title: 'Operator', text: 'Monitors tasks and intervenes if something is stuck.' },
+  { actor: 'anyone', title: 'Anyone', text: 'Instances, and the health of the service.' },
 ]
 
 /** On a phone the list would fill the screen, so it starts folded. */
@@ -69,8 +69,7 @@ function ProblemList({ document }: { document: ApiDocument }) {
       <header class="actor-head">
         <h2 id="problems">Problems</h2>
         <p class="muted">
-          A request that cannot be carried out is answered with <code>application/problem+json</code> (RFC
-          9457).
+          A request that fails is answered with <code>application/problem+json</code> (RFC 9457).
         </p>
       </header>
       <div class="panel">
@@ -110,7 +109,7 @@ function ReferencePage() {
       ) : (
         <TokenForm
           why={tokenWanted.value}
-          purpose="A token of any role shows the reference."
+          purpose="A token with any role can read the reference."
           attempt={requestDocument}
         />
       )}

@@ -15,7 +15,7 @@ const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))
 export type TokenWant = 'missing' | 'unknown' | 'refused'
 
 /** False once an action was refused because of the role. Actions are then hidden. */
-export const mayOrder = signal(sessionStorage.getItem(LOOKS_ONLY_KEY) === null)
+export const mayControl = signal(sessionStorage.getItem(LOOKS_ONLY_KEY) === null)
 
 export const tokenWanted = signal<'no' | TokenWant>('no')
 
@@ -56,7 +56,7 @@ export function keepToken(text: string): void {
   batch(() => {
     storedToken.value = text
     tokenWanted.value = 'no'
-    mayOrder.value = true
+    mayControl.value = true
   })
 }
 
@@ -91,12 +91,12 @@ export function noteRefusalCode(code: string): boolean {
  * An action may require another role than reading. If only the role is insufficient, the token form is not
  * shown.
  */
-export function noteRefusedOrder(error: unknown): void {
+export function noteRefusedControl(error: unknown): void {
   if (!(error instanceof ProblemError)) return
   if (error.status === 401) noteRefusal(error)
   else if (error.code === 'token_refused') {
     sessionStorage.setItem(LOOKS_ONLY_KEY, 'yes')
-    mayOrder.value = false
+    mayControl.value = false
   }
 }
 
@@ -111,10 +111,10 @@ export function explained(error: unknown): string {
 }
 
 /** The same for an action. If no answer arrived, the action may still have been carried out. */
-export function explainedOrder(error: unknown): string {
+export function explainedControl(error: unknown): string {
   const words = explained(error)
   return error instanceof UnreachableError
-    ? `${words} Whether the order arrived will show when it is back.`
+    ? `${words} The page will show whether the request was carried out when the service is available again.`
     : words
 }
 

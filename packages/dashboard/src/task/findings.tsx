@@ -1,24 +1,24 @@
 import type { ReportedRecords, Straggler, TaskView, WaitingFor } from '@baton/protocol'
 import { useState } from 'preact/hooks'
+import { Confirmation, type ControlConfirmationProps, useControl } from '../parts/control.tsx'
 import { brief, counted, exact } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
-import { Confirmation, type OrderConfirmationProps, useControl } from '../parts/order.tsx'
 import { Finding, focusContent, Scrolling } from '../parts/panel.tsx'
 import { hrefOf, instanceHref } from '../route.ts'
-import { client, mayOrder } from '../service/connection.ts'
+import { client, mayControl } from '../service/connection.ts'
 
-interface SkipProps extends OrderConfirmationProps {
+interface SkipProps extends ControlConfirmationProps {
   readonly waitingFor: WaitingFor
 }
 
 /** Opens the barrier in spite of parked partitions. Higher levels are then handed out without them. */
-function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps) {
+function SkipConfirmation({ view, waitingFor, busy, request, onClose }: SkipProps) {
   const { level, parked, unfinished } = waitingFor
   const [fault, setFault] = useState<string | null>(null)
   const skip = async () => {
-    const isDone = await order(
+    const isDone = await request(
       () => client.peek().skipParked(view.taskId),
-      () => `Level ${level} no longer waits for what is parked`,
+      () => `Level ${level} no longer waits for parked partitions`,
       setFault,
     )
     if (!isDone) return
@@ -28,7 +28,7 @@ function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps)
   }
   return (
     <Confirmation
-      title="Go on without what is parked?"
+      title="Continue without the parked partitions?"
       action={`Skip ${counted(parked, 'partition')}`}
       busy={busy}
       fault={fault}
@@ -39,7 +39,8 @@ function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps)
         {unfinished > parked
           ? `Higher levels are handed out once the other ${counted(unfinished - parked, 'partition')} of level ${level} ${unfinished - parked === 1 ? 'is' : 'are'} finished.`
           : `Levels above ${level} are handed out at once.`}{' '}
-        What is parked stays parked and can be retried later, but workers will not find it done.
+        Parked partitions stay parked and can be retried later, but workers of higher levels will find them
+        unfinished.
       </p>
     </Confirmation>
   )
@@ -85,7 +86,7 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
             </>
           )}
           , begun <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />{' '}
-          <span class="muted">others of its size take {brief(expectedSeconds)}</span>
+          <span class="muted">others of this size take {brief(expectedSeconds)}</span>
         </li>
       ))}
     </ul>
@@ -96,14 +97,14 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
 export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {
   const { taskId, state, partitions, waitingFor, missingPartitions, expectedPartitions, purgedAt, reported } =
     view
-  const { busy, order } = useControl(refresh)
+  const { busy, request } = useControl(refresh)
   const [isSkipping, setSkipping] = useState(false)
   const gapped = view.levels.filter(({ indexes }) => indexes.missing > 0)
   const canRetry = partitions.parked > 0 && state !== 'cancelled'
   const retryAll = async () => {
-    const isDone = await order(
+    const isDone = await request(
       () => client.peek().retry(taskId),
-      ({ changed }) => `${counted(changed, 'partition')} got fresh attempts`,
+      ({ changed }) => `${counted(changed, 'partition')} retried`,
     )
     // The finding disappears together with the focused button.
     if (isDone) focusContent()
@@ -115,7 +116,7 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           kind="alarm"
           title={`${counted(partitions.parked, 'partition is', 'partitions are')} parked`}
           action={
-            mayOrder.value ? (
+            mayControl.value ? (
               <button
                 type="button"
                 class="button primary"
@@ -127,8 +128,8 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
             ) : null
           }
         >
-          {partitions.parked === 1 ? 'It has' : 'They have'} run out of attempts or been given up by a worker
-          {state === 'stalled' ? ', and nothing else can move' : ''}.{' '}
+          {partitions.parked === 1 ? 'It has' : 'They have'} run out of attempts or failed without retry
+          {state === 'stalled' ? ', and no other partition can continue' : ''}.{' '}
           <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why</a>
         </Finding>
       ) : null}
@@ -150,7 +151,7 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           kind={waitingFor.parked > 0 ? 'warn' : 'hint'}
           title={`Levels above ${waitingFor.level} wait`}
           action={
-            waitingFor.parked > 0 && mayOrder.value ? (
+            waitingFor.parked > 0 && mayControl.value ? (
               <button type="button" class="button" aria-disabled={busy} onClick={() => setSkipping(true)}>
                 Skip parked…
               </button>
@@ -165,7 +166,7 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           view={view}
           waitingFor={waitingFor}
           busy={busy}
-          order={order}
+          request={request}
           onClose={() => setSkipping(false)}
         />
       ) : null}
@@ -192,14 +193,14 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
       {reported.mismatched === 0 ? null : (
         <Finding
           kind="warn"
-          title={`${counted(reported.mismatched, 'partition')} with another number of records`}
+          title={`${counted(reported.mismatched, 'partition')} with a different number of records`}
         >
           <Mismatches reported={reported} />
         </Finding>
       )}
       {purgedAt === null ? null : (
-        <Finding kind="hint" title="Its partitions were forgotten">
-          The task finished longer ago than partitions are kept; the numbers stay.
+        <Finding kind="hint" title="Its partitions were deleted">
+          The retention period of the finished task has passed. The counts are kept.
         </Finding>
       )}
     </div>

@@ -1,12 +1,12 @@
 import type { Attempt, PartitionRow } from '@baton/protocol'
 import { signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useControl } from '../parts/control.tsx'
 import { brief, compact, exact, inColumn, lastLine } from '../parts/format.ts'
 import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
-import { useControl } from '../parts/order.tsx'
 import { PartitionBadge, partitionStateMeanings } from '../parts/states.tsx'
 import { instanceHref } from '../route.ts'
-import { client, mayOrder } from '../service/connection.ts'
+import { client, mayControl } from '../service/connection.ts'
 
 /**
  * For cells that span all columns: columns hidden in a narrow window must not be counted. Same limits as in
@@ -125,7 +125,7 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
           <span class="cut wide-only">
             <Happened partition={partition} unfolding={unfolding} />
           </span>
-          {state === 'parked' && mayOrder.value ? (
+          {state === 'parked' && mayControl.value ? (
             <RetryButton taskId={taskId} name={partition_name} refresh={refresh} />
           ) : null}
         </div>
@@ -153,12 +153,12 @@ function Happened({ partition, unfolding }: { partition: PartitionRow; unfolding
 }
 
 function RetryButton({ taskId, name, refresh }: { taskId: string; name: string; refresh: () => void }) {
-  const { busy, order } = useControl(refresh)
+  const { busy, request } = useControl(refresh)
   const button = useRef<HTMLButtonElement>(null)
   const retry = async () => {
-    const isDone = await order(
+    const isDone = await request(
       () => client.peek().retry(taskId, { partitions: [name] }),
-      () => `${name} got fresh attempts`,
+      () => `${name} retried`,
     )
     // The button disappears when the row changes its state, so focus the table instead.
     if (isDone) button.current?.closest('section')?.focus({ preventScroll: true })

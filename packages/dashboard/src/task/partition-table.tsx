@@ -153,7 +153,7 @@ function PartitionTable({ view, at, refresh }: TableProps) {
           <Spacer height={(pages.length - last) * rowHeight.value + below} />
         </tbody>
       </table>
-      {failed ? <p class="quiet">The rest could not be read; scrolling tries again.</p> : null}
+      {failed ? <p class="quiet">The rest could not be read. Scroll to try again.</p> : null}
     </Scrolling>
   )
 }
@@ -171,7 +171,7 @@ function Spacer({ height }: { height: number }) {
 }
 
 function emptyWords(view: TaskView, state: string | null, level: number | null): string {
-  if (view.purgedAt !== null) return 'The partitions of this task were forgotten after their retention.'
+  if (view.purgedAt !== null) return 'Retention deleted the partitions of this task.'
   const where = level === null ? '' : ` on level ${level}`
   return state === null ? `There are no partitions${where}.` : `No partition${where} is ${state}.`
 }

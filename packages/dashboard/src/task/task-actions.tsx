@@ -3,12 +3,18 @@ import type { Problem, TaskView } from '@baton/protocol'
 import { isUnfinishedState } from '@baton/protocol/core'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import {
+  Confirmation,
+  type ControlConfirmationProps,
+  type ControlRequest,
+  say,
+  useControl,
+} from '../parts/control.tsx'
 import { counted } from '../parts/format.ts'
-import { Confirmation, type Order, type OrderConfirmationProps, say, useControl } from '../parts/order.tsx'
-import { baseUrl, client, explained, mayOrder, token } from '../service/connection.ts'
+import { baseUrl, client, explained, mayControl, token } from '../service/connection.ts'
 
 /** Seals a task, optionally with the expected number of partitions. */
-function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
+function SealConfirmation({ view, busy, request, onClose }: ControlConfirmationProps) {
   const { taskId, partitions } = view
   const [expected, setExpected] = useState('')
   const [fault, setFault] = useState<string | null>(null)
@@ -16,13 +22,13 @@ function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps
     // An invalid number must not count as none: a seal without a number does not check for missing
     // partitions.
     if (expected !== '' && !/^\d{1,15}$/.test(expected)) {
-      setFault('The number of partitions takes digits alone, or nothing.')
+      setFault('The number of partitions must be digits, or empty.')
       return
     }
-    const request = expected === '' ? {} : { partitions: Number(expected) }
-    const isSealed = await order(
-      () => client.peek().seal(taskId, request),
-      () => 'Sealed: a call-back of something new is refused',
+    const sealing = expected === '' ? {} : { partitions: Number(expected) }
+    const isSealed = await request(
+      () => client.peek().seal(taskId, sealing),
+      () => 'Sealed: new partitions are refused',
       setFault,
     )
     if (isSealed) onClose()
@@ -37,11 +43,11 @@ function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps
       onClose={onClose}
     >
       <p>
-        {counted(partitions.total, 'partition is', 'partitions are')} known. Once sealed, done is final and a
-        call-back of something new is refused. This cannot be undone.
+        {counted(partitions.total, 'partition is', 'partitions are')} known. A sealed task refuses new
+        partitions and is not reopened when it is done. This cannot be undone.
       </p>
       <label class="field">
-        <span>Partitions expected in all (optional)</span>
+        <span>Total number of partitions (optional)</span>
         <input
           type="text"
           inputMode="numeric"
@@ -53,7 +59,7 @@ function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps
             setFault(null)
           }}
         />
-        <small>The task then tells how many are missing; new ones are refused all the same.</small>
+        <small>The task then shows how many are missing. New partitions are refused in any case.</small>
       </label>
     </Confirmation>
   )
@@ -62,7 +68,7 @@ function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps
 /** The actions of an operator on a task. Actions that cannot be undone need a confirmation. */
 export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => void }) {
   const { taskId, state, partitions, sealed } = view
-  const { busy, order } = useControl(refresh)
+  const { busy, request } = useControl(refresh)
   const [asking, setAsking] = useState<'cancel' | 'seal' | null>(null)
   const isUnfinished = isUnfinishedState(state)
   const left = partitions.total - partitions.done
@@ -73,32 +79,34 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
   }
 
   const cancel = async () => {
-    const isCancelled = await order(
+    const isCancelled = await request(
       () => client.peek().cancel(taskId),
-      ({ changed }) => `Cancelled; ${counted(changed, 'partition')} given up`,
+      ({ changed }) => `Cancelled ${counted(changed, 'partition')}`,
       setFault,
     )
     if (isCancelled) close()
   }
 
   const pause = () =>
-    void order(
+    void request(
       () => client.peek().pause(taskId),
-      () => 'Paused: leases run on, nothing new is handed out',
+      () => 'Paused: no partitions are handed out; live leases stay valid',
     )
 
   const resume = () =>
-    void order(
+    void request(
       () => client.peek().resume(taskId),
       () => 'Resumed: partitions are handed out again',
     )
 
   return (
     <div class="buttons">
-      {mayOrder.value ? null : (
-        <p class="muted">This token may look; orders take one with the role operator.</p>
+      {mayControl.value ? null : (
+        <p class="muted">
+          This token can only view. Control requests require a token with the role operator.
+        </p>
       )}
-      {mayOrder.value && isUnfinished ? (
+      {mayControl.value && isUnfinished ? (
         // One element for both actions, so that it keeps the focus.
         <button
           type="button"
@@ -109,21 +117,21 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
           {state === 'paused' ? 'Resume' : 'Pause'}
         </button>
       ) : null}
-      {mayOrder.value && state !== 'cancelled' && !sealed ? (
+      {mayControl.value && state !== 'cancelled' && !sealed ? (
         <button type="button" class="button" onClick={() => setAsking('seal')}>
           Seal…
         </button>
       ) : null}
-      {mayOrder.value && isUnfinished ? (
+      {mayControl.value && isUnfinished ? (
         <button type="button" class="button danger-quiet" onClick={() => setAsking('cancel')}>
           Cancel task…
         </button>
       ) : null}
-      <MoreActions view={view} mayOrder={mayOrder.value} busy={busy} order={order} />
+      <MoreActions view={view} mayControl={mayControl.value} busy={busy} request={request} />
       {asking === 'cancel' ? (
         <Confirmation
           title="Cancel this task?"
-          action={`Give up ${counted(left, 'partition')}`}
+          action={`Cancel ${counted(left, 'partition')}`}
           destroys
           busy={busy}
           fault={fault}
@@ -131,12 +139,14 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
           onClose={close}
         >
           <p>
-            Every partition that is not done is given up, also those in the hands of workers. What is done
-            stays done. This cannot be undone: to compute the task again, its producer needs a new task id.
+            Every partition that is not done is cancelled, including leased ones. Done partitions stay done.
+            This cannot be undone: to compute the task again, its producer must use a new task id.
           </p>
         </Confirmation>
       ) : null}
-      {asking === 'seal' ? <SealConfirmation view={view} busy={busy} order={order} onClose={close} /> : null}
+      {asking === 'seal' ? (
+        <SealConfirmation view={view} busy={busy} request={request} onClose={close} />
+      ) : null}
     </div>
   )
 }
@@ -191,14 +201,14 @@ function hand(file: Blob, name: string): void {
 }
 
 /** Hands done partitions out again: all of them, or those of a level. */
-function RerunConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
+function RerunConfirmation({ view, busy, request, onClose }: ControlConfirmationProps) {
   const { taskId, levels, partitions } = view
   const [level, setLevel] = useState('')
   const [fault, setFault] = useState<string | null>(null)
   const chosen = level === '' ? partitions : levels.find((one) => String(one.level) === level)?.partitions
   const done = chosen?.done ?? 0
   const rerun = async () => {
-    const isDone = await order(
+    const isDone = await request(
       () => client.peek().retry(taskId, { done: true, ...(level === '' ? {} : { level: Number(level) }) }),
       ({ changed }) => `${counted(changed, 'partition runs', 'partitions run')} again`,
       setFault,
@@ -215,12 +225,9 @@ function RerunConfirmation({ view, busy, order, onClose }: OrderConfirmationProp
       onConfirm={() => void rerun()}
       onClose={onClose}
     >
-      <p>
-        Workers are given what is done once more, as if it never had been; parked partitions get fresh
-        attempts along with it. This cannot be undone.
-      </p>
+      <p>Done partitions are handed out again. Parked partitions are also retried. This cannot be undone.</p>
       <label class="field">
-        <span>Which of them</span>
+        <span>Partitions</span>
         <select value={level} onChange={(event) => setLevel(event.currentTarget.value)}>
           <option value="">Every level</option>
           {levels
@@ -270,32 +277,32 @@ function More({ children }: { children: ComponentChildren }) {
 
 interface MoreProps {
   readonly view: TaskView
-  readonly mayOrder: boolean
+  readonly mayControl: boolean
   readonly busy: boolean
-  readonly order: Order
+  readonly request: ControlRequest
 }
 
 /** Rarely used actions of a task. */
-function MoreActions({ view, mayOrder, busy, order }: MoreProps) {
+function MoreActions({ view, mayControl, busy, request }: MoreProps) {
   const { taskId, state, levelBarrier } = view
   const [isAsking, setAsking] = useState(false)
   const setBarrier = () =>
-    void order(
+    void request(
       () => client.peek().levelBarrier(taskId, !levelBarrier),
       () =>
         levelBarrier
-          ? 'No level waits for another any more'
-          : 'From now on a level waits until all lower ones are finished',
+          ? 'Levels no longer wait for lower levels'
+          : 'Each level now waits until all lower levels are finished',
     )
-  const offersBarrier = mayOrder && state !== 'cancelled'
-  const offersRerun = mayOrder && canRerun(view)
+  const offersBarrier = mayControl && state !== 'cancelled'
+  const offersRerun = mayControl && canRerun(view)
   if (!offersBarrier && !offersRerun && view.purgedAt !== null) return null
   return (
     <>
       <More>
         {offersBarrier ? (
           <button type="button" aria-disabled={busy} onClick={setBarrier}>
-            {levelBarrier ? 'End the level barrier' : 'Let levels wait for lower ones'}
+            {levelBarrier ? 'Disable the level barrier' : 'Enable the level barrier'}
           </button>
         ) : null}
         {offersRerun ? (
@@ -306,7 +313,7 @@ function MoreActions({ view, mayOrder, busy, order }: MoreProps) {
         {view.purgedAt === null ? <ManifestLink taskId={taskId} /> : null}
       </More>
       {isAsking ? (
-        <RerunConfirmation view={view} busy={busy} order={order} onClose={() => setAsking(false)} />
+        <RerunConfirmation view={view} busy={busy} request={request} onClose={() => setAsking(false)} />
       ) : null}
     </>
   )

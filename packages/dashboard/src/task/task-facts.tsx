@@ -59,11 +59,11 @@ function ComingFacts({ view }: { view: TaskView }) {
   return (
     <>
       <Fact name="Records per second" value={perSecond(view.recordsPerSecond)}>
-        {view.recordsPerSecond === null ? 'nothing was done lately' : 'over the last minute'}
+        {view.recordsPerSecond === null ? 'nothing was done recently' : 'over the last minute'}
       </Fact>
       {view.attemptSeconds === null ? null : (
-        <Fact name="An attempt takes" value={brief(view.attemptSeconds.median)}>
-          {brief(view.attemptSeconds.p95)} for the slowest twentieth
+        <Fact name="Duration of an attempt" value={brief(view.attemptSeconds.median)}>
+          {brief(view.attemptSeconds.p95)} 95th percentile
         </Fact>
       )}
       <Fact
@@ -105,23 +105,23 @@ function waitsForOperator({ waitingFor }: TaskView): boolean {
 
 function etaNote(view: TaskView, eta: number | null): string {
   if (waitsForOperator(view)) return `higher levels wait for ${exact(view.waitingFor?.parked ?? 0)} parked`
-  if (view.state !== 'open') return 'nothing moves now'
+  if (view.state !== 'open') return 'no progress'
   if (eta === null) return 'not known yet'
-  const parked = view.partitions.parked > 0 ? `, but for ${exact(view.partitions.parked)} parked` : ''
+  const parked = view.partitions.parked > 0 ? `, except ${exact(view.partitions.parked)} parked` : ''
   return `${etaBasis[view.etaWaitsFor ?? 'pace']}${parked}`
 }
 
 const etaBasis = {
-  pace: 'at the present pace',
-  lease: 'a lease has to end first',
-  'back-off': 'a back-off has to end first',
+  pace: 'at the current pace',
+  lease: 'waits for the end of a lease',
+  'back-off': 'waits for the end of a back-off',
 } as const
 
 function natureOf({ sealed, levelBarrier, generation, settledByDelivery }: TaskView): string {
   return [
     sealed ? 'sealed' : 'not sealed',
     ...(levelBarrier ? ['level barrier'] : []),
-    ...(settledByDelivery > 0 ? [`${exact(settledByDelivery)} done by being handed out`] : []),
+    ...(settledByDelivery > 0 ? [`${exact(settledByDelivery)} settled by delivery`] : []),
     ...(generation > 1 ? [`reopened ${counted(generation - 1, 'time')}`] : []),
   ].join(' · ')
 }

@@ -17,7 +17,7 @@ export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
   const { loaded, refresh } = useTask(at.taskId)
   return (
     <main class="page" id="content">
-      <nav class="crumbs" aria-label="Where this is">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span> <span>Task</span>
       </nav>
       {loaded.kind === 'there' ? (
@@ -28,8 +28,8 @@ export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
           {loaded.kind === 'loading' ? <Skeleton lines={5} /> : null}
           {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
           {loaded.kind === 'unknown' ? (
-            <Empty title="No task of this id was ever called back here.">
-              <p>A task exists from its first call-back on. Check the spelling of the id.</p>
+            <Empty title="No task with this id was called back.">
+              <p>A task exists after its first call-back. Check the spelling of the id.</p>
             </Empty>
           ) : null}
         </>
@@ -129,7 +129,7 @@ function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { page: '
     <section class="panel" aria-labelledby="levels-title">
       <header class="panel-head">
         <h2 id="levels-title">Levels</h2>
-        <p class="muted">lowest goes first</p>
+        <p class="muted">the lowest level is handed out first</p>
       </header>
       <Scrolling label="Rows of levels" kind="level-rows">
         <table class="levels">

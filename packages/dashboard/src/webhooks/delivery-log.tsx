@@ -1,13 +1,13 @@
 import type { Delivery, SubscriptionStatus } from '@baton/protocol'
 import { MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import { useState } from 'preact/hooks'
+import { useControl } from '../parts/control.tsx'
 import { brief, exact } from '../parts/format.ts'
 import { Ago, Ahead } from '../parts/moment.tsx'
-import { useControl } from '../parts/order.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { DeliveryBadge } from '../parts/states.tsx'
 import { taskHref } from '../route.ts'
-import { client, mayOrder } from '../service/connection.ts'
+import { client, mayControl } from '../service/connection.ts'
 import { useDeliveries } from './subscription.tsx'
 
 const ROWS_AT_FIRST = 50
@@ -21,7 +21,7 @@ interface LogProps {
 export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
   const [limit, setLimit] = useState(ROWS_AT_FIRST)
   const log = useDeliveries(id, limit)
-  const { busy, order } = useControl(() => {
+  const { busy, request } = useControl(() => {
     log.refresh()
     refresh()
   })
@@ -29,7 +29,7 @@ export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
   const deliveries = loaded.kind === 'there' ? loaded.value.deliveries : []
   const hasMore = loaded.kind === 'there' && loaded.value.next !== null
   const redeliver = (event: number) =>
-    void order(
+    void request(
       () => client.peek().subscriptions.redeliver(id, event),
       () => `Event ${event} is sent again`,
     )
@@ -69,7 +69,7 @@ export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
                   key={delivery.event}
                   delivery={delivery}
                   busy={busy}
-                  redeliver={url !== null && mayOrder.value ? redeliver : null}
+                  redeliver={url !== null && mayControl.value ? redeliver : null}
                 />
               ))}
             </tbody>
@@ -87,8 +87,8 @@ export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
       ) : null}
       {hasMore && limit === MAX_PAGE_LENGTH ? (
         <p class="quiet">
-          These are the latest {exact(limit)}; <code>baton subscriptions deliveries {id}</code> has the
-          others.
+          These are the latest {exact(limit)}. <code>baton subscriptions deliveries {id}</code> lists older
+          ones.
         </p>
       ) : null}
     </section>
@@ -148,7 +148,7 @@ function DeliveryRow({ delivery, busy, redeliver }: RowProps) {
 
 function LastAnswer({ delivery }: { delivery: Delivery }) {
   const { state, status, error, attempts, durationSeconds, nextAttemptAt } = delivery
-  if (state === 'kept') return <>waits to be read</>
+  if (state === 'kept') return <>not read yet</>
   if (attempts === 0 && status === null && error === null) return <>not sent yet</>
   return (
     <>

@@ -1,10 +1,10 @@
 import type { SubscriptionStatus } from '@baton/protocol'
 import { useState } from 'preact/hooks'
+import { Confirmation, useControl } from '../parts/control.tsx'
 import { Ago, Ahead } from '../parts/moment.tsx'
-import { Confirmation, useControl } from '../parts/order.tsx'
 import { Empty, Fact, Finding, focusContent, Skeleton } from '../parts/panel.tsx'
 import { hrefOf, overviewRoute } from '../route.ts'
-import { client, mayOrder } from '../service/connection.ts'
+import { client, mayControl } from '../service/connection.ts'
 import { DeliveryLog } from './delivery-log.tsx'
 import {
   pendingOf,
@@ -22,7 +22,7 @@ export function SubscriptionPage({ subscriptionId }: { subscriptionId: string })
   const found = loaded.kind === 'there' ? loaded.value.find(({ id }) => id === subscriptionId) : undefined
   return (
     <main class="page" id="content">
-      <nav class="crumbs" aria-label="Where this is">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span>{' '}
         <a href={hrefOf({ page: 'webhooks' })}>Webhooks</a> <span aria-hidden="true">/</span>{' '}
         <span>Subscription</span>
@@ -32,7 +32,7 @@ export function SubscriptionPage({ subscriptionId }: { subscriptionId: string })
           <h1 class="task-title">{subscriptionId}</h1>
           {loaded.kind === 'loading' ? <Skeleton lines={4} /> : null}
           {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
-          {loaded.kind === 'there' ? <Empty title="There is no subscription of this id." /> : null}
+          {loaded.kind === 'there' ? <Empty title="No subscription has this id." /> : null}
         </>
       ) : (
         <>
@@ -54,7 +54,7 @@ export function SubscriptionPage({ subscriptionId }: { subscriptionId: string })
 function SubscriptionFacts({ subscription }: { subscription: SubscriptionStatus }) {
   const { id, name, oldestPendingAt, createdAt } = subscription
   return (
-    <section class="panel" aria-label="What it receives">
+    <section class="panel" aria-label="Events and deliveries">
       <dl class="facts">
         <Fact name="Pending" value={pendingOf(subscription)}>
           {oldestPendingAt === null ? (
@@ -84,11 +84,11 @@ interface FindingsProps {
 /** Why nothing is sent, and what can be done about it. */
 function SubscriptionFindings({ subscription, refresh }: FindingsProps) {
   const { id, state, reason, circuitOpenUntil } = subscription
-  const { busy, order } = useControl(refresh)
+  const { busy, request } = useControl(refresh)
   const enable = async () => {
-    const isEnabled = await order(
+    const isEnabled = await request(
       () => client.peek().subscriptions.enable(id),
-      () => 'Enabled: what is pending is sent now',
+      () => 'Enabled: pending events are sent now',
     )
     // The finding disappears together with the focused button.
     if (isEnabled) focusContent()
@@ -98,22 +98,23 @@ function SubscriptionFindings({ subscription, refresh }: FindingsProps) {
       {state === 'disabled' ? (
         <Finding
           kind="alarm"
-          title="It is disabled"
+          title="The subscription is disabled"
           action={
-            mayOrder.value ? (
+            mayControl.value ? (
               <button type="button" class="button primary" aria-disabled={busy} onClick={() => void enable()}>
                 Enable
               </button>
             ) : null
           }
         >
-          {reason ?? 'Nothing is sent'}. Events of this time are not sent later; those that are pending are.
+          {reason ?? 'Nothing is sent'}. Events that occur while it is disabled are never sent. Pending events
+          are sent when it is enabled.
         </Finding>
       ) : null}
       {state === 'active' && circuitOpenUntil !== null ? (
-        <Finding kind="warn" title="The receiver fails">
-          It is tried again with one event <Ahead at={circuitOpenUntil} />. When it takes that, everything
-          that waits is sent. The log below says what it answered.
+        <Finding kind="warn" title="The receiver is failing">
+          One event is sent as a test <Ahead at={circuitOpenUntil} />. If the receiver accepts it, all pending
+          events are sent. The log below shows its responses.
         </Finding>
       ) : null}
     </div>
@@ -131,7 +132,7 @@ interface ActionsProps {
  */
 function SubscriptionActions({ subscription, refresh }: ActionsProps) {
   const { id, name, url, pending } = subscription
-  const { busy, order } = useControl(refresh)
+  const { busy, request } = useControl(refresh)
   const [asking, setAsking] = useState<'rotate' | 'delete' | null>(null)
   const [secret, setSecret] = useState<string | null>(null)
   const [fault, setFault] = useState<string | null>(null)
@@ -141,22 +142,26 @@ function SubscriptionActions({ subscription, refresh }: ActionsProps) {
     setFault(null)
   }
   const rotate = () =>
-    order(
+    request(
       async () => setSecret((await client.peek().subscriptions.rotateSecret(id)).secret),
       () => 'Events are signed with both secrets for a day',
       setFault,
     )
   const remove = async () => {
-    const isRemoved = await order(
+    const isRemoved = await request(
       () => client.peek().subscriptions.remove(id),
-      () => 'Deleted: nothing more is sent',
+      () => 'Deleted: no more events are sent',
       setFault,
     )
     if (isRemoved) location.hash = hrefOf({ page: 'webhooks' })
   }
-  if (!mayOrder.value)
-    return <p class="muted">This token may look; changing webhooks takes one with the role operator.</p>
-  if (name !== null) return <p class="muted">It is changed in the subscriptions file.</p>
+  if (!mayControl.value)
+    return (
+      <p class="muted">
+        This token can only view. Changing webhooks requires a token with the role operator.
+      </p>
+    )
+  if (name !== null) return <p class="muted">Change this subscription in the subscriptions file.</p>
   return (
     <div class="buttons">
       {url === null ? null : (
@@ -170,15 +175,15 @@ function SubscriptionActions({ subscription, refresh }: ActionsProps) {
       {asking === 'rotate' && secret === null ? (
         <Confirmation
           title="Rotate the secret?"
-          action="Make a new secret"
+          action="Create a new secret"
           busy={busy}
           fault={fault}
           onConfirm={() => void rotate()}
           onClose={close}
         >
           <p>
-            The new secret is shown once. For a day events carry the signatures of both, so that the receiver
-            can change in time.
+            The new secret is shown once. For one day, events are signed with both secrets, so that the
+            receiver has time to change.
           </p>
         </Confirmation>
       ) : null}
@@ -195,8 +200,8 @@ function SubscriptionActions({ subscription, refresh }: ActionsProps) {
         >
           <p>
             {pending === 0
-              ? 'Nothing more is sent, and its log is deleted.'
-              : `${pendingOf(subscription)} events that are pending are not sent any more, and its log is deleted.`}{' '}
+              ? 'No more events are sent, and its log is deleted.'
+              : `${pendingOf(subscription)} pending events are not sent, and its log is deleted.`}{' '}
             This cannot be undone.
           </p>
         </Confirmation>

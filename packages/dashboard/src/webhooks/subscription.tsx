@@ -29,7 +29,7 @@ export const tasksOf = ({ taskPrefix }: SubscriptionStatus): string =>
   taskPrefix === '' ? 'all tasks' : `${taskPrefix}…`
 
 /** The receiver of its events. */
-export const receiverOf = ({ url }: SubscriptionStatus): string => url ?? 'Kept to be read'
+export const receiverOf = ({ url }: SubscriptionStatus): string => url ?? 'Stored for reading'
 
 interface SecretDialogProps {
   readonly title: string

@@ -6,12 +6,12 @@ import type {
 } from '@baton/protocol'
 import { webhookEventTypes } from '@baton/protocol/core'
 import { useState } from 'preact/hooks'
+import { Confirmation, useControl } from '../parts/control.tsx'
 import { counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
-import { Confirmation, useControl } from '../parts/order.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { hrefOf, overviewRoute, subscriptionHref } from '../route.ts'
-import { client, mayOrder } from '../service/connection.ts'
+import { client, mayControl } from '../service/connection.ts'
 import {
   pendingOf,
   receiverOf,
@@ -29,18 +29,20 @@ export function WebhooksPage() {
   const all = loaded.kind === 'there' ? loaded.value : []
   return (
     <main class="page" id="content">
-      <nav class="crumbs" aria-label="Where this is">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span> <span>Webhooks</span>
       </nav>
       <header class="task-head">
         <h1 class="task-title">Webhooks</h1>
         <div class="buttons">
-          {mayOrder.value ? (
+          {mayControl.value ? (
             <button type="button" class="button primary" onClick={() => setAdding(true)}>
               New subscription…
             </button>
           ) : (
-            <p class="muted">This token may look; changing webhooks takes one with the role operator.</p>
+            <p class="muted">
+              This token can only view. Changing webhooks requires a token with the role operator.
+            </p>
           )}
         </div>
       </header>
@@ -53,7 +55,7 @@ export function WebhooksPage() {
         {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
         {loaded.kind === 'there' && all.length === 0 ? (
           <Empty title="No webhooks yet.">
-            <p>A subscription posts an event to a URL when a task is done, stalled or cancelled.</p>
+            <p>A subscription sends an event to a URL when a task is done, stalled or cancelled.</p>
           </Empty>
         ) : null}
         {all.length === 0 ? null : <SubscriptionTable subscriptions={all} />}
@@ -123,7 +125,7 @@ interface NewSubscriptionProps {
 
 /** Prompts for the URL and the events, then shows the secret once. */
 function NewSubscription({ refresh, onClose }: NewSubscriptionProps) {
-  const { busy, order } = useControl(refresh)
+  const { busy, request } = useControl(refresh)
   const [url, setUrl] = useState('')
   const [taskPrefix, setTaskPrefix] = useState('')
   const [types, setTypes] = useState<readonly WebhookEventType[]>(webhookEventTypes)
@@ -134,21 +136,21 @@ function NewSubscription({ refresh, onClose }: NewSubscriptionProps) {
 
   const create = async () => {
     if (url === '') {
-      setFault('Say where to post: a URL that begins with https:// or http://.')
+      setFault('Enter a URL that begins with https:// or http://.')
       return
     }
     if (types.length === 0) {
-      setFault('Choose one event or more.')
+      setFault('Select at least one event.')
       return
     }
-    const request: SubscribeRequest = {
+    const subscription: SubscribeRequest = {
       url,
       types: [...types],
       ...(taskPrefix === '' ? {} : { taskPrefix }),
     }
-    await order(
-      async () => setMade(await client.peek().subscriptions.create(request)),
-      () => 'Subscribed: events are posted from now on',
+    await request(
+      async () => setMade(await client.peek().subscriptions.create(subscription)),
+      () => 'Subscribed: events are sent from now on',
       setFault,
     )
   }
@@ -175,7 +177,7 @@ function NewSubscription({ refresh, onClose }: NewSubscriptionProps) {
             setFault(null)
           }}
         />
-        <small>Events are posted there as CloudEvents, signed as Standard Webhooks.</small>
+        <small>Events are sent to this URL as CloudEvents, signed as Standard Webhooks.</small>
       </label>
       <fieldset class="choices">
         <legend>Events</legend>
@@ -195,7 +197,7 @@ function NewSubscription({ refresh, onClose }: NewSubscriptionProps) {
         ))}
       </fieldset>
       <label class="field">
-        <span>Tasks whose ids begin with (optional)</span>
+        <span>Task id prefix (optional)</span>
         <input
           type="text"
           autoComplete="off"

@@ -23,10 +23,13 @@ import { count } from './schema-parts.ts'
 export const callBackAnswerSchema = Type.Object(
   {
     taskId: Type.String({ description: 'The task that was called back', examples: ['orders-2026-03'] }),
-    accepted: count({ description: 'Partitions that are new and now stored', examples: [40] }),
-    duplicates: count({ description: 'Partitions that were already known, unchanged', examples: [2] }),
+    accepted: count({ description: 'New partitions that were stored', examples: [40] }),
+    duplicates: count({
+      description: 'Partitions that were already stored with the same content',
+      examples: [2],
+    }),
   },
-  { description: 'Everything in the array is durable once this is answered' },
+  { description: 'All partitions of the array are stored durably' },
 )
 export type CallBackAnswer = Static<typeof callBackAnswerSchema>
 
@@ -109,7 +112,7 @@ export class CallBackChecker {
   }
 
   result(): CallBackCheck {
-    if (this.#count === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
+    if (this.#count === 0) return soleViolation('', 'the array must have at least one partition descriptor')
     if (this.#violations.isEmpty) return { ok: true, callBack: this.#relations.callBack() }
     const failure = this.#violations.failure()
     return this.#relations.hasTooManyLevels ? { ...failure, tooManyLevels: true } : failure
@@ -227,7 +230,7 @@ class CallBackRelations {
         'taskId',
         () =>
           `taskId must be the same in the whole array: /${expectedAt} has ${quoted(expected)}, ` +
-          `this one ${quoted(taskId)}; call each task back by itself`,
+          `this element has ${quoted(taskId)}; send one array per task`,
       )
     }
   }
@@ -254,7 +257,7 @@ class CallBackRelations {
         'partition_name',
         () =>
           `partition_name ${quoted(name)} names the same partition as /${earlier}: ` +
-          `level ${parsed.level}, index ${parsed.index}; each may occur once`,
+          `level ${parsed.level}, index ${parsed.index}; a partition can occur only once`,
       )
     }
     return parsed
@@ -277,7 +280,7 @@ class CallBackRelations {
     if (level < previous) {
       this.#fault(
         'priorityLevel',
-        () => `priorityLevel ${level} comes after ${previous}; order the array by ascending priorityLevel`,
+        () => `priorityLevel ${level} comes after ${previous}; sort the array by ascending priorityLevel`,
       )
     }
     // Compare with the previous element, not with the highest level so far: one misplaced element is one
@@ -292,8 +295,8 @@ class CallBackRelations {
     this.#fault(
       'priorityLevel',
       () =>
-        `an array may have at most ${this.#maxLevels} different values of priorityLevel, and this is one more; ` +
-        'send the levels from here on in another array',
+        `an array can have at most ${this.#maxLevels} different values of priorityLevel; ` +
+        'send this level and those after it in another array',
     )
   }
 
@@ -304,7 +307,7 @@ class CallBackRelations {
     this.#totalExceeded = true
     this.#fault(
       'record_count',
-      () => `with this record_count the array's record total passes ${Number.MAX_SAFE_INTEGER}`,
+      () => `with this record_count, the record total of the array exceeds ${Number.MAX_SAFE_INTEGER}`,
     )
   }
 

@@ -26,19 +26,20 @@ const descriptorProperties = {
     minLength: 1,
     maxLength: MAX_TABLE_NAME_LENGTH,
     pattern: qualifiedTableName.pattern,
-    description: 'The compute table that holds the records, as <schema>.<table>',
+    description: 'The compute table that contains the records, as <schema>.<table>',
     examples: ['results.orders'],
   }),
   partition_name: Type.String({
     minLength: 1,
     maxLength: MAX_PARTITION_NAME_LENGTH,
     pattern: wellFormedText.pattern,
-    description: 'Names the partition within its task, as <taskId>-<group>-<index>',
+    description: 'The name of the partition, as <taskId>-<group>-<index>; unique within the task',
     examples: ['orders-2026-03-0-7'],
   }),
-  record_count: count({ description: 'How many records the partition holds', examples: [25000] }),
+  record_count: count({ description: 'Number of records in the partition', examples: [25000] }),
   priorityLevel: count({
-    description: 'The level; partitions of level 0 are handed out first. Equals the group in the name',
+    description:
+      'The level of the partition. Level 0 is handed out first. Must equal the group in partition_name',
     examples: [0],
   }),
 }
@@ -184,14 +185,14 @@ export function extraFieldsOf(descriptor: Record<string, unknown>, { properties 
 
 const reservedRule = (field: string) =>
   field === DEFAULT_TABLE_FIELD
-    ? 'is how the contract names the compute table, which has another name at this service; choose another name'
-    : 'is a field that the service adds to a pulled partition; choose another name'
+    ? 'is reserved: it is the name of the compute table field in the contract, and this service uses another name for that field'
+    : 'is reserved for a field that the service adds to pulled partitions; choose another name'
 
 const tooLong = (field: string): FieldFault => ({
   field,
   detail: () =>
-    `with ${quoted(field)} the fields beyond the contract take more than ${MAX_EXTRA_FIELDS_BYTES} bytes as JSON; ` +
-    'keep what is larger elsewhere, and send where it is',
+    `with ${quoted(field)}, the additional fields exceed ${MAX_EXTRA_FIELDS_BYTES} bytes of JSON; ` +
+    'store large values elsewhere and send a reference',
 })
 
 /** Why a value would not survive storing it and handing it out. Phrased to follow the field's name. */
@@ -202,9 +203,9 @@ function brokenRule(value: unknown, depth = 0): string | undefined {
       // JavaScript cannot represent larger integers exactly.
       return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))
         ? undefined
-        : 'holds a number beyond 2^53 - 1, which would not be handed out as it was sent; send it as a string'
+        : 'contains a number beyond 2^53 - 1, which cannot be represented exactly; send it as a string'
     case 'bigint':
-      return 'holds a BigInt, for which JSON has no form; send it as a string'
+      return 'contains a BigInt, which JSON cannot represent; send it as a string'
     case 'object':
       break
     default:

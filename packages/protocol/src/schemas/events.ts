@@ -11,9 +11,9 @@ export const parkedEventSchema = Type.Object(
     taskId: Type.String({ examples: ['orders-2026-03'] }),
     partition_name: Type.String({ maxLength: MAX_PARTITION_NAME_LENGTH, examples: ['orders-2026-03-0-7'] }),
     priorityLevel: count({ examples: [0] }),
-    attempts: count({ description: 'Attempts that were made', examples: [5] }),
+    attempts: count({ description: 'Number of attempts so far', examples: [5] }),
     reason: orNull(
-      Type.String({ description: 'Why the last one failed', examples: ['compute table is locked'] }),
+      Type.String({ description: 'Why the last attempt failed', examples: ['compute table is locked'] }),
     ),
   },
   { description: 'A partition ran out of attempts and waits for an operator' },
@@ -22,7 +22,7 @@ export type ParkedEvent = Static<typeof parkedEventSchema>
 
 export const resetEventSchema = Type.Object(
   {},
-  { description: 'Events may have been missed: read everything again' },
+  { description: 'Events may have been missed; the client must read everything again' },
 )
 
 /** The schema of `data`, by event name. */
@@ -46,7 +46,7 @@ const MAX_OVERLAP_SECONDS = 30 * 86_400
 
 const secret = Type.String({
   maxLength: 100,
-  description: 'What signs the events: `whsec_` and 24 to 64 bytes in base64',
+  description: 'The signing secret: `whsec_` followed by 24 to 64 bytes in base64',
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
 })
 const url = Type.String({
@@ -66,15 +66,16 @@ export const subscribeRequestSchema = Type.Object(
     url: Type.Optional(
       Type.String({
         ...url,
-        description: 'Where events are posted to: http or https. Without it they are kept to be read',
+        description:
+          'The http or https URL that events are sent to. Without a URL, events are stored for reading',
       }),
     ),
-    types: Type.Optional({ ...types, description: 'Which events; all of them if it is left out' }),
+    types: Type.Optional({ ...types, description: 'The types of events to send; all types by default' }),
     taskPrefix: Type.Optional(
       Type.String({
         maxLength: MAX_TASK_ID_LENGTH,
         pattern: wellFormedText.pattern,
-        description: 'Only of tasks whose ids begin with this',
+        description: 'Only events of tasks whose id begins with this prefix',
         examples: ['orders-'],
       }),
     ),
@@ -82,7 +83,7 @@ export const subscribeRequestSchema = Type.Object(
   },
   {
     additionalProperties: false,
-    description: 'Where events are sent, and which. A secret is made if none is given',
+    description: 'A new subscription. The service generates a secret if the request has none',
   },
 )
 export type SubscribeRequest = Static<typeof subscribeRequestSchema>
@@ -95,11 +96,14 @@ export const rotateSecretRequestSchema = Type.Object(
         minimum: 0,
         maximum: MAX_OVERLAP_SECONDS,
         default: 86_400,
-        description: 'How long events are signed with the secret before as well',
+        description: 'How long events are also signed with the previous secret',
       }),
     ),
   },
-  { additionalProperties: false, description: 'A new secret; one is made if none is given' },
+  {
+    additionalProperties: false,
+    description: 'A new secret. The service generates one if the request has none',
+  },
 )
 export type RotateSecretRequest = Static<typeof rotateSecretRequestSchema>
 
@@ -107,20 +111,20 @@ const subscriptionFields = {
   id: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }),
   name: orNull(
     Type.String({
-      description: 'Its name in the subscriptions file; null if it was made over HTTP',
+      description: 'The name in the subscriptions file; null if the subscription was created over HTTP',
       examples: ['pipeline'],
     }),
   ),
-  url: orNull({ ...url, description: 'Null: events are not posted, they are kept to be read' }),
+  url: orNull({ ...url, description: 'Null if events are not sent but stored for reading' }),
   types,
   taskPrefix: Type.String({ examples: ['orders-'] }),
   state: oneOf(subscriptionStates),
-  reason: orNull(Type.String({ description: 'Why it is disabled' })),
+  reason: orNull(Type.String({ description: 'Why the subscription is disabled' })),
   createdAt: timestamp(),
 }
 
 export const subscriptionSchema = Type.Object(subscriptionFields, {
-  description: 'Where events are sent, and which',
+  description: 'A subscription: where events are sent, and which',
 })
 export type Subscription = Static<typeof subscriptionSchema>
 
@@ -136,17 +140,17 @@ export const subscriptionStatusSchema = Type.Object(
     pending: Type.Integer({
       minimum: 0,
       maximum: MAX_COUNTED_DELIVERIES,
-      description: 'Events still to be delivered; this is the largest number that is counted to',
+      description: 'Number of events to deliver; counted up to this maximum',
       examples: [3],
     }),
-    oldestPendingAt: orNull(timestamp({ description: 'When the oldest event that is pending happened' })),
+    oldestPendingAt: orNull(timestamp({ description: 'Time of the oldest pending event' })),
     circuitOpenUntil: orNull(
       timestamp({
-        description: 'The receiver failed too often, or asked for a pause: nothing is sent before this time',
+        description: 'The receiver failed too often or asked for a pause; no event is sent before this time',
       }),
     ),
   },
-  { description: 'A subscription and what is still to be delivered' },
+  { description: 'A subscription and its pending events' },
 )
 export type SubscriptionStatus = Static<typeof subscriptionStatusSchema>
 
@@ -155,26 +159,28 @@ export type SubscriptionList = Static<typeof subscriptionListSchema>
 
 export const unsubscribeAnswerSchema = Type.Object(
   { id: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }), removed: Type.Boolean({ description: 'True' }) },
-  { description: 'The subscription is gone' },
+  { description: 'The subscription was removed' },
 )
 export type UnsubscribeAnswer = Static<typeof unsubscribeAnswerSchema>
 
 export const deliverySchema = Type.Object(
   {
-    event: count({ description: 'The place of the event in the order of all events', examples: [412] }),
+    event: count({ description: 'The position of the event in the sequence of all events', examples: [412] }),
     id: Type.String({ description: 'The `webhook-id`', examples: ['evt_9aQx3LmT0bYw5KcE'] }),
     type: oneOf(webhookEventTypes),
     taskId: Type.String({ examples: ['orders-2026-03'] }),
-    time: timestamp({ description: 'When it happened' }),
+    time: timestamp({ description: 'When the event occurred' }),
     state: oneOf(deliveryStates),
     attempts: count(),
-    attemptedAt: orNull(timestamp({ description: 'When it was sent last' })),
-    nextAttemptAt: orNull(timestamp({ description: 'While it is pending: not before' })),
-    status: orNull(Type.Integer({ description: 'HTTP status of the last answer' })),
+    attemptedAt: orNull(timestamp({ description: 'Time of the last attempt' })),
+    nextAttemptAt: orNull(
+      timestamp({ description: 'Earliest time of the next attempt; null unless the delivery is pending' }),
+    ),
+    status: orNull(Type.Integer({ description: 'HTTP status of the last response' })),
     error: orNull(Type.String({ description: 'Why the last attempt failed' })),
     durationSeconds: orNull(Type.Number({ description: 'How long the last attempt took' })),
   },
-  { description: 'What became of an event for a subscription' },
+  { description: 'The delivery of one event to one subscription' },
 )
 export type Delivery = Static<typeof deliverySchema>
 
@@ -194,26 +200,29 @@ export const cloudEventSchema = Type.Object(
     time: timestamp(),
     datacontenttype: oneOf(['application/json']),
     sequence: Type.String({
-      description: 'Compared as texts, these are in the order of the events',
+      description: 'Sorted as strings, these values give the order of the events',
       examples: ['0000000000000412'],
     }),
     data: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
-      description: 'What happened; depends on the type',
+      description: 'The data of the event; depends on its type',
     }),
   },
-  { description: 'An event, as CloudEvents 1.0 has it' },
+  { description: 'An event in the format of CloudEvents 1.0' },
 )
 export type CloudEvent = Static<typeof cloudEventSchema>
 
 export const eventPageSchema = Type.Object(
   {
     events: Type.Array(cloudEventSchema),
-    next: Type.String({ description: '`after` of the next request', examples: ['0000000000000412'] }),
+    next: Type.String({
+      description: 'The value of `after` for the next request',
+      examples: ['0000000000000412'],
+    }),
     missed: Type.Boolean({
-      description: 'Events behind `after` were deleted by retention before they were read',
+      description: 'True if retention deleted events after `after` before they were read',
     }),
   },
-  { description: 'Events of a subscription, the oldest first' },
+  { description: 'Events of a subscription, oldest first' },
 )
 export type EventPage = Static<typeof eventPageSchema>

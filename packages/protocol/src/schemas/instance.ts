@@ -6,13 +6,13 @@ import { count, oneOf, timestamp } from './schema-parts.ts'
 
 export const instanceIdSchema = Type.String({
   ...instanceIdKeywords,
-  description: 'A name that an instance gives itself; a label, it grants nothing',
+  description: 'A name that the client chooses. It is a label and grants no rights',
   examples: ['loader-7'],
 })
 
 export const instanceTotalsSchema = Type.Object(
   {
-    pulls: count({ description: 'Pulls that were answered, empty ones included' }),
+    pulls: count({ description: 'Pulls that were answered, including empty ones' }),
     partitions: count({ description: 'Partitions handed out' }),
     records: count({ description: 'Declared records of the partitions handed out' }),
     done: count({ description: 'Leases settled as done' }),
@@ -21,7 +21,7 @@ export const instanceTotalsSchema = Type.Object(
     callBacks: count({ description: 'Call-backs that were accepted' }),
     calledBack: count({ description: 'New partitions in those call-backs' }),
   },
-  { description: 'Since the instance was first seen' },
+  { description: 'Totals since the instance was first seen' },
 )
 export type InstanceTotals = Static<typeof instanceTotalsSchema>
 
@@ -39,7 +39,7 @@ export const producedTaskSchema = Type.Object(
     records: progress('records'),
     lastCallBackAt: timestamp(),
   },
-  { description: 'A task that the instance called back, and how far it is' },
+  { description: 'A task that the instance called back, and its progress' },
 )
 export type ProducedTask = Static<typeof producedTaskSchema>
 
@@ -49,17 +49,17 @@ export const instanceStatusSchema = Type.Object(
     role: oneOf(instanceRoles, { description: 'service: a Baton node; worker: pulls; producer: calls back' }),
     status: oneOf(instanceStates, {
       description:
-        'silent: holds leases, and half of their time has passed without a word; lost: most of it has; ' +
-        'draining: a node that finishes what it has and takes nothing new',
+        'silent: holds leases and sent no request for half of their length; lost: for most of their length; ' +
+        'draining: a node that finishes the requests in progress and accepts no new ones',
     }),
     firstSeenAt: timestamp(),
     lastSeenAt: timestamp(),
-    leases: count({ description: 'Live leases that the instance holds; a node hands out and holds none' }),
+    leases: count({ description: 'Live leases that the instance holds; 0 for nodes' }),
     totals: instanceTotalsSchema,
     tasks: Type.Optional(
       Type.Array(producedTaskSchema, {
         maxItems: MAX_PRODUCER_TASKS,
-        description: 'For producers: their tasks, most recently called back first',
+        description: 'For producers: the tasks they called back, most recent first',
       }),
     ),
     version: Type.Optional(
@@ -67,20 +67,20 @@ export const instanceStatusSchema = Type.Object(
     ),
     startedAt: Type.Optional(timestamp({ description: 'For nodes: when the process started' })),
   },
-  { description: 'What is known about one participant' },
+  { description: 'One instance: a service node, a worker or a producer' },
 )
 export type InstanceStatus = Static<typeof instanceStatusSchema>
 
 export const releaseAnswerSchema = Type.Object(
   {
     instanceId: instanceIdSchema,
-    released: count({ description: 'Leases that were taken back', examples: [3] }),
+    released: count({ description: 'Leases that were revoked', examples: [3] }),
     parked: count({
-      description: 'Those of them whose partition had no attempt left, and is parked',
+      description: 'Revoked leases whose partition had no attempts left and was parked',
       examples: [0],
     }),
   },
-  { description: 'What an order to take the leases of an instance back came to' },
+  { description: 'The result of revoking the leases of an instance' },
 )
 export type ReleaseAnswer = Static<typeof releaseAnswerSchema>
 

@@ -17,22 +17,24 @@ import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
 export const leaseSchema = Type.Object(
   {
     id: Type.String({
-      description: 'A secret: a request that names it may renew and settle the lease',
+      description: 'A secret: a client that knows the id can renew and settle the lease',
       examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
     }),
     attempt: Type.Integer({
       minimum: 1,
-      description: 'Which attempt at the partition this is',
+      description: 'The number of the attempt at the partition',
       examples: [1],
     }),
-    expiresAt: timestamp({ description: 'When the lease ends unless it is renewed, by the service clock' }),
+    expiresAt: timestamp({
+      description: 'When the lease expires unless it is renewed, by the clock of the service',
+    }),
     expiresInSeconds: Type.Number({
       minimum: 0,
-      description: 'The same as a duration, for clients whose clock differs',
+      description: 'Time until the lease expires; does not depend on the clock of the client',
       examples: [300],
     }),
   },
-  { description: 'One term of holding a partition' },
+  { description: 'The lease of a worker on one partition' },
 )
 export type Lease = Static<typeof leaseSchema>
 
@@ -54,7 +56,7 @@ function pulledPartition(tableField: string) {
     },
     {
       description:
-        'A partition that was handed out; lease is null where handing out settles. It also has the fields beyond the contract that its descriptor had, where the service keeps them',
+        'A partition that was handed out. `lease` is null if the service delivers at most once. Includes the additional fields of the descriptor if the service keeps them',
     },
   )
 }
@@ -63,10 +65,10 @@ export function pullAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
       partitions: Type.Array(pulledPartitionSchema(tableField), {
-        description: 'In the order in which they were due; empty when nothing is ready',
+        description: 'In the order of hand-out; empty if no partition is ready',
       }),
     },
-    { description: 'What was handed out' },
+    { description: 'The partitions that were handed out' },
   )
 }
 export type PullAnswer = Static<ReturnType<typeof pullAnswerSchema>>
@@ -88,9 +90,10 @@ function arrayCheck<S extends TSchema>(element: S, wording: ArrayWording) {
     if (!Array.isArray(body)) {
       return soleViolation('', `the body must be an array of ${elements}, got ${describeValue(body)}`)
     }
-    if (body.length === 0) return soleViolation('', `the array must not be empty: it holds ${elements}`)
+    if (body.length === 0)
+      return soleViolation('', `the array must not be empty; it must contain ${elements}`)
     if (body.length > maxElements) {
-      const detail = `the array must hold at most ${maxElements} ${elements}, got ${body.length}; send several requests`
+      const detail = `the array must have at most ${maxElements} ${elements}, got ${body.length}; send several requests`
       return soleViolation('', detail)
     }
     const violations = new ViolationList()
@@ -129,25 +132,25 @@ export const leaseIdSchema = Type.String({
 
 export const refusalSchema = Type.Object(
   {
-    leaseId: Type.String({ description: 'The lease as it was named in the request' }),
-    code: oneOf(refusalCodes, { description: 'Why, from the registry of error codes' }),
+    leaseId: Type.String({ description: 'The lease id from the request' }),
+    code: oneOf(refusalCodes, { description: 'The error code' }),
     detail: Type.String({
-      description: 'Why, for a person',
+      description: 'An explanation for people',
       examples: [refusalDetail('lease_lost')],
     }),
   },
-  { description: 'A lease for which the request had no effect; the others are unaffected by it' },
+  { description: 'A lease that was refused. Other leases of the request are not affected' },
 )
 export type Refusal = Static<typeof refusalSchema>
 
 export const renewRequestSchema = Type.Array(leaseIdSchema, {
   minItems: 1,
   maxItems: MAX_LEASES_PER_REQUEST,
-  description: 'The leases to extend by their full length from now',
+  description: 'The leases to extend. Each is extended to its full length from now',
 })
 
 export const renewedLeaseSchema = Type.Object({
-  leaseId: Type.String({ description: 'The lease as it was named in the request' }),
+  leaseId: Type.String({ description: 'The lease id from the request' }),
   expiresAt: leaseSchema.properties.expiresAt,
   expiresInSeconds: leaseSchema.properties.expiresInSeconds,
 })
@@ -155,7 +158,7 @@ export type RenewedLease = Static<typeof renewedLeaseSchema>
 
 export const renewAnswerSchema = Type.Object(
   { renewed: Type.Array(renewedLeaseSchema), refused: Type.Array(refusalSchema) },
-  { description: 'What became of each lease' },
+  { description: 'The result for each lease' },
 )
 export type RenewAnswer = Static<typeof renewAnswerSchema>
 
@@ -176,8 +179,8 @@ export const settlementSchema = Type.Object(
     leaseId: leaseIdSchema,
     outcome: oneOf(outcomes, {
       description:
-        'done: finished with the partition; failed: tried and could not, costs an attempt; ' +
-        'released: giving it back untried, costs none',
+        'done: the partition is finished; failed: the attempt failed and counts; ' +
+        'released: the worker returns the partition, and the attempt does not count',
       examples: ['done'],
     }),
     reason: Type.Optional(
@@ -192,44 +195,48 @@ export const settlementSchema = Type.Object(
       Type.Number({
         minimum: 0,
         maximum: MAX_RETRY_AFTER_SECONDS,
-        description: 'Replaces the usual back-off before the next attempt',
+        description: 'Time before the next attempt, instead of the configured back-off',
         examples: [30],
       }),
     ),
     final: Type.Optional(
-      Type.Boolean({ description: 'With failed: park the partition now, whatever attempts are left' }),
+      Type.Boolean({ description: 'With failed: park the partition now, even if attempts are left' }),
     ),
     records: Type.Optional(
-      count({ description: 'Records actually processed; kept beside the declared count', examples: [25000] }),
+      count({
+        description: 'Number of records that were processed; stored in addition to record_count',
+        examples: [25000],
+      }),
     ),
   },
-  { description: 'How the work under one lease ended' },
+  { description: 'The outcome of one lease' },
 )
 export type Settlement = Static<typeof settlementSchema>
 
 export const settleRequestSchema = Type.Array(settlementSchema, {
   minItems: 1,
   maxItems: MAX_LEASES_PER_REQUEST,
-  description: 'Of several settlements of one lease the first counts',
+  description: 'If a lease occurs more than once, the first settlement counts',
 })
 
 export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
-      settled: Type.Array(Type.String(), { description: 'Leases that are settled as asked, now or before' }),
+      settled: Type.Array(Type.String(), {
+        description: 'Leases that are settled with this outcome, by this request or an earlier one',
+      }),
       parked: Type.Optional(
         Type.Array(Type.String(), {
-          description:
-            'Those of them that failed for good: their partitions are parked. Absent where there are none',
+          description: 'Settled leases whose partition was parked. Absent if there are none',
         }),
       ),
       refused: Type.Array(refusalSchema),
       partitions: Type.Array(pulledPartitionSchema(tableField), {
         description:
-          'The next partitions, where a preference asked for some: wait, batch or records; empty otherwise',
+          'The next partitions, if the request asks for them with wait, batch or records; otherwise empty',
       }),
     },
-    { description: 'What became of each settlement' },
+    { description: 'The result for each settlement' },
   )
 }
 export type SettleAnswer = Static<ReturnType<typeof settleAnswerSchema>>

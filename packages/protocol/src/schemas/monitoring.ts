@@ -5,72 +5,73 @@ import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 
 const backlogCountsSchema = Type.Object(
   {
-    left: count({ description: 'What workers still have to do: all of these but the parked' }),
-    ready: count({ description: 'May be handed out now' }),
-    held: count({ description: 'Behind a level barrier, or of a paused task' }),
-    leased: count({ description: 'In the hands of workers' }),
-    delayed: count({ description: 'In back-off after a failed attempt' }),
-    parked: count({ description: 'Out of attempts: waits for an operator, and for no worker' }),
+    left: count({ description: 'Left for workers: the sum of all states except parked' }),
+    ready: count({ description: 'Can be handed out now' }),
+    held: count({ description: 'Blocked by a pause or a level barrier' }),
+    leased: count({ description: 'Leased to workers' }),
+    delayed: count({ description: 'Waiting for the end of a back-off' }),
+    parked: count({ description: 'Out of attempts; waiting for an operator' }),
   },
-  { description: 'What is not finished, by state' },
+  { description: 'Unfinished partitions or records, by state' },
 )
 
 const perSecond = (of: string) =>
-  orNull(Type.Number({ minimum: 0, description: `${of} finished per second lately; null when none was` }))
+  orNull(Type.Number({ minimum: 0, description: `${of} finished per second recently; null if none` }))
 
 export const scaleSchema = Type.Object(
   {
     targetSeconds: Type.Integer({
       minimum: 1,
       maximum: MAX_SCALE_TARGET_SECONDS,
-      description: 'Within how long the backlog is to be finished',
+      description: 'Time within which the backlog should be finished',
       examples: [600],
     }),
     desiredWorkers: count({
       description:
-        'How many workers to run: the estimate; at least 1 while there is something to do; without a measured pace as many as are busy',
+        'Number of workers to run: the estimate, at least 1 if there is a backlog. Without a measured pace, the number of busy workers',
       examples: [12],
     }),
     estimatedWorkers: orNull(
       count({
-        description: 'How many would finish within the target at the measured pace; null without a pace',
+        description:
+          'Number of workers that would finish the backlog within the target at the measured pace; null without a pace',
       }),
     ),
     reason: oneOf(scaleReasons, {
       description:
-        'What desiredWorkers comes from: pace: the estimate; no-pace: fewer than 5 attempts have finished; no-backlog: nothing to do',
+        'The basis of desiredWorkers. pace: the estimate; no-pace: fewer than 5 attempts have finished; no-backlog: there is no backlog',
     }),
     limitedBy: orNull(
       oneOf(scaleLimits, {
         description:
-          'Why more workers would not help, and the target may be missed: partitions: there are no more to hand out at once; max-leases: the limit of a task',
+          'Why more workers would not help, so that the target may be missed. partitions: there are no more partitions to hand out at once; max-leases: the limit of a task',
       }),
     ),
     workSeconds: orNull(
       Type.Number({
         minimum: 0,
-        description:
-          'Time under lease that the backlog still takes, all leases together; null without a pace',
+        description: 'Lease time that the backlog needs, summed over all leases; null without a pace',
       }),
     ),
     backlog: Type.Object(
       { partitions: backlogCountsSchema, records: backlogCountsSchema },
-      { description: 'What is left of the tasks that were asked for' },
+      { description: 'The unfinished part of the selected tasks' },
     ),
     workers: Type.Object(
       {
         busy: count({
           description:
-            'Hold leases of these tasks and were heard from; a lease without a named holder counts as one worker',
+            'Workers that hold leases of the selected tasks and sent a request recently. A lease without a named holder counts as one worker',
         }),
-        elsewhere: count({ description: 'Hold leases of other tasks only' }),
-        idle: count({ description: 'Were heard from lately and hold no lease' }),
+        elsewhere: count({ description: 'Workers that hold leases of other tasks only' }),
+        idle: count({ description: 'Workers that sent a request recently and hold no lease' }),
         lost: count({
-          description: 'Hold leases and have not been heard from for most of their time; not counted as busy',
+          description:
+            'Workers that hold leases and sent no request for most of their length; not counted as busy',
         }),
         leasesPerWorker: Type.Number({
           minimum: 1,
-          description: 'Leases that a busy worker holds at a time, on average',
+          description: 'Average number of leases that a busy worker holds at a time',
         }),
       },
       { description: 'Instances that pull' },
@@ -86,17 +87,17 @@ export const scaleSchema = Type.Object(
         paused: count(),
         withOtherTables: count({
           description:
-            'Those of all of them that also have partitions of tables that were not asked for: they count as a whole',
+            'Tasks among these that also have partitions of tables that were not selected; all their partitions count',
         }),
       },
       { description: 'Tasks that are neither done nor cancelled' },
     ),
     complete: Type.Boolean({
       description:
-        'False when there are more tasks or workers than are added up: each number is then too low',
+        'False if there are more tasks or workers than the service adds up; each number is then too low',
     }),
   },
-  { description: 'How much work there is, and how many workers it takes' },
+  { description: 'The backlog, and the number of workers that it needs' },
 )
 export type Scale = Static<typeof scaleSchema>
 
@@ -104,32 +105,32 @@ export const auditKinds = ['order', 'refused', 'reload'] as const
 
 export const auditEntrySchema = Type.Object(
   {
-    at: timestamp({ description: 'When it happened; of several that are one entry, the last' }),
+    at: timestamp({
+      description: 'Time of the event; if the entry combines several events, of the last one',
+    }),
     kind: oneOf(auditKinds, {
       description:
-        'order: a request to change a task or the service. refused: a token that is unknown, or not for this. ' +
+        'order: a control request, which changes a task or the service. refused: a token that is unknown or not sufficient. ' +
         'reload: a file of tokens or certificates that changed',
     }),
-    name: orNull(
-      Type.String({ description: 'The name of the token; null where there was none that is known' }),
-    ),
-    address: orNull(Type.String({ description: 'Where the request came from' })),
-    action: Type.String({ description: 'What was asked for', examples: ['POST /tasks/orders/pause'] }),
+    name: orNull(Type.String({ description: 'The name of the token; null without a known token' })),
+    address: orNull(Type.String({ description: 'The client address' })),
+    action: Type.String({ description: 'The request', examples: ['POST /tasks/orders/pause'] }),
     outcome: Type.String({
-      description: 'done, or the error code that was answered',
+      description: 'done, or the error code of the response',
       examples: ['done', 'task_unknown'],
     }),
-    detail: orNull(Type.String({ description: 'More about it, for a person' })),
+    detail: orNull(Type.String({ description: 'Details for people' })),
     times: count({
-      description: 'How often: refusals that follow each other from one address are one entry',
+      description: 'Number of occurrences: consecutive refusals from one address are one entry',
     }),
   },
-  { description: 'An action and who did it' },
+  { description: 'An action and the token that was used' },
 )
 export type AuditEntry = Static<typeof auditEntrySchema>
 
 export const auditListSchema = Type.Object({
   entries: Type.Array(auditEntrySchema),
-  next: orNull(Type.String({ description: 'The cursor of the next page; null on the last one' })),
+  next: orNull(Type.String({ description: 'Cursor of the next page; null on the last page' })),
 })
 export type AuditList = Static<typeof auditListSchema>

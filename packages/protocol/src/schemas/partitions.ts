@@ -8,41 +8,53 @@ const seconds = (description: string) => Type.Number({ minimum: 0, description }
 
 export const attemptSecondsSchema = Type.Object(
   {
-    median: seconds('Half of them took at most this long'),
-    p95: seconds('All but one in twenty took at most this long'),
-    attempts: count({ description: 'How many there were' }),
+    median: seconds('Median duration'),
+    p95: seconds('95th percentile of the duration'),
+    attempts: count({ description: 'Number of attempts' }),
   },
-  { description: 'How long the attempts took that finished a partition, within a fifth' },
+  { description: 'Duration of the attempts that finished a partition, accurate to 20 %' },
 )
 export type AttemptSeconds = Static<typeof attemptSecondsSchema>
 
 export const stragglerSchema = Type.Object(
   {
     partition_name: Type.String({ examples: ['orders-2026-03-0-7'] }),
-    holder: orNull(Type.String({ description: 'The instance that holds the lease, if it named itself' })),
+    holder: orNull(
+      Type.String({
+        description: 'The instance that holds the lease; null if the worker sent no X-Instance-Id',
+      }),
+    ),
     startedAt: timestamp({ description: 'When the lease began' }),
     leaseExpiresAt: timestamp(),
-    expectedSeconds: seconds('How long an attempt of its size takes, by what others took'),
+    expectedSeconds: seconds('Expected duration of an attempt of this size, based on other attempts'),
   },
-  { description: 'A leased partition that takes much longer than others of its task' },
+  { description: 'A leased partition that takes much longer than other partitions of the task' },
 )
 export type Straggler = Static<typeof stragglerSchema>
 
 export const attemptSchema = Type.Object(
   {
     attempt: count({
-      description: 'Its number; an attempt that was released has the number of the next one',
+      description:
+        'The number of the attempt. A released attempt does not count, so the next one has the same number',
     }),
-    holder: orNull(Type.String({ description: 'The instance that held the lease, if it named itself' })),
-    startedAt: timestamp({ description: 'When the lease began' }),
-    endedAt: orNull(timestamp({ description: 'Null while it runs' })),
-    outcome: orNull(
-      oneOf(attemptOutcomes, {
-        description: 'expired: the lease ran out or was taken back; delivered: being handed out settled it',
+    holder: orNull(
+      Type.String({
+        description: 'The instance that held the lease; null if the worker sent no X-Instance-Id',
       }),
     ),
-    reason: orNull(Type.String({ description: 'Why it failed or was given back; long ones are cut' })),
-    records: orNull(count({ description: 'What the worker says it processed' })),
+    startedAt: timestamp({ description: 'When the lease began' }),
+    endedAt: orNull(timestamp({ description: 'Null while the lease is live' })),
+    outcome: orNull(
+      oneOf(attemptOutcomes, {
+        description:
+          'expired: the lease expired or was revoked; delivered: settled by delivery (at most once)',
+      }),
+    ),
+    reason: orNull(
+      Type.String({ description: 'Why the attempt failed or was released; long reasons are truncated' }),
+    ),
+    records: orNull(count({ description: 'Number of records that the worker reported' })),
   },
   { description: 'One attempt of a partition' },
 )
@@ -51,24 +63,24 @@ export type Attempt = Static<typeof attemptSchema>
 export const failureSchema = Type.Object(
   {
     outcome: oneOf(failureOutcomes),
-    reason: orNull(Type.String({ description: 'The first line of what workers said' })),
-    count: count({ description: 'Attempts that ended this way' }),
+    reason: orNull(Type.String({ description: 'The first line of the reason' })),
+    count: count({ description: 'Number of attempts with this outcome and reason' }),
     firstAt: timestamp(),
     lastAt: timestamp(),
   },
-  { description: 'Attempts of a task that came to nothing for the same reason' },
+  { description: 'Failed or expired attempts of a task with the same reason' },
 )
 export type Failure = Static<typeof failureSchema>
 
 const leaseState = {
   state: oneOf(partitionStates),
-  attempts: count({ description: 'Attempts begun' }),
+  attempts: count({ description: 'Number of attempts' }),
 }
 
 const settled = {
-  reportedRecords: orNull(count({ description: 'What the worker says it processed' })),
+  reportedRecords: orNull(count({ description: 'Number of records that the worker reported' })),
   calledBackAt: timestamp(),
-  settledAt: orNull(timestamp({ description: 'When it was done' })),
+  settledAt: orNull(timestamp({ description: 'When the partition was done' })),
 }
 
 const kept = {
@@ -76,8 +88,7 @@ const kept = {
     Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description:
-        'What its descriptor had beyond the contract, where the service keeps it; absent if nothing',
+      description: 'Additional fields of the descriptor, if the service keeps them; absent if there are none',
       examples: [{ snapshot: 's3://results/orders/0-7' }],
     }),
   ),
@@ -85,10 +96,10 @@ const kept = {
 }
 
 const attempts = {
-  lastReason: orNull(Type.String({ description: 'Why it last failed or was given back' })),
+  lastReason: orNull(Type.String({ description: 'Why the last attempt failed or was released' })),
   history: Type.Array(attemptSchema, {
     maxItems: MAX_LISTED_ATTEMPTS,
-    description: 'Its latest attempts, oldest first, up to the one that runs or has finished it',
+    description: 'The latest attempts, oldest first, including the current one',
   }),
 }
 
@@ -98,7 +109,9 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
       ...descriptorFields(tableField),
       ...leaseState,
       holder: orNull(
-        Type.String({ description: 'The instance that holds the live lease, if it named itself' }),
+        Type.String({
+          description: 'The instance that holds the live lease; null if the worker sent no X-Instance-Id',
+        }),
       ),
       leaseExpiresAt: orNull(timestamp()),
       readyAt: orNull(timestamp({ description: 'When the back-off ends' })),
@@ -106,7 +119,7 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
       ...settled,
       ...kept,
     },
-    { description: 'A partition and where it stands' },
+    { description: 'A partition and its state' },
   )
 }
 export type PartitionRow = Static<ReturnType<typeof partitionRowSchema>>
@@ -122,7 +135,7 @@ export type PartitionList = Static<ReturnType<typeof partitionListSchema>>
 export function manifestLineSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     { ...descriptorFields(tableField), ...leaseState, ...attempts, ...settled, ...kept },
-    { description: 'One line of a task manifest: what was called back and what became of it' },
+    { description: 'One line of a task manifest: the descriptor of a partition and its result' },
   )
 }
 export type ManifestLine = Static<ReturnType<typeof manifestLineSchema>>

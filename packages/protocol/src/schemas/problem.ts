@@ -6,28 +6,31 @@ import { count, oneOf } from './schema-parts.ts'
 export const violationSchema = Type.Object(
   {
     pointer: Type.String({
-      description: 'JSON Pointer (RFC 6901) to the offending value; empty for the whole body',
+      description: 'JSON Pointer (RFC 6901) to the invalid value; empty for the whole body',
       examples: ['/3/record_count'],
     }),
     detail: Type.String({
-      description: 'What is wrong there, and what would be right',
+      description: 'What is wrong, and what is expected',
       examples: ['record_count must be a non-negative integer, got the string "5"'],
     }),
   },
-  { description: 'One place where a body departs from the contract' },
+  { description: 'One violation of the contract' },
 )
 export type Violation = Static<typeof violationSchema>
 
 export const conflictSchema = Type.Object(
   {
     pointer: Type.String({ description: 'JSON Pointer to the descriptor in the array', examples: ['/4'] }),
-    partition_name: Type.String({ description: 'As it was sent', examples: ['orders-2026-03-0-7'] }),
+    partition_name: Type.String({
+      description: 'The partition_name that was sent',
+      examples: ['orders-2026-03-0-7'],
+    }),
     detail: Type.String({
-      description: 'How it differs from what is stored',
-      examples: ['record_count is 120 here and 100 in what was accepted before'],
+      description: 'How the descriptor differs from the stored one',
+      examples: ['record_count is 120 in the request and 100 in the stored descriptor'],
     }),
   },
-  { description: 'A partition that is already known with other content' },
+  { description: 'A partition that already exists with different content' },
 )
 export type Conflict = Static<typeof conflictSchema>
 
@@ -37,18 +40,18 @@ export const problemSchema = Type.Object(
       description: 'Identifies the kind of problem',
       examples: ['urn:baton:problem:contract-violation'],
     }),
-    title: Type.String({ description: 'The kind of problem in a few words' }),
+    title: Type.String({ description: 'A short summary of the kind of problem' }),
     status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status', examples: [422] }),
-    detail: Type.String({ description: 'This occurrence, for a person who has to act on it' }),
-    code: oneOf(problemCodes, { description: 'The kind of problem, for programs' }),
+    detail: Type.String({ description: 'An explanation of this occurrence, for people' }),
+    code: oneOf(problemCodes, { description: 'The error code, for programs' }),
     retryable: Type.Boolean({ description: 'Whether the same request may succeed later' }),
     instance: Type.Optional(
-      Type.String({ description: 'Identifies this occurrence, for finding it in the logs' }),
+      Type.String({ description: 'Identifies this occurrence in the log of the service' }),
     ),
     errors: Type.Optional(Type.Array(violationSchema, { maxItems: MAX_LISTED_VIOLATIONS })),
-    errorsOmitted: Type.Optional(count({ description: 'Violations beyond those listed' })),
+    errorsOmitted: Type.Optional(count({ description: 'Number of violations that are not listed' })),
     conflicts: Type.Optional(Type.Array(conflictSchema)),
-    conflictsOmitted: Type.Optional(count({ description: 'Conflicts beyond those listed' })),
+    conflictsOmitted: Type.Optional(count({ description: 'Number of conflicts that are not listed' })),
   },
   { description: 'Why a request was not carried out (RFC 9457)' },
 )

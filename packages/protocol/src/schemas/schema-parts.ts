@@ -29,8 +29,7 @@ export function oneOf<const W extends readonly string[]>(words: W, options: TSch
 /** A `traceparent` of W3C Trace Context. */
 export function traceparent() {
   return Type.String({
-    description:
-      'The trace of the call-back that brought the partition (W3C Trace Context); absent without one',
+    description: 'The trace context of the call-back (W3C Trace Context); absent if it had none',
     examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
   })
 }

@@ -7,7 +7,7 @@ import { count, oneOf, orNull } from './schema-parts.ts'
 
 export const retryRequestSchema = Type.Object(
   {
-    level: Type.Optional(count({ description: 'Only this level' })),
+    level: Type.Optional(count({ description: 'Only partitions of this level' })),
     partitions: Type.Optional(
       Type.Array(
         Type.String({
@@ -16,16 +16,14 @@ export const retryRequestSchema = Type.Object(
           pattern: wellFormedText.pattern,
           examples: ['orders-2026-03-0-7'],
         }),
-        { minItems: 1, maxItems: MAX_RETRIED_BY_NAME, description: 'Only these, by partition_name' },
+        { minItems: 1, maxItems: MAX_RETRIED_BY_NAME, description: 'Only partitions with these names' },
       ),
     ),
-    done: Type.Optional(
-      Type.Boolean({ description: 'Also run again what is done already; otherwise never' }),
-    ),
+    done: Type.Optional(Type.Boolean({ description: 'Also run done partitions again; false by default' })),
   },
   {
     additionalProperties: false,
-    description: 'Which partitions get fresh attempts; with nothing said, all that are parked',
+    description: 'Which partitions to retry; all parked partitions by default',
   },
 )
 export type RetryRequest = Static<typeof retryRequestSchema>
@@ -34,24 +32,23 @@ export const sealRequestSchema = Type.Object(
   {
     partitions: Type.Optional(
       count({
-        description: 'How many partitions the task has in all; the task then tells how many are missing',
+        description: 'Total number of partitions of the task. The task then shows how many are missing',
         examples: [42],
       }),
     ),
   },
   {
     additionalProperties: false,
-    description:
-      'Says that no more partitions will come: new ones are refused, however many are expected in all',
+    description: 'Seals the task: new partitions are refused, even if fewer were called back than expected',
   },
 )
 export type SealRequest = Static<typeof sealRequestSchema>
 
 export const levelBarrierRequestSchema = Type.Object(
-  { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False takes the barrier away' })) },
+  { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False removes the level barrier' })) },
   {
     additionalProperties: false,
-    description: 'Whether a level of the task waits until all lower ones are finished',
+    description: 'Whether each level of the task waits until all lower levels are finished',
   },
 )
 export type LevelBarrierRequest = Static<typeof levelBarrierRequestSchema>
@@ -59,10 +56,10 @@ export type LevelBarrierRequest = Static<typeof levelBarrierRequestSchema>
 export const controlAnswerSchema = Type.Object(
   {
     taskId: Type.String({ examples: ['orders-2026-03'] }),
-    state: oneOf(taskStates, { description: 'The state of the task now' }),
-    changed: count({ description: 'Partitions that the request has moved or will move' }),
+    state: oneOf(taskStates, { description: 'The state of the task after the request' }),
+    changed: count({ description: 'Number of partitions that the request changed or will change' }),
   },
-  { description: 'What a control request did' },
+  { description: 'The result of a control request' },
 )
 export type ControlAnswer = Static<typeof controlAnswerSchema>
 
@@ -91,8 +88,8 @@ export const taskSettingsRequestSchema = Type.Object(
   {
     additionalProperties: false,
     description:
-      'The settings of one task, in place of those it had; what is left out is as the service is set. ' +
-      'A level barrier that is left out stays as it is',
+      'The settings of one task. They replace its previous settings; an omitted setting has the value of the service. ' +
+      'An omitted levelBarrier keeps its value',
   },
 )
 export type TaskSettingsRequest = Static<typeof taskSettingsRequestSchema>
@@ -102,15 +99,15 @@ export const taskSettingsSchema = Type.Object(
     ...settingFields,
     maxLeases: orNull(settingFields.maxLeases),
     own: Type.Array(Type.String({ examples: ['leaseSeconds'] }), {
-      description: 'Which of them are set for this task; the others are as the service is set',
+      description: 'The settings that are set for this task; the others have the values of the service',
     }),
   },
-  { description: 'The settings that hold for a task' },
+  { description: 'The settings that apply to a task' },
 )
 export type TaskSettings = Static<typeof taskSettingsSchema>
 
 export const taskSettingsAnswerSchema = Type.Object(
   { taskId: Type.String({ examples: ['orders-2026-03'] }), settings: taskSettingsSchema },
-  { description: 'What holds for the task from now on' },
+  { description: 'The settings that apply to the task from now on' },
 )
 export type TaskSettingsAnswer = Static<typeof taskSettingsAnswerSchema>

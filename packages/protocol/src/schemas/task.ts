@@ -16,14 +16,14 @@ import { taskSettingsSchema } from './task-control.ts'
 
 export const stateCountsSchema = Type.Object(
   {
-    total: count({ description: 'The sum of all the others' }),
-    ready: count({ description: 'Due to be handed out' }),
-    held: count({ description: 'Kept back by a pause or a level barrier' }),
-    leased: count({ description: 'In the hands of a worker' }),
+    total: count({ description: 'The sum of all states' }),
+    ready: count({ description: 'Can be handed out now' }),
+    held: count({ description: 'Blocked by a pause or a level barrier' }),
+    leased: count({ description: 'Leased to a worker' }),
     delayed: count({ description: 'Waiting for the end of a back-off' }),
     parked: count({ description: 'Out of attempts; waiting for an operator' }),
     done: count({ description: 'Finished' }),
-    cancelled: count({ description: 'Given up together with the task' }),
+    cancelled: count({ description: 'Cancelled with the task' }),
   },
   { description: 'A number for each state' },
 )
@@ -31,28 +31,28 @@ export type StateCounts = Static<typeof stateCountsSchema>
 
 export const indexRangesSchema = Type.Object(
   {
-    first: count({ description: 'Lowest index seen' }),
-    last: count({ description: 'Highest index seen' }),
-    missing: count({ description: 'Indexes between the two that were not called back' }),
+    first: count({ description: 'Lowest index that was called back' }),
+    last: count({ description: 'Highest index that was called back' }),
+    missing: count({ description: 'Number of indexes between first and last that were not called back' }),
     gaps: Type.Array(Type.Object({ first: count(), last: count() }), {
       maxItems: MAX_LISTED_GAPS,
-      description: 'Where they are missing, lowest first',
+      description: 'Ranges of missing indexes, lowest first',
     }),
   },
-  { description: 'Which indexes of a level are known' },
+  { description: 'The indexes of a level that were called back' },
 )
 export type IndexRanges = Static<typeof indexRangesSchema>
 
 export const levelViewSchema = Type.Object(
   {
     level: count({ examples: [0] }),
-    open: Type.Boolean({ description: 'False while a pause or a level barrier keeps its partitions back' }),
+    open: Type.Boolean({ description: 'False while a pause or a level barrier blocks the level' }),
     partitions: stateCountsSchema,
     records: stateCountsSchema,
     meanAttemptSeconds: orNull(
       Type.Number({
         minimum: 0,
-        description: 'How long the attempts took that finished a partition, on average',
+        description: 'Average duration of the attempts that finished a partition',
       }),
     ),
     indexes: indexRangesSchema,
@@ -66,29 +66,34 @@ const summaryFields = {
   state: oneOf(taskStates),
   generation: Type.Integer({
     minimum: 1,
-    description: 'Goes up when a call-back reopens a task that was done',
+    description: 'Incremented when a call-back reopens a task that was done',
     examples: [1],
   }),
-  sealed: Type.Boolean({ description: 'True once it was said that no more partitions will come' }),
-  expectedPartitions: orNull(count({ description: 'As given when sealing' })),
+  sealed: Type.Boolean({ description: 'True if the task is sealed: it accepts no new partitions' }),
+  expectedPartitions: orNull(
+    count({ description: 'The total number of partitions that the seal request declared' }),
+  ),
   missingPartitions: orNull(
-    count({ description: 'Expected but not called back: a task that is done without them is not whole' }),
+    count({ description: 'Number of expected partitions that were not called back' }),
   ),
   partitions: stateCountsSchema,
   records: stateCountsSchema,
   firstCallBackAt: timestamp(),
   lastCallBackAt: timestamp(),
-  recordsPerSecond: orNull(Type.Number({ minimum: 0, description: 'Recent pace; null when there is none' })),
+  recordsPerSecond: orNull(
+    Type.Number({ minimum: 0, description: 'Recent pace; null if no partition was finished recently' }),
+  ),
   etaSeconds: orNull(
     Type.Number({
       minimum: 0,
-      description: 'Until all is done that is not parked; null when nothing can be said',
+      description:
+        'Estimated time until all partitions except the parked ones are done; null without an estimate',
     }),
   ),
   etaWaitsFor: orNull(
     oneOf(etaReasons, {
       description:
-        'What that depends on: the pace; a lease that has to end first; or a back-off. Null without an estimate',
+        'What the estimate depends on: the pace, the end of a lease, or the end of a back-off; null without an estimate',
     }),
   ),
 }
@@ -105,18 +110,20 @@ export type TaskList = Static<typeof taskListSchema>
 export const waitingForSchema = Type.Object(
   {
     level: count({ description: 'The lowest unfinished level' }),
-    parked: count({ description: 'Its parked partitions: these need an operator' }),
-    unfinished: count({ description: 'All of its partitions that are neither done nor cancelled' }),
+    parked: count({ description: 'Parked partitions of this level; these need an operator' }),
+    unfinished: count({ description: 'Partitions of this level that are neither done nor cancelled' }),
   },
-  { description: 'What keeps the level barrier closed' },
+  { description: 'The level that keeps the level barrier closed' },
 )
 export type WaitingFor = Static<typeof waitingForSchema>
 
 export const reportedRecordsSchema = Type.Object(
   {
-    declared: count({ description: 'Declared records of the partitions whose worker reported a number' }),
-    reported: count({ description: 'Records that those workers reported' }),
-    mismatched: count({ description: 'Partitions where the two differ' }),
+    declared: count({
+      description: 'Declared records of the partitions for which a worker reported a number',
+    }),
+    reported: count({ description: 'Records that workers reported' }),
+    mismatched: count({ description: 'Number of partitions for which the two numbers differ' }),
     mismatches: Type.Array(
       Type.Object({
         partition_name: Type.String({ examples: ['orders-2026-03-0-7'] }),
@@ -126,40 +133,49 @@ export const reportedRecordsSchema = Type.Object(
       { maxItems: MAX_LISTED_MISMATCHES },
     ),
   },
-  { description: 'What producers declared against what workers processed' },
+  { description: 'Declared records compared with the records that workers processed' },
 )
 export type ReportedRecords = Static<typeof reportedRecordsSchema>
 
 export const taskViewSchema = Type.Object(
   {
     ...summaryFields,
-    levelBarrier: Type.Boolean({ description: 'Whether a level waits until all lower ones are finished' }),
+    levelBarrier: Type.Boolean({
+      description: 'Whether each level waits until all lower levels are finished',
+    }),
     settings: taskSettingsSchema,
     waitingFor: orNull(waitingForSchema),
-    settledByDelivery: count({ description: 'Partitions that being handed out has settled' }),
+    settledByDelivery: count({
+      description: 'Number of partitions that were settled by delivery (at most once)',
+    }),
     levels: Type.Array(levelViewSchema, { maxItems: MAX_LISTED_LEVELS, description: 'Lowest first' }),
-    levelsOmitted: count({ description: 'Levels beyond those listed' }),
+    levelsOmitted: count({ description: 'Number of levels that are not listed' }),
     calledBackBy: Type.Array(Type.String({ examples: ['orders compute'] }), {
-      description: 'Names of the tokens that called partitions of it back; empty where none are asked for',
+      description:
+        'Names of the tokens that called back partitions of the task; empty if the service requires no tokens',
     }),
     computeTables: Type.Array(Type.String({ examples: ['results.orders'] }), { maxItems: MAX_LISTED_TABLES }),
     finishedAt: orNull(timestamp()),
-    purgedAt: orNull(timestamp({ description: 'When its partitions were forgotten; the numbers stay' })),
-    attemptsWasted: count({ description: 'Attempts that ended in failure or expiry' }),
+    purgedAt: orNull(
+      timestamp({ description: 'When retention deleted the partitions; the counts are kept' }),
+    ),
+    attemptsWasted: count({ description: 'Number of attempts that failed or expired' }),
     attemptSeconds: orNull(attemptSecondsSchema),
-    workers: count({ description: 'Instances that hold leases of it, as far as they named themselves' }),
+    workers: count({ description: 'Number of named instances that hold leases of the task' }),
     stragglers: Type.Array(stragglerSchema, {
       maxItems: MAX_LISTED_STRAGGLERS,
-      description: 'Leased partitions that take much longer than others, the oldest first',
+      description: 'Leased partitions that take much longer than others, oldest first',
     }),
     failures: Type.Array(failureSchema, {
       maxItems: MAX_LISTED_FAILURES,
-      description: 'Those attempts by reason, the most frequent first',
+      description: 'Failed and expired attempts by reason, most frequent first',
     }),
-    failuresOmitted: count({ description: 'Such attempts whose reason is not listed' }),
+    failuresOmitted: count({
+      description: 'Number of failed and expired attempts whose reason is not listed',
+    }),
     reported: reportedRecordsSchema,
   },
-  { description: 'How far a task is' },
+  { description: 'A task and its progress' },
 )
 export type TaskView = Static<typeof taskViewSchema>
 
@@ -170,7 +186,7 @@ export const totalsSchema = Type.Object(
         open: count(),
         stalled: count(),
         paused: count(),
-        withParked: count({ description: 'Those of all of them that have parked partitions' }),
+        withParked: count({ description: 'Tasks among these that have parked partitions' }),
       },
       { description: 'Tasks that are neither done nor cancelled' },
     ),
@@ -178,7 +194,7 @@ export const totalsSchema = Type.Object(
     records: stateCountsSchema,
     complete: Type.Boolean({
       description:
-        'False when there are more such tasks than are added up: each number is then a lower bound',
+        'False if there are more unfinished tasks than the service adds up; each number is then a lower bound',
     }),
   },
   { description: 'All unfinished tasks together' },
@@ -191,29 +207,29 @@ export const throughputPointSchema = Type.Object(
     level: Type.Optional(
       count({
         maximum: THROUGHPUT_LEVELS,
-        description: `Only with \`by=level\`. Levels from ${THROUGHPUT_LEVELS} up are counted together, as ${THROUGHPUT_LEVELS}`,
+        description: `Only with \`by=level\`. Levels of ${THROUGHPUT_LEVELS} and above are counted together as ${THROUGHPUT_LEVELS}`,
       }),
     ),
-    partitions: count({ description: 'Partitions that became done' }),
-    records: count({ description: 'Their declared records' }),
+    partitions: count({ description: 'Partitions that were done in this step' }),
+    records: count({ description: 'Declared records of these partitions' }),
   },
-  { description: 'What became done within one minute or hour' },
+  { description: 'Partitions and records that were done within one minute or hour' },
 )
 export type ThroughputPoint = Static<typeof throughputPointSchema>
 
 export const throughputSchema = Type.Object(
   {
     taskId: Type.String({ examples: ['orders-2026-03'] }),
-    step: oneOf(throughputSteps, { description: 'How long one point is' }),
+    step: oneOf(throughputSteps, { description: 'The length of one step' }),
     from: timestamp({
-      description: `Where the points begin: as asked for, or later where there are more than ${MAX_THROUGHPUT_POINTS}. Those before it are found with this time as \`to\``,
+      description: `Start of the first step: as requested, or later if there are more than ${MAX_THROUGHPUT_POINTS} points. Request earlier points with this time as \`to\``,
     }),
-    to: timestamp({ description: 'Where they end; the last step may not be over yet' }),
+    to: timestamp({ description: 'End of the last step, which may still be in progress' }),
     points: Type.Array(throughputPointSchema, {
       maxItems: MAX_THROUGHPUT_POINTS,
-      description: 'Oldest first. Steps in which nothing became done are left out',
+      description: 'Oldest first. Steps in which no partition was done are omitted',
     }),
   },
-  { description: 'What became done of a task, by minute or by hour' },
+  { description: 'Partitions and records of a task that were done, by minute or by hour' },
 )
 export type Throughput = Static<typeof throughputSchema>

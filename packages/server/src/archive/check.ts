@@ -46,7 +46,7 @@ function readEntries(bodies: readonly string[]): { images: Images; faults: strin
       addToImages(images, decodeEntry(body))
     } catch (error) {
       const { message } = error as Error
-      faults.push(`change ${at + 1} of ${bodies.length} that are not in rows yet cannot be read: ${message}`)
+      faults.push(`entry ${at + 1} of ${bodies.length} that are not flushed yet cannot be read: ${message}`)
     }
   }
   return { images, faults }
@@ -106,7 +106,7 @@ class CheckedRows {
         for (const { task, step, at } of batch.rows)
           if (!this.#tasks.has(task))
             this.#findings.push(
-              `what was done in the ${step} from ${new Date(at).toISOString()} belongs to task ${task}, which is missing`,
+              `the throughput of the ${step} from ${new Date(at).toISOString()} belongs to task ${task}, which does not exist`,
             )
         break
       default:
@@ -121,7 +121,7 @@ class CheckedRows {
 
   #addTask(task: StoredTask): void {
     if (task.id >= this.#nextIds.task)
-      this.#findings.push(`task ${task.taskId} has id ${task.id}, which would be given to a new task, too`)
+      this.#findings.push(`task ${task.taskId} has id ${task.id}, which would also be assigned to a new task`)
     this.#tasks.set(task.id, task)
   }
 
@@ -149,13 +149,13 @@ class CheckedRows {
     const task = this.#tasks.get(lane.task)
     if (task === undefined) {
       this.#findings.push(
-        `lane ${lane.id} (level ${lane.level}) belongs to task ${lane.task}, which is missing`,
+        `lane ${lane.id} (level ${lane.level}) belongs to task ${lane.task}, which does not exist`,
       )
       return
     }
     if (lane.id >= this.#nextIds.lane)
       this.#findings.push(
-        `${laneName(task, lane.level)} has id ${lane.id}, which would be given to another, too`,
+        `${laneName(task, lane.level)} has id ${lane.id}, which would also be assigned to a new lane`,
       )
     const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
     this.#lanes.set(lane.id, { lane, task, ...noTallies(), waiting, ranges: [], tables: [] })
@@ -166,7 +166,7 @@ class CheckedRows {
     if (found === undefined) {
       // The rows of a running call-back are written before those of its lanes.
       if (row.id < this.#nextIds.partition && !this.#isStaged(row.id))
-        this.#findings.push(`partition row ${row.id} belongs to lane ${row.lane}, which is missing`)
+        this.#findings.push(`partition row ${row.id} belongs to lane ${row.lane}, which does not exist`)
       return
     }
     if (row.id > found.lane.tail) return
@@ -191,17 +191,17 @@ class CheckedRows {
   }
 }
 
-const ISSUED_AGAIN = 'has an id that would be given to a new partition, too'
+const ISSUED_AGAIN = 'has an id that would also be assigned to a new partition'
 
 function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[] {
   const faults: string[] = []
   if (row.state === 'ready' && row.line === 'fresh' && row.id <= lane.cursor)
-    faults.push('waits to be handed out for the first time where no pull looks for it')
+    faults.push('is ready for its first hand-out at a position where no pull finds it')
   if (row.state === 'leased' && (row.dueAt === null || row.secret === '' || row.term < 1))
-    faults.push('is leased, but its lease has no end or no id')
+    faults.push('is leased, but its lease has no expiry or no id')
   if (row.state === 'delayed' && row.dueAt === null) faults.push('is delayed, but its back-off has no end')
   if (!isWithin(ranges, row.index))
-    faults.push('is not among the indexes that were called back: a repeat would store it twice')
+    faults.push('is not among the indexes that were called back: a repeated call-back would store it twice')
   return faults
 }
 
@@ -237,6 +237,6 @@ function checkRanges({ lane, task, ranges }: CheckedLane): string[] {
   const counted = totalOf(lane.partitions)
   if (indexes === counted) return []
   return [
-    `${laneName(task, lane.level)} counts ${counted} partitions, and ${indexes} indexes were called back`,
+    `${laneName(task, lane.level)} counts ${counted} partitions, but ${indexes} indexes were called back`,
   ]
 }

@@ -151,7 +151,7 @@ export class PrivateOutput {
   }
 
   #isThere(): StoreRefused {
-    return new StoreRefused(`${this.#path} is there already; choose another name, or replace it with --force`)
+    return new StoreRefused(`${this.#path} already exists; choose another name, or replace it with --force`)
   }
 }
 

@@ -57,10 +57,11 @@ export async function openArchive(
       const next = await nextLine(lines, path, number)
       if (next === null) break
       number += 1
-      if (isEnded) throw refuse(number, 'there is something behind the end')
+      if (isEnded) throw refuse(number, 'the file has data after its end')
       const value = parse(next, path, number)
       if (Array.isArray(value)) {
-        if (read === undefined || section === undefined) throw refuse(number, 'a row stands before a section')
+        if (read === undefined || section === undefined)
+          throw refuse(number, 'a row comes before the first section')
         rows.push(attempt(() => read?.(value) ?? {}, path, number))
         counted[section.section] = (counted[section.section] ?? 0) + 1
         if (rows.length === BATCH) yield batch()
@@ -73,14 +74,14 @@ export async function openArchive(
         }
         section = value as unknown as SectionLine
         if (section.section !== sections[named])
-          throw refuse(number, `this should be section ${sections[named] ?? 'none'}`)
+          throw refuse(number, `expected section ${sections[named] ?? 'none'}`)
         named += 1
         checkFields(section, known, (what) => refuse(number, what))
         read = rowReader(section)
       }
       hash.update(`${next}\n`)
     }
-    if (!isEnded) throw refuse(number, 'the file ends too early: it is incomplete')
+    if (!isEnded) throw refuse(number, 'the file is incomplete')
     for (const one of sections)
       if (counted[one] !== counts[one])
         throw new StoreRefused(`${path} should have ${counts[one]} ${one}, and has ${counted[one]}`)
@@ -132,7 +133,7 @@ function readHeader(line: string, path: string): Header {
   if (header?.format !== FORMAT) throw new StoreRefused(`${path} is not an export of Baton`)
   if (header.version !== FORMAT_VERSION)
     throw new StoreRefused(
-      `${path} has version ${header.version} of the format, written by Baton ${header.program}, and this program knows version ${FORMAT_VERSION}; use that Baton`,
+      `${path} has format version ${header.version}, written by Baton ${header.program}, and this program supports version ${FORMAT_VERSION}; use that version of Baton`,
     )
   return header as Header
 }
@@ -172,10 +173,10 @@ function checkFields(
   const unknown = fields.filter((field) => !known[section].includes(field))
   if (unknown.length > 0)
     throw refuse(
-      `${section} have ${unknown.join(', ')}, which this program does not know; import with the version of Baton that wrote the file`,
+      `${section} have the fields ${unknown.join(', ')}, which this program does not support; import with the version of Baton that wrote the file`,
     )
   const mayLack = addedFields(section)
   const absent = known[section].filter((field) => !fields.includes(field) && !mayLack.includes(field))
   if (absent.length > 0)
-    throw refuse(`${section} lack ${absent.join(', ')}; export again with this version of Baton`)
+    throw refuse(`${section} lack the fields ${absent.join(', ')}; export again with this version of Baton`)
 }

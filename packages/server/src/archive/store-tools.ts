@@ -24,7 +24,7 @@ export async function backUp(location: Location, options: OutputOptions): Promis
   const { file, mayReplace = false, progress } = options
   if ('databaseUrl' in location)
     throw new StoreRefused(
-      'this is for the embedded store; the data in PostgreSQL is saved with its own tools, such as pg_dump --schema=baton, see docs/scaling.md',
+      'this command is for the embedded store; back up PostgreSQL with its own tools, such as pg_dump --schema=baton (see docs/scaling.md)',
     )
   const { copySnapshot, dataFileIn } = await import('../disk/sqlite/archive.ts')
   const output = new PrivateOutput(file, mayReplace)
@@ -89,7 +89,7 @@ export async function importStore(location: Location, options: ImportOptions): P
   const { findings } = await check(checked, (done) => progress?.(done, total))
   if (findings.length > 0)
     throw new StoreRefused(
-      `${file} contradicts itself, and nothing was imported: ${findings.slice(0, 5).join('; ')}${findings.length > 5 ? `; and ${findings.length - 5} more` : ''}`,
+      `${file} is inconsistent; nothing was imported: ${findings.slice(0, 5).join('; ')}${findings.length > 5 ? `; and ${findings.length - 5} more` : ''}`,
     )
   return withStoppedStore(location, (stopped) =>
     stopped.target(async (target) => {

@@ -104,7 +104,9 @@ async function withStoppedPostgres<Result>(
         withConnection(url, (connection) => write(postgresTarget(connection, leaderTerm ?? ''))),
       async confirm() {
         if ((await disk.readLeaderRow()).leaderTerm !== leaderTerm)
-          throw new StoreRefused('a node was started on the database meanwhile; stop it, and begin again')
+          throw new StoreRefused(
+            'a node was started on the database in the meantime; stop it and repeat the command',
+          )
       },
     })
   })

@@ -89,7 +89,7 @@ export class LeaderLink {
     return this.#isOpen
   }
 
-  close(reason = 'this node no longer follows'): void {
+  close(reason = 'this node is no longer a follower'): void {
     this.#end({ kind: 'closed', reason })
   }
 
@@ -130,7 +130,7 @@ export class LeaderLink {
     try {
       error = errorOf(JSON.parse(text) as PeerProblem)
     } catch {
-      error = new NotTaken('something else answers at the address of the leader')
+      error = new NotTaken('another service answers at the address of the leader')
     }
     if (error instanceof NotTaken && !this.#isLeaving) this.#end({ kind: 'broken', reason: error.message })
     return error
@@ -163,7 +163,7 @@ export class LeaderLink {
         const left = this.#isLeaving
         this.#end({
           kind: left ? 'left' : 'broken',
-          reason: `the leader at ${url} ${left ? 'has resigned' : 'hung up'}`,
+          reason: `the leader at ${url} ${left ? 'has resigned' : 'closed the connection'}`,
         })
       })
       response.on('error', () => undefined)
@@ -173,7 +173,7 @@ export class LeaderLink {
 
   #answeredByOther(): void {
     const { url } = this.leader
-    this.#end({ kind: 'gone', reason: `at ${url} another node answers, or one that does not lead` })
+    this.#end({ kind: 'gone', reason: `the node at ${url} is another node or is not the leader` })
   }
 
   #hear(text: string, number: number): void {
@@ -189,7 +189,7 @@ export class LeaderLink {
       const isProved = this.#signature.isHello(mac, term, this.leader.nodeId, number)
       // The node has just taken over again, or was deposed and does not know it yet.
       if (!isProved || term !== this.#term)
-        this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} leads in another term` })
+        this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} is the leader of another term` })
       else {
         this.#isOpen = true
         this.#events.opened()
@@ -204,7 +204,10 @@ export class LeaderLink {
     this.#silentTicks += 1
     const seconds = (SILENT_TICKS * TICK_MILLIS) / 1000
     if (this.#silentTicks >= SILENT_TICKS)
-      this.#end({ kind: 'gone', reason: `the leader at ${this.leader.url} has been silent for ${seconds} s` })
+      this.#end({
+        kind: 'gone',
+        reason: `the leader at ${this.leader.url} has sent nothing for ${seconds} s`,
+      })
   }
 
   #request(verb: string, options: http.RequestOptions): http.ClientRequest {
@@ -236,6 +239,6 @@ function readText(response: http.IncomingMessage, done: (text: string | undefine
  */
 function lost(cause: unknown): LeaderUnavailable {
   const detail =
-    'the leader went away before it answered, so the request may have been carried out; send it again'
+    'the connection to the leader was lost before it answered, so the request may have been carried out; send it again'
   return new LeaderUnavailable(detail, { cause })
 }

@@ -62,7 +62,7 @@ interface LeadershipOptions {
  */
 export class Leadership {
   readonly #options: LeadershipOptions
-  readonly #vacancy = new Vacancy<Place>('this node has not joined the others yet')
+  readonly #vacancy = new Vacancy<Place>('this node has not joined the cluster yet')
   readonly #stopping = new AbortController()
   readonly #holdBack = new HoldBack({
     readLeaderRow: () => this.#readLeaderRow(),
@@ -101,7 +101,7 @@ export class Leadership {
   /** Runs `work` on this node's engine, or rejects with NotTaken before it starts. */
   async lead<Result>(work: (led: Led) => Promise<Result>): Promise<Result> {
     const { place } = this
-    if (place === null || place.engine === null) throw new NotTaken('this node does not lead')
+    if (place === null || place.engine === null) throw new NotTaken('this node is not the leader')
     const working = work(place)
     this.#underWay.add(working)
     try {
@@ -112,7 +112,7 @@ export class Leadership {
   }
 
   start(): void {
-    this.#vacancy.begin('none has taken over yet')
+    this.#vacancy.begin('no node has taken over yet')
     this.#running ??= this.#run()
   }
 
@@ -166,11 +166,11 @@ export class Leadership {
           this.#tries = 0
           this.#holdBack.followed()
           this.#vacancy.fill({ engine: null, link })
-          log.info({ leader: url }, 'this node follows the one that leads')
+          log.info({ leader: url }, 'this node is a follower')
           this.onReadied(Number.POSITIVE_INFINITY)
         },
         readied: (count, readiedOf) => this.onReadied(count, readiedOf),
-        leaving: () => this.#vacancy.empty('the node that led is stopping'),
+        leaving: () => this.#vacancy.empty('the leader is stopping'),
       }
       const link: LeaderLink = new LeaderLink(row, signature, events, trusted)
       const stop = () => link.close()
@@ -180,7 +180,7 @@ export class Leadership {
       this.#vacancy.empty(reason)
       if (kind === 'closed') return false
       if (kind === 'left') return true
-      log.warn({ leader: url, reason }, 'the node that leads does not answer')
+      log.warn({ leader: url, reason }, 'the leader does not answer')
       if (kind === 'gone') return true
       // The stream broke. The next one shows at once whether the leader is still there.
       if (link.wasOpen) continue
@@ -196,11 +196,11 @@ export class Leadership {
     if (this.#holdBack.isNeeded) {
       const { url } = row.leader
       this.#vacancy.empty(
-        `the leader at ${url} cannot be reached from here and still works; look at the network and at the peer URLs`,
+        `the leader at ${url} cannot be reached from this node but is running; check the network and the peer URLs`,
       )
       this.#options.log.warn(
         { leader: url },
-        'this node cannot reach the one that replaced it, and leaves it alone for a while',
+        'this node cannot reach the leader that replaced it and delays its next take-over',
       )
     }
     return this.#holdBack.mayTakeOver(row)
@@ -234,7 +234,7 @@ export class Leadership {
       })
       this.#tries = 0
       streams.lead(term)
-      log.info({ term }, 'this node leads')
+      log.info({ term }, 'this node is the leader')
       this.#handOver = () => ended.resolve('handed over')
       if (this.#stopping.signal.aborted) this.#handOver()
       this.#vacancy.fill({ engine, link: null })
@@ -248,7 +248,7 @@ export class Leadership {
       streams.leave()
       if (why === 'lost') {
         this.#holdBack.deposed()
-        log.warn({}, 'another node leads now; requests under way here are answered 503')
+        log.warn({}, 'another node is the leader now; requests in progress are answered with 503')
         return
       }
       await this.#underWayIsDone()

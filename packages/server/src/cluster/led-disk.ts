@@ -89,7 +89,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
   }
 }
 
-const deposed = () => new LeaderUnavailable('another node leads now; send the request again')
+const deposed = () => new LeaderUnavailable('another node is the leader now; send the request again')
 
 /**
  * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of

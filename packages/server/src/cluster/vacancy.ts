@@ -77,7 +77,7 @@ export class Vacancy<Holder> {
   }
 
   #unavailable(): StoreUnavailable {
-    const detail = `no node leads: ${this.#reason}`
+    const detail = `there is no leader: ${this.#reason}`
     return this.#isFault ? new StoreUnavailable('store_unavailable', detail) : new LeaderUnavailable(detail)
   }
 }

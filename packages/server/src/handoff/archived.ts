@@ -175,13 +175,13 @@ export type Progress = (done: number, total: number) => void
 
 export const notEmpty = (found: number): StoreRefused =>
   new StoreRefused(
-    `the store is not empty: it holds ${found} ${found === 1 ? 'task' : 'tasks'}; an import needs an empty one. Nothing was changed`,
+    `the store is not empty: it has ${found} ${found === 1 ? 'task' : 'tasks'}; an import requires an empty store. Nothing was changed`,
   )
 
 export function refuseMissing(expected: PerSection<number>, found: PerSection<number>): void {
   for (const section of sections)
     if (expected[section] !== found[section])
       throw new StoreRefused(
-        `the file has ${expected[section]} ${section}, and the store would have ${found[section]}; nothing was imported`,
+        `the file has ${expected[section]} ${section}, but the store would have ${found[section]}; nothing was imported`,
       )
 }

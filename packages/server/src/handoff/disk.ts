@@ -157,7 +157,7 @@ export class KnownKeys extends Error {
   override name = 'KnownKeys'
   readonly keys: readonly string[]
   constructor(keys: readonly string[]) {
-    super('keys that were taken for new are known')
+    super('keys that were assumed to be new already exist')
     this.keys = keys
   }
 }

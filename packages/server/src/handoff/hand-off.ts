@@ -68,7 +68,7 @@ const PROBE_MILLIS = 5000
 const LEASES_RELEASED_AT_ONCE = 5000
 
 export const NEARLY_FULL =
-  'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
+  'the disk of the data folder is nearly full, so new partitions are refused; pulls and settles still work. Free disk space and call back again'
 
 /** The hand-off for its callers: the four verbs, the views, and control. Independent of HTTP and SQL. */
 export class HandOff {
@@ -132,7 +132,7 @@ export class HandOff {
     const hasNamesake = () =>
       log.warn(
         { instanceId: node.instanceId },
-        'another node runs under the same name: give each one of its own',
+        'another node has the same name; give each node a unique name',
       )
     // A heartbeat is small: if there is no space for it, there is none for anything.
     const missed = (error: unknown) => storeHealth.failed(error)
@@ -178,7 +178,7 @@ export class HandOff {
     more: Omit<BatchedCallBack, 'callBack' | 'producer'> = {},
   ): Promise<CallBackOutcome> {
     const { callBack: result } = await this.#batcher.ask({ callBack: { callBack, producer, ...more } })
-    if (result === undefined) throw new Error('a call-back came back without its answer')
+    if (result === undefined) throw new Error('the store returned no answer for a call-back')
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') {
       const refusal = new StoreUnavailable('store_full', NEARLY_FULL)

@@ -31,12 +31,12 @@ export class StoreHealth {
   #report(error: StoreUnavailable): void {
     const { code, message: reason } = error
     this.#log.error({ code, reason, cause: firstCauseOf(error) }, 'the store cannot commit')
-    this.#log.debug({ err: error }, 'where it was noticed that the store cannot commit')
+    this.#log.debug({ err: error }, 'stack trace of the failed commit')
   }
 
   #reportLeader({ message: reason }: LeaderUnavailable): void {
-    const next = 'requests that were under way there are answered 503, others wait for the next one'
-    this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
+    const next = 'requests in progress are answered with 503, other requests wait for the next leader'
+    this.#log.warn({ reason }, `the leader is unavailable or has changed: ${next}`)
   }
 
   recovered(): void {
@@ -44,7 +44,7 @@ export class StoreHealth {
     this.#isOut = false
     this.#leaderChanged = false
     this.#beginGrace()
-    this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
+    this.#log.info({}, 'the store is available again; no lease expires during the grace period')
   }
 }
 
@@ -95,7 +95,7 @@ export class DiskSpace {
       const { code, message: reason } = error
       this.#log.error(
         { code, reason, cause: firstCauseOf(error) },
-        'the store has no room: what does not fit is refused',
+        'the store has no free space: requests that do not fit are refused',
       )
     }
     this.#isShort = true
@@ -106,7 +106,7 @@ export class DiskSpace {
   stored(): void {
     if (!this.#isShort || !this.#isQuiet()) return
     this.#isShort = false
-    this.#log.info({}, 'the store has room again')
+    this.#log.info({}, 'the store has free space again')
   }
 
   #isQuiet(): boolean {

@@ -76,7 +76,7 @@ export class TlsFiles {
       this.#server?.setSecureContext(this.options)
     } catch (error) {
       const fault = (error as Error).message
-      this.#log.error({ fault }, 'the certificate changed and cannot be used: the previous one stays in use')
+      this.#log.error({ fault }, 'the changed certificate is invalid; the previous certificate stays in use')
       this.#notify({ outcome: 'refused', fault })
       return
     }
@@ -125,7 +125,7 @@ function unusable({ cert, key }: TlsPaths, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (/MISMATCH/.test(code ?? '')) return `the key ${key} does not belong to the certificate ${cert}`
   if (/PASSWORD|PASSPHRASE|BAD_DECRYPT|INTERRUPTED/i.test(`${code} ${message}`))
-    return `the key ${key} is encrypted: give it in clear, in a file that only the service can read`
+    return `the key ${key} is encrypted: use an unencrypted key, in a file that only the service can read`
   return `the certificate ${cert} and the key ${key} cannot be used (${code ?? message})`
 }
 

@@ -87,7 +87,7 @@ export function receiverUrlFault(text: string, rule: AddressRule): string | unde
   if (url === null || !/^https?:$/.test(url.protocol))
     return 'must be a URL that begins with http:// or https://'
   if (url.username !== '' || url.password !== '')
-    return 'must not hold a user or password; events are signed instead'
+    return 'must not contain a user or password; events are signed instead'
   return rule.allowsHost(url.hostname)
     ? undefined
     : 'is not on the public internet; an operator can allow its network with --webhook-networks'

@@ -159,7 +159,7 @@ export class Deliverer {
       changes: finished.map(({ change }) => change),
       disable: [...gone].map(({ subscription: { id } }) => ({
         id,
-        reason: 'the receiver answered 410 Gone: it wants no more events',
+        reason: 'the receiver answered 410 Gone, which disables the subscription',
       })),
     })
     if (answer === null) return
@@ -175,7 +175,10 @@ export class Deliverer {
     else {
       this.counts.failed += 1
       const { id, url } = subscription
-      this.#options.log.warn({ subscription: id, url, event, error }, 'a webhook was given up')
+      this.#options.log.warn(
+        { subscription: id, url, event, error },
+        'a webhook failed after its last attempt',
+      )
     }
   }
 

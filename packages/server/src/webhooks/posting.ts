@@ -103,7 +103,7 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage): Posted {
     isDelivered,
     isGone: statusCode === 410,
     status: statusCode,
-    error: isDelivered ? null : isRedirect ? 'a redirect, which is not followed' : `answered ${statusCode}`,
+    error: isDelivered ? null : isRedirect ? 'redirects are not followed' : `answered ${statusCode}`,
     retryAfterMillis: isRetryAfter ? Math.min(seconds, LONGEST_RETRY_AFTER_SECONDS) * 1000 : null,
   }
 }

@@ -76,13 +76,13 @@ export function readSubscriptionsFile(
     if (!Check(subscriptionSchema, entry)) continue
     const place = `/subscriptions/${at}`
     if (names.has(entry.name))
-      faults.push(`has a fault at ${place}/name, which is the name of another one, too`)
+      faults.push(`is invalid at ${place}/name, which is also the name of another subscription`)
     names.add(entry.name)
     const urlFault = receiverUrlFault(entry.url, options.rule)
-    if (urlFault !== undefined) faults.push(`has a fault at ${place}/url, which ${urlFault}`)
+    if (urlFault !== undefined) faults.push(`is invalid at ${place}/url, which ${urlFault}`)
     if (entry.secretFile !== undefined) reads(resolve(dirname(path), entry.secretFile))
     const secret = secretOf(entry, path, options)
-    if ('fault' in secret) faults.push(`has a fault at ${place}${secret.fault}`)
+    if ('fault' in secret) faults.push(`is invalid at ${place}${secret.fault}`)
     else defined.push(definedBy(entry, secret.text))
   }
   if (departing.length + faults.length > 0) throw refuse([...formFaults(departing, FORM), ...faults])
@@ -125,7 +125,7 @@ function secretOf(entry: Entry, path: string, { env }: SubscriptionsFileOptions)
 function checked(text: string, where: string): Secret {
   const secret = text.trim()
   if (isSigningSecret(secret)) return { text: secret }
-  return { fault: `${where} must be whsec_ and 24 to 64 bytes in base64` }
+  return { fault: `${where} must be whsec_ followed by 24 to 64 bytes in base64` }
 }
 
 /**
@@ -141,7 +141,7 @@ export function openSubscriptionsFile(
   return new ReloadedFile({
     path,
     read: (_before, reads) => readSubscriptionsFile(path, options, reads),
-    refusal: 'the subscriptions file changed and cannot be used: the previous subscriptions stay in force',
+    refusal: 'the changed subscriptions file is invalid; the previous subscriptions stay in force',
     log: options.log,
   })
 }

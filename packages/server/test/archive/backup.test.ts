@@ -94,12 +94,14 @@ test('an existing file is replaced only on request, and a failure leaves no file
   const file = join(folder, 'copy.db')
   await (await openAt({ data }, startOfTests)).store.close()
   writeFileSync(file, 'precious')
-  await expect(backUp({ data }, { file })).rejects.toThrow('is there already')
+  await expect(backUp({ data }, { file })).rejects.toThrow('already exists')
   expect(statSync(file).size).toBe(8)
   await backUp({ data }, { file, mayReplace: true })
   expect((await verify(file)).counts.tasks).toBe(0)
 
   const nowhere = join(folder, 'nowhere')
-  await expect(backUp({ data: nowhere }, { file: join(folder, 'other.db') })).rejects.toThrow('is not there')
+  await expect(backUp({ data: nowhere }, { file: join(folder, 'other.db') })).rejects.toThrow(
+    'does not exist',
+  )
   expect(readdirSync(folder)).toEqual(['copy.db'])
 })

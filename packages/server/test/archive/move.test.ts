@@ -124,6 +124,6 @@ test('a file is private, is compressed if its name says so, and replaces another
   )
   expect(statSync(plain).mode & 0o777).toBe(0o600)
 
-  await expect(exportStore(location, { file: plain })).rejects.toThrow('is there already')
+  await expect(exportStore(location, { file: plain })).rejects.toThrow('already exists')
   await exportStore(location, { file: plain, mayReplace: true })
 })

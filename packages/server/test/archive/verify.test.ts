@@ -24,19 +24,19 @@ async function fill(location: Parameters<typeof openAt>[0]): Promise<void> {
 const damages: [sql: string, found: string[]][] = [
   [
     `UPDATE task SET ready_partitions = 9 WHERE task_id = 'orders'`,
-    ['task orders counts 9 ready, its rows say 4'],
+    ['task orders counts 9 ready, but its rows have 4'],
   ],
   [
     'UPDATE lane SET done_records = 1 WHERE level = 0',
     [
-      'level 0 of task orders counts 1 records finished, its rows say 100 + 0 purged',
-      'level 0 of task orders counts 1 records done, its rows say 100',
-      'task orders counts 100 records done, its rows say 1',
+      'level 0 of task orders counts 1 records finished, but its rows have 100 + 0 purged',
+      'level 0 of task orders counts 1 records done, but its rows have 100',
+      'task orders counts 100 records done, but its rows have 1',
     ],
   ],
   [
     'UPDATE partition SET due_at = NULL WHERE idx = 2 AND lane = 1',
-    ['partition orders-0-2 is leased, but its lease has no end or no id'],
+    ['partition orders-0-2 is leased, but its lease has no expiry or no id'],
   ],
   [
     'UPDATE partition SET due_at = NULL WHERE idx = 1 AND lane = 1',
@@ -44,48 +44,48 @@ const damages: [sql: string, found: string[]][] = [
   ],
   [
     'UPDATE lane SET "cursor" = "cursor" + 1 WHERE level = 0',
-    ['partition orders-0-3 waits to be handed out for the first time where no pull looks for it'],
+    ['partition orders-0-3 is ready for its first hand-out at a position where no pull finds it'],
   ],
   [
     'UPDATE lane SET turn = NULL WHERE level = 0',
-    ['level 0 of task orders has null as its turn, its rows say 300'],
+    ['level 0 of task orders has null as its turn, but its rows have 300'],
   ],
   ['UPDATE task SET open_level = 1', ['the barrier of task orders is open up to 1, but 0 is unfinished']],
   [
     'DELETE FROM lane_range WHERE lane = 2',
     [
-      'partition orders-1-0 is not among the indexes that were called back: a repeat would store it twice',
-      'partition orders-1-1 is not among the indexes that were called back: a repeat would store it twice',
-      'level 1 of task orders counts 2 partitions, and 0 indexes were called back',
+      'partition orders-1-0 is not among the indexes that were called back: a repeated call-back would store it twice',
+      'partition orders-1-1 is not among the indexes that were called back: a repeated call-back would store it twice',
+      'level 1 of task orders counts 2 partitions, but 0 indexes were called back',
     ],
   ],
   [
     'DELETE FROM partition WHERE lane = 2 AND idx = 1',
     [
-      'level 1 of task orders counts 2 ready, its rows say 1',
-      'level 1 of task orders counts 200 records ready, its rows say 100',
-      'level 1 of task orders has 2 waiting on the fresh line, its rows say 1',
-      'table results.orders on level 1 of task orders has 2 ready, its rows say 1',
+      'level 1 of task orders counts 2 ready, but its rows have 1',
+      'level 1 of task orders counts 200 records ready, but its rows have 100',
+      'level 1 of task orders has 2 waiting on the fresh line, but its rows have 1',
+      'table results.orders on level 1 of task orders has 2 ready, but its rows have 1',
     ],
   ],
   [
     'UPDATE head SET next_partition = 7',
-    ['partition orders-1-1 has an id that would be given to a new partition, too'],
+    ['partition orders-1-1 has an id that would also be assigned to a new partition'],
   ],
   [
     'UPDATE partition SET lane = 77 WHERE id = 7',
-    expect.arrayContaining(['partition row 7 belongs to lane 77, which is missing']),
+    expect.arrayContaining(['partition row 7 belongs to lane 77, which does not exist']),
   ],
   [
     'DELETE FROM task',
     [
-      'lane 1 (level 0) belongs to task 1, which is missing',
-      'lane 2 (level 1) belongs to task 1, which is missing',
+      'lane 1 (level 0) belongs to task 1, which does not exist',
+      'lane 2 (level 1) belongs to task 1, which does not exist',
     ].concat(
-      [1, 2, 3, 4, 5].map((id) => `partition row ${id} belongs to lane 1, which is missing`),
-      [6, 7].map((id) => `partition row ${id} belongs to lane 2, which is missing`),
+      [1, 2, 3, 4, 5].map((id) => `partition row ${id} belongs to lane 1, which does not exist`),
+      [6, 7].map((id) => `partition row ${id} belongs to lane 2, which does not exist`),
       ['hour from 2026-05-28T20:00:00.000Z', 'minute from 2026-05-28T20:26:00.000Z'].map(
-        (time) => `what was done in the ${time} belongs to task 1, which is missing`,
+        (time) => `the throughput of the ${time} belongs to task 1, which does not exist`,
       ),
     ),
   ],
@@ -120,12 +120,12 @@ test('damage to the file is reported', async () => {
 
 test('a file that is not a store is recognized', async () => {
   const folder = await testFolder()
-  await expect(verify({ data: folder })).rejects.toThrow('baton.db is not there; --data says which folder')
+  await expect(verify({ data: folder })).rejects.toThrow('baton.db does not exist; name the data folder')
   const other = join(folder, 'other.db')
   const db = new DatabaseSync(other)
   db.exec('CREATE TABLE something (a)')
   db.close()
-  await expect(verify(other)).rejects.toThrow('is a database of some other program')
+  await expect(verify(other)).rejects.toThrow('is a database of another program')
   writeFileSync(join(folder, 'text'), 'hello\n')
   await expect(verify(join(folder, 'text'))).rejects.toThrow('is not an export of Baton')
   const old = join(folder, 'old.db')
@@ -133,7 +133,9 @@ test('a file that is not a store is recognized', async () => {
   for (const table of ['task', 'lane', 'partition', 'pull_key']) older.exec(`CREATE TABLE ${table} (a)`)
   older.exec('PRAGMA user_version = 6')
   older.close()
-  await expect(verify(old)).rejects.toThrow('has schema version 6, not 9; start this Baton on it once')
+  await expect(verify(old)).rejects.toThrow(
+    'has schema version 6, not 9; start this version of Baton with it once',
+  )
 })
 
 test('an export from before the throughput history is imported without one', async () => {
@@ -169,17 +171,20 @@ test('an export that was truncated, changed or written by another version is not
     return path
   }
   const refused: [string, string][] = [
-    [changed('cut', lines.slice(0, -3).join('\n')), 'ends too early'],
+    [changed('cut', lines.slice(0, -3).join('\n')), 'the file is incomplete'],
     [changed('edited', text.replace('results.orders', 'results.0rders')), 'the checksum does not match'],
     [changed('shorter', text.replace(/^\[7,.*\n/m, '')), 'the checksum does not match'],
     [changed('garbled', text.replace(/^\[7,/m, '[7,,')), 'the line cannot be read'],
-    [changed('newer', text.replace('"version":1', '"version":2')), 'this program knows version 1'],
+    [changed('newer', text.replace('"version":1', '"version":2')), 'this program supports version 1'],
     [
       changed('more', text.replace('"fields":["id","taskId"', '"fields":["id","taskId","colour"')),
-      'tasks have colour, which this program does not know',
+      'tasks have the fields colour, which this program does not support',
     ],
-    [changed('less', text.replace('"taskId",', '')), 'tasks lack taskId; export again with this version'],
-    [changed('longer', `${text}{}\n`), 'there is something behind the end'],
+    [
+      changed('less', text.replace('"taskId",', '')),
+      'tasks lack the fields taskId; export again with this version',
+    ],
+    [changed('longer', `${text}{}\n`), 'the file has data after its end'],
   ]
   const target = join(await testFolder(), 'target')
   for (const [path, reason] of refused) {
@@ -187,7 +192,7 @@ test('an export that was truncated, changed or written by another version is not
     await expect(verify(path)).rejects.toThrow(reason)
   }
   expect((await importStore({ data: target }, { file })).partitions).toBe(7)
-  await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it holds 1 task')
+  await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it has 1 task')
 })
 
 test('an export of a version that lacks some of the current fields is imported', async () => {
@@ -228,7 +233,7 @@ test('an export that contradicts itself is not imported', async () => {
   await exportStore({ data }, { file })
   const target = join(await testFolder(), 'target')
   await expect(importStore({ data: target }, { file })).rejects.toThrow(
-    'contradicts itself, and nothing was imported: task orders counts 9 ready, its rows say 4',
+    'is inconsistent; nothing was imported: task orders counts 9 ready, but its rows have 4',
   )
 })
 
@@ -236,11 +241,15 @@ test('a store that is in use is neither exported nor imported into', async () =>
   const data = await testFolder()
   const driver = await openAt({ data }, startOfTests)
   const file = join(await testFolder(), 'export.ndjson')
-  await expect(exportStore({ data }, { file })).rejects.toThrow('is in use by another Baton; stop it')
+  await expect(exportStore({ data }, { file })).rejects.toThrow(
+    'is in use by another Baton process; stop that process',
+  )
   await driver.store.close()
   await exportStore({ data }, { file })
   const again = await openAt({ data }, startOfTests)
-  await expect(importStore({ data }, { file })).rejects.toThrow('is in use by another Baton; stop it')
+  await expect(importStore({ data }, { file })).rejects.toThrow(
+    'is in use by another Baton process; stop that process',
+  )
   await again.store.close()
 })
 
@@ -253,11 +262,11 @@ afterAll(() => server.dispose())
 test('on PostgreSQL: contradictions are reported, running nodes prevent an import, and a take-over aborts it', async () => {
   const { name, url } = await server.createDatabase()
   const location = { databaseUrl: url }
-  await expect(verify(location)).rejects.toThrow('holds no data of Baton')
+  await expect(verify(location)).rejects.toThrow('contains no data of Baton')
   await fill(location)
   expect((await verify(location)).findings).toEqual([])
   await server.query(`UPDATE baton.task SET ready_partitions = 9`, name)
-  expect((await verify(location)).findings).toEqual(['task orders counts 9 ready, its rows say 4'])
+  expect((await verify(location)).findings).toEqual(['task orders counts 9 ready, but its rows have 4'])
   await server.query(`UPDATE baton.task SET ready_partitions = 4`, name)
 
   await server.query(
@@ -267,7 +276,7 @@ test('on PostgreSQL: contradictions are reported, running nodes prevent an impor
   )
   const file = join(await testFolder(), 'export.ndjson')
   await expect(exportStore(location, { file })).rejects.toThrow(
-    /nodes run on this database: node-7 \(seen \d s ago\)/,
+    /nodes are running on this database: node-7 \(seen \d s ago\)/,
   )
   await server.query(`UPDATE baton.instance SET draining = true`, name)
   await exportStore(location, { file })

@@ -156,7 +156,7 @@ describe('the leader', () => {
     }
     expect(second.leads).toBe(true)
     await expect(first.store.probe()).rejects.toThrow(StoreUnavailable)
-    await until(() => first.warnings.some((warning) => warning.includes('leaves it alone for a while')))
+    await until(() => first.warnings.some((warning) => warning.includes('delays its next take-over')))
     expect(shared.takeOvers).toBe(2)
     expect(second.leads).toBe(true)
   })
@@ -179,8 +179,8 @@ test('without a leader requests wait for a moment and are then answered 503 with
     throw new StoreUnavailable('store_unavailable', 'the database takes no writes')
   }
   leader.kill()
-  await expect(pull(follower)).rejects.toThrow(/no node leads: .*the database takes no writes/)
-  await expect(follower.store.probe()).rejects.toThrow(/no node leads/)
+  await expect(pull(follower)).rejects.toThrow(/there is no leader: .*the database takes no writes/)
+  await expect(follower.store.probe()).rejects.toThrow(/there is no leader/)
 })
 
 test('leases granted to a follower that died before the answer are released, unless a key repeats them', async () => {

@@ -11,17 +11,17 @@ afterEach(() => {
 
 test('waiting requests fail without a leader; if the store is the cause, with an outage', async () => {
   const vacancy = new Vacancy<string>('this node has not joined')
-  vacancy.begin('none has taken over yet')
+  vacancy.begin('no node has taken over yet')
   const waiting = vacancy.filled().catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(3000)
   expect(await waiting).toBeInstanceOf(LeaderUnavailable)
-  expect(await waiting).toMatchObject({ message: 'no node leads: none has taken over yet' })
+  expect(await waiting).toMatchObject({ message: 'there is no leader: no node has taken over yet' })
 
-  vacancy.empty('PostgreSQL takes no writes', true)
+  vacancy.empty('PostgreSQL accepts no writes', true)
   const error = await vacancy.filled().catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(StoreUnavailable)
   expect(error).not.toBeInstanceOf(LeaderUnavailable)
-  expect(error).toMatchObject({ message: 'no node leads: PostgreSQL takes no writes' })
+  expect(error).toMatchObject({ message: 'there is no leader: PostgreSQL accepts no writes' })
 })
 
 test('waiting requests get the next leader', async () => {

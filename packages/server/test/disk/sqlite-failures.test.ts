@@ -43,7 +43,7 @@ test('a folder that was removed has no space', async () => {
   const data = join(folder, 'data')
   const disk = await openSqliteDisk({ folder: data })
   await rename(data, join(folder, 'elsewhere'))
-  expect(() => disk.hasSpace()).toThrow('is no longer there')
+  expect(() => disk.hasSpace()).toThrow('no longer exists')
   await disk.close()
 })
 

@@ -36,7 +36,7 @@ test('a folder that was closed can be opened at once, one that is open cannot', 
   for (let times = 0; times < 3; times += 1) await (await open()).close()
   const disk = await open()
   expect(await refusalOf()).toBe(
-    `the data folder ${folder} is in use by another Baton; stop it, or give this one a folder of its own with --data`,
+    `the data folder ${folder} is in use by another Baton process; stop that process, or choose another folder with --data`,
   )
   await disk.close()
   await expect(disk.probe(1)).rejects.toMatchObject({ code: 'store_unavailable' })
@@ -46,7 +46,9 @@ describe('a folder that must not be used', () => {
   test('a newer schema is refused, and the folder is released', async () => {
     await (await open()).close()
     inFile('PRAGMA user_version = 4711')
-    expect(await refusalOf()).toMatch(/schema version 4711.*knows versions up to 9; start a Baton that knows/)
+    expect(await refusalOf()).toMatch(
+      /schema version 4711.*supports versions up to 9; start a version of Baton that supports/,
+    )
     inFile('PRAGMA user_version = 9')
     await (await open()).close()
   })
@@ -55,14 +57,14 @@ describe('a folder that must not be used', () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
     expect(await refusalOf(path)).toContain(
-      `the data folder ${path} cannot be used: there is a file of that name`,
+      `the data folder ${path} cannot be used: a file with this name exists`,
     )
   })
 
   test.each(['baton.db', 'baton.lock'])('a %s that is no database is not written to', async (name) => {
     const notes = 'these are notes, not a database'.repeat(200)
     await writeFile(join(folder, name), notes)
-    expect(await refusalOf()).toContain(`its ${name} is not a database, and was not touched`)
+    expect(await refusalOf()).toContain(`${name} is not a database and was not changed`)
     expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
   })
 
@@ -71,7 +73,7 @@ describe('a folder that must not be used', () => {
     const path = join(folder, 'baton.db')
     const bytes = await readFile(path)
     await writeFile(path, bytes.fill(0xff, 100, 4096))
-    expect(await refusalOf()).toContain('baton.db is damaged; restore a backup')
+    expect(await refusalOf()).toContain('baton.db is damaged; restore it from a backup')
   })
 
   test.each([
@@ -82,7 +84,7 @@ describe('a folder that must not be used', () => {
   ])("another program's database %s is not written to", async (_, sql) => {
     inFile(sql)
     const before = await readFile(join(folder, 'baton.db'))
-    expect(await refusalOf()).toContain("is a database of some other program, not one of Baton's")
+    expect(await refusalOf()).toContain('is a database of another program and was not changed')
     expect(await readFile(join(folder, 'baton.db'))).toEqual(before)
   })
 })

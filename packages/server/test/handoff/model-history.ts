@@ -52,7 +52,7 @@ export function recordExpiry(partition: Attempted, takenFrom: string | null, now
   const reason =
     takenFrom === null
       ? `the lease of attempt ${attempt} expired before it was settled`
-      : `an operator took the lease of attempt ${attempt} back from ${takenFrom}`
+      : `an operator revoked the lease of attempt ${attempt} from ${takenFrom}`
   add(partition, { attempt, holder, startedAt, endedAt: now, outcome: 'expired', reason, records: null })
 }
 

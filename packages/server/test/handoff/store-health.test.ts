@@ -15,7 +15,7 @@ import { batchedCallBack, settlement, some } from '../store/conformance/driver.t
 import { DAY, testPolicy } from '../store/conformance/harness.ts'
 
 const BEGUN = 'the store cannot commit'
-const ENDED = 'the store is back; leases are not taken until their holders had time to renew'
+const ENDED = 'the store is available again; no lease expires during the grace period'
 
 /** An empty store. It can be read even while it cannot write. */
 class EmptyStore {
@@ -133,7 +133,7 @@ test('a leader change is logged as a warning that says what happens next; a stor
   storeHealth.failed(new LeaderUnavailable('it went away'))
   storeHealth.failed(new LeaderUnavailable('it went away'))
   const changed =
-    'warn: the leader is away or has changed: requests that were under way there are answered 503, others wait for the next one'
+    'warn: the leader is unavailable or has changed: requests in progress are answered with 503, other requests wait for the next leader'
   expect(lines).toEqual([changed])
   storeHealth.failed(new StoreUnavailable('store_unavailable', 'PostgreSQL is away'))
   storeHealth.failed(new LeaderUnavailable('it went away'))
@@ -212,8 +212,8 @@ test('the grace for leases begins when the store is back', async () => {
 })
 
 describe('call-backs without disk space', () => {
-  const SHORT = 'the store has no room: what does not fit is refused'
-  const ENOUGH = 'the store has room again'
+  const SHORT = 'the store has no free space: requests that do not fit are refused'
+  const ENOUGH = 'the store has free space again'
   const grace = expiryGraceMillis(testPolicy)
 
   beforeEach(async () => {

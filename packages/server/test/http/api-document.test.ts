@@ -141,7 +141,10 @@ describe('the API document', () => {
       },
       ControlAnswer: {
         properties: {
-          state: { $ref: '#/components/schemas/TaskState', description: 'The state of the task now' },
+          state: {
+            $ref: '#/components/schemas/TaskState',
+            description: 'The state of the task after the request',
+          },
         },
       },
     })

@@ -50,14 +50,14 @@ describe('POST /call-back', () => {
       {
         pointer: '/0',
         partition_name: 'orders-0-1',
-        detail: 'record_count is 7 here and 100 in what was accepted before',
+        detail: 'record_count is 7 in the request and 100 in the stored descriptor',
       },
       {
         pointer: '/1',
         partition_name: 'orders-0-02',
         detail:
-          'partition_name is orders-0-02 here and orders-0-2 in what was accepted before; ' +
-          'computeTableName is results.others here and results.orders in what was accepted before',
+          'partition_name is orders-0-02 in the request and orders-0-2 in the stored descriptor; ' +
+          'computeTableName is results.others in the request and results.orders in the stored descriptor',
       },
     ])
     expect((await baton.get('/tasks/orders')).body.partitions.total).toBe(2)
@@ -135,7 +135,7 @@ describe('fields that are not in the contract', () => {
     const baton = await TestApp.open()
     const answer = await baton.post('/call-back', [withExtra])
     expect(answer.body.errors).toEqual([
-      { pointer: '/0/recordcount', detail: '"recordcount" is not a field of the contract; leave it out' },
+      { pointer: '/0/recordcount', detail: '"recordcount" is not a field of the contract; remove it' },
     ])
   })
 

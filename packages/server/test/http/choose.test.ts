@@ -40,13 +40,13 @@ describe('a pull with a filter', () => {
 
   test.each([
     ['tables=r.sales', 'did you mean table?'],
-    ['level=3', 'there are table, task, batch, records and wait'],
+    ['level=3', 'the parameters are table, task, batch, records and wait'],
     ['table=sales', 'table must have the form <schema>.<table>'],
     ['table=', 'table must'],
     ['task=', 'task must'],
     ['task=%00', 'task must not contain NUL'],
     ['batch=0', 'batch must be a whole number of partitions, at least 1'],
-    ['batch=1&batch=2', 'batch must be given once'],
+    ['batch=1&batch=2', 'batch must not be repeated'],
     ['wait=soon', 'wait must be a whole number of seconds'],
     [Array.from({ length: 51 }, (_, at) => `task=t${at}`).join('&'), 'at most 50 tasks'],
   ])('%s is refused, and leases nothing', async (query, says) => {
@@ -67,7 +67,7 @@ describe('a pull with a filter', () => {
     const twice = await baton.get('/pull?batch=2', { prefer: 'batch=2' })
     expect([twice.status, twice.body.detail]).toEqual([
       422,
-      'batch is given both in the query and in the Prefer header; give it once',
+      'batch is in both the query and the Prefer header; send it once',
     ])
     expect((await baton.get('/pull?table=%ff')).body.code).toBe('bad_request')
   })
@@ -109,7 +109,10 @@ describe('a pull with a filter', () => {
     expect(await ask('GET', '/pull?table=r.orders')).toEqual([200, 0])
     expect(await ask('GET', '/pull?table=r.sales')).toEqual([200, 1])
     const [status, detail] = await ask('GET', '/pull?tabel=r.sales')
-    expect([status, detail]).toEqual([422, '"tabel" is not a query parameter here; did you mean table?'])
+    expect([status, detail]).toEqual([
+      422,
+      '"tabel" is not a query parameter of this route; did you mean table?',
+    ])
     expect(await ask('GET', '/pull')).toEqual([200, 1])
   })
 })

@@ -24,7 +24,7 @@ describe('a body', () => {
 
   test.each<[string, unknown, string, string]>([
     ['retry', { levle: 1 }, '/levle', '"levle" is not a field of the contract; did you mean level?'],
-    ['pause', { because: 'so' }, '/because', '"because" is not a field of the contract; leave it out'],
+    ['pause', { because: 'so' }, '/because', '"because" is not a field of the contract; remove it'],
     ['retry', { level: -1 }, '/level', `level ${number}, got the number -1`],
     ['retry', { level: '1' }, '/level', `level ${number}, got the string "1"`],
     ['retry', { done: 'yes' }, '/done', 'done must be true or false, got the string "yes"'],
@@ -34,12 +34,7 @@ describe('a body', () => {
       '/partitions',
       'partitions must be an array, got the string "orders-0-1"',
     ],
-    [
-      'retry',
-      { partitions: [] },
-      '/partitions',
-      'partitions must not be empty: name something, or leave it out',
-    ],
+    ['retry', { partitions: [] }, '/partitions', 'partitions must not be empty; omit it or add an element'],
     [
       'retry',
       { partitions: ['orders-0-1', 5] },
@@ -50,23 +45,23 @@ describe('a body', () => {
       'retry',
       { partitions: ['orders-0-1', 'returns-0-1'] },
       '/partitions/1',
-      'each element of partitions must begin with its taskId and a hyphen, got "returns-0-1"',
+      'each element of partitions must begin with the taskId and a hyphen, got "returns-0-1"',
     ],
     [
       'retry',
       { level: 0, partitions: ['orders-0-1'] },
       '',
-      'give a level or partitions, not both: partitions say their level in their names',
+      'send level or partitions, not both: the name of a partition contains its level',
     ],
     ['seal', { partitions: 1.5 }, '/partitions', `partitions ${number}, got the number 1.5`],
-    ['seal', [3], '', 'the body must be left out, or an object with partitions, got an array'],
+    ['seal', [3], '', 'the body must be omitted, or an object with partitions, got an array'],
     [
       'retry',
       'x',
       '',
-      'the body must be left out, or an object with level, partitions or done, got the string "x"',
+      'the body must be omitted, or an object with level, partitions or done, got the string "x"',
     ],
-    ['cancel', null, '', 'the body must be left out, or an empty object, got null'],
+    ['cancel', null, '', 'the body must be omitted, or an empty object, got null'],
     ['level-barrier', { enabled: 1 }, '/enabled', 'enabled must be true or false, got the number 1'],
   ])('of %s that is %j is refused: %s', async (order, body, pointer, detail) => {
     const answer = await service().ask('POST', `/tasks/orders/${order}`, {
@@ -80,7 +75,7 @@ describe('a body', () => {
     const answer = await service().post('/tasks/orders/retry', {
       partitions: Array(10_001).fill('orders-0-1'),
     })
-    const detail = 'partitions must hold at most 10000 elements, got 10001'
+    const detail = 'partitions must have at most 10000 elements, got 10001'
     expect(answer.body.errors).toEqual([{ pointer: '/partitions', detail }])
   })
 

@@ -50,11 +50,11 @@ describe('fields beyond the contract, where they are kept', () => {
       {
         pointer: '/0',
         partition_name: 'orders-0-0',
-        detail: 'what is beyond the contract is {"a":2} here and {"a":1,"b":2} in what was accepted before',
+        detail: 'additional fields are {"a":2} in the request and {"a":1,"b":2} in the stored descriptor',
       },
     ])
     const without = await baton.post('/call-back', [descriptor('orders', 0, 0)])
-    expect(without.body.conflicts[0].detail).toContain('is nothing here and {"a":1,"b":2}')
+    expect(without.body.conflicts[0].detail).toContain('are empty in the request and {"a":1,"b":2}')
   })
 
   test('are named in a conflict also where they differ behind what is shown of them', async () => {
@@ -62,7 +62,7 @@ describe('fields beyond the contract, where they are kept', () => {
     const long = (last: string) => withFields(0, { note: `${'x'.repeat(300)}${last}` })
     await baton.callBack(long('a'))
     const other = await baton.post('/call-back', [long('b')])
-    expect(other.body.conflicts[0].detail).toMatch(/^what is beyond the contract is /)
+    expect(other.body.conflicts[0].detail).toMatch(/^additional fields are /)
   })
 
   test('are refused by element and field where they cannot be kept, and nothing is stored', async () => {

@@ -78,7 +78,7 @@ describe('the fast path and Fastify', () => {
       expect([status, body.code, body.detail]).toEqual([
         422,
         'parameter_invalid',
-        'X-Instance-Id must be given once',
+        'X-Instance-Id must not be repeated',
       ])
     },
   )

@@ -54,7 +54,7 @@ describe('a call-back of the largest size that takes many times its memory once 
       422,
       { code: 'contract_violation', errors: [{ detail: expect.stringContaining(detail) }] },
     ])
-    expect(service.stderr).toContain('a bound on callers was met')
+    expect(service.stderr).toContain('a limit for clients was reached')
   }
 
   test('is refused as it arrives: too many elements, or too deep', async () => {
@@ -86,7 +86,7 @@ describe('a call-back of the largest size that takes many times its memory once 
     const answer = await callBack(service.url, nested)
     expect([answer.status, await answer.json()]).toMatchObject([
       422,
-      { errors: [{ pointer: '/0', detail: 'an element may have at most 1 MiB' }] },
+      { errors: [{ pointer: '/0', detail: 'an element can have at most 1 MiB' }] },
     ])
     expect(await measured(service, 'baton_process_resident_memory_bytes')).toBeLessThan(MOST_MEMORY)
     await expectServing(service, 'after')

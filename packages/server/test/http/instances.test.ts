@@ -106,8 +106,8 @@ describe('GET /test/instance-status', () => {
   })
 
   test.each([
-    ['instanceid=a', '"instanceid" is not a query parameter here; did you mean instanceId?'],
-    ['instance_id=a', '"instance_id" is not a query parameter here; did you mean instanceId?'],
+    ['instanceid=a', '"instanceid" is not a query parameter of this route; did you mean instanceId?'],
+    ['instance_id=a', '"instance_id" is not a query parameter of this route; did you mean instanceId?'],
   ])('refuses %s instead of ignoring it', async (query, detail) => {
     const baton = await TestApp.open()
     const answer = await baton.get(`/test/instance-status?${query}`)

@@ -56,7 +56,7 @@ describe('an array that is parsed in chunks', () => {
     ['["é", "é", x]', 'unexpected "x" at position 11'],
     ['[1, 2] 3', 'unexpected character at position 7'],
     ['[1, 2}', 'unexpected character at position 5'],
-    ['[1, ', 'it ends too early'],
+    ['[1, ', 'it is incomplete'],
   ])('%s: %s', (text, said) => {
     expect(outcome(() => inChunks(text, 1))).toBe(`the body is not JSON: ${said}`)
   })

@@ -26,7 +26,7 @@ describe('a body that is not JSON', () => {
     ['["a", "\\😀"]', 'unexpected "😀" at position 8'],
     ['[😀]', 'unexpected "😀" at position 1'],
     ['[1 2]', 'unexpected character at position 3'],
-    ['[1,', 'it ends too early'],
+    ['[1,', 'it is incomplete'],
   ])('%s: %s', (text, said) => {
     expect(fault(text)).toBe(said)
   })

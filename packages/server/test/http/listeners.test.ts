@@ -25,7 +25,7 @@ describe.runIf(process.platform === 'linux')('a service on Linux', () => {
     const { port } = await ServiceProcess.started()
     const other = ServiceProcess.run(['--port', String(port), '--data', await testFolder()])
     expect((await other.exited).code).toBe(1)
-    expect(other.stderr).toContain('something else listens there; choose another --port')
+    expect(other.stderr).toContain('another process listens on this port; choose another --port')
     expect(await listeningOn(port)).toBe(64)
   })
 

@@ -71,8 +71,8 @@ describe('GET /openapi.json', () => {
   test('states which control request is not idempotent', async () => {
     const { paths } = await document()
     const said = (verb: string) => paths[`/tasks/{taskId}/${verb}`].post.responses['200'].description
-    expect(said('pause')).toBe('Done; repeating it changes nothing more')
-    expect(said('retry')).toContain('with `done` it runs again what was finished in between')
+    expect(said('pause')).toBe('Done; repeating the request has no further effect')
+    expect(said('retry')).toContain('except with `done`: partitions that were finished in between run again')
   })
 
   test('keeps the examples of fields', async () => {

@@ -103,7 +103,7 @@ describe('a call-back with Baton-Seal', () => {
     const { status, body } = await baton.post('/call-back', [descriptor('orders', 1, 0)], sealing('2'))
     expect([status, body.code]).toEqual([422, 'parameter_invalid'])
     expect(body.detail).toBe(
-      'Baton-Seal expects fewer partitions than the 3 that the task would have; nothing was stored',
+      'Baton-Seal expects fewer partitions than the task would have (3); nothing was stored',
     )
     expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: false, partitions: { total: 2 } })
   })
@@ -129,7 +129,7 @@ describe('a call-back with Baton-Seal', () => {
     const baton = await TestApp.open()
     const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing(text))
     expect([status, body.code]).toEqual([422, 'parameter_invalid'])
-    expect(body.detail).toContain('Baton-Seal must be true, or the number of partitions')
+    expect(body.detail).toContain('Baton-Seal must be true or the total number of partitions')
     expect((await baton.get('/tasks/orders')).status).toBe(404)
   })
 

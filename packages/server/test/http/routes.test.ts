@@ -68,13 +68,13 @@ describe('a path without a route', () => {
     ['/healthz', '/livez or /readyz'],
   ])('%s is answered with the hint %s', async (path, meant) => {
     const { body } = await service().get(path)
-    expect(body.detail).toBe(`there is nothing at this path; did you mean ${meant}?`)
+    expect(body.detail).toBe(`there is no route with this path; did you mean ${meant}?`)
   })
 
   test.each(['/nowhere', '/call-back/extra', '/tasks/orders/explode', `/Tasks/${'x'.repeat(300)}`])(
     '%s resembles no route',
     async (path) => {
-      expect((await service().get(path)).body.detail).toBe('there is nothing at this path')
+      expect((await service().get(path)).body.detail).toBe('there is no route with this path')
     },
   )
 
@@ -90,14 +90,14 @@ describe('a path without a route', () => {
   ])('%s %s has no task id, and is not treated as an empty one', async (method, path) => {
     const { status, body } = await service().ask(method, path)
     expect([status, body.code]).toEqual([404, 'route_unknown'])
-    expect(body.detail).toBe('the path has no task id in it; the list of tasks is /tasks')
+    expect(body.detail).toBe('the path has no task id; the list of tasks is at /tasks')
   })
 
   test('under a base path the hint has it, too', async () => {
     const baton = await TestApp.open({ basePath: '/baton' })
     expect((await baton.get('/Baton/Pull/')).body.detail).toContain('did you mean /baton/pull?')
     expect((await baton.get('/baton/poll')).body.detail).toBe(
-      'there is nothing at this path; did you mean /baton/pull?',
+      'there is no route with this path; did you mean /baton/pull?',
     )
     expect((await baton.get('/baton/healthz')).body.detail).toContain('/baton/livez or /baton/readyz')
   })
@@ -114,7 +114,7 @@ describe('a path without a route', () => {
     const { status, body } = await baton.get(path)
     expect([status, body.detail]).toEqual([
       404,
-      `there is nothing at this path: the service is mounted under /baton${hint}`,
+      `there is no route with this path: the base path of the service is /baton${hint}`,
     ])
   })
 

@@ -224,18 +224,21 @@ describe('the filters', () => {
   })
 
   test.each([
-    ['?taskId=orders', '"taskId" is not a query parameter here; did you mean task?'],
-    ['?workers=4', '"workers" is not a query parameter here; there are table, task, target'],
+    ['?taskId=orders', '"taskId" is not a query parameter of this route; did you mean task?'],
+    [
+      '?workers=4',
+      '"workers" is not a query parameter of this route; the parameters are table, task, target',
+    ],
     ['?target=0', 'the query parameter target must be an integer from 1 to 604800, in seconds'],
     ['?target=1.5', 'the query parameter target must be an integer from 1 to 604800, in seconds'],
-    ['?target=9&target=9', 'the query parameter target must be given once'],
+    ['?target=9&target=9', 'the query parameter target must not be repeated'],
     [
       '?table=orders',
-      'table must have the form <schema>.<table>: two parts that are not blank around exactly one dot, no control characters, got the string "orders"',
+      'table must have the form <schema>.<table>: two non-blank parts separated by exactly one dot, without control characters, got the string "orders"',
     ],
     [
       `?${Array.from({ length: 51 }, (_, at) => `task=t${at}`).join('&')}`,
-      'at most 50 tasks can be named at once, and these are 51',
+      'a request can name at most 50 tasks, got 51',
     ],
   ])('%s is refused', async (query, detail) => {
     const { baton } = await service()

@@ -47,8 +47,8 @@ describe('settings of a task', () => {
       ['leese-seconds=60', 'did you mean lease-seconds?'],
       ['weight=0', 'weight must'],
       ['weight', 'weight must'],
-      ['weight=1=2', 'weight must have one value'],
-      ['weight=1, weight=2', 'weight must be given once'],
+      ['weight=1=2', 'weight must have exactly one value'],
+      ['weight=1, weight=2', 'weight must not be repeated'],
       ['level-barrier=maybe', 'level-barrier must be true or false'],
       ['max-leases=1.5', 'max-leases must be'],
     ] as const) {

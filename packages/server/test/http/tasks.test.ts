@@ -64,7 +64,7 @@ describe('GET /tasks', () => {
       expect([status, body.code, body.detail]).toEqual([
         422,
         'parameter_invalid',
-        'the query parameter parked must be true, or be left out',
+        'the query parameter parked must be true, or be omitted',
       ])
     },
   )

@@ -60,11 +60,11 @@ describe('the history of a task', () => {
     for (const [query, says] of [
       ['step=second', 'step must be one of minute, hour'],
       ['by=table', 'by must be one of level'],
-      ['from=yesterday', 'from must be a time with its offset, like 2026-03-01T12:00:00Z'],
+      ['from=yesterday', 'from must be a time with a UTC offset, such as 2026-03-01T12:00:00Z'],
       ['from=2026-03-01', 'from must be a time'],
       ['to=2026-02-31T25:00:00Z', 'to must be a time'],
       ['from=2026-03-02T00:00:00Z&to=2026-03-01T00:00:00Z', 'from must be earlier than to'],
-      ['step=hour&step=hour', 'step must be given once'],
+      ['step=hour&step=hour', 'step must not be repeated'],
     ]) {
       const { status, body } = await baton.get(`/tasks/orders/throughput?${query}`)
       expect([query, status, body.code]).toEqual([query, 422, 'parameter_invalid'])

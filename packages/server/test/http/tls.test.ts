@@ -189,7 +189,7 @@ describe('files that cannot be used', () => {
     ['a key of another', 'the key KEY does not belong to the certificate CERT', { tlsKey: otherKey() }],
     [
       'a key that is encrypted',
-      'the key KEY is encrypted: give it in clear, in a file that only the service can read',
+      'the key KEY is encrypted: use an unencrypted key, in a file that only the service can read',
       {
         tlsKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
           type: 'pkcs8',

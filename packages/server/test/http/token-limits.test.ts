@@ -103,7 +103,7 @@ test('a token that is limited to tables calls back partitions of these and no ot
   const { status, body } = await baton.post('/call-back', [...own, of(2, 'results.people')], as('etl'))
   expect([status, body.code]).toEqual([403, 'token_limited'])
   expect(body.detail).toBe(
-    'the token is limited to partitions of "results.orders" or "results.items", and the element at /2 is of "results.people"; nothing was stored',
+    'the token is limited to partitions of "results.orders" or "results.items", and the element at /2 has the table "results.people"; nothing was stored',
   )
   expect((await baton.get('/tasks/mixed', as('any'))).status).toBe(404)
   expect((await baton.post('/call-back', own, as('etl'))).status).toBe(200)

@@ -163,7 +163,7 @@ describe('a tokens file', () => {
   test.each<[string, unknown, string]>([
     ['that is not JSON', '{"tokens": [o-secret-3', 'is not JSON'],
     ['without tokens', { tokens: [] }, '/tokens'],
-    ['of another form', [token], 'is not of the form'],
+    ['of another form', [token], 'does not have the form'],
     ['with a role that does not exist', { tokens: [{ ...token, roles: ['admin'] }] }, '/tokens/0/roles/0'],
     [
       'with a token that no header can carry',
@@ -174,12 +174,12 @@ describe('a tokens file', () => {
     [
       'with an entry that has no token',
       { tokens: [{ name: 'ops', roles: ['operator'] }] },
-      '"ops" either a token',
+      'either token or sha256 for "ops"',
     ],
     [
       'with both forms of a token',
       { tokens: [{ ...token, sha256: 'a'.repeat(64) }] },
-      '"ops" either a token',
+      'either token or sha256 for "ops"',
     ],
     [
       'with a digest of another length',
@@ -189,12 +189,12 @@ describe('a tokens file', () => {
     [
       'with one token twice',
       { tokens: [token, { ...token, name: 'twin' }] },
-      '"ops" and "twin" the same token',
+      'the same token for "ops" and "twin"',
     ],
     [
       'with a token that can be guessed',
       { tokens: [{ ...token, token: 'o-secret-3' }] },
-      'gives "ops" a token that is shorter than 22 characters, which can be guessed: make one with `baton token create`',
+      'defines a token for "ops" that is shorter than 22 characters and can be guessed: create one with `baton token create`',
     ],
     [
       'with a long token that can be guessed',
@@ -210,19 +210,19 @@ describe('a tokens file', () => {
     [
       'with an operator who is limited to tables',
       { tokens: [{ ...token, tables: ['results.orders'] }] },
-      'limits "ops" to tables, but operators and viewers deal with whole tasks',
+      'limits "ops" to tables, but the roles operator and viewer apply to whole tasks',
     ],
     [
       'with a worker who is limited to tasks',
       { tokens: [{ ...token, roles: ['worker'], tasks: ['sales-'] }] },
-      'pulls of workers cannot be limited by prefixes of tasks',
+      'the pulls of a worker cannot be limited to task prefixes',
     ],
     [
       'with a worker who is limited to more tables than a pull may choose',
       {
         tokens: [{ ...token, roles: ['worker'], tables: Array.from({ length: 51 }, (_, at) => `a.b${at}`) }],
       },
-      'a pull chooses among at most 50',
+      'a pull can select at most 50',
     ],
     ['with a misspelt field', { tokens: [{ ...token, role: 'operator' }] }, '/tokens/0'],
   ])('%s is refused, without showing a token', async (_, content, said) => {
@@ -247,13 +247,13 @@ describe('a tokens file', () => {
       '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…]}]}'
     expect(linesOf(path)).toEqual(
       [
-        `is not of the form ${form}: see /tokens/0, which must not have other fields than name, token, sha256, roles, tasks, tables`,
-        'departs from its form: see /tokens/0/roles/0, which must be one of producer, worker, operator, viewer',
-        'departs from its form: see /tokens/1/name, which must not have fewer than 1 characters',
-        'departs from its form: see /tokens/1/sha256, which must be the 64 hex digits of a SHA-256',
-        'departs from its form: see /tokens/1/roles, which must not have fewer than 1 items',
-        'must give "bare" either a token or its sha256',
-        'gives "ops" and "twin" the same token',
+        `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables`,
+        'is invalid: see /tokens/0/roles/0, which must be one of producer, worker, operator, viewer',
+        'is invalid: see /tokens/1/name, which must not have fewer than 1 characters',
+        'is invalid: see /tokens/1/sha256, which must be the 64 hex digits of a SHA-256',
+        'is invalid: see /tokens/1/roles, which must not have fewer than 1 items',
+        'must define either token or sha256 for "bare"',
+        'defines the same token for "ops" and "twin"',
       ].map((fault) => `the tokens file ${path} ${fault}`),
     )
   })
@@ -276,8 +276,8 @@ describe('a tokens file', () => {
     const path = await tokensFile({ tokens: [token, { ...token, token: tokenNamed('o'), name: 'ops' }] })
     await chmod(path, 0o644)
     expect(readTokensFile(path).warnings).toEqual([
-      `the tokens file ${path} is open to all users of the machine: chmod 600 it`,
-      `the tokens file ${path} has tokens in clear ("ops"): replace "token" by "sha256", the SHA-256 of the token in hex`,
+      `the tokens file ${path} is readable by all users of the machine: run chmod 600`,
+      `the tokens file ${path} contains plaintext tokens ("ops"): replace "token" with "sha256", the SHA-256 of the token in hex`,
     ])
     await chmod(path, 0o640)
     expect(readTokensFile(path).warnings).toHaveLength(1)

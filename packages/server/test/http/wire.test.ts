@@ -156,12 +156,12 @@ describe('the Host header', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })
 
-  test('must be given once', async () => {
+  test('must not be repeated', async () => {
     const { client } = await connected()
     client.send('GET /pull HTTP/1.1\r\nHost: localhost\r\nhost: elsewhere\r\n\r\n')
     const answer = await client.answer()
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
-    expect(answer.body.detail).toBe('the Host header must be given once')
+    expect(answer.body.detail).toBe('the Host header must not be repeated')
   })
 
   test('may be missing in HTTP/1.0', async () => {
@@ -203,7 +203,7 @@ describe('a body that is too large', () => {
     const answer = await client.answer()
     expect([answer.status, answer.body.detail]).toEqual([
       413,
-      'the body is larger than 8 MiB, the most that this takes',
+      'the body is larger than 8 MiB, the limit of this route',
     ])
   })
 

@@ -72,7 +72,7 @@ describe.each(['fast path', 'server'] as const)(
       const { status, body } = await path.pull('two', '?table=results.items&table=results.people')
       expect([status, body.code]).toEqual([403, 'token_limited'])
       expect(body.detail).toBe(
-        'the token is limited to partitions of "results.orders" or "results.items", and the pull asks for "results.people"',
+        'the token is limited to partitions of "results.orders" or "results.items", and the pull selects "results.people"',
       )
       expect(tablesOf(await path.pull('two', '?table=results.items&batch=9'))).toEqual(['results.items'])
       expect(tablesOf(await path.pull('two', '?task=mixed&batch=9'))).toEqual(['results.orders'])

@@ -53,7 +53,7 @@ test('files that others could read are restricted, with a warning', async () => 
   await chmod(join(folder, 'baton.lock'), 0o640)
   // The files beside a database have its mode.
   expect(await warningsOfOpening(folder)).toEqual([
-    `files in ${folder} were open to other users and no longer are: baton.db (mode 644), ` +
+    `files in ${folder} were accessible to other users; their permissions were restricted: baton.db (mode 644), ` +
       'baton.db-wal (mode 644), baton.db-shm (mode 644), baton.lock (mode 640), baton.lock-journal (mode 640)',
   ])
   expect(await warningsOfOpening(folder)).toEqual([])
@@ -66,7 +66,7 @@ test('an existing folder and foreign files in it are unchanged, with a warning',
   await chmod(folder, 0o775)
   await writeFile(join(folder, 'notes'), '')
   await chmod(join(folder, 'notes'), 0o644)
-  const told = `the data folder ${folder} is open to other users (mode 775): chmod 700 ${folder}`
+  const told = `the data folder ${folder} is accessible to other users (mode 775): run chmod 700 ${folder}`
   expect(await warningsOfOpening(folder)).toEqual([told])
   expect(await modeOf(folder)).toBe('775')
   expect(await modesIn(folder)).toEqual({ 'baton.db': '600', 'baton.lock': '600', notes: '644' })
@@ -76,7 +76,7 @@ test('the service logs it', async () => {
   const folder = await testFolder()
   await chmod(folder, 0o755)
   const service = await ServiceProcess.started([], folder)
-  await service.logged('is open to other users (mode 755): chmod 700')
+  await service.logged('is accessible to other users (mode 755): run chmod 700')
 })
 
 test('a file of another user is not changed', async () => {

@@ -79,7 +79,9 @@ describe('a folder that must not be used', () => {
     db.close()
     const refused = await open().catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(StoreRefused)
-    expect(String(refused)).toMatch(/schema version 4711.*knows versions up to \d+; start a Baton that knows/)
+    expect(String(refused)).toMatch(
+      /schema version 4711.*supports versions up to \d+; start a version of Baton that supports/,
+    )
   })
 
   test('a refused folder is released for other processes', async () => {
@@ -103,7 +105,7 @@ describe('a folder that must not be used', () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
     const refusal = await refusalOf(path)
-    expect(refusal).toContain(`the data folder ${path} cannot be used: there is a file of that name`)
+    expect(refusal).toContain(`the data folder ${path} cannot be used: a file with this name exists`)
     expect(refusal).toContain('--data')
   })
 
@@ -111,8 +113,8 @@ describe('a folder that must not be used', () => {
     const notes = 'these are somebody’s notes, not a database'.repeat(200)
     await writeFile(join(folder, name), notes)
     expect(await refusalOf()).toBe(
-      `the data folder ${folder} cannot be used: its ${name} is not a database, and was not touched; ` +
-        'move that file away, or choose another folder with --data',
+      `the data folder ${folder} cannot be used: ${name} is not a database and was not changed; ` +
+        'move the file to another place, or choose another folder with --data',
     )
     expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
   })
@@ -124,7 +126,7 @@ describe('a folder that must not be used', () => {
     await writeFile(path, bytes.fill(0xff, 100, 4096))
     expect(await refusalOf()).toBe(
       `the data folder ${folder} cannot be used: baton.db is damaged; ` +
-        'restore a backup, or choose another folder with --data',
+        'restore it from a backup, or choose another folder with --data',
     )
   })
 
@@ -141,8 +143,8 @@ describe('a folder that must not be used', () => {
     db.close()
     const before = await readFile(path)
     expect(await refusalOf()).toBe(
-      `${path} is a database of some other program, not one of Baton's, and was not touched; ` +
-        'move it away, or choose another folder with --data',
+      `${path} is a database of another program and was not changed; ` +
+        'move it to another place, or choose another folder with --data',
     )
     expect(await readFile(path)).toEqual(before)
   })
@@ -165,7 +167,7 @@ test('a folder that was removed accepts no more work', async () => {
     )
   expect(refused).toMatchObject({
     name: 'StoreUnavailable',
-    message: expect.stringContaining('no longer there'),
+    message: expect.stringContaining('no longer exists'),
   })
   await expect(driver.pull()).rejects.toMatchObject({ name: 'StoreUnavailable' })
   await separate.kill()

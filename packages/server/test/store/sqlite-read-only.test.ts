@@ -28,16 +28,16 @@ test('a read-only folder is refused at the start, new or with data in it, with a
     name: 'StoreRefused',
     message:
       `the data folder ${folder} cannot be used: ${reason}; ` +
-      'let this user write to it, or choose another folder with --data',
+      'give this user write permission, or choose another folder with --data',
   })
   await setWritable(false)
-  await expect(open()).rejects.toMatchObject(refused('baton.lock cannot be opened there'))
+  await expect(open()).rejects.toMatchObject(refused('baton.lock cannot be opened'))
   await setWritable(true)
   const separate = await open()
   await driverOf(separate).callBack('a', some(0, 3))
   await separate.close()
   await setWritable(false)
-  await expect(open()).rejects.toMatchObject(refused('it is read-only'))
+  await expect(open()).rejects.toMatchObject(refused('the folder is read-only'))
   await setWritable(true)
   const again = await open()
   expect(await driverOf(again).partitions('a')).toHaveLength(3)

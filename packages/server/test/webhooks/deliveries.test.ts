@@ -178,7 +178,7 @@ describe('a receiver that fails', () => {
       const { body } = await baton.get('/subscriptions')
       return body.subscriptions[0].state === 'disabled' ? body.subscriptions[0] : undefined
     })
-    expect(disabled.reason).toBe('the receiver answered 410 Gone: it wants no more events')
+    expect(disabled.reason).toBe('the receiver answered 410 Gone, which disables the subscription')
     await finish(baton, 'b')
     receiver.behave = () => 204
     expect((await baton.post(`/subscriptions/${id}/enable`)).body).toMatchObject({
@@ -214,7 +214,7 @@ describe('a receiver that fails', () => {
       const log = (await deliveries(baton, id)).filter(({ attempts }) => attempts > 1)
       return log.length > 0 ? log : undefined
     })
-    expect(delivery).toMatchObject({ status: 302, error: 'a redirect, which is not followed' })
+    expect(delivery).toMatchObject({ status: 302, error: 'redirects are not followed' })
     expect(inner.received).toEqual([])
   })
 })

@@ -86,16 +86,16 @@ describe('a subscriptions file', () => {
       '{"subscriptions":[{"name","url","types"?:[…],"taskPrefix"?,"secret" or "secretFile" or "secretEnv"}]}'
     expect(lines).toEqual(
       [
-        `is not of the form ${form}: see /subscriptions/0, which must not have other fields than name, url, types, taskPrefix, secret, secretFile, secretEnv`,
-        'departs from its form: see /subscriptions/0/name, which must be 1 to 100 letters, digits, dots, hyphens or underscores',
-        'departs from its form: see /subscriptions/0/types/0, which must be one of task.done, task.stalled, task.cancelled, level.done, partition.parked',
-        'has a fault at /subscriptions/1/secret, which must be whsec_ and 24 to 64 bytes in base64',
-        'has a fault at /subscriptions/2/name, which is the name of another one, too',
-        'has a fault at /subscriptions/2/url, which is not on the public internet; an operator can allow its network with --webhook-networks',
-        'has a fault at /subscriptions/2, which must have exactly one of secret, secretFile and secretEnv',
-        'has a fault at /subscriptions/3/url, which must be a URL that begins with http:// or https://',
-        'has a fault at /subscriptions/3/secretEnv, which names a variable that is not set',
-        'has a fault at /subscriptions/4/secretFile, which names a file that cannot be read (ENOENT)',
+        `does not have the form ${form}: see /subscriptions/0, which must have no fields except name, url, types, taskPrefix, secret, secretFile, secretEnv`,
+        'is invalid: see /subscriptions/0/name, which must be 1 to 100 letters, digits, dots, hyphens or underscores',
+        'is invalid: see /subscriptions/0/types/0, which must be one of task.done, task.stalled, task.cancelled, level.done, partition.parked',
+        'is invalid at /subscriptions/1/secret, which must be whsec_ followed by 24 to 64 bytes in base64',
+        'is invalid at /subscriptions/2/name, which is also the name of another subscription',
+        'is invalid at /subscriptions/2/url, which is not on the public internet; an operator can allow its network with --webhook-networks',
+        'is invalid at /subscriptions/2, which must have exactly one of secret, secretFile and secretEnv',
+        'is invalid at /subscriptions/3/url, which must be a URL that begins with http:// or https://',
+        'is invalid at /subscriptions/3/secretEnv, which names a variable that is not set',
+        'is invalid at /subscriptions/4/secretFile, which names a file that cannot be read (ENOENT)',
       ].map((fault) => `the subscriptions file ${path} ${fault}`),
     )
     expect(lines.join()).not.toMatch(/whsec_short|sekret/)
@@ -103,7 +103,7 @@ describe('a subscriptions file', () => {
 
   test.each([
     ['nothing that is JSON', 'whsec_x', 'is not JSON'],
-    ['no list', {}, 'is not of the form'],
+    ['no list', {}, 'does not have the form'],
     ['too many', { subscriptions: Array(101).fill(one) }, '/subscriptions, which'],
   ])('with %s is refused', async (_, content, said) => {
     const message = linesOf(await written(content)).join()
@@ -115,7 +115,7 @@ describe('a subscriptions file', () => {
     const path = await written({ subscriptions: [one] })
     await chmod(path, 0o644)
     expect(read(path).warnings).toEqual([
-      `the subscriptions file ${path} is open to all users of the machine: chmod 600 it`,
+      `the subscriptions file ${path} is readable by all users of the machine: run chmod 600`,
     ])
   })
 })
@@ -164,7 +164,7 @@ describe('a service with a subscriptions file', () => {
       expect([status, body.code, body.detail]).toEqual([
         409,
         'subscription_in_file',
-        'the subscriptions file has it as "pipeline": change it there',
+        'the subscription is defined in the subscriptions file as "pipeline"; change it there',
       ])
     }
     expect((await baton.post(`/subscriptions/${found.id}/enable`)).status).toBe(200)

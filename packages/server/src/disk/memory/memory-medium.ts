@@ -293,7 +293,7 @@ export class MemoryMedium {
 }
 
 function notTheWriter(): StoreUnavailable {
-  return new StoreUnavailable('store_unavailable', 'another node writes to the store now')
+  return new StoreUnavailable('store_unavailable', 'another node is the leader now')
 }
 
 function sumOf(row: StoredThroughput | undefined, added: StoredThroughput): StoredThroughput {

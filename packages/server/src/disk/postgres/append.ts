@@ -54,7 +54,7 @@ export async function append(connection: Connection, term: string, entry: Append
   if (connection.warnings > warnings) {
     throw new StoreUnavailable(
       'store_unavailable',
-      'PostgreSQL stopped waiting for its standby, so the request may be lost; it can be sent again',
+      'PostgreSQL stopped waiting for its standby, so the request may be lost; send it again',
     )
   }
   if (entry.number % PLAN_AGAIN_EVERY === 0) void connection.run({ text: 'DISCARD PLANS' }).catch(() => {})

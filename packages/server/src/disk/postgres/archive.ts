@@ -219,11 +219,11 @@ async function versionOf(connection: Connection): Promise<number> {
 export async function refuseOtherVersion(connection: Connection, mayBeNew: boolean): Promise<void> {
   const version = await versionOf(connection)
   if (version === VERSION || (mayBeNew && version === 0)) return
-  if (version === 0) throw new StoreRefused('the database holds no data of Baton')
+  if (version === 0) throw new StoreRefused('the database contains no data of Baton')
   const remedy =
     version > VERSION
-      ? `use a Baton that knows version ${version}`
-      : 'start this Baton on it once, which brings it up to date'
+      ? `use a version of Baton that supports schema version ${version}`
+      : 'start this version of Baton with it once to upgrade it'
   throw new StoreRefused(`the database has schema version ${version}, not ${VERSION}; ${remedy}`)
 }
 
@@ -237,6 +237,6 @@ export async function refuseRunningNodes(connection: Connection): Promise<void> 
   if (nodes.length === 0) return
   const names = nodes.map(({ id, ago }) => `${id} (seen ${ago} s ago)`).join(', ')
   throw new StoreRefused(
-    `nodes run on this database: ${names}; stop them first. One that was killed counts as running for ${NODE_FRESH_MILLIS / 1000} s`,
+    `nodes are running on this database: ${names}; stop them first. A node that was killed counts as running for ${NODE_FRESH_MILLIS / 1000} s`,
   )
 }

@@ -173,11 +173,14 @@ async function terminateBlockers(
     await sleep(PATIENCE_MILLIS, undefined, { signal, ref: false }).catch(() => {})
     if (isOver()) return
     const found = await others.run({ text, values: [markOf(leaderTerm)] }).catch((error: unknown) => {
-      log?.warn({ err: error }, 'a session that keeps this node from leading could not be ended')
+      log?.warn(
+        { err: error },
+        'could not terminate a database session that blocks the take-over by this node',
+      )
       return []
     })
     for (const { pid, ended } of found)
-      log?.warn({ pid, ended }, 'ended a session that kept this node from leading')
+      log?.warn({ pid, ended }, 'terminated a database session that blocked the take-over by this node')
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Due, Loaded, Needs } from '../../handoff/disk.ts'
 import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycle.ts'
-import { Collected, Collecting } from './collecting.ts'
 import { plainArray, textArray } from './columns.ts'
+import { LoadAnswer, LoadStatement } from './load-statement.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 type Requested<Part extends keyof Needs> = NonNullable<Needs[Part]>
@@ -23,7 +23,7 @@ const NOTHING: Loaded = {
 
 /** Null if nothing is needed. */
 export function loadStatement(needs: Needs): Statement | null {
-  const parts = new Collecting()
+  const parts = new LoadStatement()
   const numbers = (values: readonly number[]) => parts.value(plainArray(values), 'bigint[]')
   const texts = (values: readonly string[]) => parts.value(textArray(values), 'text[]')
   if (isRequested(needs.tasks)) parts.tasks(`SELECT unnest(${numbers(needs.tasks)})`)
@@ -82,7 +82,7 @@ export function loadStatement(needs: Needs): Statement | null {
 
 export function readLoaded(needs: Needs, row: Row | null): Loaded {
   if (row === null) return NOTHING
-  const found = new Collected(row)
+  const found = new LoadAnswer(row)
   return {
     ...found.rows,
     keys: found.keys,
@@ -114,7 +114,7 @@ const HAVING = {
 } as const
 
 /** One branch per request, because the condition on the lane is part of the SQL. */
-function addNextLanes(parts: Collecting, asked: Requested<'nextLanes'>): void {
+function addNextLanes(parts: LoadStatement, asked: Requested<'nextLanes'>): void {
   for (const [at, { task, from, having, limit }] of asked.entries()) {
     parts.lanes(
       'nextLanes',
@@ -126,7 +126,7 @@ function addNextLanes(parts: Collecting, asked: Requested<'nextLanes'>): void {
   }
 }
 
-function addOrder(parts: Collecting, { after, limit, table }: Requested<'order'>): void {
+function addOrder(parts: LoadStatement, { after, limit, table }: Requested<'order'>): void {
   const id = table === undefined ? 'id' : 'lane'
   const behind =
     after === null
@@ -155,7 +155,7 @@ function addOrder(parts: Collecting, { after, limit, table }: Requested<'order'>
  * Parked partitions are few and have a partial index; other states are filtered. `id + 0` keeps the planner
  * from using the index on id: rows are to be read in order of their index.
  */
-function addRows(parts: Collecting, asked: Requested<'rows'>): void {
+function addRows(parts: LoadStatement, asked: Requested<'rows'>): void {
   for (const [at, { lane, tail, state, afterIndex, limit }] of asked.entries()) {
     const isState =
       state === null
@@ -179,10 +179,10 @@ function addRows(parts: Collecting, asked: Requested<'rows'>): void {
 const areOfTables = (asked: readonly { readonly table?: string }[]): boolean =>
   asked.some(({ table }) => table !== undefined)
 
-const isOfTable = (parts: Collecting, table: string | undefined): string =>
+const isOfTable = (parts: LoadStatement, table: string | undefined): string =>
   table === undefined ? '' : `AND compute_table = ${parts.value(table, 'text')} COLLATE "C"`
 
-function addFreshOfTables(parts: Collecting, asked: Requested<'fresh'>): void {
+function addFreshOfTables(parts: LoadStatement, asked: Requested<'fresh'>): void {
   for (const [at, { lane, table, after, tail, limit }] of asked.entries()) {
     parts.partitionsAlone(
       'fresh',
@@ -194,7 +194,7 @@ function addFreshOfTables(parts: Collecting, asked: Requested<'fresh'>): void {
   }
 }
 
-function addReturnedOfTables(parts: Collecting, asked: Requested<'returned'>): void {
+function addReturnedOfTables(parts: LoadStatement, asked: Requested<'returned'>): void {
   for (const [at, { lane, table, line, after, limit }] of asked.entries()) {
     parts.partitionsAlone(
       'returned',
@@ -207,7 +207,7 @@ function addReturnedOfTables(parts: Collecting, asked: Requested<'returned'>): v
   }
 }
 
-function addFresh(parts: Collecting, asked: Requested<'fresh'>): void {
+function addFresh(parts: LoadStatement, asked: Requested<'fresh'>): void {
   if (areOfTables(asked)) {
     addFreshOfTables(parts, asked)
     return
@@ -224,7 +224,7 @@ function addFresh(parts: Collecting, asked: Requested<'fresh'>): void {
   )
 }
 
-function addReturned(parts: Collecting, asked: Requested<'returned'>): void {
+function addReturned(parts: LoadStatement, asked: Requested<'returned'>): void {
   if (areOfTables(asked)) {
     addReturnedOfTables(parts, asked)
     return
@@ -248,7 +248,7 @@ function addReturned(parts: Collecting, asked: Requested<'returned'>): void {
  * them.
  */
 export function dueStatement(now: number, limit: number, leases: boolean): Statement {
-  const parts = new Collecting()
+  const parts = new LoadStatement()
   const kinds = [
     ...(leases ? [['leased', 'lease_ends_at'] as const] : []),
     ['delayed', 'delayed_until'] as const,
@@ -270,7 +270,7 @@ export function dueStatement(now: number, limit: number, leases: boolean): State
 }
 
 export function readDue(row: Row | undefined): Due {
-  const found = new Collected(row)
+  const found = new LoadAnswer(row)
   return {
     ...found.rows,
     leased: found.ids('leased', 1)[0] ?? [],

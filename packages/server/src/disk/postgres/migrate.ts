@@ -74,7 +74,7 @@ async function migrateOnce(connection: Connection): Promise<void> {
     const known = (row?.['version'] ?? 0) as number
     if (known > VERSION) {
       throw new StoreRefused(
-        `the database has schema version ${known}, and this program knows versions up to ${VERSION}; start a Baton that knows version ${known}`,
+        `the database has schema version ${known}, and this program supports versions up to ${VERSION}; start a version of Baton that supports version ${known}`,
       )
     }
     if (known < VERSION) {
@@ -124,7 +124,7 @@ async function asOthers(connection: Connection, error: Error): Promise<Error> {
   if (other === undefined) return error
   const { owner, user } = other
   return new StoreRefused(
-    `the schema baton of the database, or what is in it, belongs to the role ${owner}, and ${user} may not use it (${error.message}); log in as ${owner}`,
+    `the schema baton of the database, or a table in it, belongs to the role ${owner}, and ${user} has no permission to use it (${error.message}); connect as ${owner}`,
     { cause: error },
   )
 }

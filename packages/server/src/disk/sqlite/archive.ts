@@ -184,13 +184,13 @@ export async function withSnapshot<Result>(
   path: string,
   work: (db: DatabaseSync) => Promise<Result>,
 ): Promise<Result> {
-  if (!existsSync(path)) throw new StoreRefused(`${path} is not there; --data says which folder to look in`)
+  if (!existsSync(path)) throw new StoreRefused(`${path} does not exist; name the data folder with --data`)
   try {
     const db = new DatabaseSync(path, { readOnly: true })
     try {
       db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 0; BEGIN')
       // The first read starts the snapshot.
-      if (!isOurs(namesIn(db))) throw new StoreRefused(`${path} is a database of some other program`)
+      if (!isOurs(namesIn(db))) throw new StoreRefused(`${path} is a database of another program`)
       return await work(db)
     } finally {
       db.close()
@@ -206,8 +206,8 @@ export function refuseOtherVersion(db: DatabaseSync, path: string): void {
   if (version === SCHEMA_VERSION) return
   const remedy =
     version > SCHEMA_VERSION
-      ? `use a Baton that knows version ${version}`
-      : 'start this Baton on it once, which brings it up to date'
+      ? `use a version of Baton that supports schema version ${version}`
+      : 'start this version of Baton with it once to upgrade it'
   throw new StoreRefused(`${path} has schema version ${version}, not ${SCHEMA_VERSION}; ${remedy}`)
 }
 
@@ -233,7 +233,7 @@ export async function copySnapshot(
     copy.exec('PRAGMA journal_mode = DELETE')
     const damage = damageIn(copy)
     if (damage.length > 0)
-      throw new StoreRefused(`the copy is damaged, and so is probably ${from}: ${damage[0]}`)
+      throw new StoreRefused(`the copy is damaged, and ${from} probably is too: ${damage[0]}`)
   } finally {
     copy.close()
   }

@@ -9,15 +9,15 @@ const NOT_A_DATABASE = 26
 
 /** Failures of the operating system or the disk, as opposed to bad requests or bugs. */
 const UNAVAILABLE = new Map([
-  [BUSY, 'another process holds the data file'],
+  [BUSY, 'another process has locked the data file'],
   [6, 'the data file is locked'],
-  [7, 'memory ran out'],
+  [7, 'the process is out of memory'],
   [READ_ONLY, 'the data folder is read-only'],
   [10, 'reading or writing the data file failed'],
   [DAMAGED, 'the data file is damaged'],
-  [FULL, 'the disk under the data folder is full'],
+  [FULL, 'the disk of the data folder is full'],
   [CANNOT_OPEN, 'the data file cannot be opened'],
-  [15, 'another process holds the data file'],
+  [15, 'another process has locked the data file'],
   [NOT_A_DATABASE, 'the data file is not a database'],
 ])
 
@@ -36,7 +36,7 @@ export function asUnavailable(error: unknown): StoreUnavailable | undefined {
   const code = primaryCode(error)
   const reason = code === undefined ? undefined : UNAVAILABLE.get(code)
   if (reason === undefined) return undefined
-  const remedy = 'nothing of this request was stored; it can be sent again once that is mended'
+  const remedy = 'nothing of this request was stored; send it again after the problem is fixed'
   return new StoreUnavailable(code === FULL ? 'store_full' : 'store_unavailable', `${reason}; ${remedy}`, {
     cause: error,
   })
@@ -62,22 +62,22 @@ function foundAtStart(error: unknown, file: string): readonly [reason: string, r
       // Creating the folder failed.
       const { code: systemCode, syscall, message } = error as NodeJS.ErrnoException
       if (systemCode === undefined || syscall === undefined) return undefined
-      if (systemCode === 'EEXIST') return ['there is a file of that name', 'move it away']
-      return [message, 'mend that']
+      if (systemCode === 'EEXIST') return ['a file with this name exists', 'move the file to another place']
+      return [message, 'fix this and restart']
     }
     case READ_ONLY:
-      return ['it is read-only', 'let this user write to it']
+      return ['the folder is read-only', 'give this user write permission']
     case CANNOT_OPEN:
-      return [`${file} cannot be opened there`, 'let this user write to it']
+      return [`${file} cannot be opened`, 'give this user write permission']
     case DAMAGED:
-      return [`${file} is damaged`, 'restore a backup']
+      return [`${file} is damaged`, 'restore it from a backup']
     case NOT_A_DATABASE:
-      return [`its ${file} is not a database, and was not touched`, 'move that file away']
+      return [`${file} is not a database and was not changed`, 'move the file to another place']
     case FULL:
-      return ['the disk is full', 'make room']
+      return ['the disk is full', 'free disk space']
     default: {
       const reason = UNAVAILABLE.get(code)
-      return reason === undefined ? undefined : [reason, 'mend that']
+      return reason === undefined ? undefined : [reason, 'fix this and restart']
     }
   }
 }

@@ -54,7 +54,7 @@ function closeToOthers(folder: string, names: readonly string[]): string[] {
   const folderMode = openMode(folder)
   if (folderMode !== undefined)
     warnings.push(
-      `the data folder ${folder} is open to other users (mode ${folderMode}): chmod 700 ${folder}`,
+      `the data folder ${folder} is accessible to other users (mode ${folderMode}): run chmod 700 ${folder}`,
     )
   const closed: string[] = []
   for (const name of names) {
@@ -63,10 +63,14 @@ function closeToOthers(folder: string, names: readonly string[]): string[] {
     if (mode === undefined) continue
     if (hasClosed(path)) closed.push(`${name} (mode ${mode})`)
     else
-      warnings.push(`${path} is open to other users (mode ${mode}) and not ours to close: chmod 600 ${path}`)
+      warnings.push(
+        `${path} is accessible to other users (mode ${mode}), and this process cannot change that: run chmod 600 ${path}`,
+      )
   }
   if (closed.length > 0)
-    warnings.push(`files in ${folder} were open to other users and no longer are: ${closed.join(', ')}`)
+    warnings.push(
+      `files in ${folder} were accessible to other users; their permissions were restricted: ${closed.join(', ')}`,
+    )
   return warnings
 }
 
@@ -136,7 +140,7 @@ export class DataFolder {
       this.#lock = undefined
       if (isBusy(error)) {
         throw new StoreRefused(
-          `the data folder ${this.#path} is in use by another Baton; stop it, or give this one a folder of its own with --data`,
+          `the data folder ${this.#path} is in use by another Baton process; stop that process, or choose another folder with --data`,
         )
       }
       throw asRefused(error, this.#path, LOCK_FILE)
@@ -187,7 +191,7 @@ export class DataFolder {
       return statfsSync(this.#path)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      const detail = `the data folder ${this.#path} is no longer there: ${reason}; nothing of this request was stored`
+      const detail = `the data folder ${this.#path} no longer exists: ${reason}; nothing of this request was stored`
       throw new StoreUnavailable('store_unavailable', detail, { cause: error })
     }
   }
@@ -198,7 +202,7 @@ export class DataFolder {
     const isNew = names.size === 0 && versionOf(db) === 0
     if (isNew || isOurs(names)) return
     throw new StoreRefused(
-      `${join(this.#path, DATA_FILE)} is a database of some other program, not one of Baton's, and was not touched; move it away, or choose another folder with --data`,
+      `${join(this.#path, DATA_FILE)} is a database of another program and was not changed; move it to another place, or choose another folder with --data`,
     )
   }
 }

@@ -45,7 +45,7 @@ export function migrate(db: DatabaseSync, path: string): void {
   const version = versionOf(db)
   if (version > SCHEMA_VERSION)
     throw new StoreRefused(
-      `the data folder ${path} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}; start a Baton that knows version ${version}`,
+      `the data folder ${path} has schema version ${version}, and this program supports versions up to ${SCHEMA_VERSION}; start a version of Baton that supports version ${version}`,
     )
   if (version === 0) inTransaction(db, () => db.exec(schema), SCHEMA_VERSION)
   for (let at = versionOf(db); at < SCHEMA_VERSION; at = versionOf(db)) {

@@ -38,7 +38,7 @@ export function* firstOf(
     if (line.isComplete)
       throw new StoreUnavailable(
         'store_unavailable',
-        `lane ${source.id} counts partitions that it has no rows of; another node may lead by now`,
+        `lane ${source.id} counts partitions that have no rows; another node may be the leader now`,
       )
     yield* loadLines(tx, source, ahead(), demand, ids)
     ids = Math.min(ids * 2, IDS_AT_MOST)

@@ -256,12 +256,12 @@ export class Runner {
     return this.#options.nextIteration?.() ?? nextIteration()
   }
 
-  #answer(ask: EngineRequest): Promise<unknown> {
-    switch (ask.ask) {
+  #answer(request: EngineRequest): Promise<unknown> {
+    switch (request.kind) {
       case 'load':
-        return this.#disk.load(ask.needs)
+        return this.#disk.load(request.needs)
       case 'known':
-        return this.#disk.known(ask.asked)
+        return this.#disk.known(request.indexes)
       case 'yield':
         return this.yieldToEventLoop()
     }

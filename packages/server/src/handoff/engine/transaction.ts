@@ -20,9 +20,9 @@ import { WaitingLines } from './waiting-lines.ts'
 
 /** What engine code requests from the runner: to read something, or to yield to the event loop. */
 export type EngineRequest =
-  | { readonly ask: 'load'; readonly needs: Needs }
-  | { readonly ask: 'known'; readonly asked: readonly IndexesOfLane[] }
-  | { readonly ask: 'yield' }
+  | { readonly kind: 'load'; readonly needs: Needs }
+  | { readonly kind: 'known'; readonly indexes: readonly IndexesOfLane[] }
+  | { readonly kind: 'yield' }
 
 /**
  * Engine code. It yields when it needs something that is not in memory, and never waits for anything else.
@@ -341,7 +341,7 @@ export class Transaction {
 }
 
 export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
-  const loaded = (yield { ask: 'load', needs }) as Loaded
+  const loaded = (yield { kind: 'load', needs }) as Loaded
   tx.memory.take(loaded)
   return loaded
 }
@@ -350,5 +350,5 @@ export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
 const ITEMS_PER_ITERATION = 500
 
 export function* yieldToEventLoop(at: number): Steps<void> {
-  if (at % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1) yield { ask: 'yield' }
+  if (at % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1) yield { kind: 'yield' }
 }

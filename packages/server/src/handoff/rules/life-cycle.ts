@@ -132,7 +132,7 @@ export function next(state: StoredState, event: PartitionEvent): StoredState {
 export class ImpossibleTransition extends Error {
   override name = 'ImpossibleTransition'
   constructor(state: StoredState, event: PartitionEvent) {
-    super(`a ${state} partition cannot ${event}; what is stored and the life cycle disagree`)
+    super(`a ${state} partition cannot ${event}; the stored state is inconsistent`)
   }
 }
 

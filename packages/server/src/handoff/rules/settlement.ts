@@ -124,7 +124,7 @@ export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: st
     attempts,
     releases: 0,
     wasted: 1,
-    reason: `an operator took the lease of attempt ${attempts} back from ${from}`,
+    reason: `an operator revoked the lease of attempt ${attempts} from ${from}`,
     history: 'append',
   }
 }

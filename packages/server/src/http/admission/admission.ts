@@ -39,7 +39,7 @@ export function admitRequests(app: FastifyInstance, options: AdmissionOptions): 
   app.addHook('onRoute', (route: RouteOptions) => {
     const access = route.config?.access
     if (access === undefined)
-      throw new Error(`the route ${route.method} ${route.url} does not say who may call it`)
+      throw new Error(`the route ${route.method} ${route.url} does not declare its access`)
     const rule = accessRule(access)
     if (rule === undefined) return
     const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
@@ -87,7 +87,7 @@ function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | 
 }
 
 export const HOST_REFUSED =
-  'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS'
+  'the Host header is neither a loopback name nor an allowed host; an operator can add the host to BATON_ALLOWED_HOSTS'
 
 /** Also used for unknown paths, so that a page of another site learns nothing about the service. */
 export function hostRefusal(
@@ -97,12 +97,12 @@ export function hostRefusal(
   if (host === undefined) {
     // Only HTTP/1.0 clients may omit it. Node's parser also accepts HTTP/2.0, which no client sends here.
     if (httpVersion === '1.0') return undefined
-    return { code: 'bad_request', detail: 'the request needs a Host header' }
+    return { code: 'bad_request', detail: 'the request must have a Host header' }
   }
   // Node uses the first one; a proxy in between may have used the other.
   const isHost = (text: string, at: number) => at % 2 === 0 && text.toLowerCase() === 'host'
   if (rawHeaders.filter(isHost).length > 1)
-    return { code: 'bad_request', detail: 'the Host header must be given once' }
+    return { code: 'bad_request', detail: 'the Host header must not be repeated' }
   if (hosts.admits(host)) return undefined
   return { code: 'host_refused', detail: HOST_REFUSED }
 }
@@ -123,11 +123,11 @@ function tokenRefusal(
     }
   }
   if (!allowed.some((role) => token.roles.has(role))) {
-    const detail = `the token's roles do not cover this; it takes ${allowed.join(' or ')}`
+    const detail = `the roles of the token do not allow this; it requires the role ${allowed.join(' or ')}`
     return { code: 'token_refused', detail }
   }
   if (needsAll && token.tasks !== null) {
-    const detail = 'the token is limited to some tasks, and this is about all of them'
+    const detail = 'the token is limited to some tasks, and this request concerns all tasks'
     return { code: 'token_limited', detail }
   }
   return undefined

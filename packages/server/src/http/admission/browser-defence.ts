@@ -64,11 +64,11 @@ export function browserFault(
   // If the browser names the origin of the request, the checks of these headers have already decided.
   const isOfOwnPage = referer !== undefined || origin !== undefined || site !== undefined
   if (!isOfOwnPage && userAgent !== undefined && isBrowser(userAgent))
-    return `the request comes from a browser that does not say from which page (User-Agent)${REMEDY}`
+    return `the request comes from a browser and does not name its page (User-Agent)${REMEDY}`
   return undefined
 }
 
-const REMEDY = '; without tokens, only programs and pages of the service itself may do this'
+const REMEDY = '; without tokens, only programs and the page of the service can do this'
 
 /**
  * The media types that browsers list first when they load images, documents, styles or media. Scripts accept
@@ -93,7 +93,7 @@ export function crossSiteFault(headers: IncomingHttpHeaders, hosts: HostRule): s
     return 'the request comes from a page of another site (Sec-Fetch-Site)'
   }
   if (headers['sec-fetch-mode'] === 'navigate') {
-    return 'the request comes from following a link or typing an address (Sec-Fetch-Mode: navigate)'
+    return 'the request is a navigation of a browser (Sec-Fetch-Mode: navigate)'
   }
   if (isPrefetch(headers['sec-purpose']) || isPrefetch(headers['purpose'])) {
     return 'the request is a prefetch, which must not have an effect'

@@ -32,10 +32,9 @@ const FEWEST_DIFFERENT = 8
  * Why a token that is stored in clear is weak; undefined when it is not. The text does not contain the token.
  */
 export function weakness(token: string): string | undefined {
-  if (token.length < SHORTEST_TOKEN)
-    return `is shorter than ${SHORTEST_TOKEN} characters, which can be guessed`
+  if (token.length < SHORTEST_TOKEN) return `is shorter than ${SHORTEST_TOKEN} characters and can be guessed`
   if (new Set(token).size < FEWEST_DIFFERENT)
-    return `has fewer than ${FEWEST_DIFFERENT} different characters, which can be guessed`
+    return `has fewer than ${FEWEST_DIFFERENT} different characters and can be guessed`
   return undefined
 }
 
@@ -61,7 +60,7 @@ const tokenSchema = Type.Object(
 const inPlainWords: readonly PlainFault[] = [
   {
     of: /^\/token$/,
-    fault: 'must be one or more visible ASCII characters without spaces, or clients could not send it',
+    fault: 'must be one or more visible ASCII characters without spaces',
   },
   { of: /^\/sha256$/, fault: 'must be the 64 hex digits of a SHA-256' },
   { of: /^\/roles\/\d+$/, fault: `must be one of ${roles.join(', ')}` },
@@ -109,14 +108,14 @@ function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: str
   for (const entry of entries) {
     const { name, token, sha256, roles: granted, tasks = null, tables = null } = entry
     if ((token === undefined) === (sha256 === undefined)) {
-      faults.push(`must give "${name}" either a token or its sha256`)
+      faults.push(`must define either token or sha256 for "${name}"`)
       continue
     }
     faults.push(...weakTokenFaults(entry), ...limitFaults(entry))
     const digest = token === undefined ? (sha256 ?? '').toLowerCase() : digestOf(token)
     const twin = seen.get(digest)
     if (twin === undefined) seen.set(digest, name)
-    else faults.push(`gives "${twin}" and "${name}" the same token`)
+    else faults.push(`defines the same token for "${twin}" and "${name}"`)
     known.push({ name, digest, roles: new Set(granted), tasks, tables })
   }
   return { known, faults }
@@ -125,7 +124,7 @@ function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: str
 function weakTokenFaults({ name, token }: Entry): string[] {
   const weak = token === undefined ? undefined : weakness(token)
   if (weak === undefined) return []
-  return [`gives "${name}" a token that ${weak}: make one with \`baton token create\``]
+  return [`defines a token for "${name}" that ${weak}: create one with \`baton token create\``]
 }
 
 /** Refuses limits that would not be enforced for the roles of the token. */
@@ -134,15 +133,15 @@ function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
   const faults: string[] = []
   if (tables !== undefined && has('operator', 'viewer'))
     faults.push(
-      `limits "${name}" to tables, but operators and viewers deal with whole tasks: limit it by tasks, or give it other roles`,
+      `limits "${name}" to tables, but the roles operator and viewer apply to whole tasks: limit the token to tasks, or change its roles`,
     )
   if (tasks !== undefined && has('worker'))
     faults.push(
-      `limits "${name}" to tasks, but pulls of workers cannot be limited by prefixes of tasks: limit it to tables, or leave out the role worker`,
+      `limits "${name}" to tasks, but the pulls of a worker cannot be limited to task prefixes: limit the token to tables, or remove the role worker`,
     )
   if (tables !== undefined && has('worker') && tables.length > MAX_CHOSEN)
     faults.push(
-      `limits "${name}" to ${tables.length} tables, but a pull chooses among at most ${MAX_CHOSEN}: give it several tokens`,
+      `limits "${name}" to ${tables.length} tables, but a pull can select at most ${MAX_CHOSEN}: create several tokens`,
     )
   return faults
 }
@@ -152,7 +151,7 @@ function inClear(path: string, entries: readonly Entry[]): string[] {
   if (named.length === 0) return []
   const whose = [...new Set(named)].join(', ')
   return [
-    `the tokens file ${path} has tokens in clear (${whose}): replace "token" by "sha256", the SHA-256 of the token in hex`,
+    `the tokens file ${path} contains plaintext tokens (${whose}): replace "token" with "sha256", the SHA-256 of the token in hex`,
   ]
 }
 
@@ -177,7 +176,7 @@ export class LiveTokens implements TokenLookup {
         const { tokens, warnings } = readTokensFile(path)
         return { value: before === undefined ? tokens : tokens.keeping(before), warnings }
       },
-      refusal: 'the tokens file changed and cannot be used: the previous tokens stay valid',
+      refusal: 'the changed tokens file is invalid; the previous tokens stay valid',
       log,
     })
     this.#file.onReload((reload) => {

@@ -114,7 +114,7 @@ export function digestOf(token: string): string {
 
 export const UNKNOWN_TOKEN: UnwrittenProblem = {
   code: 'token_unknown',
-  detail: 'the token is not one of this service',
+  detail: 'the service does not know this token',
   options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
 }
 
@@ -147,7 +147,9 @@ export function requireTaskLimit(token: Token | null, taskId: string): void {
 export function requireOwn(token: Token | null, task: OwnedTask): void {
   requireTaskLimit(token, task.taskId)
   if (isOwn(token, task)) return
-  throw limited('a producer may look at and seal the tasks that it called back, and this is none of them')
+  throw limited(
+    'a producer can view and seal only tasks that it called back, and it did not call back this task',
+  )
 }
 
 /** Whether a list may show the task with this token. */
@@ -188,7 +190,7 @@ export function requireCallBackLimits(token: Token | null, { taskId, partitions 
   if (at === -1) return
   const table = partitions[at]?.computeTableName
   throw limited(
-    `the token is limited to partitions of ${named(token.tables)}, and the element at /${at} is of ${JSON.stringify(table)}; nothing was stored`,
+    `the token is limited to partitions of ${named(token.tables)}, and the element at /${at} has the table ${JSON.stringify(table)}; nothing was stored`,
   )
 }
 
@@ -202,7 +204,7 @@ export function pullWithinLimits(token: Token | null, pull: PullRequest): PullRe
   const outside = pull.tables?.find((table) => !tables.includes(table))
   if (outside !== undefined)
     throw limited(
-      `the token is limited to partitions of ${named(tables)}, and the pull asks for ${JSON.stringify(outside)}`,
+      `the token is limited to partitions of ${named(tables)}, and the pull selects ${JSON.stringify(outside)}`,
     )
   return pull.tables === null ? { ...pull, tables } : pull
 }

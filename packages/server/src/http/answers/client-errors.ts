@@ -78,7 +78,7 @@ function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
 }
 
 export const ARRIVED_TOO_LATE = 'headers and body did not arrive in time'
-export const HEADERS_TOO_LARGE = 'the request line and headers are larger than the service accepts'
+export const HEADERS_TOO_LARGE = 'the request line and the headers exceed the limit of the service'
 
 export const isTooLate = ({ code }: ClientError): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
@@ -91,9 +91,9 @@ function faultOf(error: ClientError): { code: ProblemCode; detail: string } {
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return {
         code: 'body_too_large',
-        detail: 'the extensions of a chunk are larger than the service accepts',
+        detail: 'the chunk extensions exceed the limit of the service',
       }
     default:
-      return { code: 'bad_request', detail: 'what was sent is not a request of HTTP/1.1' }
+      return { code: 'bad_request', detail: 'this is not a valid HTTP/1.1 request' }
   }
 }

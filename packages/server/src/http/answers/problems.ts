@@ -89,7 +89,7 @@ export function writtenProblem({ code, detail, options: { extra, headers } = {} 
   }
 }
 
-export const UNEXPECTED = 'something went wrong inside the service; its log has the details'
+export const UNEXPECTED = 'an unexpected error occurred; see the log of the service'
 
 /** Problems for the errors that Fastify raises, by error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
@@ -117,7 +117,7 @@ export function refusals({ log }: { readonly log: Log }): Refuse {
     const fault = frameworkFaults[codeOf(error)]
     if (fault !== undefined) return fault
     if (isClientFault(error))
-      return { code: 'bad_request', detail: 'the request could not be read to its end' }
+      return { code: 'bad_request', detail: 'the request could not be read completely' }
     const instance = `urn:uuid:${randomUUID()}`
     log.error({ err: error, instance, method, url }, 'a request failed unexpectedly')
     return {
@@ -146,12 +146,12 @@ export function tooLarge(limitBytes: number, isCallBack: boolean): string {
 const inMebibytes = (bytes: number) => `${Number((bytes / 2 ** 20).toFixed(3))} MiB`
 
 const otherTooLarge = (limitBytes: number) =>
-  `the body is larger than ${inMebibytes(limitBytes)}, the most that this takes`
+  `the body is larger than ${inMebibytes(limitBytes)}, the limit of this route`
 
 /** Only the limit of call-backs can be configured, so only this message names the setting. */
 export function callBackTooLarge(limitBytes: number): string {
   const limit = inMebibytes(limitBytes)
-  return `the body is larger than ${limit}, the most that a call-back may have here; call the task back in several arrays, or raise the limit with --body-limit-mb`
+  return `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
 }
 
 function codeOf(error: unknown): string {

@@ -37,19 +37,19 @@ export async function describeRoutes(
         version,
         description:
           'Hands the partitions of a computed table to a fleet of workers, each to exactly one at a time. ' +
-          'Texts are well-formed Unicode: besides what patterns say, lone surrogates are refused in all of them.',
+          'All strings must be well-formed Unicode: lone surrogates are refused, even where no pattern excludes them.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],
       tags: [
         { name: 'hand-off', description: 'Call back, pull, renew, settle' },
-        { name: 'tasks', description: 'How far tasks are, and control over them' },
-        { name: 'instances', description: 'Who takes part' },
+        { name: 'tasks', description: 'Views and control of tasks' },
+        { name: 'instances', description: 'Nodes, workers and producers' },
         { name: 'health', description: 'For operations' },
       ],
       components: {
         securitySchemes: {
-          token: { type: 'http', scheme: 'bearer', description: 'Where the service was given tokens' },
+          token: { type: 'http', scheme: 'bearer', description: 'Required if the service has tokens' },
         },
       },
       security: [{}, { token: [] }],

@@ -9,14 +9,14 @@ import { tooManyRequests } from '../budget/budget.ts'
 
 /** An example of each problem. */
 export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
-  body_not_json: problem('body_not_json', 'the body is not JSON: it ends too early'),
+  body_not_json: problem('body_not_json', 'the body is not JSON: it is incomplete'),
   bad_request: problem('bad_request', 'the path is not validly percent-encoded UTF-8'),
   unsupported_media_type: problem(
     'unsupported_media_type',
     'the body must be sent with Content-Type: application/json',
   ),
   body_too_large: problem('body_too_large', callBackTooLarge(32 * 2 ** 20)),
-  contract_violation: problem('contract_violation', 'the array breaks the contract; see errors', {
+  contract_violation: problem('contract_violation', 'the array violates the contract; see errors', {
     errors: [
       {
         pointer: '/3/record_count',
@@ -30,63 +30,72 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   ),
   partition_conflict: problem(
     'partition_conflict',
-    '1 partition is already known with other content; nothing of the array was stored',
+    '1 partition is already stored with different content; nothing of the array was stored',
     {
       conflicts: [
         {
           pointer: '/4',
           partition_name: 'orders-2026-03-0-7',
-          detail: 'record_count is 120 here and 100 in what was accepted before',
+          detail: 'record_count is 120 in the request and 100 in the stored descriptor',
         },
       ],
     },
   ),
   partition_unknown: problem(
     'partition_unknown',
-    'some of the partitions are not known; nothing was changed',
+    'the task does not have all of these partitions; nothing was changed',
     {
-      errors: [{ pointer: '/partitions/1', detail: 'the task has no such partition' }],
+      errors: [{ pointer: '/partitions/1', detail: 'the task does not have this partition' }],
     },
   ),
-  task_cancelled: problem('task_cancelled', 'the task is cancelled and takes no new partitions'),
-  task_sealed: problem('task_sealed', 'the task is sealed, and the array holds partitions that are new'),
-  task_finished: problem('task_finished', 'every partition of the task is done: pause has nothing to act on'),
-  task_purged: problem('task_purged', 'retention removed the partitions of the task'),
+  task_cancelled: problem('task_cancelled', 'the task is cancelled and accepts no new partitions'),
+  task_sealed: problem('task_sealed', 'the task is sealed, and the array contains new partitions'),
+  task_finished: problem('task_finished', 'every partition of the task is done: pause has no effect'),
+  task_purged: problem('task_purged', 'retention deleted the partitions of the task'),
   record_total_too_large: problem(
     'record_total_too_large',
-    'with this array the records of the task would add up to more than 2^53 - 1',
+    'with this array, the record total of the task would exceed 2^53 - 1',
   ),
-  task_unknown: problem('task_unknown', 'no task "orders-2026-30" was ever called back here'),
-  subscription_unknown: problem('subscription_unknown', 'there is no subscription of that id'),
-  delivery_unknown: problem('delivery_unknown', 'the subscription has no such event, or no longer'),
+  task_unknown: problem('task_unknown', 'no task "orders-2026-30" was called back'),
+  subscription_unknown: problem('subscription_unknown', 'no subscription has this id'),
+  delivery_unknown: problem(
+    'delivery_unknown',
+    'the subscription has no delivery of this event, or retention deleted it',
+  ),
   too_many_subscriptions: problem(
     'too_many_subscriptions',
-    'there are 100 subscriptions already; remove one',
+    'the service already has 100 subscriptions; remove one',
   ),
   subscription_in_file: problem(
     'subscription_in_file',
-    'the subscriptions file has it as "pipeline": change it there',
+    'the subscription is defined in the subscriptions file as "pipeline"; change it there',
   ),
-  instance_unknown: problem('instance_unknown', 'no instance of that name is known here'),
-  route_unknown: problem('route_unknown', 'there is nothing at this path'),
-  method_not_allowed: problem('method_not_allowed', 'this path takes GET, HEAD'),
+  instance_unknown: problem('instance_unknown', 'no instance has this name'),
+  route_unknown: problem('route_unknown', 'there is no route with this path'),
+  method_not_allowed: problem('method_not_allowed', 'this route supports GET, HEAD'),
   cross_site_refused: problem(
     'cross_site_refused',
     'the request comes from a page of another site (Sec-Fetch-Site)',
   ),
   host_refused: problem('host_refused', HOST_REFUSED),
   token_missing: problem('token_missing', 'send a token of this service: Authorization: Bearer <token>'),
-  token_unknown: problem('token_unknown', 'the token is not one of this service'),
-  token_refused: problem('token_refused', "the token's roles do not cover this; it takes operator"),
+  token_unknown: problem('token_unknown', 'the service does not know this token'),
+  token_refused: problem(
+    'token_refused',
+    'the roles of the token do not allow this; it requires the role operator',
+  ),
   token_limited: problem('token_limited', 'the token is limited to tasks whose id begins with "sales-"'),
   request_timeout: problem('request_timeout', ARRIVED_TOO_LATE),
   headers_too_large: problem('headers_too_large', HEADERS_TOO_LARGE),
   store_unavailable: problem(
     'store_unavailable',
-    'reading or writing the data file failed; nothing of this request was stored; it can be sent again once that is mended',
+    'reading or writing the data file failed; nothing of this request was stored; send it again after the problem is fixed',
   ),
   store_full: problem('store_full', NEARLY_FULL),
-  shutting_down: problem('shutting_down', 'this node finishes what it has and takes nothing new'),
+  shutting_down: problem(
+    'shutting_down',
+    'this node finishes the requests in progress and accepts no new ones',
+  ),
   overloaded: problem('overloaded', TOO_MUCH_RECEIVED),
   rate_limited: problem('rate_limited', tooManyRequests(50, 1).detail),
   internal: problem('internal', UNEXPECTED, {

@@ -14,7 +14,7 @@ import Type, { type TSchema } from 'typebox'
 
 export const problemAnswers = {
   default: {
-    description: 'Why the request was not carried out',
+    description: 'Why the request was refused or failed',
     content: { [PROBLEM_MEDIA_TYPE]: { schema: problemSchema } },
   },
 }
@@ -28,7 +28,7 @@ const instanceHeaderOf = (example: string) => ({
   'x-instance-id': Type.Optional(
     Type.String({
       ...instanceIdKeywords,
-      description: 'The name that the caller gives itself; it then appears among the instances',
+      description: 'A name that the client chooses; the client is then listed as an instance',
       examples: [example],
     }),
   ),
@@ -40,7 +40,7 @@ export const producerHeader = instanceHeaderOf('orders-compute')
 export const settingsHeader = {
   'task-settings': Type.Optional(
     Type.String({
-      description: `The settings of the task from now on, in place of those it had: any of ${settingNames.map(settingWord).join(', ')}`,
+      description: `The settings of the task, which replace its previous settings: any of ${settingNames.map(settingWord).join(', ')}`,
       examples: ['lease-seconds=600, max-leases=16'],
     }),
   ),
@@ -51,10 +51,10 @@ export const pullHeaders = {
   prefer: Type.Optional(
     Type.String({
       description:
-        `wait=<seconds up to ${MAX_WAIT_SECONDS}> waits for something to become ready; ` +
-        `batch=<up to ${MAX_BATCH}> asks for several; ` +
-        'records=<number> stops once this number of records is reached, ' +
-        `and without batch asks for up to ${MAX_BATCH}; the first is given in any case`,
+        `wait=<seconds up to ${MAX_WAIT_SECONDS}> waits until a partition is ready; ` +
+        `batch=<up to ${MAX_BATCH}> requests several partitions; ` +
+        'records=<number> stops when the partitions have this number of records, ' +
+        `and without batch requests up to ${MAX_BATCH} partitions; the first partition is always handed out`,
       examples: ['wait=20, batch=50'],
     }),
   ),
@@ -62,8 +62,8 @@ export const pullHeaders = {
     Type.String({
       ...idempotencyKeyKeywords,
       description:
-        'Repeating a request with the same key gives its leases again, never new ones. ' +
-        'A key belongs to the token, or without tokens to the instance, that it is sent with',
+        'Repeating a request with the same key returns the same leases, never new ones. ' +
+        'A key belongs to the token of the request or, without tokens, to the instance',
       examples: ['7f9c2ba4e88f827d'],
     }),
   ),
@@ -83,18 +83,17 @@ const chosen = (kind: 'table' | 'task', description: string, example: string) =>
 
 /** `only` is the start of the descriptions. */
 export const chosenParameters = (only: string) => ({
-  table: chosen(
-    'table',
-    `${only} this compute table; may be repeated, and then of any of these`,
-    'results.orders',
-  ),
-  task: chosen('task', `${only} this task; may be repeated, and then of any of these`, 'orders-2026-03'),
+  table: chosen('table', `${only} this compute table; can be repeated to select several`, 'results.orders'),
+  task: chosen('task', `${only} this task; can be repeated to select several`, 'orders-2026-03'),
 })
 
 /** The amounts of the Prefer header, and filters, as query parameters. */
 export const pullParameters = {
   ...chosenParameters('Only partitions of'),
-  batch: amount(`How many at most, up to ${MAX_BATCH}; as in Prefer`, 50, 1),
-  records: amount('Stop once this number of records is reached; as in Prefer', 200_000),
-  wait: amount(`How many seconds to wait for something, up to ${MAX_WAIT_SECONDS}; as in Prefer`, 20),
+  batch: amount(`Maximum number of partitions, up to ${MAX_BATCH}; the same as in Prefer`, 50, 1),
+  records: amount('Stop when the partitions have this number of records; the same as in Prefer', 200_000),
+  wait: amount(
+    `Number of seconds to wait for a ready partition, up to ${MAX_WAIT_SECONDS}; the same as in Prefer`,
+    20,
+  ),
 }

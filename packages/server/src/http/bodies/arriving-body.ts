@@ -28,13 +28,13 @@ export async function whileHeld<Result>(
 }
 
 export const TOO_MUCH_RECEIVED =
-  'more is being sent to this node at once than it can hold; send this again, and if that is slow, in smaller bodies'
+  'this node is receiving more data than its limit; send the request again, if possible in smaller bodies'
 
 /** The limits that are checked while a body arrives. */
 export interface ArrivalRules {
   readonly limitBytes: number
   readonly shape: ShapeLimits
-  /** True for renews and settles. */
+  /** True for all routes except call-backs. Urgent bodies may use reserved memory. */
   readonly isUrgent: boolean
   readonly hold: HoldBody
   /** Checks the shape of large bodies. */
@@ -171,7 +171,7 @@ export class ArrivingBody {
     const sent = this.#source === this.#payload ? this.#bytes : this.#sentBytes
     if (announced !== undefined && Number(announced) !== sent) {
       this.#fail(
-        new RequestProblem('bad_request', 'the body is shorter or longer than its Content-Length says'),
+        new RequestProblem('bad_request', 'the length of the body does not match its Content-Length'),
       )
       return
     }
@@ -185,7 +185,9 @@ export class ArrivingBody {
 
   readonly #onError = (error: Error): void => {
     if ((error as { code?: string }).code?.startsWith('Z_') === true) {
-      this.#fail(new RequestProblem('body_not_json', 'the body is declared as gzip and cannot be expanded'))
+      this.#fail(
+        new RequestProblem('body_not_json', 'the body is declared as gzip but cannot be decompressed'),
+      )
     } else this.#fail(Object.assign(error, { statusCode: 400 }))
   }
 

@@ -19,7 +19,7 @@ export class ElementTooLarge extends Error {
   readonly index: number
 
   constructor(index: number) {
-    super(`an element may have at most ${MAX_ELEMENT_BYTES / 2 ** 20} MiB`)
+    super(`an element can have at most ${MAX_ELEMENT_BYTES / 2 ** 20} MiB`)
     this.index = index
   }
 }

@@ -87,7 +87,10 @@ function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): Arriv
     tooLarge: () => tooLarge(bodyLimit, isCallBack),
     shapeFault: (fault) => {
       rules.shapeMet(fault, isCallBack)
-      return brokenContract('the body cannot be right, and was not read', shapeViolation(fault, shape))
+      return brokenContract(
+        'the body exceeds a structural limit and was rejected before parsing',
+        shapeViolation(fault, shape),
+      )
     },
   }
 }
@@ -95,8 +98,8 @@ function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): Arriv
 function shapeViolation(fault: ShapeFault, { elements, values }: ShapeLimits): CheckFailure {
   const most = (count: number) => count.toLocaleString('en-US')
   const detail = {
-    elements: `the array has more than ${most(elements)} elements; send it as several`,
-    values: `the body has more than ${most(values)} values; send it as several`,
+    elements: `the array has more than ${most(elements)} elements; send several arrays`,
+    values: `the body has more than ${most(values)} values; send several arrays`,
     depth: `the body is nested more than ${MAX_DEPTH} levels deep`,
   }[fault]
   return { ok: false, violations: [{ pointer: '', detail }], total: 1 }
@@ -138,12 +141,12 @@ function declaredOtherwise({ headers }: FastifyRequest): string | undefined {
   if (type !== 'application/json' && type !== undefined) {
     const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(type)?.[1]
     if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-      return `JSON is sent as UTF-8, not as ${charset.slice(0, 40)}`
+      return `JSON must be encoded as UTF-8, not as ${charset.slice(0, 40)}`
     }
   }
   const encoding = headers['content-encoding']?.toLowerCase()
   if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip') {
-    return 'the body must be sent with Content-Encoding: gzip, or without one'
+    return 'the body must be sent with Content-Encoding: gzip or without Content-Encoding'
   }
   return undefined
 }

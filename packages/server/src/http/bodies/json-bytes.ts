@@ -199,5 +199,5 @@ function reasonOf(error: unknown, body: string, offset: number): string {
     const character = at === undefined ? token : String.fromCodePoint(body.codePointAt(at) ?? 0)
     return `unexpected ${JSON.stringify(character)}${at === undefined ? '' : ` at position ${offset + at}`}`
   }
-  return text.startsWith('Unexpected end') ? 'it ends too early' : 'it breaks off or holds something else'
+  return text.startsWith('Unexpected end') ? 'it is incomplete' : 'it is incomplete or has invalid syntax'
 }

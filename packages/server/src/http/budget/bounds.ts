@@ -28,7 +28,8 @@ interface Bound {
 export const bounds = {
   connections: {
     flag: '--max-connections',
-    effect: 'the oldest connection of the address that has most is closed, or the new one with 503',
+    effect:
+      'the oldest connection of the address with the most connections is closed, or the new connection with 503',
   },
   'file-handles': {
     flag: '--max-connections',
@@ -41,7 +42,7 @@ export const bounds = {
   'connection-requests': {
     flag: '--max-requests-per-connection',
     effect:
-      'nothing more is read from the connection until earlier requests are answered, 8 at a time; pulls on it do not wait; if 4,000 requests of all connections are queued, it is closed',
+      'no further request is read from the connection until earlier ones are answered, 8 at a time; its pulls do not wait; if 4,000 requests of all connections are queued, the connection is closed',
   },
   'waiting-pulls': {
     flag: '--max-waiting-pulls',
@@ -54,7 +55,7 @@ export const bounds = {
   'received-bytes': {
     flag: '--max-received-mb',
     effect:
-      'the largest and oldest unfinished bodies are answered 503; a quarter more is kept for renews and settles',
+      'the largest and oldest unfinished bodies are answered with 503; an additional quarter is reserved for all requests except call-backs',
   },
   'call-back-partitions': { flag: '--max-call-back-partitions', effect: '422, before the body is parsed' },
   'body-shape': {
@@ -70,7 +71,8 @@ export const bounds = {
   },
   overload: {
     flag: '--overload-seconds',
-    effect: '503: call-backs first, views at twice the delay, pulls at four times, all else at eight times',
+    effect:
+      '503: call-backs first, views at twice the delay, pulls at four times, everything else at eight times',
   },
   rate: { flag: '--max-requests-per-second', effect: '429 with Retry-After' },
 } as const satisfies Record<string, Bound>
@@ -103,6 +105,6 @@ export class BoundsMet {
     const { flag, effect } = bounds[name]
     const times = this.counts[name] - (last?.count ?? 0)
     this.#logged.set(name, { at: now, count: this.counts[name] })
-    this.#log.warn({ bound: name, times, setting: flag, effect, address }, 'a bound on callers was met')
+    this.#log.warn({ bound: name, times, setting: flag, effect, address }, 'a limit for clients was reached')
   }
 }

@@ -59,7 +59,7 @@ class WaitingShare {
   }
 }
 
-const BEHIND = 'this node is behind with its work and refuses what can wait; send this again later'
+const BEHIND = 'this node is overloaded and refuses less urgent requests; send the request again later'
 
 interface BudgetOptions {
   readonly limits: AdmissionLimits
@@ -144,8 +144,8 @@ export class AdmissionBudget {
 }
 
 export function tooManyRequests(perSecond: number, secondsToWait: number): RequestProblem {
-  const who = 'the token, or without tokens the address,'
-  return new RequestProblem('rate_limited', `${who} may send ${perSecond} requests a second`, {
+  const who = 'the token (without tokens: the client address)'
+  return new RequestProblem('rate_limited', `${who} can send ${perSecond} requests per second`, {
     headers: { 'retry-after': String(Math.ceil(secondsToWait)) },
   })
 }

@@ -36,7 +36,7 @@ function connectionsFor(openFiles: number): number {
   return Math.max(FEWEST_CONNECTIONS, openFiles - RESERVED_HANDLES)
 }
 
-const TOO_MANY_CONNECTIONS = 'too many connections are open; try again with fewer'
+const TOO_MANY_CONNECTIONS = 'too many connections are open; try again with fewer connections'
 
 /**
  * How long a refused connection stays open. A client that has already sent a request can only read the

@@ -90,7 +90,7 @@ export class AuditLog {
       if (this.#lines.leftOut > 0)
         this.#log.warn(
           { audit: true, leftOut: this.#lines.leftOut },
-          'more tokens were refused than were logged',
+          'further refused tokens were not logged',
         )
       this.#lines = { minute, written: 0, leftOut: 0 }
     }
@@ -116,8 +116,7 @@ export class AuditLog {
       ...(detail === null ? {} : { detail }),
     }
     if (kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
-    else
-      this.#log.info(fields, kind === 'order' ? 'audit: an order was given' : 'audit: a file was read again')
+    else this.#log.info(fields, kind === 'order' ? 'audit: a control request' : 'audit: a file was reloaded')
   }
 }
 
@@ -217,7 +216,7 @@ export function auditRoute(app: FastifyInstance, audit: AuditLog): void {
     schema: {
       operationId: 'listAudit',
       summary:
-        'Who gave which order, and which tokens were refused: on this node, since it started, newest first',
+        'Control requests with the token that sent them, and refused tokens: on this node, since it started, newest first',
       tags: ['health'],
       querystring: Type.Object(pageParameters),
       response: answers(auditListSchema, 'One page of entries'),

@@ -7,20 +7,20 @@ import { by, counter, gauge, histogram, type Metric, type MetricSources, type Sa
 
 /** Concurrent use of this node, and how often bounds were reached. */
 const boundMetrics: readonly Metric[] = [
-  gauge('baton_connections', [], 'connections that are open', ({ budget }) => budget.connections),
+  gauge('baton_connections', [], 'open connections', ({ budget }) => budget.connections),
   gauge(
     'baton_received_bytes',
     [],
-    'bodies that were received and are not answered yet',
+    'request bodies that were received and are not answered yet',
     ({ budget }) => budget.received.held,
   ),
   gauge(
     'baton_unsent_bytes',
     [],
-    'answers that clients have not taken yet, looked at once a second',
+    'responses that clients have not received yet, sampled once per second',
     ({ budget }) => budget.unsentBytes,
   ),
-  counter('baton_bounds_met_total', ['bound'], 'how often a bound on callers was met', ({ budget }) =>
+  counter('baton_bounds_met_total', ['bound'], 'how often a limit for clients was reached', ({ budget }) =>
     by(budget.met.counts),
   ),
 ]
@@ -30,7 +30,7 @@ const requestMetrics: readonly Metric[] = [
   counter(
     'baton_requests_total',
     ['method', 'route', 'status'],
-    'requests answered; page stands for the page and its files, none for what has no route',
+    'requests answered; route is page for the page and its files, and none for requests without a route',
     function* ({ requests }) {
       for (const { method, route, statuses } of requests.routes())
         for (const [status, count] of statuses) yield [[method, route, String(status)], count]
@@ -39,70 +39,66 @@ const requestMetrics: readonly Metric[] = [
   histogram(
     'baton_request_duration_seconds',
     ['method', 'route'],
-    'time from a request to its answer; pulls that waited for work are left out',
+    'time from a request to its response; pulls that waited for partitions are excluded',
     function* ({ requests }) {
       for (const { method, route, statuses, seconds } of requests.routes())
         if (statuses.size > 0) yield [[method, route], seconds]
     },
   ),
-  gauge('baton_waiting_pulls', [], 'pulls that wait for work', ({ handOff }) => handOff.waitingPulls),
-  gauge('baton_event_streams', [], 'event streams that are open', ({ handOff }) => handOff.events.watchers),
+  gauge('baton_waiting_pulls', [], 'pulls that wait for partitions', ({ handOff }) => handOff.waitingPulls),
+  gauge('baton_event_streams', [], 'open event streams', ({ handOff }) => handOff.events.watchers),
 ]
 
 /** The state of this node and its process. */
 const nodeMetrics: readonly Metric[] = [
-  gauge('baton_ready', [], '1 when the node can hand off: what /readyz would say', ({ handOff, store }) =>
+  gauge('baton_ready', [], '1 if the node can hand off; the same as /readyz', ({ handOff, store }) =>
     Number(store.canCommit && !handOff.isDraining),
   ),
-  gauge('baton_leader', [], '1 when the node decides who gets what; one that is alone does', ({ handOff }) =>
-    Number(handOff.leads),
+  gauge(
+    'baton_leader',
+    [],
+    '1 if the node is the leader; a single node is always the leader',
+    ({ handOff }) => Number(handOff.leads),
   ),
-  gauge('baton_draining', [], '1 when the node is shutting down', ({ handOff }) =>
-    Number(handOff.isDraining),
-  ),
+  gauge('baton_draining', [], '1 if the node is shutting down', ({ handOff }) => Number(handOff.isDraining)),
   histogram(
     'baton_event_loop_delay_seconds',
     [],
-    'how late the event loop was, looked at ten times a second',
+    'delay of the event loop, sampled ten times per second',
     ({ health }) => [[[], health.eventLoopDelay]],
   ),
   counter(
     'baton_event_loop_busy_seconds_total',
     [],
-    'time that the event loop was busy; at a rate of 1 the node is at its limit',
+    'time that the event loop was busy; at a rate of 1 the node is saturated',
     () => performance.eventLoopUtilization().active / 1000,
   ),
-  counter(
-    'baton_process_cpu_seconds_total',
-    ['mode'],
-    'processor time of the process, user or system',
-    () => {
-      const { user, system } = process.cpuUsage()
-      return by({ user: user / 1e6, system: system / 1e6 })
-    },
-  ),
-  gauge('baton_process_resident_memory_bytes', [], 'memory that the process has', () =>
+  counter('baton_process_cpu_seconds_total', ['mode'], 'CPU time of the process, user or system', () => {
+    const { user, system } = process.cpuUsage()
+    return by({ user: user / 1e6, system: system / 1e6 })
+  }),
+  gauge('baton_process_resident_memory_bytes', [], 'resident memory of the process', () =>
     process.memoryUsage.rss(),
   ),
   gauge(
     'baton_process_heap_used_bytes',
     [],
-    'memory that its objects take',
+    'memory used by JavaScript objects',
     () => process.memoryUsage().heapUsed,
   ),
   gauge(
     'baton_process_timers',
     [],
-    'timers that run: of waiting pulls, idle connections and the service itself',
+    'active timers of waiting pulls, idle connections and the service itself',
     () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length,
   ),
   gauge(
     'baton_process_start_time_seconds',
     [],
-    'when the process started, since 1970',
+    'start time of the process, since 1970',
     () => performance.timeOrigin / 1000,
   ),
-  gauge('baton_build_info', ['version', 'node'], '1, with the versions of Baton and of Node', () => [
+  gauge('baton_build_info', ['version', 'node'], 'always 1, with the versions of Baton and of Node', () => [
     [[version, process.versions.node], 1],
   ]),
 ]
@@ -118,7 +114,7 @@ const handOffMetrics: readonly Metric[] = [
   counter(
     'baton_pulls_total',
     ['answer'],
-    'pulls answered, those of a settle included: with partitions, with nothing, or repeated by a key',
+    'pulls answered, including those of a settle: with partitions, empty, or repeated with the same key',
     ({ handOff }) => by(handOff.counts.pulls),
   ),
   counter(
@@ -136,14 +132,14 @@ const handOffMetrics: readonly Metric[] = [
   counter(
     'baton_settlements_total',
     ['outcome'],
-    'settlements accepted, repeated ones included: done, failed or released',
+    'settlements accepted, including repeated ones: done, failed or released',
     ({ handOff }) => by(handOff.counts.settlements),
   ),
   counter('baton_renewed_leases_total', [], 'leases renewed', ({ handOff }) => handOff.counts.renewed),
   counter(
     'baton_refused_leases_total',
     ['verb', 'code'],
-    'leases that a settle or renew named without effect, by error code',
+    'leases that were refused by a settle or renew, by error code',
     ({ handOff }) =>
       Object.entries(handOff.counts.refused).flatMap(([verb, codes]) =>
         Object.entries(codes).map(([code, count]): Sample => [[verb, code], count]),
@@ -152,7 +148,7 @@ const handOffMetrics: readonly Metric[] = [
   counter(
     'baton_expired_leases_total',
     ['parked'],
-    'leases that expired; parked is yes where no attempt was left for the partition',
+    'leases that expired; parked is yes if the partition had no attempts left',
     ({ handOff: { storeCounts } }) => [
       [['no'], storeCounts.expired - storeCounts.expiredForGood],
       [['yes'], storeCounts.expiredForGood],
@@ -161,7 +157,7 @@ const handOffMetrics: readonly Metric[] = [
   counter(
     'baton_undone_leases_total',
     [],
-    'leases taken back because the client was gone before its answer',
+    'leases undone because the client disconnected before the response',
     ({ handOff }) => handOff.storeCounts.undone,
   ),
 ]
@@ -171,13 +167,13 @@ const webhookMetrics: readonly Metric[] = [
   counter(
     'baton_webhook_attempts_total',
     ['outcome'],
-    'events posted to receivers: delivered, to be retried, or given up',
+    'events sent to receivers: delivered, to be retried, or failed after the last attempt',
     ({ webhooks: { deliverer } }) => by({ ...deliverer.counts }),
   ),
   gauge(
     'baton_webhook_targets_broken',
     [],
-    'receivers that failed so often that they are only tried now and then',
+    'receivers that failed too often and are tried only occasionally',
     ({ webhooks: { deliverer } }) => deliverer.broken,
   ),
 ]
@@ -195,20 +191,15 @@ const storeMetrics: readonly Metric[] = [
   histogram(
     'baton_store_duration_seconds',
     ['verb'],
-    'time that the store took for what it did; hand-off is the commit of call-backs, pulls, renewals and settles',
+    'duration of store operations; hand-off is the commit of call-backs, pulls, renewals and settles',
     function* ({ handOff }) {
       for (const [verb, { seconds }] of handOff.storeCounts.verbs) yield [[kebab(verb)], seconds]
     },
   ),
-  counter(
-    'baton_store_failures_total',
-    ['verb'],
-    'what the store was asked and could not do',
-    function* ({ handOff }) {
-      for (const [verb, { failures }] of handOff.storeCounts.verbs) yield [[kebab(verb)], failures]
-    },
-  ),
-  gauge('baton_store_up', [], '1 when the store has just committed a write', ({ store }) =>
+  counter('baton_store_failures_total', ['verb'], 'store operations that failed', function* ({ handOff }) {
+    for (const [verb, { failures }] of handOff.storeCounts.verbs) yield [[kebab(verb)], failures]
+  }),
+  gauge('baton_store_up', [], '1 if the store recently committed a write', ({ store }) =>
     Number(store.canCommit),
   ),
 ]
@@ -233,7 +224,7 @@ const backlogMetrics: readonly Metric[] = [
   gauge(
     'baton_backlog_complete',
     [],
-    `0 when there are more such tasks than the ${MOST_TASKS} that are added up`,
+    `0 if there are more such tasks than the ${MOST_TASKS} that are added up`,
     ({ store: { backlog } }) => (backlog === null ? [] : Number(backlog.isComplete)),
   ),
 ]
@@ -250,19 +241,19 @@ const scaleMetrics: readonly Metric[] = [
   gauge(
     'baton_desired_workers',
     [],
-    'workers that would finish the backlog within --scale-target-seconds; at least 1 while there is any',
+    'number of workers that would finish the backlog within --scale-target-seconds; at least 1 if there is a backlog',
     (from) => scaleIn(from)?.desiredWorkers ?? [],
   ),
   gauge(
     'baton_backlog_work_seconds',
     [],
-    'time under lease that the backlog takes at the measured pace; missing without a pace',
+    'lease time that the backlog needs at the measured pace; absent without a pace',
     (from) => scaleIn(from)?.workSeconds ?? [],
   ),
   gauge(
     'baton_workers',
     ['state'],
-    'workers that are busy, idle, or lost: these hold leases and were not heard from',
+    'workers that are busy, idle or lost; lost workers hold leases and have sent no request for most of their length',
     (from) => {
       const scale = scaleIn(from)
       if (scale === null) return []

@@ -41,7 +41,7 @@ function queryFault({ url, query }: FastifyRequest, known: readonly string[]): R
     if (meant !== undefined)
       return new RequestProblem(
         'parameter_invalid',
-        `${JSON.stringify(name)} is not a query parameter here; did you mean ${meant}?`,
+        `${JSON.stringify(name)} is not a query parameter of this route; did you mean ${meant}?`,
       )
   }
   return undefined
@@ -62,7 +62,7 @@ function senderFault({ headers, rawHeaders }: IncomingMessage): RequestProblem |
   if (!String(headers['x-instance-id'] ?? '').includes(',')) return undefined
   const names = rawHeaders.filter((_, at) => at % 2 === 0)
   if (names.filter((name) => name.toLowerCase() === 'x-instance-id').length < 2) return undefined
-  return new RequestProblem('parameter_invalid', 'X-Instance-Id must be given once')
+  return new RequestProblem('parameter_invalid', 'X-Instance-Id must not be repeated')
 }
 
 const DEFAULT_LIMIT = 100
@@ -76,18 +76,20 @@ export const pageParameters = {
       minimum: 1,
       maximum: MAX_PAGE_LENGTH,
       default: DEFAULT_LIMIT,
-      description: 'Entries per page',
+      description: 'Maximum number of entries per page',
     }),
   ),
   cursor: Type.Optional(
-    Type.String({ description: '`next` of the page before; a page without `next` is the last' }),
+    Type.String({
+      description: 'The value of `next` on the previous page; a page without `next` is the last one',
+    }),
   ),
 }
 
 /** A parameter that must not be repeated. An empty value counts as given. */
 export function once(query: Query, name: string): string | undefined {
   const value = query[name]
-  if (Array.isArray(value)) throw invalid(name, 'must be given once')
+  if (Array.isArray(value)) throw invalid(name, 'must not be repeated')
   return value
 }
 
@@ -119,7 +121,7 @@ export function timeOf(query: Query, name: string): number | null {
   if (text === undefined) return null
   const millis = TIME.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(millis) || millis < 0)
-    throw invalid(name, 'must be a time with its offset, like 2026-03-01T12:00:00Z (a + is written as %2B)')
+    throw invalid(name, 'must be a time with a UTC offset, such as 2026-03-01T12:00:00Z (encode + as %2B)')
   return millis
 }
 
@@ -142,7 +144,7 @@ export function chosenNames(kind: 'table' | 'task', given: readonly string[]): r
 /** A flag: `true`, or omitted. */
 export function isGiven(query: Query, name: string): boolean {
   const text = once(query, name)
-  if (text !== undefined && text !== 'true') throw invalid(name, 'must be true, or be left out')
+  if (text !== undefined && text !== 'true') throw invalid(name, 'must be true, or be omitted')
   return text === 'true'
 }
 
@@ -164,7 +166,7 @@ export function cursorOf<Position>(
   } catch {
     position = undefined
   }
-  if (position === undefined) throw invalid('cursor', 'must be the next of an earlier page')
+  if (position === undefined) throw invalid('cursor', 'must be the value of next on an earlier page')
   return position
 }
 
@@ -176,7 +178,7 @@ export const taskParams = Type.Object({
   taskId: Type.String({
     minLength: 1,
     maxLength: MAX_TASK_ID_LENGTH,
-    description: 'Percent-encoded where it holds a slash or other reserved characters',
+    description: 'The task id; percent-encode slashes and other reserved characters',
     examples: ['orders-2026-03'],
   }),
 })
@@ -185,7 +187,7 @@ export const taskParams = Type.Object({
 export function taskIdOf({ taskId }: TaskParams): string {
   // The router also matches an empty segment.
   if (taskId === '') {
-    throw new RequestProblem('route_unknown', 'the path has no task id in it; the list of tasks is /tasks')
+    throw new RequestProblem('route_unknown', 'the path has no task id; the list of tasks is at /tasks')
   }
   if (!taskId.includes('\0') && [...taskId].length <= MAX_TASK_ID_LENGTH) return taskId
   throw new RequestProblem(
@@ -195,5 +197,5 @@ export function taskIdOf({ taskId }: TaskParams): string {
 }
 
 export function unknownTask(taskId: string): RequestProblem {
-  return new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was ever called back here`)
+  return new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was called back`)
 }

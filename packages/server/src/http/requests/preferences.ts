@@ -94,7 +94,7 @@ function readPullQuery(text: string): PullQuery {
     if (!known.includes(name)) throw unknownParameter(name)
     if (!(name in amounts)) continue
     const [value = '', ...others] = given.getAll(name)
-    if (others.length > 0) throw new RequestProblem('parameter_invalid', `${name} must be given once`)
+    if (others.length > 0) throw new RequestProblem('parameter_invalid', `${name} must not be repeated`)
     const read = readPreference(name as keyof typeof amounts, value)
     if (!read.ok) throw new RequestProblem('parameter_invalid', read.detail)
     preferences[amounts[name as keyof typeof amounts]] = read.value
@@ -109,10 +109,12 @@ function readPullQuery(text: string): PullQuery {
 function unknownParameter(name: string): RequestProblem {
   const meant = didYouMean(name, known)
   const advice =
-    meant === undefined ? `there are ${known.slice(0, -1).join(', ')} and wait` : `did you mean ${meant}?`
+    meant === undefined
+      ? `the parameters are ${known.slice(0, -1).join(', ')} and wait`
+      : `did you mean ${meant}?`
   return new RequestProblem(
     'parameter_invalid',
-    `${JSON.stringify(name)} is not a query parameter here; ${advice}`,
+    `${JSON.stringify(name)} is not a query parameter of this route; ${advice}`,
   )
 }
 
@@ -130,7 +132,7 @@ function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferen
     if (preferred[field] !== undefined && preferences[field] !== undefined)
       throw new RequestProblem(
         'parameter_invalid',
-        `${name} is given both in the query and in the Prefer header; give it once`,
+        `${name} is in both the query and the Prefer header; send it once`,
       )
   return { ...preferred, ...preferences }
 }

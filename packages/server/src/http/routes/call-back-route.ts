@@ -33,7 +33,7 @@ const sealHeader = {
     Type.String({
       pattern: '^(?:true|[0-9]{1,16})$',
       description:
-        'Also seals the task, in the same step: `true`, or the number of partitions that the task has in all',
+        'Also seals the task in the same transaction: `true`, or the total number of partitions of the task',
       examples: ['true'],
     }),
   ),
@@ -48,7 +48,7 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal
   if (Number.isSafeInteger(partitions)) return { partitions }
   throw new RequestProblem(
     'parameter_invalid',
-    'Baton-Seal must be true, or the number of partitions that the task has in all',
+    'Baton-Seal must be true or the total number of partitions of the task',
   )
 }
 
@@ -65,11 +65,11 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
     config: { access: 'call-back', parsesOnThread: true },
     schema: {
       operationId: 'callBack',
-      summary: 'Describe partitions of a task, to be handed out',
+      summary: 'Call back partitions of a task',
       tags: ['hand-off'],
       headers: Type.Object({ ...producerHeader, ...sealHeader, ...settingsHeader }),
       body: callBackRequestSchema(tableField, unknownFields),
-      response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
+      response: answers(callBackAnswerSchema, 'All partitions of the array are stored durably'),
     },
     handler: tracing.handler('POST /call-back', async (request, reply) => {
       const { headers, socket } = request.raw
@@ -79,7 +79,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         const checked = await reader.read(request.body)
         if (!checked.ok) {
           if (checked.tooManyLevels) met.met('call-back-levels', socket.remoteAddress)
-          throw brokenContract('the array breaks the contract', checked)
+          throw brokenContract('the array violates the contract', checked)
         }
         const { callBack } = checked
         const token = tokens.of(headers)
@@ -97,26 +97,23 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         case 'conflict':
           throw conflictProblem(callBack, result.conflicts, result.total, tableField)
         case 'task_cancelled':
-          throw new RequestProblem('task_cancelled', 'the task is cancelled and takes no new partitions')
+          throw new RequestProblem('task_cancelled', 'the task is cancelled and accepts no new partitions')
         case 'task_sealed':
-          throw new RequestProblem(
-            'task_sealed',
-            'the task is sealed, and the array holds partitions that are new',
-          )
+          throw new RequestProblem('task_sealed', 'the task is sealed, and the array contains new partitions')
         case 'more_are_known':
           throw new RequestProblem(
             'parameter_invalid',
-            `Baton-Seal expects fewer partitions than the ${result.known} that the task would have; nothing was stored`,
+            `Baton-Seal expects fewer partitions than the task would have (${result.known}); nothing was stored`,
           )
         case 'not_own':
           throw new RequestProblem(
             'token_limited',
-            'the array holds nothing new, and a producer may seal only tasks that it called back; nothing was changed',
+            'the array has no new partition, and a producer can seal only tasks that it called back; nothing was changed',
           )
         case 'record_total_too_large':
           throw new RequestProblem(
             'record_total_too_large',
-            'with this array the records of the task would add up to more than 2^53 - 1',
+            'with this array, the record total of the task would exceed 2^53 - 1',
           )
       }
     }),
@@ -131,7 +128,7 @@ function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSett
   if (read.settings.levelBarrier === true && policy.delivery === 'at-most-once')
     throw new RequestProblem(
       'parameter_invalid',
-      'Task-Settings: this service delivers at most once, and a level barrier needs leases',
+      'Task-Settings: a level barrier requires leases, and this service delivers at most once',
     )
   return settingsChange(read.settings as TaskSettingsRequest)
 }
@@ -147,7 +144,7 @@ function conflictProblem(
   const number = total === 1 ? '1 partition is' : `${total} partitions are`
   return new RequestProblem(
     'partition_conflict',
-    `${number} already known with other content; nothing of the array was stored`,
+    `${number} already stored with different content; nothing of the array was stored`,
     { extra: omitted > 0 ? { conflicts, conflictsOmitted: omitted } : { conflicts } },
   )
 }
@@ -159,7 +156,7 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
     spelling: 'partition_name',
     recordCount: 'record_count',
     computeTableName: tableField,
-    extraFields: 'what is beyond the contract',
+    extraFields: 'additional fields',
   }
   const shown = (field: ContentField, partition: CalledBackPartition) => {
     if (field === 'spelling') return nameOf(callBack.taskId, partition)
@@ -168,7 +165,8 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
   const detail = differingFields(sent, known)
     .map((field) => {
       const [here, before] = [shown(field, sent), shown(field, known)]
-      return `${names[field]} is ${here} here and ${before} in what was accepted before`
+      const verb = field === 'extraFields' ? 'are' : 'is'
+      return `${names[field]} ${verb} ${here} in the request and ${before} in the stored descriptor`
     })
     .join('; ')
   return { pointer: `/${position}`, partition_name: nameOf(callBack.taskId, sent), detail }
@@ -181,6 +179,6 @@ const MAX_SHOWN = 200
  * distinguishable.
  */
 function cut(fields: string | null): string {
-  if (fields === null) return 'nothing'
+  if (fields === null) return 'empty'
   return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`
 }

@@ -42,7 +42,7 @@ export function brokenControl(found: readonly Violation[]): RequestProblem {
   return broken({ ok: false, violations, total: found.length })
 }
 
-const broken = (failure: CheckFailure) => brokenContract('the body is not what this takes', failure)
+const broken = (failure: CheckFailure) => brokenContract('the body is invalid', failure)
 
 type RequestOf = (taskId: string, body: unknown) => ControlRequest
 
@@ -68,20 +68,21 @@ const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: str
 })
 
 const controlRouteList: readonly ControlRoute[] = [
-  plain('pause', 'Hand out nothing more of the task; leases run on'),
+  plain('pause', 'Stop handing out partitions of the task; live leases are not affected'),
   plain('resume', 'End a pause'),
-  plain('cancel', 'Give the task up: what is not done is cancelled, its leases are lost'),
-  plain('skip-parked', 'Open the level barrier although partitions are parked'),
+  plain('cancel', 'Cancel the task: partitions that are not done are cancelled, and their leases are lost'),
+  plain('skip-parked', 'Open the level barrier despite parked partitions'),
   {
     verb: 'retry',
-    summary: 'Give parked partitions fresh attempts: all, a level, or those named',
+    summary: 'Retry parked partitions: all of them, one level, or by name',
     body: retryRequestSchema,
-    repeated: 'repeating it changes nothing more, but with `done` it runs again what was finished in between',
+    repeated:
+      'repeating the request has no further effect, except with `done`: partitions that were finished in between run again',
     requestOf: (taskId, body) => retryControl(taskId, controlBody(retryRequestSchema, body)),
   },
   {
     verb: 'seal',
-    summary: 'Say that no more partitions will come',
+    summary: 'Seal the task: new partitions are refused from now on',
     body: sealRequestSchema,
     requestOf: (taskId, body) => {
       const { partitions } = controlBody(sealRequestSchema, body)
@@ -90,7 +91,7 @@ const controlRouteList: readonly ControlRoute[] = [
   },
   {
     verb: 'level-barrier',
-    summary: 'Let each level wait until all lower ones are done, or end that',
+    summary: 'Enable or disable the level barrier: each level waits until all lower levels are done',
     body: levelBarrierRequestSchema,
     requestOf: (taskId, body) => ({
       verb: 'level-barrier',
@@ -124,7 +125,10 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
         tags: ['tasks'],
         params: taskParams,
         body,
-        response: answers(controlAnswerSchema, `Done; ${repeated ?? 'repeating it changes nothing more'}`),
+        response: answers(
+          controlAnswerSchema,
+          `Done; ${repeated ?? 'repeating the request has no further effect'}`,
+        ),
       },
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
@@ -141,7 +145,7 @@ function retryControl(taskId: string, { level, partitions, done }: RetryRequest)
     throw brokenControl([
       {
         pointer: '',
-        detail: 'give a level or partitions, not both: partitions say their level in their names',
+        detail: 'send level or partitions, not both: the name of a partition contains its level',
       },
     ])
   }
@@ -168,43 +172,44 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
     case 'task_unknown':
       throw unknownTask(taskId)
     case 'task_cancelled':
-      throw new RequestProblem('task_cancelled', `the task is cancelled: ${verb} can do nothing for it`)
+      throw new RequestProblem('task_cancelled', `the task is cancelled: ${verb} has no effect`)
     case 'task_sealed':
-      throw new RequestProblem('task_sealed', 'the task is sealed and done, which is final')
+      throw new RequestProblem('task_sealed', 'the task is sealed and done, and is not reopened')
     case 'task_finished':
-      throw new RequestProblem(
-        'task_finished',
-        `every partition of the task is done: ${verb} has nothing to act on`,
-      )
+      throw new RequestProblem('task_finished', `every partition of the task is done: ${verb} has no effect`)
     case 'task_purged':
-      throw new RequestProblem('task_purged', 'retention removed the partitions of the task')
+      throw new RequestProblem('task_purged', 'retention deleted the partitions of the task')
     case 'more_are_known':
       throw brokenControl([
         {
           pointer: '/partitions',
-          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; expect at least as many`,
+          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; expectedPartitions must be at least as large`,
         },
       ])
     case 'barrier_without_leases':
       throw brokenControl([
         {
           pointer: '/enabled',
-          detail: 'this service delivers at most once, and a level barrier needs leases',
+          detail: 'a level barrier requires leases, and this service delivers at most once',
         },
       ])
     case 'level_unknown':
-      throw new RequestProblem('partition_unknown', 'the task has no such level; nothing was changed', {
-        extra: { errors: [{ pointer: '/level', detail: 'the task has no partition on that level' }] },
-      })
+      throw new RequestProblem(
+        'partition_unknown',
+        'the task does not have this level; nothing was changed',
+        {
+          extra: { errors: [{ pointer: '/level', detail: 'the task has no partition on that level' }] },
+        },
+      )
     case 'partitions_unknown': {
       const { positions } = result
       const errors = positions
         .slice(0, MAX_LISTED_VIOLATIONS)
-        .map((at) => ({ pointer: `/partitions/${at}`, detail: 'the task has no such partition' }))
+        .map((at) => ({ pointer: `/partitions/${at}`, detail: 'the task does not have this partition' }))
       const omitted = positions.length - errors.length
       throw new RequestProblem(
         'partition_unknown',
-        'some of the partitions are not known; nothing was changed',
+        'the task does not have all of these partitions; nothing was changed',
         {
           extra: omitted > 0 ? { errors, errorsOmitted: omitted } : { errors },
         },
@@ -220,13 +225,13 @@ export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service
     config: { access: 'settings' },
     schema: {
       operationId: 'settings',
-      summary: 'Set leases, attempts, back-off, barrier, limit and share of one task',
+      summary: 'Set lease length, attempts, back-off, level barrier, lease limit and weight of a task',
       tags: ['tasks'],
       params: taskParams,
       body: taskSettingsRequestSchema,
       response: answers(
         taskSettingsAnswerSchema,
-        'What holds from now on; repeating it changes nothing more',
+        'The settings that apply from now on; repeating the request has no further effect',
       ),
     },
     handler: async (request, reply) => {
@@ -239,12 +244,12 @@ export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       const result = await handOff.control({ verb: 'settings', taskId, settings })
       if (result.kind === 'task_cancelled')
-        throw new RequestProblem('task_cancelled', 'the task is cancelled: settings can do nothing for it')
+        throw new RequestProblem('task_cancelled', 'the task is cancelled: settings have no effect')
       if (result.kind === 'barrier_without_leases')
         throw brokenControl([
           {
             pointer: '/levelBarrier',
-            detail: 'this service delivers at most once, and a level barrier needs leases',
+            detail: 'a level barrier requires leases, and this service delivers at most once',
           },
         ])
       if (result.kind !== 'applied') throw new Error(`settings were answered ${result.kind}`)

@@ -167,24 +167,25 @@ export function eventsRoute(
     exposeHeadRoute: false,
     schema: {
       operationId: 'followEvents',
-      summary: 'Follow what happens, as server-sent events',
+      summary: 'Follow changes as server-sent events',
       description:
-        'An event has the present state of a task, at most a few times a second. The stream begins with an `id` without an ' +
-        'event, and later events bring others. A client that reconnects with the last of them in Last-Event-ID ' +
-        'hears what it missed, or `reset` when that is no longer known: it then reads everything again. A client ' +
-        'that reads too slowly also gets a `reset`, in place of what it left waiting.',
+        'An event has the current state of a task and is sent at most a few times per second. The stream begins with ' +
+        'an `id` without an event; later events have their own ids. A client that reconnects with the last id in ' +
+        'Last-Event-ID receives the events that it missed. If the service no longer has them, it sends `reset`, and ' +
+        'the client must read everything again. A client that reads too slowly also receives `reset`, instead of ' +
+        'the events that it did not read.',
       tags: ['tasks'],
       headers: Type.Object({
         'last-event-id': Type.Optional(
           Type.String({
             maxLength: LONGEST_EVENT_ID,
-            description: 'The last id that was received, with an event or without',
+            description: 'The last id that was received, with or without an event',
           }),
         ),
       }),
       response: {
         200: {
-          description: 'Events without end; the data of each is JSON',
+          description: 'An endless stream of events; the data of each event is JSON',
           content: { 'text/event-stream': { schema: streamSchema } },
         },
         ...problemAnswers,
@@ -195,7 +196,7 @@ export function eventsRoute(
         throw new RequestProblem('shutting_down', 'this node is shutting down and sends no more events')
       }
       if (streams.isFull) {
-        throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
+        throw new RequestProblem('overloaded', `this node already has ${MOST_STREAMS} open event streams`)
       }
       const lastId = request.headers['last-event-id']
       const { socket, headers } = request.raw
@@ -232,7 +233,7 @@ export function eventsRoute(
 /** JSON Schema can describe the data of an event, but not the lines around it. */
 const streamSchema = Type.Unsafe<string>({
   type: 'string',
-  description: 'Lines of `id`, `event` and `data`. The data of an event, by its name, is as in x-events.',
+  description: 'Lines of `id`, `event` and `data`. x-events has the schema of the data for each event name.',
   'x-events': eventSchemas,
 })
 

@@ -24,7 +24,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Servic
     config: { access: 'anyone' },
     schema: {
       operationId: 'instanceStatus',
-      summary: 'What is known about one instance; about the node that answers when none is named',
+      summary: 'The status of one instance; without instanceId, of the node that answers',
       tags: ['instances'],
       querystring: Type.Object({
         instanceId: Type.Optional(instanceIdSchema),
@@ -66,11 +66,14 @@ export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Servic
     config: { access: 'fleet', bodyOptional: true },
     schema: {
       operationId: 'releaseInstance',
-      summary: 'Take all leases of an instance back: their partitions are ready at once',
+      summary: 'Revoke all leases of an instance: their partitions are ready at once',
       tags: ['instances'],
       params: Type.Object({ instanceId: instanceIdSchema }),
       body: noFields,
-      response: answers(releaseAnswerSchema, 'Done; repeating it takes back what was handed out since'),
+      response: answers(
+        releaseAnswerSchema,
+        'Done; repeating the request revokes leases that were handed out since',
+      ),
     },
     handler: async ({ params, body }, reply) => {
       const instanceId = instanceInPath(params)
@@ -87,7 +90,7 @@ interface InstanceParams {
   readonly instanceId: string
 }
 
-const unknownInstance = () => new RequestProblem('instance_unknown', 'no instance of that name is known here')
+const unknownInstance = () => new RequestProblem('instance_unknown', 'no instance has this name')
 
 /** Validates the path segment, which may decode to any text. */
 function instanceInPath({ instanceId }: InstanceParams): string {

@@ -84,13 +84,13 @@ export function pullRoute(
     exposeHeadRoute: false,
     schema: {
       operationId: 'pull',
-      summary: 'Take the next partitions under a lease',
+      summary: 'Lease the next partitions',
       tags: ['hand-off'],
       headers: Type.Object(pullHeaders),
       querystring: Type.Object(pullParameters),
       response: answers(
         pullAnswerSchema(tableField),
-        'What was handed out; an empty array when nothing is ready',
+        'The partitions that were handed out; an empty array if none is ready',
       ),
     },
     handler: async (request, reply) => {
@@ -129,7 +129,7 @@ export function settleRoute(
 
   const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
-    if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
+    if (!checked.ok) throw brokenContract('the settlements violate the contract', checked)
     const token = tokens.of(asked.headers)
     const pull = asksToPull(asked.preferences) ? pullWithinLimits(token, asked.pull) : null
     if (pull === null) {
@@ -137,7 +137,7 @@ export function settleRoute(
       if (asked.chooses)
         throw new RequestProblem(
           'parameter_invalid',
-          'table and task say what a settle may pull, and this one pulls nothing; add batch=1 to pull',
+          'table and task select the partitions that a settle pulls, and this settle pulls none; add batch=1 to pull',
         )
     }
     const request = {
@@ -177,12 +177,12 @@ export function settleRoute(
     config,
     schema: {
       operationId: 'settle',
-      summary: 'Say how the work under leases ended, and optionally pull in the same request',
+      summary: 'Settle leases, and optionally pull in the same request',
       tags: ['hand-off'],
       headers: Type.Object(pullHeaders),
       querystring: Type.Object(pullParameters),
       body: settleRequestSchema,
-      response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
+      response: answers(settleAnswerSchema(tableField), 'The result for each settlement'),
     },
     handler: async (request, reply) => {
       const { waited } = await settle(exchangeOver(request.raw, reply.raw, service), request.body)
@@ -229,15 +229,15 @@ export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: S
     config: { access: 'worker' },
     schema: {
       operationId: 'renew',
-      summary: 'Extend leases by their full length from now',
+      summary: 'Extend leases to their full length from now',
       tags: ['hand-off'],
       headers: Type.Object(instanceHeader),
       body: renewRequestSchema,
-      response: answers(renewAnswerSchema, 'What became of each lease'),
+      response: answers(renewAnswerSchema, 'The result for each lease'),
     },
     handler: tracing.handler('POST /renew', async (request, reply) => {
       const checked = checkRenewal(request.body)
-      if (!checked.ok) throw brokenContract('the lease ids break the contract', checked)
+      if (!checked.ok) throw brokenContract('the lease ids violate the contract', checked)
       const renewals = await handOff.renew(
         checked.leaseIds,
         instanceOf(request.raw.headers),

@@ -48,7 +48,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, token
         following?.facts.purgedAt === null && following.facts.generation === first.facts.generation
       if (following === null || !isSame)
         throw new Error(
-          `task ${which.taskId} was purged or reopened while its manifest was read; read it again`,
+          `task ${which.taskId} was purged or reopened while its manifest was read; request the manifest again`,
         )
       page = following
     }
@@ -61,7 +61,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, token
     exposeHeadRoute: false,
     schema: {
       operationId: 'exportManifest',
-      summary: 'The partitions of a task and what became of them, one line of JSON each',
+      summary: 'The partitions of a task and their results, one line of JSON each',
       tags: ['tasks'],
       params: taskParams,
       querystring: Type.Object({
@@ -92,7 +92,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, token
         // An empty manifest would mean that the task had no partitions.
         throw new RequestProblem(
           'task_purged',
-          'retention removed the partitions; the task itself can still be viewed',
+          'retention deleted the partitions; the summary of the task is kept',
         )
       }
       const stream = Readable.from(lines(which, first), { objectMode: false })

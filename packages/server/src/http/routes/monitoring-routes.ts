@@ -30,7 +30,7 @@ export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
     config: { access: 'overview' },
     schema: {
       operationId: 'viewTotals',
-      summary: 'All unfinished tasks together: how many there are, and their partitions and records by state',
+      summary: 'All unfinished tasks together: their number, and their partitions and records by state',
       tags: ['tasks'],
       response: answers(totalsSchema, 'The sums'),
     },
@@ -81,7 +81,10 @@ export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
     },
     handler: async (_request, reply) => {
       if (handOff.isDraining) {
-        throw new RequestProblem('shutting_down', 'this node finishes what it has and takes nothing new')
+        throw new RequestProblem(
+          'shutting_down',
+          'this node finishes the requests in progress and accepts no new ones',
+        )
       }
       await handOff.probe()
       return reply.send({ status: 'ready' })
@@ -98,7 +101,8 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }
         minimum: 1,
         maximum: MAX_SCALE_TARGET_SECONDS,
         default: scaleTargetSeconds,
-        description: 'Within how many seconds the backlog is to be finished; otherwise as the service is set',
+        description:
+          'Number of seconds within which the backlog should be finished; by default the setting of the service',
         examples: [600],
       }),
     ),
@@ -111,10 +115,11 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }
     config: { access: 'overview' },
     schema: {
       operationId: 'viewScale',
-      summary: 'The backlog, the workers, and how many of them would finish it within a time',
+      summary:
+        'The backlog, the workers, and the number of workers that would finish it within a target time',
       tags: ['tasks'],
       querystring: Type.Object(parameters),
-      response: answers(scaleSchema, 'What there is to do, and the number of workers for it'),
+      response: answers(scaleSchema, 'The backlog and the number of workers that it needs'),
     },
     handler: async ({ query }, reply) => {
       requireKnown(query, known)
@@ -134,10 +139,10 @@ function requireKnown(query: Query, known: readonly string[]): void {
   const name = Object.keys(query).find((one) => !known.includes(one))
   if (name === undefined) return
   const meant = didYouMean(name, known)
-  const advice = meant === undefined ? `there are ${known.join(', ')}` : `did you mean ${meant}?`
+  const advice = meant === undefined ? `the parameters are ${known.join(', ')}` : `did you mean ${meant}?`
   throw new RequestProblem(
     'parameter_invalid',
-    `${JSON.stringify(name)} is not a query parameter here; ${advice}`,
+    `${JSON.stringify(name)} is not a query parameter of this route; ${advice}`,
   )
 }
 
@@ -196,11 +201,11 @@ export function metricsRoute(
     config: { access: 'metrics' },
     schema: {
       operationId: 'metrics',
-      summary: 'What this node has done and how it is, and how much work the store holds, as metrics',
+      summary: 'Metrics of this node and of the tasks in the store',
       tags: ['health'],
       response: {
         200: {
-          description: 'In the text format of Prometheus',
+          description: 'The metrics in the text format of Prometheus',
           content: { 'text/plain': { schema: Type.String() } },
         },
         ...problemAnswers,

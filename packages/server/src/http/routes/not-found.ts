@@ -123,7 +123,7 @@ export function answerUnknownRoutes(
       return
     }
     const methods = allowed.join(', ')
-    const detail = `this path takes ${methods}`
+    const detail = `this route supports ${methods}`
     sendProblem(reply, { code: 'method_not_allowed', detail, options: { headers: { allow: methods } } })
   }
   // A hook runs before the body is read, so a wrong path is reported whatever the body is.
@@ -137,7 +137,7 @@ function nothingAt(path: string, known: KnownPaths, basePath: string): string {
   const meant = HEALTH.has(below)
     ? `${basePath}/livez or ${basePath}/readyz`
     : (known.like(path) ?? (isBelow ? undefined : known.like(`${basePath}${path}`)))
-  const mount = isBelow ? '' : `: the service is mounted under ${basePath}`
+  const mount = isBelow ? '' : `: the base path of the service is ${basePath}`
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-  return `there is nothing at this path${mount}${hint}`
+  return `there is no route with this path${mount}${hint}`
 }

@@ -147,8 +147,8 @@ function unfinishedSegment(request: FastifyRequest): string | undefined {
 const UNBUILT = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Baton</title>
 <h1>Baton is running</h1>
-<p>Its page is not here because it was not built. In a checkout, <code>npm run build:page</code> builds it; then restart
-the service. Everything else works without it: see <a href="openapi.json">openapi.json</a> and
+<p>The page was not built. In a checkout, <code>npm run build:page</code> builds it; restart
+the service afterwards. Everything else works without the page: see <a href="openapi.json">openapi.json</a> and
 <a href="readyz">readyz</a>.</p>
 </html>
 `

@@ -101,7 +101,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'subscriptions' },
     schema: {
       operationId: 'subscribe',
-      summary: 'Have events posted to a URL, or kept to be read',
+      summary: 'Create a subscription: events are sent to a URL or stored for reading',
       tags,
       body: subscribeRequestSchema,
       response: answers(subscriptionSecretSchema, 'The subscription, with the secret that signs its events'),
@@ -138,7 +138,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       tags,
       response: answers(
         subscriptionListSchema,
-        'The subscriptions without their secrets, and what is pending',
+        'The subscriptions, without their secrets, and the number of pending events',
       ),
     },
     handler: async (_request, reply) => {
@@ -156,10 +156,10 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'unsubscribe',
-      summary: 'Remove a subscription, with what is not delivered yet',
+      summary: 'Remove a subscription and its pending events',
       tags,
       params,
-      response: answers(unsubscribeAnswerSchema, 'It is gone'),
+      response: answers(unsubscribeAnswerSchema, 'The subscription was removed'),
     },
     handler: async ({ params: { subscriptionId: id } }, reply) => {
       await ask({ ask: 'remove', id, mayBeOfFile }, 'subscription')
@@ -173,7 +173,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'rotateSecret',
-      summary: 'Sign with a new secret; for a while with the one before as well',
+      summary: 'Replace the signing secret; for a while, events are also signed with the previous secret',
       tags,
       params,
       body: rotateSecretRequestSchema,
@@ -182,8 +182,14 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     handler: async ({ params: { subscriptionId: id }, body }, reply) => {
       const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
       const overlapMillis = overlapSeconds * 1000
-      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis, mayBeOfFile }
-      return reply.send(withSecret((await ask(order, 'subscription')).subscription))
+      const request = {
+        ask: 'rotate' as const,
+        id,
+        secret: checkedSecret(secret),
+        overlapMillis,
+        mayBeOfFile,
+      }
+      return reply.send(withSecret((await ask(request, 'subscription')).subscription))
     },
   })
 
@@ -193,7 +199,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'enableSubscription',
-      summary: 'Go on with a subscription that was disabled',
+      summary: 'Enable a subscription that was disabled',
       tags,
       params,
       body: noFields,
@@ -211,7 +217,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'overview' },
     schema: {
       operationId: 'listDeliveries',
-      summary: 'What became of the events of a subscription, newest first',
+      summary: 'The deliveries of a subscription, newest first',
       tags,
       params,
       querystring: Type.Object(pageParameters),
@@ -220,8 +226,8 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     handler: async ({ params: { subscriptionId: id }, query }, reply) => {
       const after = cursorOf(query, asEvent) ?? Number.MAX_SAFE_INTEGER
       const limit = limitOf(query)
-      const order = { ask: 'deliveries' as const, id, after, newestFirst: true, limit }
-      const { deliveries } = await ask(order, 'deliveries')
+      const request = { ask: 'deliveries' as const, id, after, newestFirst: true, limit }
+      const { deliveries } = await ask(request, 'deliveries')
       const last = deliveries.length < limit ? undefined : deliveries.at(-1)
       const list: DeliveryList = {
         deliveries: deliveries.map(viewDelivery),
@@ -237,11 +243,11 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'redeliver',
-      summary: 'Send an event again, whatever became of it',
+      summary: 'Send an event again, regardless of its state',
       tags,
       params: Type.Object({ ...params.properties, event: Type.Integer({ minimum: 1, examples: [412] }) }),
       body: noFields,
-      response: answers(deliverySchema, 'The delivery, pending again'),
+      response: answers(deliverySchema, 'The delivery, which is pending again'),
     },
     handler: async ({ params: { subscriptionId: id, event }, body }, reply) => {
       controlBody(noFields, body)
@@ -257,24 +263,30 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     config: { access: 'overview' },
     schema: {
       operationId: 'readEvents',
-      summary: 'The events of a subscription, oldest first, from a place on',
+      summary: 'The events of a subscription after a position, oldest first',
       tags,
       params,
       querystring: Type.Object({
         after: Type.Optional(
-          Type.String({ description: '`next` of the answer before; left out: from the first one kept' }),
+          Type.String({
+            description:
+              'The value of `next` in the previous response; by default, from the oldest stored event',
+          }),
         ),
         limit: pageParameters.limit,
       }),
-      response: answers(eventPageSchema, 'The events; none when there are no more yet'),
+      response: answers(eventPageSchema, 'The events; empty if there are no more events yet'),
     },
     handler: async ({ params: { subscriptionId: id }, query }, reply) => {
       const given = once(query, 'after')
       if (given !== undefined && !/^\d{1,16}$/.test(given))
-        throw new RequestProblem('parameter_invalid', 'the query parameter after must be a next of this feed')
+        throw new RequestProblem(
+          'parameter_invalid',
+          'the query parameter after must be a value of next from this feed',
+        )
       const after = Number(given ?? 0)
-      const order = { ask: 'deliveries' as const, id, after, newestFirst: false, limit: limitOf(query) }
-      const { deliveries, subscription } = await ask(order, 'deliveries')
+      const request = { ask: 'deliveries' as const, id, after, newestFirst: false, limit: limitOf(query) }
+      const { deliveries, subscription } = await ask(request, 'deliveries')
       const page: EventPage = {
         events: deliveries.map((delivery) => cloudEvent(delivery, webhooks.source)),
         next: sequenceOf(deliveries.at(-1)?.event ?? after),
@@ -293,7 +305,8 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
 function checkedSecret(secret: string | undefined): string {
   if (secret === undefined) return newSigningSecret()
   if (isSigningSecret(secret)) return secret
-  const detail = 'secret must be whsec_ and 24 to 64 bytes in base64; leave it out to have one made'
+  const detail =
+    'secret must be whsec_ followed by 24 to 64 bytes in base64; omit it to have the service generate one'
   throw brokenControl([{ pointer: '/secret', detail }])
 }
 
@@ -310,15 +323,24 @@ function problemOf(result: SubscriptionResult): RequestProblem {
     case 'subscription_in_file':
       return new RequestProblem(
         'subscription_in_file',
-        `the subscriptions file has it as "${result.name}": change it there`,
+        `the subscription is defined in the subscriptions file as "${result.name}"; change it there`,
       )
     case 'delivery_unknown':
-      return new RequestProblem('delivery_unknown', 'the subscription has no such event, or no longer')
+      return new RequestProblem(
+        'delivery_unknown',
+        'the subscription has no delivery of this event, or retention deleted it',
+      )
     case 'subscription_has_no_url':
-      return new RequestProblem('delivery_unknown', 'the subscription has no URL: its events are only read')
+      return new RequestProblem(
+        'delivery_unknown',
+        'the subscription has no URL; its events can only be read',
+      )
     case 'too_many_subscriptions':
-      return new RequestProblem('too_many_subscriptions', 'there are 100 subscriptions already; remove one')
+      return new RequestProblem(
+        'too_many_subscriptions',
+        'the service already has 100 subscriptions; remove one',
+      )
     default:
-      return new RequestProblem('subscription_unknown', 'there is no subscription of that id')
+      return new RequestProblem('subscription_unknown', 'no subscription has this id')
   }
 }

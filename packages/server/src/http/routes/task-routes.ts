@@ -55,15 +55,15 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }
           Type.Unsafe<boolean>({
             type: 'boolean',
             enum: [true],
-            description: 'Only tasks that have parked partitions, whatever their state',
+            description: 'Only tasks that have parked partitions, in any state',
           }),
         ),
-        search: Type.Optional(Type.String({ description: 'Only tasks whose id contains this' })),
+        search: Type.Optional(Type.String({ description: 'Only tasks whose id contains this text' })),
         ...pageParameters,
       }),
       response: answers(
         taskListSchema,
-        'One page of tasks; short or even empty pages may be followed by others',
+        'One page of tasks. A short or empty page is not necessarily the last one',
       ),
     },
     handler: async ({ query, raw }, reply) => {
@@ -91,7 +91,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }
     config: { access: 'task' },
     schema: {
       operationId: 'viewTask',
-      summary: 'How far a task is',
+      summary: 'A task and its progress',
       tags: ['tasks'],
       params: taskParams,
       response: answers(taskViewSchema, 'The task'),
@@ -123,7 +123,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }
       }),
       response: answers(
         partitionListSchema(tableField),
-        'One page of partitions; short or even empty pages may be followed by others',
+        'One page of partitions. A short or empty page is not necessarily the last one',
       ),
     },
     handler: async ({ params, query, raw }, reply) => {
@@ -167,13 +167,13 @@ const parameters = Type.Object({
       type: 'string',
       enum: [...throughputSteps],
       default: 'minute',
-      description: 'Minutes are kept for a day, hours for as long as the partitions of finished tasks',
+      description: 'Minutes are kept for one day, hours as long as the partitions of finished tasks',
     }),
   ),
-  from: time('The first step is the one that this is in. A day before `to` by default, seven days for hours'),
-  to: time('Steps that begin at this time or later are left out. Now by default'),
+  from: time('Start time; the first step contains it. By default one day before `to`, with hours seven days'),
+  to: time('End time; steps that begin at or after it are omitted. By default now'),
   by: Type.Optional(
-    Type.Unsafe<string>({ type: 'string', enum: ['level'], description: 'A point for each level' }),
+    Type.Unsafe<string>({ type: 'string', enum: ['level'], description: 'One point per level' }),
   ),
 })
 
@@ -184,11 +184,11 @@ export function throughputRoute(app: FastifyInstance, { handOff, tokens }: Servi
     config: { access: 'task' },
     schema: {
       operationId: 'viewThroughput',
-      summary: 'What became done of a task, by minute or by hour',
+      summary: 'Partitions and records of a task that were done, by minute or by hour',
       tags: ['tasks'],
       params: taskParams,
       querystring: parameters,
-      response: answers(throughputSchema, 'The history of the task'),
+      response: answers(throughputSchema, 'The throughput of the task'),
     },
     handler: async ({ params, query, raw }, reply) => {
       const taskId = taskIdOf(params)

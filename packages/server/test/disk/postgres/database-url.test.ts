@@ -51,7 +51,7 @@ describe('sslmode in the URL of a database', () => {
 
   test.each(['allow', 'bogus', ''])('%j is refused with the list of known modes', (mode) => {
     expect(toldOf(`postgres://db/baton?sslmode=${mode}`)).toBe(
-      `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; prefer, require, verify-ca mean verify-full`,
+      `sslmode=${mode} in the database URL is unknown: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; prefer, require, verify-ca mean verify-full`,
     )
   })
 
@@ -76,7 +76,7 @@ describe('a password that is not percent-encoded', () => {
     'postgres://u:%ff@host/db',
   ])('%s is refused without printing it', (url) => {
     expect(toldOf(url)).toBe(
-      'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too',
+      'the database URL is invalid; its form is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas. In user and password, percent-encode @ as %40, / as %2F, ? as %3F, # as %23, : as %3A and % as %25; elsewhere, percent-encode @',
     )
   })
 

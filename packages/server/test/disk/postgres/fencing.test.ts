@@ -185,7 +185,9 @@ describe('a flush', () => {
     await leader.open()
     await ended
     // The answer to the termination may arrive after the take-over that it made possible.
-    await expect.poll(() => told).toContain('ended a session that kept this node from leading')
+    await expect
+      .poll(() => told)
+      .toContain('terminated a database session that blocked the take-over by this node')
   })
 })
 

@@ -35,19 +35,19 @@ async function refusalOf(url: string): Promise<string> {
 describe('PostgreSQL refuses the connection, and the start reports its reason', () => {
   test('a wrong password', async () => {
     expect(await refusalOf(`postgres://careful:wrong@${at}/postgres`)).toBe(
-      `PostgreSQL refuses the password (password authentication failed for user "careful"); check the database URL, and PostgreSQL at ${at}`,
+      `PostgreSQL refuses the password (password authentication failed for user "careful"); check the database URL and PostgreSQL at ${at}`,
     )
   })
 
   test('no password', async () => {
     expect(await refusalOf(`postgres://careful@${at}/postgres`)).toBe(
-      `PostgreSQL asks for a password, and the database URL has none; check the database URL, and PostgreSQL at ${at}`,
+      `PostgreSQL requires a password, and the database URL has none; check the database URL and PostgreSQL at ${at}`,
     )
   })
 
   test('a user who may connect with TLS only', async () => {
     expect(await refusalOf(`postgres://ciphered@${at}/postgres`)).toBe(
-      `PostgreSQL refuses the user (no pg_hba.conf entry for host "127.0.0.1", user "ciphered", database "postgres", no encryption); check the database URL, and PostgreSQL at ${at}`,
+      `PostgreSQL refuses the user (no pg_hba.conf entry for host "127.0.0.1", user "ciphered", database "postgres", no encryption); check the database URL and PostgreSQL at ${at}`,
     )
   })
 
@@ -100,7 +100,7 @@ test('a single standby is reported with its address and a remedy', async () => {
   const standby = await PostgresServer.start({ copyOf: primary })
   onTestFinished(() => standby.dispose())
   expect(await refusalOf(standby.url())).toBe(
-    `at 127.0.0.1:${standby.port} PostgreSQL is a standby and takes no writes; name the primary in the database URL, or both hosts with a comma between them`,
+    `at 127.0.0.1:${standby.port} PostgreSQL is a standby and accepts no writes; use the primary in the database URL, or both hosts separated by a comma`,
   )
 })
 

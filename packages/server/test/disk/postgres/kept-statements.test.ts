@@ -79,7 +79,7 @@ test('a statement that is refused for another reason is not sent again', async (
   const connection = await open()
   await add(connection, first)
   await expect(add(connection, first)).rejects.toMatchObject({ code: '23505' })
-  await expect(add(connection, first + 2)).rejects.toThrow('another node leads')
+  await expect(add(connection, first + 2)).rejects.toThrow('another node is the leader')
   expect(await keptBy(connection)).toHaveLength(1)
   expect(await entries()).toEqual([1])
 })

@@ -41,7 +41,7 @@ describe('a failed start reports the cause', () => {
     const refused = opening('postgres://baton:secret@127.0.0.1:1/baton')
     await expect(refused).rejects.toThrow(StoreRefused)
     await expect(refused).rejects.toThrow(
-      'PostgreSQL cannot be reached (ECONNREFUSED); check the database URL, and PostgreSQL at 127.0.0.1:1',
+      'PostgreSQL cannot be reached (ECONNREFUSED); check the database URL and PostgreSQL at 127.0.0.1:1',
     )
   })
 
@@ -52,7 +52,7 @@ describe('a failed start reports the cause', () => {
     const refused = opening(other.href)
     await expect(refused).rejects.toThrow(StoreRefused)
     await expect(refused).rejects.toThrow(
-      `the database does not exist (database "nowhere" does not exist); check the database URL, and PostgreSQL at ${other.host}`,
+      `the database does not exist (database "nowhere" does not exist); check the database URL and PostgreSQL at ${other.host}`,
     )
   })
 
@@ -60,7 +60,7 @@ describe('a failed start reports the cause', () => {
     const { url } = await databaseFor('reader')
     const refused = opening(url)
     await expect(refused).rejects.toThrow(StoreRefused)
-    await expect(refused).rejects.toThrow('grant it CREATE on the database')
+    await expect(refused).rejects.toThrow('grant the user CREATE on the database')
     await expect(refused).rejects.not.toThrow('secret')
   })
 
@@ -71,7 +71,7 @@ describe('a failed start reports the cause', () => {
     const refused = opening(url)
     await expect(refused).rejects.toThrow(StoreRefused)
     await expect(refused).rejects.toThrow(
-      'the schema baton of the database, or what is in it, belongs to the role postgres, and stranger may not use it (permission denied for schema baton); log in as postgres',
+      'the schema baton of the database, or a table in it, belongs to the role postgres, and stranger has no permission to use it (permission denied for schema baton); connect as postgres',
     )
   })
 
@@ -81,6 +81,6 @@ describe('a failed start reports the cause', () => {
     await server.query('ALTER SCHEMA baton OWNER TO heir', name)
     const refused = opening(url)
     await expect(refused).rejects.toThrow(StoreRefused)
-    await expect(refused).rejects.toThrow('belongs to the role postgres, and heir may not')
+    await expect(refused).rejects.toThrow('belongs to the role postgres, and heir has no permission')
   })
 })

@@ -47,20 +47,20 @@ describe('a server with a certificate', () => {
     `sslmode=verify-full&sslrootcert=${certificateFile('other-ca.crt')}`,
   ])('of an unknown CA is refused with %s', async (query) => {
     expect(await refusalOf(query)).toBe(
-      'at HOST the certificate of PostgreSQL is not signed by a CA that is trusted here (unable to verify the first certificate); name the file of its CA with sslrootcert=FILE in the database URL, or in the variable NODE_EXTRA_CA_CERTS',
+      'at HOST the certificate of PostgreSQL is not signed by a trusted CA (unable to verify the first certificate); set the CA file with sslrootcert=FILE in the database URL, or with the variable NODE_EXTRA_CA_CERTS',
     )
   })
 
   test('and a file that is not there', async () => {
     expect(await refusalOf('sslmode=verify-full&sslrootcert=/nowhere/ca.crt')).toBe(
-      `a file that the database URL names cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.crt'); sslrootcert, sslcert and sslkey are files on this machine`,
+      `a file in the database URL cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.crt'); sslrootcert, sslcert and sslkey must be files on this machine`,
     )
   })
 
   test('and a key that does not belong to our own certificate', async () => {
     const own = `sslcert=${certificateFile('ca.crt')}&sslkey=${certificateFile('server.key')}`
     expect(await refusalOf(`${VERIFIED}&${own}`)).toBe(
-      'at HOST TLS with PostgreSQL failed (key values mismatch); look at sslrootcert, sslcert and sslkey in the database URL, and at the log of PostgreSQL',
+      'at HOST TLS with PostgreSQL failed (key values mismatch); check sslrootcert, sslcert and sslkey in the database URL, and the log of PostgreSQL',
     )
   })
 })
@@ -68,14 +68,14 @@ describe('a server with a certificate', () => {
 test('a certificate that has expired', async () => {
   await server.showCertificate('expired')
   expect(await refusalOf(VERIFIED)).toBe(
-    'at HOST the certificate of PostgreSQL, or of its CA, has expired; renew it there, and see that the clock of this machine is right',
+    'at HOST the certificate of PostgreSQL, or of its CA, has expired; renew the certificate, and check the clock of this machine',
   )
 })
 
 test('a certificate for another host', async () => {
   await server.showCertificate('other-host')
   expect(await refusalOf(VERIFIED)).toBe(
-    'at HOST the certificate of PostgreSQL is for another host (it is for DNS:db.example, and not for 127.0.0.1); name a host of the certificate in the database URL, or have a certificate made for this one',
+    'at HOST the certificate of PostgreSQL is for another host (it is for DNS:db.example, not for 127.0.0.1); use a host name of the certificate in the database URL, or issue a certificate for this host',
   )
 })
 
@@ -83,6 +83,6 @@ test('a server without TLS', async () => {
   const plain = await PostgresServer.start()
   onTestFinished(() => plain.dispose())
   expect(await refusalOf('sslmode=require', { url: plain.url() })).toBe(
-    `at 127.0.0.1:${plain.port} PostgreSQL offers no TLS, and it is asked for; switch it on there (ssl = on), or, where the network can be trusted, say sslmode=disable in the database URL`,
+    `at 127.0.0.1:${plain.port} the database URL requires TLS, and PostgreSQL does not offer it; enable TLS in PostgreSQL (ssl = on) or, in a trusted network, set sslmode=disable in the database URL`,
   )
 })

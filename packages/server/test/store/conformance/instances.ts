@@ -103,7 +103,7 @@ export function instancesTopic(harness: StoreHarness): void {
       })
       expect(await store.partition('a', 0, 0)).toMatchObject({
         attempts: 1,
-        reason: 'an operator took the lease of attempt 1 back from w',
+        reason: 'an operator revoked the lease of attempt 1 from w',
         history: [{ attempt: 1, holder: 'w', outcome: 'expired' }],
       })
       expect((await store.task('a')).facts.attemptsWasted).toBe(3)

@@ -33,9 +33,13 @@ export class CannotConnect extends StoreUnavailable {
 
   constructor(faults: readonly FaultyHost[]) {
     const telling = faults.toSorted((a, b) => REACHED.indexOf(b.reached) - REACHED.indexOf(a.reached))[0]
-    super('store_unavailable', `${telling?.reason ?? 'there is no host'}; the request can be sent again`, {
-      cause: new Error(inWords(faults)),
-    })
+    super(
+      'store_unavailable',
+      `${telling?.reason ?? 'the database URL has no host'}; the request can be sent again`,
+      {
+        cause: new Error(inWords(faults)),
+      },
+    )
     this.#faults = faults
   }
 
@@ -46,7 +50,7 @@ export class CannotConnect extends StoreUnavailable {
     if (others.length > 0)
       return new StoreRefused(`no host of the database URL can be used: ${words}`, { cause: this })
     if (only === undefined || only.remedy !== undefined) return new StoreRefused(words, { cause: this })
-    return new StoreRefused(`${exactly(only)}; check the database URL, and PostgreSQL at ${only.where}`, {
+    return new StoreRefused(`${exactly(only)}; check the database URL and PostgreSQL at ${only.where}`, {
       cause: this,
     })
   }
@@ -95,32 +99,32 @@ type Words = Omit<Fault, 'reached'>
 function ofCertificate({ code = '', message, host, cert }: TlsError): Words | undefined {
   if (UNTRUSTED.has(code)) {
     return {
-      reason: 'the certificate of PostgreSQL is not signed by a CA that is trusted here',
+      reason: 'the certificate of PostgreSQL is not signed by a trusted CA',
       // Node's message continues with a hint at one of its own flags, which does not help if this machine
       // lacks the CA.
       exactly: message.replace(/;.*/s, ''),
       remedy:
-        'name the file of its CA with sslrootcert=FILE in the database URL, or in the variable NODE_EXTRA_CA_CERTS',
+        'set the CA file with sslrootcert=FILE in the database URL, or with the variable NODE_EXTRA_CA_CERTS',
     }
   }
   if (code === 'CERT_HAS_EXPIRED') {
     return {
       reason: 'the certificate of PostgreSQL, or of its CA, has expired',
-      remedy: 'renew it there, and see that the clock of this machine is right',
+      remedy: 'renew the certificate, and check the clock of this machine',
     }
   }
   if (code === 'CERT_NOT_YET_VALID') {
     return {
       reason: 'the certificate of PostgreSQL, or of its CA, is not valid yet',
-      remedy: 'see that the clock of this machine is right, or renew the certificate there',
+      remedy: 'check the clock of this machine, or renew the certificate',
     }
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const names = cert?.subjectaltname ?? cert?.subject?.CN ?? 'no name'
     return {
       reason: 'the certificate of PostgreSQL is for another host',
-      exactly: `it is for ${names}, and not for ${host}`,
-      remedy: 'name a host of the certificate in the database URL, or have a certificate made for this one',
+      exactly: `it is for ${names}, not for ${host}`,
+      remedy: 'use a host name of the certificate in the database URL, or issue a certificate for this host',
     }
   }
   return undefined
@@ -130,16 +134,16 @@ function ofHandshake({ code = '', message, reason = message }: TlsError): Words 
   // The driver has no codes for these two.
   if (message === 'The server does not support SSL connections') {
     return {
-      reason: 'PostgreSQL offers no TLS, and it is asked for',
+      reason: 'the database URL requires TLS, and PostgreSQL does not offer it',
       remedy:
-        'switch it on there (ssl = on), or, where the network can be trusted, say sslmode=disable in the database URL',
+        'enable TLS in PostgreSQL (ssl = on) or, in a trusted network, set sslmode=disable in the database URL',
     }
   }
   if (OTHERS.test(code) || message === 'There was an error establishing an SSL connection') {
     return {
       reason: 'TLS with PostgreSQL failed',
       exactly: reason,
-      remedy: 'look at sslrootcert, sslcert and sslkey in the database URL, and at the log of PostgreSQL',
+      remedy: 'check sslrootcert, sslcert and sslkey in the database URL, and the log of PostgreSQL',
     }
   }
   return undefined
@@ -172,8 +176,8 @@ function firstOf(error: unknown): Error {
 function ofStandby(error: Error): Fault | undefined {
   if (!(error instanceof IsStandby)) return undefined
   return {
-    reason: 'PostgreSQL is a standby and takes no writes',
-    remedy: 'name the primary in the database URL, or both hosts with a comma between them',
+    reason: 'PostgreSQL is a standby and accepts no writes',
+    remedy: 'use the primary in the database URL, or both hosts separated by a comma',
     reached: 'standby',
   }
 }
@@ -192,9 +196,9 @@ function ofServer(error: Error): Fault | undefined {
 function ofFile({ code, syscall, message }: NodeJS.ErrnoException): Fault | undefined {
   if (syscall !== 'open' && code !== 'EISDIR') return undefined
   return {
-    reason: 'a file that the database URL names cannot be read',
+    reason: 'a file in the database URL cannot be read',
     exactly: message,
-    remedy: 'sslrootcert, sslcert and sslkey are files on this machine',
+    remedy: 'sslrootcert, sslcert and sslkey must be files on this machine',
     isHere: true,
     reached: 'server',
   }
@@ -211,6 +215,6 @@ function ofDriver(error: Error): Fault {
   const { message } = error
   if (message.includes('timeout')) return { reason: 'PostgreSQL did not answer in time', reached: 'nothing' }
   if (message.includes('password must be'))
-    return { reason: 'PostgreSQL asks for a password, and the database URL has none', reached: 'server' }
+    return { reason: 'PostgreSQL requires a password, and the database URL has none', reached: 'server' }
   return { reason: 'no connection to PostgreSQL could be made', exactly: message, reached: 'nothing' }
 }

@@ -34,7 +34,7 @@ const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
 
 /** Quotes no part of the URL, since any part may belong to a password. */
 const UNREADABLE =
-  'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too'
+  'the database URL is invalid; its form is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas. In user and password, percent-encode @ as %40, / as %2F, ? as %3F, # as %23, : as %3A and % as %25; elsewhere, percent-encode @'
 
 /**
  * Not passed to the server. The connector itself finds the host that takes writes; the others are parameters
@@ -66,12 +66,12 @@ function stateSslMode(parameters: URLSearchParams): void {
   if (mode === undefined) return
   if (!SSL_MODES.includes(mode)) {
     throw new StoreRefused(
-      `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; ${MEAN_VERIFY_FULL.join(', ')} mean verify-full`,
+      `sslmode=${mode} in the database URL is unknown: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; ${MEAN_VERIFY_FULL.join(', ')} mean verify-full`,
     )
   }
   const isLibpqs = parameters.get('uselibpqcompat') === 'true'
   if (isLibpqs && mode === 'verify-ca' && !parameters.has('sslrootcert'))
-    throw new StoreRefused('sslmode=verify-ca in the database URL needs the file of the CA: sslrootcert=FILE')
+    throw new StoreRefused('sslmode=verify-ca in the database URL requires the CA file: sslrootcert=FILE')
   if (!isLibpqs && MEAN_VERIFY_FULL.includes(mode)) parameters.set('sslmode', 'verify-full')
 }
 

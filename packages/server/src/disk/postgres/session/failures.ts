@@ -9,7 +9,7 @@ export class ConnectionLost extends Error {
 export class NotLeader extends LeaderUnavailable {
   override name = 'NotLeader'
   constructor(options?: ErrorOptions) {
-    super('another node leads now; the request can be sent again', options)
+    super('another node is the leader now; the request can be sent again', options)
   }
 }
 
@@ -36,13 +36,13 @@ const SESSION_IS_OVER = new Set([
 
 const SERVER_IS_UNABLE = new Map([
   ['57P03', 'PostgreSQL is starting or stopping'],
-  ['57014', 'PostgreSQL took too long'],
+  ['57014', 'PostgreSQL did not answer in time'],
   ['53000', 'PostgreSQL is out of resources'],
   ['53200', 'PostgreSQL is out of memory'],
-  ['53300', 'PostgreSQL has no connection left'],
+  ['53300', 'PostgreSQL has no free connection'],
   ['53400', 'PostgreSQL has reached a configured limit'],
-  ['58000', 'PostgreSQL met a system error'],
-  ['58030', 'PostgreSQL met an input or output error'],
+  ['58000', 'PostgreSQL reported a system error'],
+  ['58030', 'PostgreSQL reported an I/O error'],
   ['28P01', 'PostgreSQL refuses the password'],
   ['28000', 'PostgreSQL refuses the user'],
   ['3D000', 'the database does not exist'],
@@ -113,24 +113,24 @@ export function asRefused(error: unknown, where: string): unknown {
   if (state === NOT_ALLOWED) {
     const { message } = cause as Error
     return new StoreRefused(
-      `PostgreSQL at ${where} does not let this user make its tables (${message}); grant it CREATE on the database`,
+      `PostgreSQL at ${where} does not allow this user to create tables (${message}); grant the user CREATE on the database`,
       { cause },
     )
   }
   const reason = isPoolerError(cause)
-    ? `the pooler says: ${(cause as Error).message}`
+    ? `the pooler reports: ${(cause as Error).message}`
     : reasonOf(cause, state)
   if (reason === undefined) return error
-  return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
+  return new StoreRefused(`${reason}; check the database URL and PostgreSQL at ${where}`, { cause })
 }
 
 /** What is wrong with the server or the connection; undefined for other errors. */
 export function reasonOf(error: unknown, state: string | undefined): string | undefined {
   if (state === READ_ONLY)
-    return 'PostgreSQL takes no writes here: default_transaction_read_only is on for this user, database or server, or it has become a standby'
+    return 'PostgreSQL accepts no writes: default_transaction_read_only is on for this user, database or server, or the server has become a standby'
   if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
   if (CONFLICTS.has(state ?? ''))
-    return 'PostgreSQL could not finish the transaction for others that ran at the same time'
+    return 'PostgreSQL could not complete the transaction because of concurrent transactions'
   if (state !== undefined) return SERVER_IS_UNABLE.get(state)
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code !== undefined && syscall !== undefined) return `PostgreSQL cannot be reached (${code})`

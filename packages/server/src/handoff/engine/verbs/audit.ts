@@ -54,7 +54,8 @@ function auditLines({ lane, task, waiting }: Recount): string[] {
   const { level, released, retries, tag, retryTag, turn, partitions } = lane
   const findings: string[] = []
   const expect = (what: string, kept: unknown, found: unknown) => {
-    if (kept !== found) findings.push(`${laneName(task, level)} has ${kept} ${what}, its rows say ${found}`)
+    if (kept !== found)
+      findings.push(`${laneName(task, level)} has ${kept} ${what}, but its rows have ${found}`)
   }
   const linesOf: [Line, number][] = [
     ['released', released],
@@ -80,7 +81,7 @@ function auditTables({ lane, task, tables }: Recount): string[] {
     const expect = (what: string, kept: unknown, found: unknown) => {
       if (kept !== found)
         findings.push(
-          `table ${row.table} on ${laneName(task, lane.level)} has ${kept} ${what}, its rows say ${found}`,
+          `table ${row.table} on ${laneName(task, lane.level)} has ${kept} ${what}, but its rows have ${found}`,
         )
     }
     expect('as its turn', row.turn, turn)
@@ -139,7 +140,7 @@ function auditLane({ name, kept, counted, purged, purgedRecords }: AuditedLane):
   const findings: string[] = []
   const expect = (what: string, has: number, rows: number, gone: number) => {
     if (has !== rows + gone)
-      findings.push(`${name} counts ${has} ${what}, its rows say ${rows} + ${gone} purged`)
+      findings.push(`${name} counts ${has} ${what}, but its rows have ${rows} + ${gone} purged`)
   }
   expect('finished', finished(kept.partitions), finished(counted.partitions), purged)
   expect('records finished', finished(kept.records), finished(counted.records), purgedRecords)
@@ -156,10 +157,14 @@ function compare(name: string, kept: Tallies, counted: Tallies): string[] {
   return partitionStates.flatMap((state) => [
     ...(kept.partitions[state] === counted.partitions[state]
       ? []
-      : [`${name} counts ${kept.partitions[state]} ${state}, its rows say ${counted.partitions[state]}`]),
+      : [
+          `${name} counts ${kept.partitions[state]} ${state}, but its rows have ${counted.partitions[state]}`,
+        ]),
     ...(kept.records[state] === counted.records[state]
       ? []
-      : [`${name} counts ${kept.records[state]} records ${state}, its rows say ${counted.records[state]}`]),
+      : [
+          `${name} counts ${kept.records[state]} records ${state}, but its rows have ${counted.records[state]}`,
+        ]),
   ])
 }
 

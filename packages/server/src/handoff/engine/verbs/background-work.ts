@@ -128,8 +128,7 @@ export class BackgroundWork {
   }
 }
 
-/** Deletes what is past its retention, in bounded steps. Rows are flushed before each step. */
-
+// Deletion runs in bounded steps. Rows are flushed before each step.
 const ROWS_PER_STEP = 500
 /** Each lease of a key is a row to read. A step processes keys up to this many leases. */
 const LEASES_PER_STEP = 1000

@@ -148,7 +148,7 @@ export function* compare(
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
         conflicts.push({ position: from + at, known: asCalledBack(partition, before) })
     }
-    if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'yield' }
+    if (partitions.length > COMPARED_AT_A_TIME) yield { kind: 'yield' }
   }
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
 }
@@ -357,7 +357,7 @@ function* loadKnown(
     asked.push({ lane: id, tail, indexes: wanted })
   }
   if (asked.length === 0) return new Map()
-  const found = (yield { ask: 'known', asked }) as readonly KnownOfLane[]
+  const found = (yield { kind: 'known', indexes: asked }) as readonly KnownOfLane[]
   return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
 }
 

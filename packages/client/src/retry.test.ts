@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ProblemError, UnreachableError } from './errors.ts'
-import { backOffMillis, persist } from './persistence.ts'
+import { backOffMillis, persist } from './retry.ts'
 
 test('pauses grow, are randomized, and are never shorter than Retry-After', () => {
   fc.assert(

@@ -21,7 +21,7 @@ type Found = ReadonlyMap<number, readonly number[]>
  * A part selects rows by SQL that yields (n, a, b) and a row `r`: n is the position of the request, a and b
  * the sort order within it.
  */
-export class Collecting {
+export class LoadStatement {
   readonly #values: unknown[] = []
   readonly #partitions: string[] = []
   /** Parts of partitions whose lanes are read, too. */
@@ -131,7 +131,7 @@ export class Collecting {
 type Values = readonly unknown[]
 
 /** The rows that such a statement found. */
-export class Collected {
+export class LoadAnswer {
   readonly rows: LoadedRows
   readonly keys: Loaded['keys']
   readonly #ids = new Map<string, Map<number, number[]>>()

@@ -2,7 +2,7 @@ import type { TaskView } from '@baton/protocol'
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { explainedOrder, noteRefusedOrder } from '../service/connection.ts'
+import { explainedControl, noteRefusedControl } from '../service/connection.ts'
 
 interface Notice {
   readonly id: number
@@ -57,7 +57,7 @@ const showNotice: Fault = (words) => say('failed', words)
 export function useControl(refresh: () => void) {
   const [busy, setBusy] = useState(false)
   const running = useRef(false)
-  async function order<Answer>(
+  async function request<Answer>(
     run: () => Promise<Answer>,
     words: (answer: Answer) => string,
     fault: Fault = showNotice,
@@ -69,8 +69,8 @@ export function useControl(refresh: () => void) {
       say('said', words(await run()))
       return true
     } catch (error) {
-      noteRefusedOrder(error)
-      fault(explainedOrder(error))
+      noteRefusedControl(error)
+      fault(explainedControl(error))
       return false
     } finally {
       running.current = false
@@ -78,16 +78,16 @@ export function useControl(refresh: () => void) {
       refresh()
     }
   }
-  return { busy, order }
+  return { busy, request }
 }
 
-export type Order = ReturnType<typeof useControl>['order']
+export type ControlRequest = ReturnType<typeof useControl>['request']
 
 /** The props that a confirmation dialog gets. */
-export interface OrderConfirmationProps {
+export interface ControlConfirmationProps {
   readonly view: TaskView
   readonly busy: boolean
-  readonly order: Order
+  readonly request: ControlRequest
   readonly onClose: () => void
 }
 
