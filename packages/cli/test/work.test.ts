@@ -79,7 +79,7 @@ describe('the exit code of the command', () => {
       { state: 'delayed' },
       { state: 'parked', lastReason: 'exit code 100' },
       { state: 'delayed', attempts: 0, lastReason: 'not on this machine' },
-      { state: 'delayed', lastReason: 'ended by SIGKILL' },
+      { state: 'delayed', lastReason: 'stopped by SIGKILL' },
       { state: 'done' },
       { state: 'done', reportedRecords: null },
       { state: 'done', reportedRecords: null },
