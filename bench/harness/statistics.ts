@@ -7,6 +7,16 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
+/**
+ * The mean of the middle half of the values. Unlike the mean, it does not depend on a few extreme values; of
+ * small samples, it varies less than the median.
+ */
+export function middleMean(values: readonly number[]): number {
+  const quarter = values.length >> 2
+  const middle = [...values].sort((a, b) => a - b).slice(quarter, values.length - quarter)
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length
+}
+
 export interface Spread {
   median: number
   min: number
