@@ -6,6 +6,7 @@ import type { Readied } from './readied.ts'
 import type { Memory } from './state/memory.ts'
 import {
   freshOrReleased,
+  isLaneTable,
   type Lane,
   type LaneTable,
   type Level,
@@ -98,7 +99,7 @@ export class WaitingLines {
     const start = line === 'retry' ? chosenFrom.retryTag : chosenFrom.tag
     const weight = weightOfTask(lane.parentTask)
     let finish: bigint
-    if ('table' in chosenFrom) {
+    if (isLaneTable(chosenFrom)) {
       finish = advance(chosenFrom.time, start, recordCount, weight)
       this.#tx.touchTableTime(chosenFrom.time)
       this.#tx.touchLaneTable(chosenFrom)

@@ -170,7 +170,7 @@ function refusalText(): string {
   return `HTTP/1.1 503 Service Unavailable\r\n${fields}content-length: ${body.length}\r\n\r\n${body}`
 }
 
-/** A client that reads fewer bytes than this within the timeout counts as stalled. */
+/** A client that reads fewer bytes than this within the timeout is disconnected. */
 const LEAST_TAKEN_BYTES = 64 * 1024
 const LOOK_EVERY_MILLIS = 1000
 

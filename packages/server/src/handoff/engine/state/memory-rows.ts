@@ -204,17 +204,23 @@ const comparePlaces = (a: LinePosition, b: LinePosition): number => a.dueAt - b.
 /** What a pull is served from: a lane, or one table of a lane. */
 export type Source = Lane | LaneTable
 
-export const laneOf = (source: Source): Lane => ('parentLane' in source ? source.parentLane : source)
+export const isLaneTable = (source: Source): source is LaneTable => 'parentLane' in source
+
+export const laneOf = (source: Source): Lane => (isLaneTable(source) ? source.parentLane : source)
+
+/** A lane's only table has no counts and no lines. Those of the lane are used. */
+const countedIn = (source: Source): Source =>
+  isLaneTable(source) && source.parentLane.onlyTable === source ? source.parentLane : source
 
 /** Set if the source covers only some of the lane's partitions. */
 export const onlyTableOf = (source: Source): string | undefined =>
-  'parentLane' in source && source.parentLane.onlyTable === null ? source.table : undefined
+  isLaneTable(source) && source.parentLane.onlyTable === null ? source.table : undefined
 
 export function linesOf(source: Source): Lines {
-  if (!('parentLane' in source)) return source.lines
-  if (source.parentLane.onlyTable === source) return source.parentLane.lines
-  source.lines ??= beginLines(source)
-  return source.lines
+  const counted = countedIn(source)
+  if (!isLaneTable(counted)) return counted.lines
+  counted.lines ??= beginLines(counted)
+  return counted.lines
 }
 
 /** Starts with the partitions in memory, because the disk may be behind. The others are read. */
@@ -234,23 +240,15 @@ function beginLines({ parentLane, table }: LaneTable): Lines {
 export function lineToServe(source: Source): Line {
   const retries = retriesOf(source)
   if (freshOrReleased(source) === 0 || (retries > 0 && source.retryTag < source.tag)) return 'retry'
-  const { released } =
-    'parentLane' in source && source.parentLane.onlyTable === source ? source.parentLane : source
-  return released > 0 ? 'released' : 'fresh'
+  return countedIn(source).released > 0 ? 'released' : 'fresh'
 }
 
-/** The number of partitions of a lane or table that wait, without its retries. */
-export const freshOrReleased = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
+/** The number of waiting partitions, without retries. */
+export const freshOrReleased = (source: Source): number => waitingOf(source) - retriesOf(source)
 
-/** A lane's only table has no counts; those of the lane are used. */
-export const waitingOf = (source: Lane | LaneTable): number =>
-  'partitions' in source
-    ? source.partitions.ready
-    : source.parentLane.onlyTable === source
-      ? source.parentLane.partitions.ready
-      : source.ready
+export function waitingOf(source: Source): number {
+  const counted = countedIn(source)
+  return isLaneTable(counted) ? counted.ready : counted.partitions.ready
+}
 
-export const retriesOf = (source: Lane | LaneTable): number =>
-  'parentLane' in source && source.parentLane.onlyTable === source
-    ? source.parentLane.retries
-    : source.retries
+export const retriesOf = (source: Source): number => countedIn(source).retries

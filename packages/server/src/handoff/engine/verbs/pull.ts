@@ -7,7 +7,7 @@ import type { BatchedPull, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
 import { firstOf, LINES_AT_A_TIME, loadOrder } from '../load-lanes.ts'
 import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
-import { lineToServe } from '../state/memory-rows.ts'
+import { isLaneTable, lineToServe } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
@@ -84,7 +84,7 @@ function handOut(
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(lane, 'ready', to, recordCount)
   tx.lines.updateTurn(lane)
-  if (chosenFrom !== null && 'parentLane' in chosenFrom) tx.lines.updateTurnOfTable(chosenFrom)
+  if (chosenFrom !== null && isLaneTable(chosenFrom)) tx.lines.updateTurnOfTable(chosenFrom)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
