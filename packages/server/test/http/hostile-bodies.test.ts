@@ -54,7 +54,7 @@ describe('a call-back of the largest size that takes many times its memory once 
       422,
       { code: 'contract_violation', errors: [{ detail: expect.stringContaining(detail) }] },
     ])
-    expect(service.stderr).toContain('a limit for clients was reached')
+    await service.logged('a limit for clients was reached')
   }
 
   test('is refused as it arrives: too many elements, or too deep', async () => {
