@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
 import { CallBackReader } from '../../src/http/bodies/call-back-reader.ts'
 import { PARSED_ON_THREAD_BYTES } from '../../src/http/bodies/json-body.ts'
+import { UnparsedBody } from '../../src/http/bodies/json-bytes.ts'
 import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
 /** Large enough to be parsed on its own thread and stored in several steps. */
@@ -67,14 +68,20 @@ describe('POST /call-back of a large array', () => {
   })
 })
 
-const bytesOf = (count: number) => Buffer.from(JSON.stringify(descriptors('orders', count)))
+/** A body in two chunks, which are views of the same memory. */
+function unparsed(text: string): UnparsedBody {
+  const bytes = Buffer.from(text)
+  return new UnparsedBody([bytes.subarray(0, 7), bytes.subarray(7)])
+}
+
+const bodyOf = (count: number) => unparsed(JSON.stringify(descriptors('orders', count)))
 
 test('the thread that parses them ends when idle, and is started again', async () => {
   const reader = new CallBackReader({}, 5)
   onTestFinished(() => reader.close())
   expect(reader.hasThread).toBe(false)
   for (const _twice of [1, 2]) {
-    const checked = reader.read(bytesOf(3))
+    const checked = reader.read(bodyOf(3))
     expect(reader.hasThread).toBe(true)
     expect(await checked).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
     await until(() => !reader.hasThread)
@@ -86,14 +93,14 @@ test('an element that is larger than any descriptor is refused without parsing i
   onTestFinished(() => reader.close())
   const [first] = descriptors('orders', 1)
   const array = `[${JSON.stringify(first)}, [${'{},'.repeat(400_000)}0], 3]`
-  expect(await reader.read(Buffer.from(array))).toEqual({
+  expect(await reader.read(unparsed(array))).toEqual({
     ok: false,
     violations: [{ pointer: '/1', detail: 'an element can have at most 1 MiB' }],
     total: 1,
   })
-  expect(await reader.read(Buffer.from(`{"a":${array}}`))).toMatchObject({
+  expect(await reader.read(unparsed(`{"a":${array}}`))).toMatchObject({
     ok: false,
     violations: [{ pointer: '', detail: expect.stringContaining('must be an array') }],
   })
-  expect(await reader.read(bytesOf(3))).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
+  expect(await reader.read(bodyOf(3))).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
 })

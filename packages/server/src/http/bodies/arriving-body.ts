@@ -44,10 +44,10 @@ export interface ArrivalRules {
   shapeFault(fault: ShapeFault): RequestProblem
 }
 
-type Done = (error: Error | null, body?: Buffer) => void
+/** The body is passed as it arrived: joining the chunks of a large one would block the event loop. */
+type Done = (error: Error | null, chunks?: readonly Buffer[]) => void
 
 const closes = new SharedListeners('close')
-const NO_BYTES = Buffer.alloc(0)
 /** The first bytes of a body are checked as they arrive. Most bodies have no more. */
 const CHECKED_AT_ONCE_BYTES = 64 * 1024
 /** How many bytes are checked in one step. */
@@ -177,10 +177,9 @@ export class ArrivingBody {
     }
     this.#isOver = true
     this.#hold.arrived()
-    const [only] = this.#chunks
-    const body = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#bytes) : (only ?? NO_BYTES)
+    const chunks = this.#chunks
     this.#chunks = []
-    this.#done(null, body)
+    this.#done(null, chunks)
   }
 
   readonly #onError = (error: Error): void => {

@@ -10,6 +10,7 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import { RequestProblem } from '../answers/problems.ts'
+import { UnparsedBody } from './json-bytes.ts'
 
 /**
  * Partitions in messages of the reader thread: columns of numbers, which are transferred without copying.
@@ -120,7 +121,7 @@ export class CallBackReader {
   }
 
   async read(body: unknown): Promise<CallBackCheck> {
-    return Buffer.isBuffer(body) ? this.#readOnThread(body) : checkCallBack(body, this.#options)
+    return body instanceof UnparsedBody ? this.#readOnThread(body) : checkCallBack(body, this.#options)
   }
 
   async close(): Promise<void> {
@@ -128,14 +129,14 @@ export class CallBackReader {
     await this.#worker?.terminate()
   }
 
-  #readOnThread(bytes: Buffer): Promise<CallBackCheck> {
+  #readOnThread({ chunks }: UnparsedBody): Promise<CallBackCheck> {
     clearTimeout(this.#idle)
     return new Promise((resolve, reject) => {
       this.#lastId += 1
       this.#readings.set(this.#lastId, { pieces: [], resolve, reject })
-      const body = wholeBufferOf(bytes)
+      const body = chunks.map(wholeBufferOf)
       const request: ReadRequest = { id: this.#lastId, body, options: this.#options }
-      this.#thread().postMessage(request, [body])
+      this.#thread().postMessage(request, body)
     })
   }
 
@@ -211,7 +212,7 @@ function wholeBufferOf({ buffer, byteOffset, byteLength }: Buffer): ArrayBuffer 
  */
 export interface ReadRequest {
   readonly id: number
-  readonly body: ArrayBuffer
+  readonly body: ArrayBuffer[]
   readonly options: NonNullable<Parameters<typeof checkCallBack>[1]>
 }
 

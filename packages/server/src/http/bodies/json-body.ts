@@ -6,13 +6,20 @@ import { brokenContract, RequestProblem, tooLarge } from '../answers/problems.ts
 import type { HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
-import { MAX_DEPTH, NotJson, parseJsonBytes, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
+import {
+  MAX_DEPTH,
+  NotJson,
+  parseJsonBytes,
+  type ShapeFault,
+  type ShapeLimits,
+  UnparsedBody,
+} from './json-bytes.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route accepts an empty body, whatever its content type. */
     bodyOptional?: boolean
-    /** The route receives bodies of `PARSED_ON_THREAD_BYTES` or more as bytes, and has a thread parse them. */
+    /** The route receives an `UnparsedBody` if it has `PARSED_ON_THREAD_BYTES` or more. */
     parsesOnThread?: boolean
   }
 }
@@ -55,8 +62,8 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       done(new RequestProblem('unsupported_media_type', fault))
       return
     }
-    const arrived = (error: Error | null, body: Buffer = NO_BYTES) => {
-      if (error === null) readJson(request, body, done)
+    const arrived = (error: Error | null, chunks: readonly Buffer[] = []) => {
+      if (error === null) readJson(request, chunks, done)
       else done(error)
     }
     const arrival = arrivalRules(request, rules)
@@ -113,18 +120,20 @@ function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => v
   done()
 }
 
-function readJson(request: FastifyRequest, body: Buffer, done: Done): void {
+function readJson(request: FastifyRequest, chunks: readonly Buffer[], done: Done): void {
   try {
-    done(null, bodyOf(request, body))
+    done(null, bodyOf(request, chunks))
   } catch (error) {
     done(error as Error)
   }
 }
 
-function bodyOf({ routeOptions: { config } }: FastifyRequest, body: Buffer): unknown {
-  if (body.length === 0 && config.bodyOptional === true) return undefined
-  if (body.length >= PARSED_ON_THREAD_BYTES && config.parsesOnThread === true) return body
-  return parsedBody(body)
+function bodyOf({ routeOptions: { config } }: FastifyRequest, chunks: readonly Buffer[]): unknown {
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+  if (bytes === 0 && config.bodyOptional === true) return undefined
+  if (bytes >= PARSED_ON_THREAD_BYTES && config.parsesOnThread === true) return new UnparsedBody(chunks)
+  const [first = NO_BYTES] = chunks
+  return parsedBody(chunks.length > 1 ? Buffer.concat(chunks, bytes) : first)
 }
 
 export function parsedBody(bytes: Buffer): unknown {

@@ -107,6 +107,15 @@ export class JsonShape {
   }
 }
 
+/** The bytes of a body that a thread will join and parse. */
+export class UnparsedBody {
+  readonly chunks: readonly Buffer[]
+
+  constructor(chunks: readonly Buffer[]) {
+    this.chunks = chunks
+  }
+}
+
 const LITERALS: Readonly<Record<string, string>> = { t: 'true', f: 'false', n: 'null' }
 /** The whitespace of JSON. */
 const SPACE = ' \t\n\r'
