@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { parseSync, Visitor } from 'vite'
 import { root } from './markdown.ts'
 
-/** The texts of sources, without comments: string literals, and the parts of templates around their values. */
+/** The texts of sources, without comments: string literals, and templates without their values. */
 export function textsOf(pattern: string): string[] {
   const texts: string[] = []
   const visitor = new Visitor({
