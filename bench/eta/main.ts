@@ -6,16 +6,16 @@ const factor = (times: number) => times.toFixed(times < 10 ? 2 : 0)
 const percent = (share: number) => `${Math.round(share * 100)} %`
 
 console.log(
-  '| fleet | share done | by the pace alone: median, p90 | now: median, p90 | estimates given, before and now |',
+  '| fleet | share done | simple formula: median, p90 | estimate: median, p90 | share of samples with a result, both |',
 )
 console.log('|---|---|---|---|---|')
 for (const fleet of fleets) {
-  const [before, now] = [errorsOf(fleet, 'pace'), errorsOf(fleet, 'attempts')]
+  const [simple, estimated] = [errorsOf(fleet, 'pace'), errorsOf(fleet, 'attempts')]
   for (const [at, { name }] of shares.entries()) {
-    const [old, fresh] = [before[at], now[at]]
-    if (old === undefined || fresh === undefined) continue
+    const [formula, estimate] = [simple[at], estimated[at]]
+    if (formula === undefined || estimate === undefined) continue
     console.log(
-      `| ${fleet.name} | ${name} | ${factor(old.median)}, ${factor(old.p90)} | ${factor(fresh.median)}, ${factor(fresh.p90)} | ${percent(old.told)}, ${percent(fresh.told)} |`,
+      `| ${fleet.name} | ${name} | ${factor(formula.median)}, ${factor(formula.p90)} | ${factor(estimate.median)}, ${factor(estimate.p90)} | ${percent(formula.told)}, ${percent(estimate.told)} |`,
     )
   }
 }

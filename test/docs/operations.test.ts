@@ -1,4 +1,4 @@
-import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { helpText } from '../../packages/server/src/command-line.ts'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
@@ -7,7 +7,7 @@ import { boundNames, bounds } from '../../packages/server/src/http/budget/bounds
 import { metrics } from '../../packages/server/src/http/observability/metrics.ts'
 import { TestApp } from '../../packages/server/test/support/test-app.ts'
 import { testFolder } from '../support/test-folder.ts'
-import { inCode, readDocument, root, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
+import { inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 
 const operations = readDocument('docs/operations.md')
 
@@ -73,18 +73,6 @@ test('the contents list every section', () => {
   const listed = [...(contents ?? '').matchAll(/^- \[(.+)\]/gm)].map((match) => match[1])
   const sections = sectionsOf(operations).filter(({ depth }) => depth === 2)
   expect(listed).toEqual(sections.map(({ title }) => title))
-})
-
-test('the explained log lines exist', () => {
-  const sources = globSync('packages/server/src/**/*.ts', { cwd: root }).map((path) =>
-    readFileSync(root + path, 'utf8'),
-  )
-  const lines = tableRows(sectionNamed(operations, 'Logs').text).map(([line]) => inCode(line ?? '')[0] ?? '')
-  expect(lines.length).toBeGreaterThan(5)
-  const unknown = lines.filter(
-    (line) => !sources.some((source) => source.includes(line.replace(/\W*…$/, ''))),
-  )
-  expect(unknown).toEqual([])
 })
 
 test('the table of roles is complete', () => {

@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { inCode, readDocument, root, sectionsOf } from './support/markdown.ts'
 
-const documents = [...globSync('*.md', { cwd: root }), ...globSync('docs/**/*.md', { cwd: root })]
+const documents = globSync(['*.md', '{docs,bench,examples}/**/*.md', 'packages/*/*.md'], {
+  cwd: root,
+  exclude: ['**/node_modules/**'],
+})
 
 /** The anchor that GitHub generates for a heading. */
 const anchorOf = (title: string) =>

@@ -1,5 +1,7 @@
 import { schema } from './schema.ts'
 
+// Migrates version 11 to the current version. Only unreleased programs, before 0.1.0, wrote version 11.
+
 /**
  * Writes the leases that a node of version 11 handed out and settled in memory to the rows of partitions and
  * keys, as that version would have done. A note is two lists of arrays: leases granted, and leases settled as

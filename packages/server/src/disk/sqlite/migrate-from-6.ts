@@ -2,9 +2,9 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { schema } from './schema.ts'
 
 /**
- * Migrates version 6 to the current version. Version 6 kept windows of ranked partitions, held the others
- * back, and went through all rows of a cancelled task. Since version 7 there are lines with a cursor, and
- * lanes have tags.
+ * Migrates version 6 to the current version. Only unreleased programs, before 0.1.0, wrote version 6. It kept
+ * windows of ranked partitions, held the others back, and went through all rows of a cancelled task. Since
+ * version 7 there are lines with a cursor, and lanes have tags.
  */
 export function migrateFrom6(db: DatabaseSync): void {
   foldJournal(db)

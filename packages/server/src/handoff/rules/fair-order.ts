@@ -1,11 +1,12 @@
 /**
  * Start-time fair queuing by records determines who is served first on a level.
  *
- * Every level has a virtual time, and every line of a lane has a tag: the start of its next partition. A
- * line that gets work starts at max(virtual time, tag). Handing out its next partition advances the virtual
- * time of the level to that start, and the tag by the cost of the partition. The smallest tag is served next,
- * so lines with work advance side by side in records, however the work was split into partitions or arrays.
- * See docs/fair-order.md for the bounds.
+ * Every level has a virtual time, and every lane has two tags: the start of its next fresh partition, and
+ * that of its next retry. A line that gets work starts at max(virtual time, tag). Handing out its next
+ * partition advances the virtual time of the level to that start, and the tag by the cost of the partition.
+ * Released partitions go before the fresh ones and were charged before. The smallest tag is served next, so
+ * lanes with work advance side by side in records, however the work was split into partitions or arrays. See
+ * docs/fair-order.md for the bounds.
  *
  * Tags are 64-bit integers and stay bigint: a busy level passes 2^53 records in a few years.
  */
