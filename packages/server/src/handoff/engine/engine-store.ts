@@ -33,12 +33,12 @@ import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
-import { audit } from './verbs/audit.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, takeBack } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
+import { recount } from './verbs/recount.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
@@ -212,7 +212,7 @@ export class EngineStore implements Store {
 
   /** Reads exclusively: while rows are being flushed, counters and rows differ. */
   audit(): Promise<string[]> {
-    return this.#withRowsFlushed(() => audit(this.#disk))
+    return this.#withRowsFlushed(() => recount(this.#disk))
   }
 
   async close(): Promise<void> {
