@@ -2,8 +2,9 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
+import type { Peer } from '../handoff/leader-row.ts'
 import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
-import type { LedRow, Peer } from './election.ts'
+import type { LedRow } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
   digestOf,

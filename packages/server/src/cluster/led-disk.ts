@@ -1,7 +1,8 @@
 import type { Stopwatch, WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
+import type { LeaderRow } from '../handoff/leader-row.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
-import type { Election, LeaderRow } from './election.ts'
+import type { Election } from './election.ts'
 
 /** A disk that several nodes share, and that records which of them leads. */
 export interface SharedDisk extends Omit<Disk, 'open'>, Election {

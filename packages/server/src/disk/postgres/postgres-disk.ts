@@ -19,6 +19,7 @@ import {
   type UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
+import type { LeaderRow } from '../../handoff/leader-row.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
@@ -43,14 +44,7 @@ import {
   readInstance,
   recordStatement,
 } from './instance-rows.ts'
-import {
-  fence,
-  type LeaderRow,
-  type NodeAddress,
-  readLeaderRow,
-  resignStatement,
-  takeOver,
-} from './leader-row.ts'
+import { fence, type NodeAddress, readLeaderRow, resignStatement, takeOver } from './leader-row.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
@@ -142,9 +136,9 @@ export class PostgresDisk implements Disk {
    */
   async open(from?: string | null): Promise<OpenedPostgres> {
     this.#leaderTerm = null
-    const { flush, beside } = this.#channels
-    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await guard(
-      takeOver(flush, beside, this.#node, this.#log, from),
+    const { flush, general } = this.#channels
+    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await orUnavailable(
+      takeOver(flush, general, this.#node, this.#log, from),
     )
     this.#leaderTerm = leaderTerm
     this.#takenOverAt = last
@@ -154,14 +148,14 @@ export class PostgresDisk implements Disk {
   }
 
   readLeaderRow(): Promise<LeaderRow> {
-    return guard(readLeaderRow(this.#channels.beside))
+    return orUnavailable(readLeaderRow(this.#channels.general))
   }
 
   /** For a graceful stop: other nodes then need not wait until they miss this one. */
   async resign(): Promise<void> {
     const leaderTerm = this.#leaderTerm
     this.#leaderTerm = null
-    if (leaderTerm !== null) await guard(this.#channels.flush.run(resignStatement(leaderTerm)))
+    if (leaderTerm !== null) await orUnavailable(this.#channels.flush.run(resignStatement(leaderTerm)))
   }
 
   async append(entry: Appended): Promise<void> {
@@ -268,7 +262,8 @@ export class PostgresDisk implements Disk {
   }
 
   async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {
-    if (heartbeats.length > 0) await guard(this.#channels.beside.run(recordStatement(heartbeats, now)))
+    if (heartbeats.length > 0)
+      await orUnavailable(this.#channels.general.run(recordStatement(heartbeats, now)))
   }
 
   async instance(instanceId: string, now: number): Promise<InstanceDetails | null> {
@@ -281,14 +276,16 @@ export class PostgresDisk implements Disk {
   }
 
   async forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number> {
-    const [row] = await guard(this.#channels.beside.run(forgetStatement(unseenSince, endedSince, limit)))
+    const [row] = await orUnavailable(
+      this.#channels.general.run(forgetStatement(unseenSince, endedSince, limit)),
+    )
     return (row?.['forgotten'] ?? 0) as number
   }
 
   readonly outbox: OutboxDisk = postgresOutbox((statement) => this.#read(statement))
 
   async probe(): Promise<void> {
-    await guard(this.#channels.beside.useAgain((connection) => connection.run(probeStatement)))
+    await orUnavailable(this.#channels.general.useWithRetry((connection) => connection.run(probeStatement)))
   }
 
   /** PostgreSQL does not report free space, only a full disk. */
@@ -319,7 +316,7 @@ export class PostgresDisk implements Disk {
   async #write(statements: readonly Statement[]): Promise<Row[][]> {
     const leaderTerm = this.#leading()
     try {
-      return await this.#channels.beside.use((connection) =>
+      return await this.#channels.general.use((connection) =>
         connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...statements]),
       )
     } catch (error) {
@@ -328,14 +325,17 @@ export class PostgresDisk implements Disk {
   }
 
   async #read(statement: Statement, begin = BEGIN_READING): Promise<Row[]> {
-    const reading = this.#channels.beside.useAgain((connection) => connection.transact(begin, [statement]))
-    return (await guard(reading))[0] ?? []
+    const reading = this.#channels.general.useWithRetry((connection) =>
+      connection.transact(begin, [statement]),
+    )
+    return (await orUnavailable(reading))[0] ?? []
   }
 }
 
 const readTask = (row: Row): StoredTask => taskColumns.read(row['task'] as unknown[])
 
-async function guard<Result>(work: Promise<Result>): Promise<Result> {
+/** Converts the error of work that fails. */
+async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {
