@@ -60,7 +60,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
     unstage: guarded((ids) => disk.unstage(ids)),
     known: guarded((asked) => disk.known(asked)),
     due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
-    underWay: guarded((limit) => disk.underWay(limit)),
+    leasedOrDelayed: guarded((limit) => disk.leasedOrDelayed(limit)),
     heldBy: guarded((instanceId, limit) => disk.heldBy(instanceId, limit)),
     dueKeys: guarded((now, limit) => disk.dueKeys(now, limit)),
     purgeable: guarded((finishedBefore) => disk.purgeable(finishedBefore)),

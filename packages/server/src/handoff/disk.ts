@@ -32,7 +32,7 @@ import type {
   ThroughputRow,
   TotalsAdded,
 } from './views/queries.ts'
-import type { UnderWay } from './views/time-left.ts'
+import type { LeasedOrDelayed } from './views/time-left.ts'
 
 /**
  * The storage interface of the engine. A disk stores data and knows SQL, but none of the rules.
@@ -88,7 +88,7 @@ export interface Disk {
   /**
    * Leased and delayed partitions, ordered by the end of the lease or back-off, at most `limit` of each kind.
    */
-  underWay(limit: number): Promise<UnderWayRow[]>
+  leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]>
   /** Keys whose retention has ended, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
   /**
@@ -313,7 +313,7 @@ export interface Due extends LoadedRows {
   readonly nextDueAt: number | null
 }
 
-export interface UnderWayRow extends Omit<UnderWay, 'renewed'> {
+export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed'> {
   /** The id of its task. */
   readonly task: number
 }

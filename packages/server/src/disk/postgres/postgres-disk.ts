@@ -7,6 +7,7 @@ import {
   type IndexesOfLane,
   KnownKeys,
   type KnownOfLane,
+  type LeasedOrDelayedRow,
   type Loaded,
   type Needs,
   type OpenedDisk,
@@ -16,7 +17,6 @@ import {
   type TaskSummary,
   type TaskWithTables,
   type ThroughputRowsQuery,
-  type UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { LeaderRow } from '../../handoff/leader-row.ts'
@@ -59,13 +59,13 @@ import {
 import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
 import { asRefused, asUnavailable, foundNoRow, NotLeader } from './session/failures.ts'
 import {
+  leasedOrDelayedStatement,
   readDetail,
   readSummary,
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
   tasksWithTablesStatement,
-  underWayStatement,
 } from './task-views.ts'
 import { forgetThroughputStatement, readThroughput, throughputStatement } from './throughput-rows.ts'
 
@@ -212,8 +212,10 @@ export class PostgresDisk implements Disk {
     return readDue((await this.#read(dueStatement(now, limit, leases)))[0])
   }
 
-  async underWay(limit: number): Promise<UnderWayRow[]> {
-    return (await this.#read(underWayStatement(limit))).map((row) => row['under_way'] as UnderWayRow)
+  async leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]> {
+    return (await this.#read(leasedOrDelayedStatement(limit))).map(
+      (row) => row['found'] as LeasedOrDelayedRow,
+    )
   }
 
   async heldBy(instanceId: string, limit: number): Promise<number[]> {

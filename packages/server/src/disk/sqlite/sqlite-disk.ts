@@ -112,7 +112,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     known: (asked) => call(({ loader }) => asked.map((one) => loader.known(one))),
     due: (now, limit, leases) => call(({ dueRows }) => dueRows.due(now, limit, leases)),
     heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
-    underWay: (limit) => call(({ views }) => views.underWay(limit)),
+    leasedOrDelayed: (limit) => call(({ views }) => views.leasedOrDelayed(limit)),
     dueKeys: (now, limit) => call(({ dueRows }) => dueRows.dueKeys(now, limit)),
     purgeable: (finishedBefore) => call(({ dueRows }) => dueRows.purgeable(finishedBefore)),
     unfinishedWork: (limit) => call(({ dueRows }) => dueRows.unfinishedWork(limit)),

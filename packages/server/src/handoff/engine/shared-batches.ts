@@ -115,7 +115,7 @@ export class SharedBatches {
   }
 
   #mustWait({ callBacks }: HandOffBatch): boolean {
-    return callBacks.some(({ callBack }) => this.#largeCallBacks.isUnderWay(callBack.taskId))
+    return callBacks.some(({ callBack }) => this.#largeCallBacks.isRunning(callBack.taskId))
   }
 
   /**
