@@ -40,7 +40,7 @@ export interface Store {
   /** Runs one bounded step of the background work of control and retention. */
   maintain(request: MaintenanceRequest): Promise<MaintenanceResult>
   control(request: ControlRequest): Promise<ControlResult>
-  /** An operator takes back the leases of an instance, at most `limit` at a time. */
+  /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskDetails | null>
   tasks(query: TaskQuery): Promise<TaskPage>
@@ -310,7 +310,7 @@ export interface Settled {
   readonly pulled: Pulled | null
 }
 
-/** Leases that an operator took back. */
+/** Leases that an operator revoked. */
 export interface Released {
   readonly released: number
   /** How many of their partitions are parked. */

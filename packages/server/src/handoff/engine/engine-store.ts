@@ -35,7 +35,7 @@ import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
-import { endDue, takeBack } from './verbs/expire.ts'
+import { endDue, revoke } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import { recount } from './verbs/recount.ts'
@@ -141,10 +141,10 @@ export class EngineStore implements Store {
       const held = await this.#disk.heldBy(instanceId, limit)
       if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
       return this.#runner.transact(function* (tx) {
-        const taken = yield* takeBack(tx, instanceId, held)
+        const revoked = yield* revoke(tx, instanceId, held)
         yield* moveBarriers(tx)
         yield* concludeTasks(tx)
-        return { ...taken, readied: tx.readied.count, more: held.length === limit }
+        return { ...revoked, readied: tx.readied.count, more: held.length === limit }
       })
     })
   }
