@@ -146,6 +146,10 @@ export interface HandOffAnswers {
  */
 export const LARGE_CALL_BACK_PARTITIONS = 2000
 
+/** `most` differs in tests alone. */
+export const isLargeCallBack = ({ callBack }: BatchedCallBack, most = LARGE_CALL_BACK_PARTITIONS): boolean =>
+  callBack.partitions.length > most
+
 export interface BatchedCallBack {
   readonly callBack: CallBack
   readonly producer: string | null
@@ -269,6 +273,9 @@ export class StoreUnavailable extends Error {
     this.code = code
   }
 }
+
+export const storeClosed = (): StoreUnavailable =>
+  new StoreUnavailable('store_unavailable', 'the store is closed')
 
 /** The leader is gone or has changed. The store may be intact, and a new leader is expected shortly. */
 export class LeaderUnavailable extends StoreUnavailable {

@@ -20,7 +20,7 @@ import type {
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { storeClosed } from '../../handoff/store.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import {
@@ -210,6 +210,6 @@ export class MemoryDisk implements Disk {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (this.#isClosed) throw storeClosed()
   }
 }

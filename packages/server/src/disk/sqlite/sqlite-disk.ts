@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Disk } from '../../handoff/disk.ts'
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { storeClosed } from '../../handoff/store.ts'
 import { asUnavailable } from './failures.ts'
 import { DataFolder } from './folder.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
@@ -95,7 +95,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
   for (const text of file.lock()) warn?.(text)
   let closed = false
   const call = async <Result>(work: (connection: SqliteConnection) => Result): Promise<Result> => {
-    if (closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (closed) throw storeClosed()
     try {
       return work(file.connection())
     } catch (error) {

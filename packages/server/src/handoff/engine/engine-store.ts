@@ -3,16 +3,17 @@ import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
 import type { ControlRequest, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
-import type {
-  HandOffAnswers,
-  HandOffBatch,
-  MaintenanceRequest,
-  MaintenanceResult,
-  ReleaseRequest,
-  ReleaseResult,
-  Store,
-  SweepRequest,
-  SweepResult,
+import {
+  type HandOffAnswers,
+  type HandOffBatch,
+  type MaintenanceRequest,
+  type MaintenanceResult,
+  type ReleaseRequest,
+  type ReleaseResult,
+  type Store,
+  type SweepRequest,
+  type SweepResult,
+  storeClosed,
 } from '../store.ts'
 import type {
   ChangePage,
@@ -28,7 +29,7 @@ import type {
   ThroughputHistory,
   ThroughputQuery,
 } from '../views/queries.ts'
-import { type EngineOptions, Runner, storeClosed } from './runner.ts'
+import { type EngineOptions, Runner } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'

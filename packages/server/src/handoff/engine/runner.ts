@@ -1,7 +1,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
-import { LARGE_CALL_BACK_PARTITIONS, StoreUnavailable } from '../store.ts'
+import { LARGE_CALL_BACK_PARTITIONS } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
 import { loadOrder } from './load-lanes.ts'
@@ -277,8 +277,4 @@ export class Runner {
     if (this.#memory !== null) await this.flush()
     await this.#disk.close()
   }
-}
-
-export function storeClosed(): StoreUnavailable {
-  return new StoreUnavailable('store_unavailable', 'the store is closed')
 }

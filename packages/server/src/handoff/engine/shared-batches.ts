@@ -5,6 +5,7 @@ import {
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
+  isLargeCallBack,
   type PullResult,
   type RenewResult,
   type SettleResult,
@@ -53,7 +54,7 @@ export class SharedBatches {
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
     const { largeCallBack } = this.#runner.limits
-    const isLarge = ({ callBack }: BatchedCallBack) => callBack.partitions.length > largeCallBack
+    const isLarge = (batched: BatchedCallBack) => isLargeCallBack(batched, largeCallBack)
     return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
   }
 
@@ -153,7 +154,8 @@ export class SharedBatches {
     try {
       const answers = await this.#runner.transact(
         (tx) => runBatch(tx, batches),
-        (results) => results.every((result, at) => isEmptyPull(batches[at] as HandOffBatch, result)),
+        (results) =>
+          results.every((result, at) => mayAnswerWithoutEntry(batches[at] as HandOffBatch, result)),
       )
       for (const [at, { resolve }] of together.entries()) resolve(answers[at] as HandOffAnswers)
     } catch (error) {
@@ -243,7 +245,7 @@ const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): 
 /**
  * A pull that found nothing needs no entry: a node that lost leadership cannot return anything wrong with it.
  */
-const isEmptyPull = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
+const mayAnswerWithoutEntry = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
   isNothing({ ...batch, pulls: [] }) && pulls.every(({ repeated }) => !repeated)
 
 function* leasesOf(batches: readonly HandOffBatch[]) {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { CheckFailure } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { brokenContract, RequestProblem, tooLarge } from '../answers/problems.ts'
+import { brokenContract, RequestProblem, TYPE_NOT_JSON, tooLarge } from '../answers/problems.ts'
 import type { HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
@@ -163,9 +163,7 @@ function refuseOtherTypes(request: FastifyRequest, payload: NodeJS.ReadableStrea
     return
   }
   payload.resume()
-  done(
-    new RequestProblem('unsupported_media_type', 'the body must be sent with Content-Type: application/json'),
-  )
+  done(new RequestProblem('unsupported_media_type', TYPE_NOT_JSON))
 }
 
 /**

@@ -12,6 +12,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import { truncated } from '../../handoff/rules/attempts.ts'
 import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
 import type { Settled } from '../../handoff/store.ts'
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
@@ -195,6 +196,7 @@ export function settleRoute(
 function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
   return batch !== undefined || waitSeconds !== undefined || records !== undefined
 }
+/** Long reasons such as stack traces are truncated instead of refusing the settlement. */
 
 function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
   leaseId: string
@@ -204,21 +206,12 @@ function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, reco
     leaseId,
     reported: {
       outcome,
-      reason: reason === undefined ? null : kept(reason),
+      reason: reason === undefined ? null : truncated(reason, MAX_KEPT_REASON_LENGTH),
       retryAfterMillis: retryAfterSeconds === undefined ? null : retryAfterSeconds * 1000,
       final: final ?? false,
       records: records ?? null,
     },
   }
-}
-
-/**
- * Truncates long reasons such as stack traces instead of refusing the settlement, and does not split a
- * surrogate pair.
- */
-function kept(reason: string): string {
-  if (reason.length <= MAX_KEPT_REASON_LENGTH) return reason
-  return reason.slice(0, MAX_KEPT_REASON_LENGTH).replace(/[\ud800-\udbff]$/, '')
 }
 
 export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: Service): void {

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+import { StoreRefused, storeClosed } from '../../../handoff/store.ts'
 import { CannotConnect, type FaultyHost, faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions, type Row, type Statement } from './connection.ts'
 import { ConnectionLost, isSessionOver } from './failures.ts'
@@ -195,7 +195,7 @@ export class Channel {
   }
 
   async #connection(): Promise<Connection> {
-    if (this.#isClosed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (this.#isClosed) throw storeClosed()
     if (this.#open !== undefined && !this.#open.isLost) return this.#open
     this.#opening ??= this.#connector.connect(this.#options).finally(() => {
       this.#opening = undefined
