@@ -36,7 +36,7 @@ export interface AppOptions {
 }
 
 /** Where the data is stored: a folder, or the host, port and name of a database. */
-export type KeptIn = { readonly data: string } | { readonly database: string }
+type StoredIn = { readonly data: string } | { readonly database: string }
 
 /** The complete service, not listening yet. */
 export interface App {

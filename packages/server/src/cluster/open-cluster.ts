@@ -13,7 +13,7 @@ import { LeaderClock, ledDisk, type SharedDisk } from './led-disk.ts'
 import { PeerSignature } from './peer-protocol.ts'
 import { PeerServer } from './peer-server.ts'
 
-export interface ClusterParts {
+interface ClusterParts {
   /** New with each start of the process. */
   readonly nodeId: string
   readonly election: Election
@@ -55,7 +55,7 @@ export function clusterOf({ nodeId, election, open, close, log, trusted = null }
   }
 }
 
-export interface OpenClusterOptions {
+interface OpenClusterOptions {
   /**
    * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
    * called.

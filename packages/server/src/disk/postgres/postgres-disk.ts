@@ -101,7 +101,7 @@ export async function openPostgresDisk({
   return new PostgresDisk(new Channels(connector, allTimeouts), node, log)
 }
 
-export interface OpenedPostgres extends OpenedDisk {
+interface OpenedPostgres extends OpenedDisk {
   readonly leaderTerm: string
   /** The database's clock at the take-over, in milliseconds. */
   readonly now: number

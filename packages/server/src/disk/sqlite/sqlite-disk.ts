@@ -9,7 +9,7 @@ import { SqliteConnection } from './sqlite-connection.ts'
 const SPACE_CHECK_MILLIS = 1000
 
 /** The data file while the service runs. It is reopened after a disk failure. */
-export class OpenFile {
+class OpenFile {
   readonly #folder: DataFolder
   #database: DatabaseSync | undefined
   #connection: SqliteConnection | undefined
@@ -77,7 +77,7 @@ export class OpenFile {
   }
 }
 
-export interface SqliteDiskOptions {
+interface SqliteDiskOptions {
   readonly folder: string
   /** Called with warnings for the operator about the data folder. */
   readonly warn?: ((text: string) => void) | undefined

@@ -49,7 +49,7 @@ export async function openEngine(options: EngineOptions): Promise<EngineStore> {
 }
 
 /** Implements the store: the engine decides in memory, and a disk makes the decisions durable. */
-export class EngineStore implements Store {
+class EngineStore implements Store {
   readonly batching = BATCHING
   readonly #disk: Disk
   readonly #policy: Policy

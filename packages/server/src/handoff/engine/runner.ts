@@ -58,7 +58,7 @@ const FLUSH_BACKLOG = 8
 const LANES_AT_START = 256
 
 /** Called with a transaction once it is durable. */
-export type Committed = (tx: Transaction) => void
+type Committed = (tx: Transaction) => void
 
 /**
  * Runs engine code against memory and disk, one transaction at a time: loads what the code needs, appends its

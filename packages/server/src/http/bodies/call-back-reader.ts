@@ -15,7 +15,7 @@ import { RequestProblem } from '../answers/problems.ts'
  * Partitions in messages of the reader thread: columns of numbers, which are transferred without copying.
  * Receiving objects instead would block the event loop (bench scenario call-back-stall).
  */
-export interface CalledBackColumns {
+interface CalledBackColumns {
   /** Level, index and record count of each partition in turn. */
   readonly numbers: Float64Array<ArrayBuffer>
   /** The index into `tableNames` of each partition. */

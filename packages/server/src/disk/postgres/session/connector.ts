@@ -8,7 +8,7 @@ import { ConnectionLost, isSessionOver } from './failures.ts'
  * A database URL in libpq's format: several hosts with commas between them, tried one after another. The driver knows
  * one host only, so the URL is split here into one URL per host.
  */
-export interface DatabaseUrl {
+interface DatabaseUrl {
   /** The hosts for messages, without user and password. */
   readonly where: string
   /** One URL per host, in the order given. */

@@ -256,7 +256,7 @@ const interrupted = () =>
     'the store failed while the call-back was being written, and nothing of it was stored; send it again',
   )
 
-export interface Stored {
+interface Stored {
   readonly result: CallBackResult
   readonly readied: number
   readonly readiedOf?: readonly ReadiedOf[] | null
