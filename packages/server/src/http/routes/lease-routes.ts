@@ -25,7 +25,7 @@ import type { FastPath } from '../fast-path/fast-path.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
-import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
@@ -45,7 +45,7 @@ export function pullRoute(
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     const token = tokens.of(asked.headers)
     const request = pullWithinLimits(token, asked.pull)
-    const hangUpsAreRead = stall.noteRequest()
+    const afterNextIteration = stall.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
       tokens.watch(asked.headers, () => {
@@ -65,7 +65,7 @@ export function pullRoute(
     )
     const partitions = handedOutWithinLimits(token, handedOut)
     if (isRevoked && partitions.length === 0) throw revoked()
-    if (hangUpsAreRead !== undefined) await hangUpsAreRead()
+    if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []
     const { applied } = asked.preferences
     if (applied !== '') more.push('preference-applied', applied)
@@ -147,7 +147,7 @@ export function settleRoute(
       settlements: checked.settlements.map(settlementOf),
       pull,
     }
-    const hangUpsAreRead = pull === null ? undefined : stall.noteRequest()
+    const afterNextIteration = pull === null ? undefined : stall.noteRequest()
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
     const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, quotaKey, (waitMillis) => {
@@ -159,7 +159,7 @@ export function settleRoute(
         (end) => tokens.watch(asked.headers, end),
       )
     })
-    if (hangUpsAreRead !== undefined) await hangUpsAreRead()
+    if (afterNextIteration !== undefined) await afterNextIteration()
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
     const lost = () => {
@@ -174,7 +174,6 @@ export function settleRoute(
   app.route({
     method: 'POST',
     url: '/settle',
-    bodyLimit: LEASE_LIMIT_BYTES,
     config,
     schema: {
       operationId: 'settle',
@@ -218,7 +217,6 @@ export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: S
   app.route({
     method: 'POST',
     url: '/renew',
-    bodyLimit: LEASE_LIMIT_BYTES,
     config: { access: 'worker' },
     schema: {
       operationId: 'renew',
