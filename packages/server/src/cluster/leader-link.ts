@@ -28,7 +28,7 @@ const LONGEST_LINE = 10_000
 
 /**
  * Why a link ended. `gone`: this leader will not answer any more. `left`: it has announced its end. `broken`:
- * it may still be there, and is tried again.
+ * it may still be there, and is tried again. `closed`: this node closed the link.
  */
 interface LinkEnd {
   readonly kind: 'gone' | 'left' | 'broken' | 'closed'

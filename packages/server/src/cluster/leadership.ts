@@ -208,8 +208,8 @@ export class Leadership {
   }
 
   /**
-   * Takes over only from the term that was seen. If another node was faster, opening fails, and the leader row
-   * names it.
+   * Takes over only from the term that was seen. If another node was faster, opening fails, and the leader
+   * row names it.
    */
   async #takeOver(seen: LeaderRow): Promise<void> {
     const { open, streams, election, log } = this.#options

@@ -46,8 +46,9 @@ import type { LeasedOrDelayed } from './views/time-left.ts'
  */
 export interface Disk {
   /**
-   * Becomes the only writer. Returns entries that were appended but not flushed, in order, for the engine to
-   * flush.
+   * Becomes the only writer. On a database that several nodes share, this takes over the leadership: writes
+   * of the node that led before fail. Returns entries that were appended but not flushed, in order, for the
+   * engine to flush.
    */
   open(): Promise<OpenedDisk>
 

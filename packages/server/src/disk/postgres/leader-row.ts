@@ -141,9 +141,9 @@ function takeOverStatements(leaderTerm: string, seen: string | null, node: NodeA
 }
 
 /**
- * A transaction of the previous leader locks the leader row until it ends. If its client is frozen or disconnected,
- * the transaction stays idle, so its session is terminated here; a running transaction ends by itself. A role
- * may terminate its own sessions.
+ * A transaction of the previous leader locks the leader row until it ends. If its client is frozen or
+ * disconnected, the transaction stays idle, so its session is terminated here; a running transaction ends by
+ * itself. A role may terminate its own sessions.
  */
 async function terminateBlockers(
   others: Channel,

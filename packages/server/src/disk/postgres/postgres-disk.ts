@@ -131,8 +131,8 @@ export class PostgresDisk implements Disk {
   }
 
   /**
-   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss the same
-   * leader succeeds.
+   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss
+   * the same leader succeeds.
    */
   async open(from?: string | null): Promise<OpenedPostgres> {
     this.#leaderTerm = null

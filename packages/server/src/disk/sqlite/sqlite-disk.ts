@@ -87,8 +87,8 @@ interface SqliteDiskOptions {
  * Resolves when the data folder is locked and its file has the current schema; rejects with StoreRefused if
  * it must not be used.
  *
- * SQLite is synchronous, so a transaction blocks the event loop until it is on disk. A separate thread was
- * slower, because passing batches to it and back cost more than the event loop gained (decision 0023).
+ * SQLite is synchronous, so a transaction blocks the event loop until it is on disk. Passing batches to a
+ * separate thread and back would cost more than the event loop would gain (decision 0023).
  */
 export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promise<Disk> {
   const file = new OpenFile(resolve(folder))

@@ -38,8 +38,8 @@ import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, revoke } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
-import { Subscriptions } from './verbs/subscriptions.ts'
 import { recount } from './verbs/recount.ts'
+import { Subscriptions } from './verbs/subscriptions.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
@@ -237,8 +237,8 @@ class EngineStore implements Store {
   }
 
   /**
-   * For work that needs flushed rows. If there are many, most are written before it starts, so that other work
-   * is not blocked.
+   * For work that needs flushed rows. If there are many, most are written before it starts, so that other
+   * work is not blocked.
    */
   #exclusivelyWhenFlushed<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#runner.isFarBehind) return this.#exclusively(work)

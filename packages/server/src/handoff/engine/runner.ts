@@ -94,6 +94,7 @@ export class Runner {
     while (this.#memory === null) {
       while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
       const { epoch } = this
+      // On a shared database, this node takes over the leadership.
       const { last, unflushed, nextIds } = await this.#disk.open()
       const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
       if (unflushed.length > 0) await this.#disk.flush(images, last)

@@ -243,7 +243,8 @@ const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): 
   settles.length + renews.length + undos.length + callBacks.length + pulls.length === 0
 
 /**
- * A pull that found nothing needs no entry: a node that lost leadership cannot return anything wrong with it.
+ * If the transaction changed nothing, a batch of pulls found nothing and needs no entry: a node that lost
+ * leadership cannot return anything wrong with it. A repeated key needs one, because its leases are returned.
  */
 const mayAnswerWithoutEntry = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
   isNothing({ ...batch, pulls: [] }) && pulls.every(({ repeated }) => !repeated)

@@ -76,8 +76,8 @@ export function addPartitions(
 }
 
 /**
- * Node delivers many messages in one iteration of the event loop. So a piece becomes partitions in an iteration
- * that has nothing else of the call-back to do.
+ * Node delivers many messages in one iteration of the event loop. So a piece becomes partitions in an
+ * iteration that has nothing else of the call-back to do.
  */
 async function partitionsOf(pieces: readonly CalledBackColumns[]): Promise<CalledBackPartition[]> {
   const partitions: CalledBackPartition[] = []

@@ -12,7 +12,9 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route accepts an empty body, whatever its content type. */
     bodyOptional?: boolean
-    /** The route receives bodies of `PARSED_ON_THREAD_BYTES` or more as bytes, and has a thread parse them. */
+    /**
+     * The route receives bodies of `PARSED_ON_THREAD_BYTES` or more as bytes, and has a thread parse them.
+     */
     parsesOnThread?: boolean
   }
 }

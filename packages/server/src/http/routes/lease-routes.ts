@@ -195,8 +195,8 @@ export function settleRoute(
 function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
   return batch !== undefined || waitSeconds !== undefined || records !== undefined
 }
-/** Long reasons such as stack traces are truncated instead of refusing the settlement. */
 
+/** Long reasons such as stack traces are truncated instead of refusing the settlement. */
 function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
   leaseId: string
   reported: ReportedOutcome

@@ -22,8 +22,8 @@ export interface Statement {
 }
 
 /**
- * A statement that PostgreSQL keeps. The name depends on the text: behind a pooler, a node of another version
- * may have prepared the statement of this name on the same session.
+ * A prepared statement. The name depends on the text: behind a pooler, a node of another version may have
+ * prepared the statement of this name on the same session.
  */
 export const prepared = (text: string): { readonly text: string; readonly name: string } => ({
   text,

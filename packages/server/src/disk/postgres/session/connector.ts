@@ -5,8 +5,8 @@ import { Connection, type ConnectionOptions, type Row, type Statement } from './
 import { ConnectionLost, isSessionOver } from './failures.ts'
 
 /**
- * A database URL in libpq's format: several hosts with commas between them, tried one after another. The driver knows
- * one host only, so the URL is split here into one URL per host.
+ * A database URL in libpq's format: several hosts with commas between them, tried one after another. The
+ * driver knows one host only, so the URL is split here into one URL per host.
  */
 interface DatabaseUrl {
   /** The hosts for messages, without user and password. */

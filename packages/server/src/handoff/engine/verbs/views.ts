@@ -21,7 +21,7 @@ import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
 import { beginOf } from '../throughput.ts'
 
-// Views for the API and dashboard, read from rows. Rows contain the state of partitions. Whether a waiting
+// Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
 // task.
 
