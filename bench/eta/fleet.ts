@@ -2,7 +2,7 @@ import { countDuration } from '../../packages/server/src/handoff/rules/attempts.
 import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task.ts'
 import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'
 import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/queries.ts'
-import type { UnderWay } from '../../packages/server/src/handoff/views/time-left.ts'
+import type { LeasedOrDelayed } from '../../packages/server/src/handoff/views/time-left.ts'
 
 /**
  * Simulates a fleet of workers on one task in virtual time: what the service knows at any moment, and when
@@ -113,7 +113,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
     )
     partitions.done = done
     records.done = doneRecords
-    const underWay: UnderWay[] = [
+    const underWay: LeasedOrDelayed[] = [
       ...[...leases.values()].map((lease) => ({
         ...place(fleet, lease.partition),
         state: 'leased' as const,

@@ -29,7 +29,7 @@ import {
 } from '../../packages/server/src/handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
 import { MAX_DEPTH } from '../../packages/server/src/http/bodies/json-bytes.ts'
-import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
+import { DEFAULT_BODY_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { errorsIn, problemsNamedFor, sharedErrors } from './support/errors.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 import { servedRoutes } from './support/routes.ts'
@@ -130,7 +130,7 @@ describe('limits', () => {
   const grouped = (number: number) => number.toLocaleString('en-US')
 
   test.each([
-    ['body of any other request', `${LEASE_LIMIT_BYTES / 2 ** 20} MiB`],
+    ['body of any other request', `${DEFAULT_BODY_LIMIT_BYTES / 2 ** 20} MiB`],
     ['task id, table name', `${grouped(MAX_TASK_ID_LENGTH)} characters each`],
     ['task id, table name', `${grouped(MAX_TABLE_NAME_LENGTH)} characters each`],
     ['partition name', `${grouped(MAX_PARTITION_NAME_LENGTH)} characters`],

@@ -111,7 +111,7 @@ export class FaultyDisk implements Disk {
   load = (needs: Needs) => this.#read((disk) => disk.load(needs))
   known = (...args: Parameters<Disk['known']>) => this.#read((disk) => disk.known(...args))
   due = (...args: Parameters<Disk['due']>) => this.#read((disk) => disk.due(...args))
-  underWay = (limit: number) => this.#read((disk) => disk.underWay(limit))
+  leasedOrDelayed = (limit: number) => this.#read((disk) => disk.leasedOrDelayed(limit))
   heldBy = (...args: Parameters<Disk['heldBy']>) => this.#read((disk) => disk.heldBy(...args))
   dueKeys = (...args: Parameters<Disk['dueKeys']>) => this.#read((disk) => disk.dueKeys(...args))
   purgeable = (...args: Parameters<Disk['purgeable']>) => this.#read((disk) => disk.purgeable(...args))

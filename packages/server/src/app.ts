@@ -36,14 +36,14 @@ export interface AppOptions {
 }
 
 /** Where the data is stored: a folder, or the host, port and name of a database. */
-export type KeptIn = { readonly data: string } | { readonly database: string }
+type StoredIn = { readonly data: string } | { readonly database: string }
 
 /** The complete service, not listening yet. */
 export interface App {
   readonly http: FastifyInstance
   readonly handOff: HandOff
   readonly store: Store
-  readonly keptIn: KeptIn
+  readonly storedIn: StoredIn
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null
   listen(host: string, port: number): Promise<void>
@@ -64,7 +64,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const policy = policyOf(config)
   const opened = openStore(config, policy, { ...options, tracing })
   opened.catch(() => closeFiles(files))
-  const { store, keptIn, peers } = await opened
+  const { store, storedIn, peers } = await opened
   try {
     const deliverer = new Deliverer({
       store,
@@ -124,7 +124,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       http,
       handOff,
       store,
-      keptIn,
+      storedIn,
       tls,
       listen: (host, port) => listeners.open(http, host, port),
       join: peers === null ? async () => {} : join,
@@ -174,16 +174,16 @@ async function openStore(
   config: Config,
   policy: Policy,
   { clock, log, tracing }: Pick<AppOptions, 'clock' | 'log'> & { readonly tracing: Tracing | undefined },
-): Promise<{ store: Store; keptIn: KeptIn; peers: OpenedCluster | null }> {
+): Promise<{ store: Store; storedIn: StoredIn; peers: OpenedCluster | null }> {
   const options = { policy, tracing, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const warn = (text: string) => log.warn({}, text)
     const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
-    return { store, keptIn: { data: resolve(config.data) }, peers: null }
+    return { store, storedIn: { data: resolve(config.data) }, peers: null }
   }
   const peerCa = config.peerCa === null ? null : readPem(config.peerCa)
   const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
-  return { store: peers.store, keptIn: { database }, peers }
+  return { store: peers.store, storedIn: { database }, peers }
 }
 
 function limitsOf(config: Config): AdmissionLimits {

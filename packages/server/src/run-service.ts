@@ -67,7 +67,7 @@ async function start(argv: readonly string[]): Promise<void> {
   for (const warning of [...warnings, ...unfitCertificate(app, config, peerUrl)]) log.warn({}, warning)
   const { instanceId, delivery } = config
   const tokens = config.tokensFile !== null
-  log.info({ url, instanceId, version, ...app.keptIn, delivery, tokens }, 'accepting requests')
+  log.info({ url, instanceId, version, ...app.storedIn, delivery, tokens }, 'accepting requests')
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 

@@ -64,7 +64,7 @@ export function learnRelease(
   const expected = Math.min(limit, held.length)
   if (taken.length !== expected)
     disagree(`a release of ${instanceId} ended ${taken.length} leases, and it held ${held.length}`)
-  for (const partition of taken) model.takeBack(partition, instanceId)
+  for (const partition of taken) model.revoke(partition, instanceId)
   for (const partition of model.leased)
     if (truth.partition(partition)?.status.state !== 'leased')
       disagree(`a release of ${instanceId} ended the lease of ${nameOf(partition)}`)

@@ -347,8 +347,8 @@ export class Model {
     this.#useAttempt(partition, false, null)
   }
 
-  /** An operator takes its lease back: that counts like an expiry, without a back-off. */
-  takeBack(partition: ModelPartition, from: string): void {
+  /** An operator revokes its lease: that counts like an expiry, without a back-off. */
+  revoke(partition: ModelPartition, from: string): void {
     if (partition.lane.task.cancelled) {
       this.move(partition, 'cancelled')
       return

@@ -8,7 +8,7 @@ import {
 import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { addToImages, noImages } from '../handoff/engine/state/images.ts'
-import { auditRecount, laneName } from '../handoff/engine/verbs/audit.ts'
+import { checkRecount, laneName } from '../handoff/engine/verbs/recount.ts'
 import type { Line, StoredPartition } from '../handoff/partition.ts'
 import { noTallies, totalOf } from '../handoff/rules/task.ts'
 import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
@@ -116,7 +116,7 @@ class CheckedRows {
   findings(): string[] {
     this.#completeLanes()
     const lanes = [...this.#lanes.values()]
-    return [...this.#findings, ...lanes.flatMap(checkRanges), ...auditRecount(lanes)]
+    return [...this.#findings, ...lanes.flatMap(checkRanges), ...checkRecount(lanes)]
   }
 
   #addTask(task: StoredTask): void {

@@ -47,7 +47,10 @@ import type { Carried } from './peer-server.ts'
  * just answered. Full batches are worth their cost. See bench/scenarios/postgres-nodes.ts.
  */
 const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, waitShare: 0.5 }
-/** The leader's own batches wait, too: an append is a round trip to the database, whatever the size of its entry. */
+/**
+ * The leader's own batches wait, too: an append is a round trip to the database, whatever the size of its
+ * entry.
+ */
 const LED: Batching = { ...BATCHING, waitShare: 0.5 }
 /** How often a request is tried when leaders refuse it one after another. */
 const MOST_TRIES = 20

@@ -1,19 +1,4 @@
-/**
- * The row in the database that says which node leads. Every node reads it; only a take-over or a resignation
- * changes it.
- */
-export interface LeaderRow {
-  /** Changes with every take-over. */
-  readonly leaderTerm: string | null
-  readonly leader: Peer | null
-  readonly clusterId: string
-  /** Known to all nodes that can read the database. They use it to authenticate each other. */
-  readonly secret: string
-  /** The clock of the database, as Unix time in milliseconds. */
-  readonly now: number
-  /** The number of the last entry. */
-  readonly last: number
-}
+import type { LeaderRow, Peer } from '../handoff/leader-row.ts'
 
 export interface LedRow extends LeaderRow {
   readonly leaderTerm: string
@@ -21,15 +6,6 @@ export interface LedRow extends LeaderRow {
 }
 
 export const isLed = (row: LeaderRow): row is LedRow => row.leaderTerm !== null && row.leader !== null
-
-/**
- * A node as others know it: an id that is new with each start of its process, and the URL where they reach
- * it.
- */
-export interface Peer {
-  readonly nodeId: string
-  readonly url: string
-}
 
 /** Taking over is not part of this interface: it is done by opening the engine on the disk. */
 export interface Election {

@@ -2,8 +2,9 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
+import type { Peer } from '../handoff/leader-row.ts'
 import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
-import type { LedRow, Peer } from './election.ts'
+import type { LedRow } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
   digestOf,
@@ -27,7 +28,7 @@ const LONGEST_LINE = 10_000
 
 /**
  * Why a link ended. `gone`: this leader will not answer any more. `left`: it has announced its end. `broken`:
- * it may still be there, and is tried again.
+ * it may still be there, and is tried again. `closed`: this node closed the link.
  */
 interface LinkEnd {
   readonly kind: 'gone' | 'left' | 'broken' | 'closed'

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
+import type { LeaderRow } from '../handoff/leader-row.ts'
 import type { Log } from '../handoff/log.ts'
 import { LeaderUnavailable, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
-import { type Election, HoldBack, isLed, type LeaderRow, type LedRow } from './election.ts'
+import { type Election, HoldBack, isLed, type LedRow } from './election.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink, type LinkEvents } from './leader-link.ts'
 import { NotTaken, type PeerSignature } from './peer-protocol.ts'
@@ -207,8 +208,8 @@ export class Leadership {
   }
 
   /**
-   * Takes over only from the term that was seen. If another node was faster, opening fails, and the leader row
-   * names it.
+   * Takes over only from the term that was seen. If another node was faster, opening fails, and the leader
+   * row names it.
    */
   async #takeOver(seen: LeaderRow): Promise<void> {
     const { open, streams, election, log } = this.#options

@@ -1,7 +1,8 @@
 import type { Stopwatch, WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
+import type { LeaderRow } from '../handoff/leader-row.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
-import type { Election, LeaderRow } from './election.ts'
+import type { Election } from './election.ts'
 
 /** A disk that several nodes share, and that records which of them leads. */
 export interface SharedDisk extends Omit<Disk, 'open'>, Election {
@@ -59,7 +60,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
     unstage: guarded((ids) => disk.unstage(ids)),
     known: guarded((asked) => disk.known(asked)),
     due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
-    underWay: guarded((limit) => disk.underWay(limit)),
+    leasedOrDelayed: guarded((limit) => disk.leasedOrDelayed(limit)),
     heldBy: guarded((instanceId, limit) => disk.heldBy(instanceId, limit)),
     dueKeys: guarded((now, limit) => disk.dueKeys(now, limit)),
     purgeable: guarded((finishedBefore) => disk.purgeable(finishedBefore)),

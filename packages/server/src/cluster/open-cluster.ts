@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WallClock } from '../handoff/clock.ts'
 import type { Disk } from '../handoff/disk.ts'
+import type { LeaderRow, Peer } from '../handoff/leader-row.ts'
 import type { Log } from '../handoff/log.ts'
 import type { Store } from '../handoff/store.ts'
 import { ClusterStore } from './cluster-store.ts'
-import type { Election, LeaderRow, Peer } from './election.ts'
+import type { Election } from './election.ts'
 import { HintStreams } from './hint-streams.ts'
 import { Leadership, type TermEvents } from './leadership.ts'
 import { LeaderClock, ledDisk, type SharedDisk } from './led-disk.ts'
 import { PeerSignature } from './peer-protocol.ts'
 import { PeerServer } from './peer-server.ts'
 
-export interface ClusterParts {
+interface ClusterParts {
   /** New with each start of the process. */
   readonly nodeId: string
   readonly election: Election
@@ -54,7 +55,7 @@ export function clusterOf({ nodeId, election, open, close, log, trusted = null }
   }
 }
 
-export interface OpenClusterOptions {
+interface OpenClusterOptions {
   /**
    * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
    * called.

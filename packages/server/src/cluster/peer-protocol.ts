@@ -2,14 +2,14 @@ import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
 import type { Stopwatch } from '../handoff/clock.ts'
+import type { LeaderRow } from '../handoff/leader-row.ts'
 import {
   type HandOffBatch,
-  LARGE_CALL_BACK_PARTITIONS,
+  isLargeCallBack,
   type ReadiedOf,
   type Store,
   StoreUnavailable,
 } from '../handoff/store.ts'
-import type { LeaderRow } from './election.ts'
 
 /** The store's methods that followers forward to the leader. Sweep and maintenance run on the leader only. */
 export const carriedVerbs = [
@@ -69,7 +69,7 @@ const PIECE = 1000
 /** The batcher gives a large call-back a batch of its own, so only the first one has to be looked at. */
 export function hasLargeCallBack(batch: HandOffBatch): boolean {
   const [only] = batch.callBacks
-  return only !== undefined && only.callBack.partitions.length > LARGE_CALL_BACK_PARTITIONS
+  return only !== undefined && isLargeCallBack(only)
 }
 
 /** The first line is the batch without its partitions. The partitions follow, a thousand per line. */

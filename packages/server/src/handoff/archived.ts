@@ -27,7 +27,8 @@ import {
 } from './stored.ts'
 
 // The content of a store, independent of its kind: the rows that an export writes, an import reads and a
-// check verifies. The fields are those of stored.ts and partition.ts. A field added there needs no change here.
+// check verifies. The fields are those of stored.ts and partition.ts. A field added there needs no change
+// here.
 
 export interface StoredTable {
   readonly task: number

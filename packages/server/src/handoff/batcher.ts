@@ -8,7 +8,7 @@ import {
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
-  LARGE_CALL_BACK_PARTITIONS,
+  isLargeCallBack,
   type PullResult,
   type RenewResult,
   type SettleResult,
@@ -137,7 +137,7 @@ export class Batcher {
     return new Promise((resolve, reject) => {
       const size = sizeOf(ask)
       const pending = { ask, size, traced: this.#tracing?.current(), resolve, reject }
-      if (ask.callBack !== undefined && size > LARGE_CALL_BACK_PARTITIONS)
+      if (ask.callBack !== undefined && isLargeCallBack(ask.callBack))
         void this.#commit([pending], () => undefined)
       else {
         this.#queue.push(pending)

@@ -4,7 +4,7 @@ import type { DefinedSubscription, StoredSubscription } from './outbox.ts'
 const OVERLAP_MILLIS = 86_400_000
 
 /** The changes that make the store match the subscriptions file. */
-export interface DefinitionChanges {
+interface DefinitionChanges {
   readonly made: readonly DefinedSubscription[]
   readonly changed: readonly StoredSubscription[]
 }

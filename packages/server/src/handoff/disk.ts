@@ -32,7 +32,7 @@ import type {
   ThroughputRow,
   TotalsAdded,
 } from './views/queries.ts'
-import type { UnderWay } from './views/time-left.ts'
+import type { LeasedOrDelayed } from './views/time-left.ts'
 
 /**
  * The storage interface of the engine. A disk stores data and knows SQL, but none of the rules.
@@ -46,8 +46,9 @@ import type { UnderWay } from './views/time-left.ts'
  */
 export interface Disk {
   /**
-   * Becomes the only writer. Returns entries that were appended but not flushed, in order, for the engine to
-   * flush.
+   * Becomes the only writer. On a database that several nodes share, this takes over the leadership: writes
+   * of the node that led before fail. Returns entries that were appended but not flushed, in order, for the
+   * engine to flush.
    */
   open(): Promise<OpenedDisk>
 
@@ -88,7 +89,7 @@ export interface Disk {
   /**
    * Leased and delayed partitions, ordered by the end of the lease or back-off, at most `limit` of each kind.
    */
-  underWay(limit: number): Promise<UnderWayRow[]>
+  leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]>
   /** Keys whose retention has ended, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
   /**
@@ -313,7 +314,7 @@ export interface Due extends LoadedRows {
   readonly nextDueAt: number | null
 }
 
-export interface UnderWayRow extends Omit<UnderWay, 'renewed'> {
+export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed'> {
   /** The id of its task. */
   readonly task: number
 }

@@ -60,7 +60,7 @@ export const pick = <Row, Name extends keyof Row & keyof Fields<Row>>(
 /**
  * Compiles a function from lists of fields. Most of the work with rows is to copy them, and code that names
  * their fields is many times faster than a loop over the names. `scope` has the values that `expression` uses
- * beside the parameters.
+ * in addition to the parameters.
  */
 export function compiled<Result extends (...values: never[]) => unknown>(
   parameters: string,

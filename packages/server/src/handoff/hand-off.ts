@@ -265,7 +265,7 @@ export class HandOff {
     return this.#instances.instances(query)
   }
 
-  /** Takes back the leases of an instance. Returns null if the instance does not exist. */
+  /** Revokes the leases of an instance. Returns null if the instance does not exist. */
   async release(instanceId: string): Promise<Released | null> {
     let [released, parked] = [0, 0]
     for (let more = true; more; ) {

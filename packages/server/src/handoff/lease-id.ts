@@ -19,8 +19,8 @@ const LONGEST_NUMBER = 11
 const POOL_BYTES = SECRET_BYTES * 512
 
 /**
- * Returns a function that creates secrets. They are drawn from a pool, because requesting a few bytes from the
- * system for every lease is slow; see the bench scenario `one-by-one`.
+ * Returns a function that creates secrets. They are drawn from a pool, because requesting a few bytes from
+ * the system for every lease is slow; see the bench scenario `one-by-one`.
  */
 export function leaseSecrets(): () => string {
   const pool = Buffer.alloc(POOL_BYTES)

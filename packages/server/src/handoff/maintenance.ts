@@ -26,8 +26,8 @@ interface MaintenanceEvents {
 }
 
 /**
- * Work without a request: ending leases and back-offs, and completing control requests and retention in steps.
- * With several nodes, only the leader's store does anything.
+ * Work without a request: ending leases and back-offs, and completing control requests and retention in
+ * steps. With several nodes, only the leader's store does anything.
  */
 export class Maintenance {
   readonly #store: Store

@@ -56,7 +56,7 @@ export interface SubscriptionRow {
 
 export const subscriptionFields: Fields<SubscriptionRow> = { id: 'text', body: 'json' }
 
-export interface SigningSecret {
+interface SigningSecret {
   readonly secret: string
   /** Null: until it is replaced. */
   readonly until: number | null
@@ -95,7 +95,7 @@ export interface EventMessage {
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
 
 /** The summary of a task that is done, stalled or cancelled. */
-export interface TaskEventFacts {
+interface TaskEventFacts {
   readonly of: 'task'
   readonly partitions: { readonly total: number; readonly done: number; readonly parked: number }
   readonly records: { readonly declared: number; readonly done: number }
@@ -140,14 +140,14 @@ export function factsOf({ facts }: EventMessage): EventFacts {
   }
 }
 
-export interface LevelEventFacts {
+interface LevelEventFacts {
   readonly of: 'level'
   readonly level: number
   readonly partitions: number
   readonly records: number
 }
 
-export interface ParkedEventFacts {
+interface ParkedEventFacts {
   readonly of: 'partition'
   readonly level: number
   readonly index: number

@@ -18,7 +18,7 @@ export type Line = 'fresh' | 'released' | 'retry'
 
 export type StoredOutcome = LeaseOutcome
 
-/** What its descriptor may have beside the fields of the contract. Null for most partitions. */
+/** What its descriptor may have in addition to the fields of the contract. Null for most partitions. */
 type OptionalTexts = { readonly [Field in OptionalField]: string | null }
 
 /** The immutable part of a partition. Within a lane, ids increase in the order of arrival. */
@@ -72,7 +72,9 @@ export interface PartitionStatus {
   history: readonly EndedAttempt[] | null
 }
 
-/** In the order in which entries contain them: a new field comes last, and entries without it are readable. */
+/**
+ * In the order in which entries contain them: a new field comes last, and entries without it are readable.
+ */
 export const statusFields: Fields<PartitionStatus> = {
   state: 'text',
   line: 'text',

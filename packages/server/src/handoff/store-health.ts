@@ -165,8 +165,8 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     partitions: timed('partitions', (query) => store.partitions(query)),
     throughput: timed('throughput', (query) => store.throughput(query)),
     changes: timed('changes', (query) => store.changes(query)),
-    subscriptions: timed('subscriptions', (order) => store.subscriptions(order)),
-    deliver: (order) => store.deliver(order),
+    subscriptions: timed('subscriptions', (request) => store.subscriptions(request)),
+    deliver: (request) => store.deliver(request),
     recordHeartbeats: timed(
       'recordHeartbeats',
       (heartbeats) => store.recordHeartbeats(heartbeats),

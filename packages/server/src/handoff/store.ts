@@ -40,7 +40,7 @@ export interface Store {
   /** Runs one bounded step of the background work of control and retention. */
   maintain(request: MaintenanceRequest): Promise<MaintenanceResult>
   control(request: ControlRequest): Promise<ControlResult>
-  /** An operator takes back the leases of an instance, at most `limit` at a time. */
+  /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskDetails | null>
   tasks(query: TaskQuery): Promise<TaskPage>
@@ -145,6 +145,10 @@ export interface HandOffAnswers {
  * carried to the leader in pieces and is stored in pieces.
  */
 export const LARGE_CALL_BACK_PARTITIONS = 2000
+
+/** `most` differs in tests alone. */
+export const isLargeCallBack = ({ callBack }: BatchedCallBack, most = LARGE_CALL_BACK_PARTITIONS): boolean =>
+  callBack.partitions.length > most
 
 export interface BatchedCallBack {
   readonly callBack: CallBack
@@ -270,6 +274,9 @@ export class StoreUnavailable extends Error {
   }
 }
 
+export const storeClosed = (): StoreUnavailable =>
+  new StoreUnavailable('store_unavailable', 'the store is closed')
+
 /** The leader is gone or has changed. The store may be intact, and a new leader is expected shortly. */
 export class LeaderUnavailable extends StoreUnavailable {
   override name = 'LeaderUnavailable'
@@ -310,7 +317,7 @@ export interface Settled {
   readonly pulled: Pulled | null
 }
 
-/** Leases that an operator took back. */
+/** Leases that an operator revoked. */
 export interface Released {
   readonly released: number
   /** How many of their partitions are parked. */

@@ -5,8 +5,8 @@ import type { TaskSettings } from './rules/policy.ts'
 import type { Tally } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
-// memory, an entry has them as after-images, and a disk keeps them as rows. Entries and tables have the fields
-// in the order of these lists, so a new field comes last: entries without it stay readable.
+// memory, an entry has them as after-images, and a disk keeps them as rows. Entries and tables have the
+// fields in the order of these lists, so a new field comes last: entries without it stay readable.
 
 export interface StoredTask {
   readonly id: number

@@ -7,9 +7,9 @@ import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
 
 /**
- * The event loop accepts one connection per listening socket and iteration. With a single socket, a probe waits
- * behind a flood of connections for one iteration each; with several, the kernel distributes connections over
- * them.
+ * The event loop accepts one connection per listening socket and iteration. With a single socket, a probe
+ * waits behind a flood of connections for one iteration each; with several, the kernel distributes
+ * connections over them.
  */
 const LISTENERS = 64
 

@@ -4,15 +4,18 @@ const LONGEST_REMEMBERED = 256
 
 /**
  * Memoizes a function of a text. Clients repeat the same few header values, and parsing them is the most
- * expensive part of this layer.
+ * expensive part of this layer. Undefined is not remembered.
  */
-export function remembered<Value>(read: (text: string) => Value): (text: string) => Value {
+export function remembered<Value>(
+  read: (text: string) => Value,
+  longest = LONGEST_REMEMBERED,
+): (text: string) => Value {
   const known = new Map<string, Value>()
   return (text) => {
     const value = known.get(text)
     if (value !== undefined) return value
     const fresh = read(text)
-    if (text.length > LONGEST_REMEMBERED) return fresh
+    if (fresh === undefined || text.length > longest) return fresh
     if (known.size >= MOST_REMEMBERED) known.clear()
     known.set(text, fresh)
     return fresh

@@ -31,7 +31,7 @@ import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
-import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
+import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
@@ -98,18 +98,18 @@ export async function buildHttp({
   const waitingPulls = () => handOff.waitingPulls
   const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
   const { met } = budget
-  const entry = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
+  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
       address: proxies.addressOf(socket, headers),
       scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
     }))
-  const fastPath = new FastPath(entry, { refuse, service, requests, proxies, logAnswer })
+  const fastPath = new FastPath(admissionParts, { refuse, service, requests, proxies, logAnswer })
   const app: FastifyInstance = Fastify({
     // Fastify's logger adds a child logger and two listeners to each request, even when nothing is logged.
     logger: false,
-    bodyLimit: LEASE_LIMIT_BYTES,
+    bodyLimit: DEFAULT_BODY_LIMIT_BYTES,
     requestTimeout: requestMillis,
     // While the node drains, it still answers requests on open connections, with `Connection: close`.
     return503OnClosing: false,
@@ -196,7 +196,7 @@ export async function buildHttp({
   // Runs first, for connections of the fast path and of Node's server alike.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())
-  answerExpectHeader(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
+  answerExpectHeader(app, Math.max(service.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
   auditReloads(audit, admission.tokens, tls, service.webhooks.file)
   if (tls !== null) serveTls(app, tls)

@@ -38,8 +38,11 @@ export interface Webhooks {
   readonly source: string
 }
 
-/** The body limit of settle and renew requests. They name at most 10,000 leases, which need far less. */
-export const LEASE_LIMIT_BYTES = 8 * 2 ** 20
+/**
+ * The body limit of all routes but the call-back. Settle and renew requests name at most 10,000 leases, which
+ * need far less.
+ */
+export const DEFAULT_BODY_LIMIT_BYTES = 8 * 2 ** 20
 
 type Handler<Result> = (request: FastifyRequest, reply: FastifyReply) => Promise<Result>
 

@@ -21,7 +21,7 @@ const MOST_SENDING = 64
 /** How long running requests may take to finish when the service stops. */
 const STOP_MILLIS = 3000
 
-export interface DelivererOptions {
+interface DelivererOptions {
   readonly store: Pick<Store, 'deliver'>
   /** Called when there is something to send, because its modules take time to load. */
   readonly openPoster: () => Promise<Poster>
@@ -34,7 +34,7 @@ export interface DelivererOptions {
   readonly file?: { readonly current: readonly DefinedSubscription[] } | null
 }
 
-export interface DeliveryCounts {
+interface DeliveryCounts {
   delivered: number
   retried: number
   failed: number

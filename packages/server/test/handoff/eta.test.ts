@@ -3,7 +3,7 @@ import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/atte
 import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import * as eta from '../../src/handoff/views/eta.ts'
 import type { PaceSecond, TaskRow } from '../../src/handoff/views/queries.ts'
-import { overdueOf, type UnderWay } from '../../src/handoff/views/time-left.ts'
+import { type LeasedOrDelayed, overdueOf } from '../../src/handoff/views/time-left.ts'
 
 const NOW = 10_000_000_000
 const SECOND = NOW / 1000
@@ -111,7 +111,7 @@ describe('the time left', () => {
 })
 
 describe('the time left, estimated with attempts', () => {
-  const lease = (age: number, endsIn: number, changes: Partial<UnderWay> = {}): UnderWay => ({
+  const lease = (age: number, endsIn: number, changes: Partial<LeasedOrDelayed> = {}): LeasedOrDelayed => ({
     level: 0,
     index: 0,
     spelling: null,
@@ -127,7 +127,7 @@ describe('the time left, estimated with attempts', () => {
   const durations: number[] = []
   for (let at = 0; at < 20; at += 1) countDuration(durations, 2000)
   const pace = [finished(1, 30), finished(20, 30)]
-  const left = (of: TaskFacts, underWay: readonly UnderWay[], seen: readonly PaceSecond[] = pace) => {
+  const left = (of: TaskFacts, underWay: readonly LeasedOrDelayed[], seen: readonly PaceSecond[] = pace) => {
     const { etaSeconds, etaWaitsFor } = eta.paceOf(
       { facts: of, openLane: null, pace: seen, timing: { durations, underWay, backoffMillis: 7500 } },
       NOW,

@@ -45,7 +45,7 @@ export function recordEnd(
   add(partition, { attempt: attempts + 1, holder, startedAt, endedAt: now, outcome, reason, records: null })
 }
 
-/** Its time has come, or an operator took its lease back. */
+/** Its time has come, or an operator revoked its lease. */
 export function recordExpiry(partition: Attempted, takenFrom: string | null, now: number): void {
   const { attempts, holder, leasedAt: startedAt } = partition
   const attempt = attempts + 1

@@ -159,7 +159,7 @@ class ModelRun {
   }
 
   async #release(instanceId: string): Promise<void> {
-    const expected = this.#model.takeBack(instanceId)
+    const expected = this.#model.revoke(instanceId)
     const { released, parked } = await this.#driver.store.releaseInstance({ instanceId, limit: 100_000 })
     claim(
       released === expected.released && parked === expected.parked,

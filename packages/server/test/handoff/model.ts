@@ -165,8 +165,8 @@ export class Model {
     }
   }
 
-  /** An operator takes back what an instance holds: that counts like an expiry, without a back-off. */
-  takeBack(instanceId: string): { released: number; parked: number } {
+  /** An operator revokes what an instance holds: that counts like an expiry, without a back-off. */
+  revoke(instanceId: string): { released: number; parked: number } {
     const held = this.all().filter(({ place, holder }) => place === 'leased' && holder === instanceId)
     for (const partition of held)
       if (partition.task.cancelled) partition.place = 'cancelled'

@@ -128,7 +128,7 @@ describe('the hand-off', () => {
     expect(body).toMatchObject({ state: 'stalled', attemptsWasted: 2, partitions: { parked: 1 } })
   })
 
-  test('a lease of a disconnected client that is taken back is counted', async () => {
+  test('a lease of a disconnected client that is undone is counted', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     baton.app.handOff.undo((await baton.app.handOff.pull(pullRequest)).partitions)

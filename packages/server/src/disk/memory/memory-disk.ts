@@ -6,6 +6,7 @@ import type {
   Images,
   IndexesOfLane,
   KnownOfLane,
+  LeasedOrDelayedRow,
   Loaded,
   Needs,
   OpenedDisk,
@@ -15,12 +16,11 @@ import type {
   TaskSummary,
   TaskWithTables,
   ThroughputRowsQuery,
-  UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { storeClosed } from '../../handoff/store.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import {
@@ -39,13 +39,13 @@ import {
   heldByIn,
   instanceIn,
   instancesIn,
+  leasedOrDelayedIn,
   recordInstancesIn,
   taskDetailIn,
   taskPageIn,
   taskSummariesIn,
   tasksWithTablesIn,
   throughputIn,
-  underWayIn,
 } from './memory-views.ts'
 
 /** One node's access to a medium, for tests and the simulation. Its own state is lost with it. */
@@ -104,9 +104,9 @@ export class MemoryDisk implements Disk {
     return dueFrom(this.#medium, now, limit, leases)
   }
 
-  async underWay(limit: number): Promise<UnderWayRow[]> {
+  async leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]> {
     this.#checkOpen()
-    return underWayIn(this.#medium, limit)
+    return leasedOrDelayedIn(this.#medium, limit)
   }
 
   async heldBy(instanceId: string, limit: number): Promise<number[]> {
@@ -210,6 +210,6 @@ export class MemoryDisk implements Disk {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (this.#isClosed) throw storeClosed()
   }
 }

@@ -10,12 +10,12 @@ import { earlier } from '../../handoff/clock.ts'
 import type {
   ForgetThroughput,
   LaneDetail,
+  LeasedOrDelayedRow,
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
   TaskWithTables,
   ThroughputRowsQuery,
-  UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { totalOf } from '../../handoff/rules/task.ts'
@@ -75,10 +75,10 @@ export function tasksWithTablesIn(
   })
 }
 
-export function underWayIn(medium: MemoryMedium, limit: number): UnderWayRow[] {
+export function leasedOrDelayedIn(medium: MemoryMedium, limit: number): LeasedOrDelayedRow[] {
   const rowsOf = (ids: ReadonlySet<number>) =>
     [...ids]
-      .flatMap((id): UnderWayRow[] => {
+      .flatMap((id): LeasedOrDelayedRow[] => {
         const row = medium.partitions.rows.get(id)
         const lane = medium.lanes.get(row?.lane ?? -1)
         if (row === undefined || lane === undefined) return []
@@ -89,7 +89,7 @@ export function underWayIn(medium: MemoryMedium, limit: number): UnderWayRow[] {
             level: lane.level,
             index,
             spelling,
-            state: state as UnderWayRow['state'],
+            state: state as LeasedOrDelayedRow['state'],
             holder,
             leasedAt: leasedAt ?? 0,
             dueAt: dueAt ?? 0,

@@ -3,7 +3,7 @@ import type { KnownPartition, PartitionDescriptor } from '../../handoff/partitio
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { descriptorColumns, knownColumns, plainArray, textArray } from './columns.ts'
-import { type Connection, kept, type Row, type Statement } from './session/connection.ts'
+import { type Connection, prepared, type Row, type Statement } from './session/connection.ts'
 import { NotLeader } from './session/failures.ts'
 
 /**
@@ -16,20 +16,20 @@ import { NotLeader } from './session/failures.ts'
 const MINE = `baton.entry WHERE number = $1::bigint - 1 AND term = $2::text COLLATE "C"
   AND set_config('synchronous_commit', 'on', true) IS NOT NULL`
 
-const APPEND_ALONE = kept(
+const APPEND_ALONE = prepared(
   `INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM ${MINE} RETURNING 1 AS appended`,
 )
 
 /**
- * A kept plan is made for the size that the tables have at the time: it may scan a small one, which has grown
- * since. So PostgreSQL plans again after this many entries.
+ * PostgreSQL caches a plan for the current table sizes; a plan for a small table may scan it after it has
+ * grown. So PostgreSQL plans again after this many entries.
  */
 const PLAN_AGAIN_EVERY = 200
 
 const NEW_KEYS = '$4::text[]'
 const FIRST_COLUMN = 5
 
-const APPEND = kept(`
+const APPEND = prepared(`
 WITH known AS MATERIALIZED (
   SELECT key FROM unnest(${NEW_KEYS}) AS w (name) CROSS JOIN LATERAL
     (SELECT key FROM baton.pull_key WHERE key = w.name COLLATE "C" OFFSET 0) k

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedDisk } from '../../handoff/disk.ts'
+import type { LeaderRow } from '../../handoff/leader-row.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
@@ -14,20 +15,6 @@ export interface NodeAddress {
   readonly nodeId: string
   /** Where other nodes reach this one; null if they cannot. */
   readonly url: string | null
-}
-
-export interface LeaderRow {
-  /** Null until the first node has led. */
-  readonly leaderTerm: string | null
-  /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
-  readonly leader: { readonly nodeId: string; readonly url: string } | null
-  readonly clusterId: string
-  /** Shared by all nodes on this database. */
-  readonly secret: string
-  /** The database's clock, in milliseconds. */
-  readonly now: number
-  /** The number of the last entry. */
-  readonly last: number
 }
 
 interface TakenOver extends OpenedDisk {
@@ -52,7 +39,7 @@ export const fence = (leaderTerm: string): Statement => ({
 })
 
 export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
-  const [row] = await channel.useAgain((connection) => connection.run(readLeaderRowStatement))
+  const [row] = await channel.useWithRetry((connection) => connection.run(readLeaderRowStatement))
   if (row === undefined) throw new StoreUnavailable('store_unavailable', 'baton.head has lost its only row')
   const nodeId = row['leader_id'] as string | null
   const url = row['leader_url'] as string | null
@@ -154,9 +141,9 @@ function takeOverStatements(leaderTerm: string, seen: string | null, node: NodeA
 }
 
 /**
- * A transaction of the previous leader locks the leader row until it ends. If its client is frozen or disconnected,
- * the transaction stays idle, so its session is terminated here; a running transaction ends by itself. A role
- * may terminate its own sessions.
+ * A transaction of the previous leader locks the leader row until it ends. If its client is frozen or
+ * disconnected, the transaction stays idle, so its session is terminated here; a running transaction ends by
+ * itself. A role may terminate its own sessions.
  */
 async function terminateBlockers(
   others: Channel,

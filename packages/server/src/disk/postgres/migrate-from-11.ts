@@ -268,7 +268,7 @@ INSERT INTO baton.instance (${instanceColumns}) SELECT ${instanceColumns} FROM b
 INSERT INTO baton.produced_task (instance, task, last_call_back_at)
 SELECT i.instance_id, p.task, p.last_call_back_at FROM baton.old_produced_task p JOIN baton.old_instance i ON i.id = p.instance;
 
--- Ids of what was purged are not given again: leases have them in their names.
+-- Ids of what was purged are not reused, because lease ids contain them.
 UPDATE baton.flushed SET
   next_task = greatest((SELECT last_value FROM baton.task_id_seq), (SELECT max(id) FROM baton.task), 0) + 1,
   next_lane = greatest((SELECT last_value FROM baton.lane_id_seq), (SELECT max(id) FROM baton.lane), 0) + 1,

@@ -7,6 +7,7 @@ import {
   type IndexesOfLane,
   KnownKeys,
   type KnownOfLane,
+  type LeasedOrDelayedRow,
   type Loaded,
   type Needs,
   type OpenedDisk,
@@ -16,9 +17,9 @@ import {
   type TaskSummary,
   type TaskWithTables,
   type ThroughputRowsQuery,
-  type UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
+import type { LeaderRow } from '../../handoff/leader-row.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
@@ -43,14 +44,7 @@ import {
   readInstance,
   recordStatement,
 } from './instance-rows.ts'
-import {
-  fence,
-  type LeaderRow,
-  type NodeAddress,
-  readLeaderRow,
-  resignStatement,
-  takeOver,
-} from './leader-row.ts'
+import { fence, type NodeAddress, readLeaderRow, resignStatement, takeOver } from './leader-row.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
@@ -65,13 +59,13 @@ import {
 import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
 import { asRefused, asUnavailable, foundNoRow, NotLeader } from './session/failures.ts'
 import {
+  leasedOrDelayedStatement,
   readDetail,
   readSummary,
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
   tasksWithTablesStatement,
-  underWayStatement,
 } from './task-views.ts'
 import { forgetThroughputStatement, readThroughput, throughputStatement } from './throughput-rows.ts'
 
@@ -107,7 +101,7 @@ export async function openPostgresDisk({
   return new PostgresDisk(new Channels(connector, allTimeouts), node, log)
 }
 
-export interface OpenedPostgres extends OpenedDisk {
+interface OpenedPostgres extends OpenedDisk {
   readonly leaderTerm: string
   /** The database's clock at the take-over, in milliseconds. */
   readonly now: number
@@ -137,14 +131,14 @@ export class PostgresDisk implements Disk {
   }
 
   /**
-   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss the same
-   * leader succeeds.
+   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss
+   * the same leader succeeds.
    */
   async open(from?: string | null): Promise<OpenedPostgres> {
     this.#leaderTerm = null
-    const { flush, beside } = this.#channels
-    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await guard(
-      takeOver(flush, beside, this.#node, this.#log, from),
+    const { flush, general } = this.#channels
+    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await orUnavailable(
+      takeOver(flush, general, this.#node, this.#log, from),
     )
     this.#leaderTerm = leaderTerm
     this.#takenOverAt = last
@@ -154,14 +148,14 @@ export class PostgresDisk implements Disk {
   }
 
   readLeaderRow(): Promise<LeaderRow> {
-    return guard(readLeaderRow(this.#channels.beside))
+    return orUnavailable(readLeaderRow(this.#channels.general))
   }
 
   /** For a graceful stop: other nodes then need not wait until they miss this one. */
   async resign(): Promise<void> {
     const leaderTerm = this.#leaderTerm
     this.#leaderTerm = null
-    if (leaderTerm !== null) await guard(this.#channels.flush.run(resignStatement(leaderTerm)))
+    if (leaderTerm !== null) await orUnavailable(this.#channels.flush.run(resignStatement(leaderTerm)))
   }
 
   async append(entry: Appended): Promise<void> {
@@ -218,8 +212,10 @@ export class PostgresDisk implements Disk {
     return readDue((await this.#read(dueStatement(now, limit, leases)))[0])
   }
 
-  async underWay(limit: number): Promise<UnderWayRow[]> {
-    return (await this.#read(underWayStatement(limit))).map((row) => row['under_way'] as UnderWayRow)
+  async leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]> {
+    return (await this.#read(leasedOrDelayedStatement(limit))).map(
+      (row) => row['found'] as LeasedOrDelayedRow,
+    )
   }
 
   async heldBy(instanceId: string, limit: number): Promise<number[]> {
@@ -268,7 +264,8 @@ export class PostgresDisk implements Disk {
   }
 
   async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {
-    if (heartbeats.length > 0) await guard(this.#channels.beside.run(recordStatement(heartbeats, now)))
+    if (heartbeats.length > 0)
+      await orUnavailable(this.#channels.general.run(recordStatement(heartbeats, now)))
   }
 
   async instance(instanceId: string, now: number): Promise<InstanceDetails | null> {
@@ -281,14 +278,16 @@ export class PostgresDisk implements Disk {
   }
 
   async forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number> {
-    const [row] = await guard(this.#channels.beside.run(forgetStatement(unseenSince, endedSince, limit)))
+    const [row] = await orUnavailable(
+      this.#channels.general.run(forgetStatement(unseenSince, endedSince, limit)),
+    )
     return (row?.['forgotten'] ?? 0) as number
   }
 
   readonly outbox: OutboxDisk = postgresOutbox((statement) => this.#read(statement))
 
   async probe(): Promise<void> {
-    await guard(this.#channels.beside.useAgain((connection) => connection.run(probeStatement)))
+    await orUnavailable(this.#channels.general.useWithRetry((connection) => connection.run(probeStatement)))
   }
 
   /** PostgreSQL does not report free space, only a full disk. */
@@ -319,7 +318,7 @@ export class PostgresDisk implements Disk {
   async #write(statements: readonly Statement[]): Promise<Row[][]> {
     const leaderTerm = this.#leading()
     try {
-      return await this.#channels.beside.use((connection) =>
+      return await this.#channels.general.use((connection) =>
         connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...statements]),
       )
     } catch (error) {
@@ -328,14 +327,17 @@ export class PostgresDisk implements Disk {
   }
 
   async #read(statement: Statement, begin = BEGIN_READING): Promise<Row[]> {
-    const reading = this.#channels.beside.useAgain((connection) => connection.transact(begin, [statement]))
-    return (await guard(reading))[0] ?? []
+    const reading = this.#channels.general.useWithRetry((connection) =>
+      connection.transact(begin, [statement]),
+    )
+    return (await orUnavailable(reading))[0] ?? []
   }
 }
 
 const readTask = (row: Row): StoredTask => taskColumns.read(row['task'] as unknown[])
 
-async function guard<Result>(work: Promise<Result>): Promise<Result> {
+/** Converts the error of work that fails. */
+async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {

@@ -65,13 +65,13 @@ export const taskDetailStatement = (taskId: string): Statement => ({
 })
 
 /** Uses the indexes by lease end and by end of delay, and the primary key of lanes. */
-export const underWayStatement = (limit: number): Statement => {
+export const leasedOrDelayedStatement = (limit: number): Statement => {
   const part = (column: string) =>
     `(SELECT * FROM baton.partition WHERE ${column} IS NOT NULL ORDER BY ${column}, id LIMIT $1)`
   return {
     text: `SELECT json_build_object('task', l.task, 'level', l.level, 'index', p.idx, 'spelling', p.spelling,
         'state', p.state, 'holder', p.holder, 'leasedAt', coalesce(p.leased_at, 0), 'dueAt', p.due_at,
-        'recordCount', p.record_count) AS under_way
+        'recordCount', p.record_count) AS found
       FROM (${part('lease_ends_at')} UNION ALL ${part('delayed_until')}) p JOIN baton.lane l ON l.id = p.lane`,
     values: [limit],
   }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Disk } from '../../handoff/disk.ts'
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { storeClosed } from '../../handoff/store.ts'
 import { asUnavailable } from './failures.ts'
 import { DataFolder } from './folder.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
@@ -9,7 +9,7 @@ import { SqliteConnection } from './sqlite-connection.ts'
 const SPACE_CHECK_MILLIS = 1000
 
 /** The data file while the service runs. It is reopened after a disk failure. */
-export class OpenFile {
+class OpenFile {
   readonly #folder: DataFolder
   #database: DatabaseSync | undefined
   #connection: SqliteConnection | undefined
@@ -77,7 +77,7 @@ export class OpenFile {
   }
 }
 
-export interface SqliteDiskOptions {
+interface SqliteDiskOptions {
   readonly folder: string
   /** Called with warnings for the operator about the data folder. */
   readonly warn?: ((text: string) => void) | undefined
@@ -87,15 +87,15 @@ export interface SqliteDiskOptions {
  * Resolves when the data folder is locked and its file has the current schema; rejects with StoreRefused if
  * it must not be used.
  *
- * SQLite is synchronous, so a transaction blocks the event loop until it is on disk. A separate thread was
- * slower, because passing batches to it and back cost more than the event loop gained (decision 0023).
+ * SQLite is synchronous, so a transaction blocks the event loop until it is on disk. Passing batches to a
+ * separate thread and back would cost more than the event loop would gain (decision 0023).
  */
 export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promise<Disk> {
   const file = new OpenFile(resolve(folder))
   for (const text of file.lock()) warn?.(text)
   let closed = false
   const call = async <Result>(work: (connection: SqliteConnection) => Result): Promise<Result> => {
-    if (closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (closed) throw storeClosed()
     try {
       return work(file.connection())
     } catch (error) {
@@ -112,7 +112,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     known: (asked) => call(({ loader }) => asked.map((one) => loader.known(one))),
     due: (now, limit, leases) => call(({ dueRows }) => dueRows.due(now, limit, leases)),
     heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
-    underWay: (limit) => call(({ views }) => views.underWay(limit)),
+    leasedOrDelayed: (limit) => call(({ views }) => views.leasedOrDelayed(limit)),
     dueKeys: (now, limit) => call(({ dueRows }) => dueRows.dueKeys(now, limit)),
     purgeable: (finishedBefore) => call(({ dueRows }) => dueRows.purgeable(finishedBefore)),
     unfinishedWork: (limit) => call(({ dueRows }) => dueRows.unfinishedWork(limit)),

@@ -9,7 +9,7 @@ export const throughputTable = new Table<StoredThroughput>('throughput', through
 
 /** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `
--- What became done per task and level, by minute and by hour. From THROUGHPUT_LEVELS up, levels are one.
+-- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
 CREATE TABLE throughput (
   ${throughputTable.declarations},
   PRIMARY KEY (task, step, at, level)

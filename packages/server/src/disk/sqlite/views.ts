@@ -2,11 +2,11 @@ import type { DatabaseSync } from 'node:sqlite'
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
 import type {
   LaneDetail,
+  LeasedOrDelayedRow,
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
   TaskWithTables,
-  UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
@@ -61,7 +61,7 @@ export class Views {
     })
   }
 
-  underWay(limit: number): UnderWayRow[] {
+  leasedOrDelayed(limit: number): LeasedOrDelayedRow[] {
     return plain([...this.#sql.leased.all(limit), ...this.#sql.delayed.all(limit)])
   }
 
@@ -85,8 +85,8 @@ const plain = <Row extends object>(found: readonly Row[]): Row[] => found.map((r
 
 function prepare(db: DatabaseSync) {
   // Reads in the order of a partial index, so the cost does not depend on the number of other rows.
-  const underWay = (state: 'leased' | 'delayed') =>
-    query<UnderWayRow>(
+  const endingFirst = (state: 'leased' | 'delayed') =>
+    query<LeasedOrDelayedRow>(
       db,
       `SELECT lane.task AS task, lane.level AS level, idx AS "index", spelling, partition.state AS state, holder,
          ifnull(leased_at, 0) AS leasedAt, due_at AS dueAt, record_count AS recordCount
@@ -94,8 +94,8 @@ function prepare(db: DatabaseSync) {
        WHERE partition.state = '${state}' AND due_at IS NOT NULL ORDER BY due_at, partition.id ${LIMIT}`,
     )
   return {
-    leased: underWay('leased'),
-    delayed: underWay('delayed'),
+    leased: endingFirst('leased'),
+    delayed: endingFirst('delayed'),
     task: finder(db, tasks, 'WHERE id = ?'),
     taskNamed: finder(db, tasks, 'WHERE task_id = ?'),
     newest: finder(db, tasks, `WHERE id < ? ORDER BY id DESC ${LIMIT}`),

@@ -1,15 +1,18 @@
 import { isAtLimit, weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen, mayServe } from '../rules/task.ts'
 import type { BatchedPull } from '../store.ts'
-import { firstOf, LINES_AT_A_TIME } from './load-lanes.ts'
+import {
+  firstOf,
+  LINES_AT_A_TIME,
+  ORDER_LANES_AT_FIRST,
+  ORDER_LANES_AT_MOST,
+  TASK_LANES_AT_A_TIME,
+} from './load-lanes.ts'
 import type { LaneHeap } from './state/lane-heap.ts'
 import type { Lane, LaneTable, Partition, Task } from './state/memory-rows.ts'
 import { type Source, waitingOf } from './state/memory-rows.ts'
 import type { Rotation } from './state/table-orders.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
-
-const LANES_AT_A_TIME = 256
-const LANES_AT_MOST = 4096
 
 /** The filter of a pull that names tables or tasks. */
 type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
@@ -90,7 +93,7 @@ export class Choice {
 
 /** Returns the lane whose turn it is among the lanes that have partitions for a table. */
 function* frontOf(tx: Transaction, order: LaneHeap<LaneTable>, name: string): Steps<LaneTable | undefined> {
-  let limit = LANES_AT_A_TIME
+  let limit = ORDER_LANES_AT_FIRST
   while (true) {
     const front = order.front()
     if (front !== null) return front
@@ -107,7 +110,7 @@ function* frontOf(tx: Transaction, order: LaneHeap<LaneTable>, name: string): St
     if (last !== undefined && last.turn !== null)
       order.loadedTo = { level: last.level, turn: last.turn, lane: last.lane }
     order.isComplete = found.length < limit
-    limit = Math.min(limit * 2, LANES_AT_MOST)
+    limit = Math.min(limit * 2, ORDER_LANES_AT_MOST)
   }
 }
 
@@ -124,12 +127,12 @@ function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | nu
     if (task.waitingLoadedTo > (lowest?.level ?? Number.MAX_SAFE_INTEGER)) return lowest
     const from = task.waitingLoadedTo
     const { nextLanes } = yield* load(tx, {
-      nextLanes: [{ task: task.id, from, having: 'waiting', limit: LANES_AT_A_TIME }],
+      nextLanes: [{ task: task.id, from, having: 'waiting', limit: TASK_LANES_AT_A_TIME }],
     })
     const found = nextLanes[0] ?? []
     const last = tx.memory.lanes.get(found.at(-1) ?? -1)
     task.waitingLoadedTo =
-      found.length < LANES_AT_A_TIME || last === undefined ? Number.POSITIVE_INFINITY : last.level + 1
+      found.length < TASK_LANES_AT_A_TIME || last === undefined ? Number.POSITIVE_INFINITY : last.level + 1
   }
 }
 

@@ -3,16 +3,17 @@ import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
 import type { ControlRequest, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
-import type {
-  HandOffAnswers,
-  HandOffBatch,
-  MaintenanceRequest,
-  MaintenanceResult,
-  ReleaseRequest,
-  ReleaseResult,
-  Store,
-  SweepRequest,
-  SweepResult,
+import {
+  type HandOffAnswers,
+  type HandOffBatch,
+  type MaintenanceRequest,
+  type MaintenanceResult,
+  type ReleaseRequest,
+  type ReleaseResult,
+  type Store,
+  type SweepRequest,
+  type SweepResult,
+  storeClosed,
 } from '../store.ts'
 import type {
   ChangePage,
@@ -28,16 +29,16 @@ import type {
   ThroughputHistory,
   ThroughputQuery,
 } from '../views/queries.ts'
-import { type EngineOptions, Runner, storeClosed } from './runner.ts'
+import { type EngineOptions, Runner } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
-import { audit } from './verbs/audit.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
-import { endDue, takeBack } from './verbs/expire.ts'
+import { endDue, revoke } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
+import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
 
@@ -48,7 +49,7 @@ export async function openEngine(options: EngineOptions): Promise<EngineStore> {
 }
 
 /** Implements the store: the engine decides in memory, and a disk makes the decisions durable. */
-export class EngineStore implements Store {
+class EngineStore implements Store {
   readonly batching = BATCHING
   readonly #disk: Disk
   readonly #policy: Policy
@@ -141,10 +142,10 @@ export class EngineStore implements Store {
       const held = await this.#disk.heldBy(instanceId, limit)
       if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
       return this.#runner.transact(function* (tx) {
-        const taken = yield* takeBack(tx, instanceId, held)
+        const revoked = yield* revoke(tx, instanceId, held)
         yield* moveBarriers(tx)
         yield* concludeTasks(tx)
-        return { ...taken, readied: tx.readied.count, more: held.length === limit }
+        return { ...revoked, readied: tx.readied.count, more: held.length === limit }
       })
     })
   }
@@ -212,7 +213,7 @@ export class EngineStore implements Store {
 
   /** Reads exclusively: while rows are being flushed, counters and rows differ. */
   audit(): Promise<string[]> {
-    return this.#withRowsFlushed(() => audit(this.#disk))
+    return this.#withRowsFlushed(() => recount(this.#disk))
   }
 
   async close(): Promise<void> {
@@ -236,8 +237,8 @@ export class EngineStore implements Store {
   }
 
   /**
-   * For work that needs flushed rows. If there are many, most are written before it starts, so that other work
-   * is not blocked.
+   * For work that needs flushed rows. If there are many, most are written before it starts, so that other
+   * work is not blocked.
    */
   #exclusivelyWhenFlushed<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#runner.isFarBehind) return this.#exclusively(work)

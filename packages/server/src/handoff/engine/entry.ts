@@ -23,12 +23,12 @@ import { type PackedOutbox, packOutbox, unpackOutbox } from './packed-outbox.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**
- * One change of the hand-off state: the after-image of every row that a transaction changed. Images are absolute:
- * of several entries only the last image of a row is needed. `totals` and `throughput` are increments, so the
- * flush adds them in the transaction that deletes the entry.
+ * One change of the hand-off state: the after-image of every row that one transaction of the engine changed.
+ * Images are absolute: of several entries only the last image of a row is needed. `totals` and `throughput`
+ * are increments, so the flush adds them and deletes the entry in one transaction of the disk.
  *
- * On disk an entry is one JSON text. Rows are arrays in the order of the lists of fields: most of an entry
- * is partitions, and their field names would take twice the space of their values.
+ * On disk an entry is one JSON text. Rows are arrays in the order of the lists of fields: most of an entry is
+ * partitions, and their field names would take twice the space of their values.
  */
 export interface Entry {
   readonly tasks: readonly StoredTask[]
@@ -273,7 +273,9 @@ const codes: { readonly [Field in keyof PartitionStatus]?: Readonly<Record<strin
 
 const statusNames = namesOf(statusFields)
 
-/** A status as an array, with times relative to the entry. Most of it is null at the end, which is omitted. */
+/**
+ * A status as an array, with times relative to the entry. Most of it is null at the end, which is omitted.
+ */
 const packStatus: (id: number, status: PartitionStatus, at: number) => unknown[] = compiled(
   'id, status, at',
   `{

@@ -13,6 +13,14 @@ const ROWS_OF_ALL_LANES = 4096
 const ROWS_AT_MOST = 1000
 /** The maximum number of lines filled with one load. */
 export const LINES_AT_A_TIME = 64
+/** The number of lanes of the order per load: doubled while none may be served, up to the maximum. */
+export const ORDER_LANES_AT_FIRST = 256
+export const ORDER_LANES_AT_MOST = 4096
+/**
+ * The number of lanes of one task per load. A task may have thousands of lanes with one row each, so lanes
+ * are read in pages even for work done lane by lane.
+ */
+export const TASK_LANES_AT_A_TIME = 256
 /**
  * If a lane has several tables, a load scans this many ids for partitions of one table. The range doubles
  * each time none was found, up to the maximum, so every load is bounded.
@@ -175,12 +183,6 @@ export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
   memory.order.isComplete = found.length < limit
 }
 
-/**
- * A task may have thousands of lanes with one row each, so lanes are read in pages even for work done lane by
- * lane.
- */
-const LANES_AT_A_TIME = 250
-
 type Having = NonNullable<Needs['nextLanes']>[number]['having']
 
 /**
@@ -190,7 +192,7 @@ type Having = NonNullable<Needs['nextLanes']>[number]['having']
 export function* lanesFrom(tx: Transaction, task: Task, from: number, having: Having): Steps<Lane[]> {
   if (from > Number.MAX_SAFE_INTEGER) return []
   const { nextLanes } = yield* load(tx, {
-    nextLanes: [{ task: task.id, from, having, limit: LANES_AT_A_TIME }],
+    nextLanes: [{ task: task.id, from, having, limit: TASK_LANES_AT_A_TIME }],
   })
   return (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
 }

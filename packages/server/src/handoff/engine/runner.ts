@@ -1,7 +1,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
-import { LARGE_CALL_BACK_PARTITIONS, StoreUnavailable } from '../store.ts'
+import { LARGE_CALL_BACK_PARTITIONS } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
 import { loadOrder } from './load-lanes.ts'
@@ -58,7 +58,7 @@ const FLUSH_BACKLOG = 8
 const LANES_AT_START = 256
 
 /** Called with a transaction once it is durable. */
-export type Committed = (tx: Transaction) => void
+type Committed = (tx: Transaction) => void
 
 /**
  * Runs engine code against memory and disk, one transaction at a time: loads what the code needs, appends its
@@ -94,6 +94,7 @@ export class Runner {
     while (this.#memory === null) {
       while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
       const { epoch } = this
+      // On a shared database, this node takes over the leadership.
       const { last, unflushed, nextIds } = await this.#disk.open()
       const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
       if (unflushed.length > 0) await this.#disk.flush(images, last)
@@ -277,8 +278,4 @@ export class Runner {
     if (this.#memory !== null) await this.flush()
     await this.#disk.close()
   }
-}
-
-export function storeClosed(): StoreUnavailable {
-  return new StoreUnavailable('store_unavailable', 'the store is closed')
 }

@@ -5,6 +5,7 @@ import {
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
+  isLargeCallBack,
   type PullResult,
   type RenewResult,
   type SettleResult,
@@ -53,7 +54,7 @@ export class SharedBatches {
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
     const { largeCallBack } = this.#runner.limits
-    const isLarge = ({ callBack }: BatchedCallBack) => callBack.partitions.length > largeCallBack
+    const isLarge = (batched: BatchedCallBack) => isLargeCallBack(batched, largeCallBack)
     return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
   }
 
@@ -115,7 +116,7 @@ export class SharedBatches {
   }
 
   #mustWait({ callBacks }: HandOffBatch): boolean {
-    return callBacks.some(({ callBack }) => this.#largeCallBacks.isUnderWay(callBack.taskId))
+    return callBacks.some(({ callBack }) => this.#largeCallBacks.isRunning(callBack.taskId))
   }
 
   /**
@@ -153,7 +154,8 @@ export class SharedBatches {
     try {
       const answers = await this.#runner.transact(
         (tx) => runBatch(tx, batches),
-        (results) => results.every((result, at) => isEmptyPull(batches[at] as HandOffBatch, result)),
+        (results) =>
+          results.every((result, at) => mayAnswerWithoutEntry(batches[at] as HandOffBatch, result)),
       )
       for (const [at, { resolve }] of together.entries()) resolve(answers[at] as HandOffAnswers)
     } catch (error) {
@@ -241,9 +243,10 @@ const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): 
   settles.length + renews.length + undos.length + callBacks.length + pulls.length === 0
 
 /**
- * A pull that found nothing needs no entry: a node that lost leadership cannot return anything wrong with it.
+ * If the transaction changed nothing, a batch of pulls found nothing and needs no entry: a node that lost
+ * leadership cannot return anything wrong with it. A repeated key needs one, because its leases are returned.
  */
-const isEmptyPull = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
+const mayAnswerWithoutEntry = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
   isNothing({ ...batch, pulls: [] }) && pulls.every(({ repeated }) => !repeated)
 
 function* leasesOf(batches: readonly HandOffBatch[]) {

@@ -8,6 +8,7 @@ import {
   type TaskState,
   taskState,
 } from '../rules/task.ts'
+import { TASK_LANES_AT_A_TIME } from './load-lanes.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
@@ -15,7 +16,6 @@ import { load, type Steps, type Transaction } from './transaction.ts'
 
 /** The next lane is nearly always the right one, so the first read is small. */
 const LANES_AT_FIRST = 4
-const LANES_AT_A_TIME = 256
 
 /** Opens and closes levels. Call it before serving pulls, so that they see newly opened levels. */
 export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
@@ -85,7 +85,7 @@ function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lan
     if (holding !== undefined) return lowest === undefined || holding.level < lowest.level ? holding : lowest
     if (found.length < limit) break
     next = (found.at(-1)?.level ?? next) + 1
-    limit = Math.min(limit * 4, LANES_AT_A_TIME)
+    limit = Math.min(limit * 4, TASK_LANES_AT_A_TIME)
   }
   return lowest
 }

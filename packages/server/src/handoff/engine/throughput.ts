@@ -49,7 +49,7 @@ export const beginOf = (at: number, millis: number): number => Math.floor(at / m
  * The maximum number of rows per step, over all tasks. Above it, the oldest rows are deleted before their
  * retention ends.
  */
-export const MOST_THROUGHPUT_ROWS = 250_000
+const MOST_THROUGHPUT_ROWS = 250_000
 const ROWS_PER_STEP = 500
 
 /** Deletes old rows in bounded steps. Checks their age once a minute, and their number once an hour. */

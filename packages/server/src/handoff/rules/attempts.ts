@@ -122,9 +122,13 @@ function appended(history: History, attempt: EndedAttempt): readonly EndedAttemp
 
 function cut(reason: string | null, length: number): string | null {
   if (reason === null || reason.length <= length) return reason
-  // Do not split a surrogate pair: half a character cannot be stored.
-  const end = isHighSurrogate(reason.charCodeAt(length - 2)) ? length - 2 : length - 1
-  return `${reason.slice(0, end)}…`
+  return `${truncated(reason, length - 1)}…`
+}
+
+/** Does not split a surrogate pair: half a character cannot be stored. */
+export function truncated(text: string, length: number): string {
+  if (text.length <= length) return text
+  return text.slice(0, isHighSurrogate(text.charCodeAt(length - 1)) ? length - 1 : length)
 }
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff

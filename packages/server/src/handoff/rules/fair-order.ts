@@ -50,7 +50,10 @@ export function advanceLevel(level: LevelTime, start: bigint, recordCount: numbe
   return finish
 }
 
-/** The tag of a line that was empty: it starts at the current virtual time and gets no credit for its idle time. */
+/**
+ * The tag of a line that was empty: it starts at the current virtual time and gets no credit for its idle
+ * time.
+ */
 export const startOf = (time: Pick<LevelTime, 'virtual'>, tag: bigint): bigint => larger(time.virtual, tag)
 
 /** Nothing waits on the level: unequal shares are reset, and all lanes start equal. */

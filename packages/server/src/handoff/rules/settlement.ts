@@ -41,7 +41,7 @@ export interface Change {
   readonly outcome: LeaseOutcome | null
   readonly attempts: number
   readonly releases: number
-  /** Attempts wasted by this change; -1 if a renewal takes an expiry back. */
+  /** Attempts wasted by this change; -1 if a renewal withdraws an expiry. */
   readonly wasted: number
   readonly delayMillis: number
   /** The partition returns to its old place in the order. */
@@ -115,8 +115,8 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
   }
 }
 
-/** An operator takes a lease back. It counts like an expiry, but without back-off. */
-export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: string): Change {
+/** An operator revokes a lease. It counts like an expiry, but without back-off. */
+export function judgeRevocation(leaseState: LeaseState, policy: Policy, from: string): Change {
   const attempts = leaseState.attempts + 1
   return {
     ...changeBy(leaseState, attempts >= policy.maxAttempts ? 'park' : 'return'),

@@ -45,17 +45,14 @@ export function paceOf(row: TaskRow, now: number): Pace {
   }
 }
 
-export interface Seen {
+interface Seen {
   readonly partitions: number
   readonly records: number
   readonly seconds: number
 }
 
 /** What was finished recently; null if nothing was. */
-export function seenLately(
-  { facts, pace: newestFirst }: Pick<TaskRow, 'facts' | 'pace'>,
-  now: number,
-): Seen | null {
+function seenLately({ facts, pace: newestFirst }: Pick<TaskRow, 'facts' | 'pace'>, now: number): Seen | null {
   const newest = newestFirst[0]
   if (newest === undefined) return null
   const start = windowStart(newestFirst, now)

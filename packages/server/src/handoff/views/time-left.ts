@@ -5,7 +5,7 @@ import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 // back-offs set a lower bound.
 
 /** A partition that is leased or in back-off. */
-export interface UnderWay {
+export interface LeasedOrDelayed {
   readonly level: number
   readonly index: number
   readonly spelling: string | null
@@ -22,8 +22,11 @@ export interface UnderWay {
 /** What is known about the attempts of a task. */
 export interface Timing {
   readonly durations: readonly number[]
-  /** The leases and back-offs that end first; not all of them if there are very many. */
-  readonly underWay: readonly UnderWay[]
+  /**
+   * The leases and back-offs that end first; not all of them if there are very many. Followers get this from
+   * the leader, so `underWay` is a name on the wire.
+   */
+  readonly underWay: readonly LeasedOrDelayed[]
   /** The approximate back-off of a partition whose lease expired. */
   readonly backoffMillis: number
 }
@@ -50,7 +53,7 @@ const LAST_SHARE = 0.5
 const LONGEST_MARGIN = 1.2
 
 interface Overdue {
-  readonly partition: UnderWay
+  readonly partition: LeasedOrDelayed
   readonly expectedMillis: number
 }
 
@@ -185,14 +188,14 @@ export function leasesToFinishIn(
   return withinMillis > last ? (millis - last) / (withinMillis - last) : Number.POSITIVE_INFINITY
 }
 
-const leasedIn = (underWay: readonly UnderWay[]): number =>
+const leasedIn = (underWay: readonly LeasedOrDelayed[]): number =>
   underWay.reduce((count, { state }) => (state === 'leased' ? count + 1 : count), 0)
 
 /** When a leased or delayed partition will be done, in milliseconds from now. */
 function endsIn(
   facts: TaskFacts,
   durations: readonly number[],
-  { state, leasedAt, dueAt, recordCount, renewed }: UnderWay,
+  { state, leasedAt, dueAt, recordCount, renewed }: LeasedOrDelayed,
   backoffMillis: number,
   now: number,
 ): number {

@@ -14,12 +14,16 @@ export interface AccessRule {
    */
   readonly effect: 'read' | 'hand-off' | 'control'
   /**
-   * What happens to a token that is limited to some tasks. `all`: the route concerns all tasks, so the token is
-   * refused. `one`: the route concerns one task, and the token is refused if it does not cover that task.
-   * `covered`: the route leaves out what the token does not cover.
+   * What happens to a token that is limited to some tasks. `all`: the route concerns all tasks, so admission
+   * refuses the token. `one`: the route concerns one task, which admission does not know. The route refuses a
+   * token that does not cover it, with `requireTaskLimit` or `requireCallBackLimits`. `covered`: the route
+   * leaves out what the token does not cover.
    */
   readonly tasks: 'all' | 'one' | 'covered'
-  /** When an overloaded node sheds the request. Control requests are urgent, because they may resolve the overload. */
+  /**
+   * When an overloaded node sheds the request. Control requests are urgent, because they may resolve the
+   * overload.
+   */
   readonly urgency: Urgency
   /** Who the operation is for. The API reference groups operations by this. */
   readonly actor: 'producer' | 'worker' | 'operator' | 'anyone'

@@ -31,7 +31,7 @@ const FEWEST_DIFFERENT = 8
 /**
  * Why a token that is stored in clear is weak; undefined when it is not. The text does not contain the token.
  */
-export function weakness(token: string): string | undefined {
+function weakness(token: string): string | undefined {
   if (token.length < SHORTEST_TOKEN) return `is shorter than ${SHORTEST_TOKEN} characters and can be guessed`
   if (new Set(token).size < FEWEST_DIFFERENT)
     return `has fewer than ${FEWEST_DIFFERENT} different characters and can be guessed`

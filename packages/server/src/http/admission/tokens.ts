@@ -6,6 +6,7 @@ import type { PulledPartition } from '../../handoff/partition.ts'
 import type { PullRequest } from '../../handoff/store.ts'
 import type { InstanceDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { remembered } from '../remembered.ts'
 
 /** What is known about the sender of a request from its token. */
 export interface Token {
@@ -52,14 +53,19 @@ export interface KnownToken extends Token {
   readonly roles: ReadonlySet<Role>
 }
 
-const MOST_REMEMBERED = 10_000
-const LONGEST_REMEMBERED = 512
+const LONGEST_AUTHORIZATION_REMEMBERED = 512
 
 /** The tokens of one version of the file. */
 export class Tokens {
   readonly #byDigest: ReadonlyMap<string, KnownToken>
-  /** Caches valid tokens by Authorization header, because hashing is the most expensive part of admission. */
-  readonly #byHeader = new Map<string, KnownToken>()
+  /**
+   * Hashing is the most expensive part of admission. Only valid tokens are remembered, so that requests with
+   * others do not displace them.
+   */
+  readonly #byHeader = remembered((authorization) => {
+    const token = bearerToken(authorization)
+    return token === undefined ? undefined : this.find(token)
+  }, LONGEST_AUTHORIZATION_REMEMBERED)
 
   constructor(known: readonly KnownToken[]) {
     this.#byDigest = new Map(known.map((token) => [token.digest, token]))
@@ -75,16 +81,7 @@ export class Tokens {
   }
 
   ofHeader(authorization: string | undefined): KnownToken | undefined {
-    if (authorization === undefined) return undefined
-    const remembered = this.#byHeader.get(authorization)
-    if (remembered !== undefined) return remembered
-    const token = bearerToken(authorization)
-    const known = token === undefined ? undefined : this.find(token)
-    if (known !== undefined && authorization.length <= LONGEST_REMEMBERED) {
-      if (this.#byHeader.size >= MOST_REMEMBERED) this.#byHeader.clear()
-      this.#byHeader.set(authorization, known)
-    }
-    return known
+    return authorization === undefined ? undefined : this.#byHeader(authorization)
   }
 
   /** Returns these tokens, but reuses the entries of `earlier` that did not change. */

@@ -4,7 +4,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
  * The security headers of all responses: browsers must not sniff the type, must not run, load or frame
- * anything, and must not expose the response to other sites. The dashboard has its own, wider policy.
+ * anything, and must not expose the response to other sites. The page has its own, wider policy.
  */
 const plainHeaders = {
   'x-content-type-options': 'nosniff',

@@ -89,14 +89,12 @@ export function writtenProblem({ code, detail, options: { extra, headers } = {} 
   }
 }
 
+export const TYPE_NOT_JSON = 'the body must be sent with Content-Type: application/json'
 export const UNEXPECTED = 'an unexpected error occurred; see the log of the service'
 
 /** Problems for the errors that Fastify raises, by error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    code: 'unsupported_media_type',
-    detail: 'the body must be sent with Content-Type: application/json',
-  },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: { code: 'unsupported_media_type', detail: TYPE_NOT_JSON },
   FST_ERR_BAD_URL: { code: 'bad_request', detail: 'the path is not validly percent-encoded UTF-8' },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'bad_request', detail: 'a segment of the path is too long' },
 }

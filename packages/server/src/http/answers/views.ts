@@ -66,11 +66,11 @@ export function viewPartition(facts: TaskFacts, record: PartitionDetails): Parti
     reportedRecords: record.reportedRecords,
     calledBackAt: timestampOf(record.calledBackAt),
     settledAt: timestampOrNull(record.settledAt),
-    ...keptOf(record),
+    ...optionalFieldsOf(record),
   }
 }
 
-function keptOf({ extraFields = null, traceparent = null }: PartitionDetails) {
+function optionalFieldsOf({ extraFields = null, traceparent = null }: PartitionDetails) {
   return {
     ...(extraFields === null ? {} : { fields: JSON.parse(extraFields) as Record<string, unknown> }),
     ...(traceparent === null ? {} : { traceparent }),
@@ -133,7 +133,7 @@ export function pulledPartitionWriter(
     const name = spelling === null ? `${task.slice(0, -1)}-${level}-${index}"` : JSON.stringify(spelling)
     return (
       `{"taskId":${task}${tableKey}${quotedTable(computeTableName)},"partition_name":${name}` +
-      `,"record_count":${recordCount},"priorityLevel":${level},"lease":${lease === null ? 'null' : leaseJson(lease)}${keptJson(partition)}}`
+      `,"record_count":${recordCount},"priorityLevel":${level},"lease":${lease === null ? 'null' : leaseJson(lease)}${optionalFieldsJson(partition)}}`
     )
   }
   return (partitions) => {
@@ -144,7 +144,7 @@ export function pulledPartitionWriter(
 }
 
 /** The optional fields. `extraFields` is a JSON object already. */
-function keptJson({ extraFields = null, traceparent = null }: PulledPartition): string {
+function optionalFieldsJson({ extraFields = null, traceparent = null }: PulledPartition): string {
   const trace = traceparent === null ? '' : `,"traceparent":"${traceparent}"`
   return extraFields === null ? trace : `${trace},${extraFields.slice(1, -1)}`
 }

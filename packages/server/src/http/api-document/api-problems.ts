@@ -3,7 +3,7 @@ import { NEARLY_FULL } from '../../handoff/hand-off.ts'
 import { type Access, accessRule } from '../admission/access.ts'
 import { admissionProblems, HOST_REFUSED } from '../admission/admission.ts'
 import { ARRIVED_TOO_LATE, HEADERS_TOO_LARGE } from '../answers/client-errors.ts'
-import { callBackTooLarge, UNEXPECTED } from '../answers/problems.ts'
+import { callBackTooLarge, TYPE_NOT_JSON, UNEXPECTED } from '../answers/problems.ts'
 import { TOO_MUCH_RECEIVED } from '../bodies/arriving-body.ts'
 import { tooManyRequests } from '../budget/budget.ts'
 
@@ -11,10 +11,7 @@ import { tooManyRequests } from '../budget/budget.ts'
 export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   body_not_json: problem('body_not_json', 'the body is not JSON: it is incomplete'),
   bad_request: problem('bad_request', 'the path is not validly percent-encoded UTF-8'),
-  unsupported_media_type: problem(
-    'unsupported_media_type',
-    'the body must be sent with Content-Type: application/json',
-  ),
+  unsupported_media_type: problem('unsupported_media_type', TYPE_NOT_JSON),
   body_too_large: problem('body_too_large', callBackTooLarge(32 * 2 ** 20)),
   contract_violation: problem('contract_violation', 'the array violates the contract; see errors', {
     errors: [

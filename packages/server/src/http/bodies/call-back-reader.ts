@@ -16,7 +16,7 @@ import { UnparsedBody } from './json-bytes.ts'
  * Partitions in messages of the reader thread: columns of numbers, which are transferred without copying.
  * Receiving objects instead would block the event loop (bench scenario call-back-stall).
  */
-export interface CalledBackColumns {
+interface CalledBackColumns {
   /** Level, index and record count of each partition in turn. */
   readonly numbers: Float64Array<ArrayBuffer>
   /** The index into `tableNames` of each partition. */
@@ -77,8 +77,8 @@ export function addPartitions(
 }
 
 /**
- * Node delivers many messages in one iteration of the event loop. So a piece becomes partitions in an iteration
- * that has nothing else of the call-back to do.
+ * Node delivers many messages in one iteration of the event loop. So a piece becomes partitions in an
+ * iteration that has nothing else of the call-back to do.
  */
 async function partitionsOf(pieces: readonly CalledBackColumns[]): Promise<CalledBackPartition[]> {
   const partitions: CalledBackPartition[] = []

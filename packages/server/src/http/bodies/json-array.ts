@@ -25,7 +25,7 @@ export class ElementTooLarge extends Error {
 }
 
 /**
- * The text of a JSON array that is too large to be parsed at once. Parsed values can take forty times the
+ * The text of a JSON array that is too large to be parsed at once. Parsed values can take many times the
  * memory of their text, and V8 aborts the whole process when a thread has reached the limit of its heap.
  */
 export class JsonArrayText {

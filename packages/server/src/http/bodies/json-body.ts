@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { CheckFailure } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { brokenContract, RequestProblem, tooLarge } from '../answers/problems.ts'
+import { brokenContract, RequestProblem, TYPE_NOT_JSON, tooLarge } from '../answers/problems.ts'
 import type { HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
@@ -19,7 +19,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route accepts an empty body, whatever its content type. */
     bodyOptional?: boolean
-    /** The route receives an `UnparsedBody` if it has `PARSED_ON_THREAD_BYTES` or more. */
+    /** The route receives a body of `PARSED_ON_THREAD_BYTES` or more as an `UnparsedBody`. */
     parsesOnThread?: boolean
   }
 }
@@ -172,9 +172,7 @@ function refuseOtherTypes(request: FastifyRequest, payload: NodeJS.ReadableStrea
     return
   }
   payload.resume()
-  done(
-    new RequestProblem('unsupported_media_type', 'the body must be sent with Content-Type: application/json'),
-  )
+  done(new RequestProblem('unsupported_media_type', TYPE_NOT_JSON))
 }
 
 /**

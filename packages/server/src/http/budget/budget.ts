@@ -175,8 +175,8 @@ export function shedRequests(app: FastifyInstance, budget: AdmissionBudget): voi
 /** The event loop delay from which each kind is refused, as a multiple of the threshold. */
 const refusedFrom: Readonly<Record<Urgency, number>> = { 'call-back': 1, view: 2, pull: 4, urgent: 8 }
 /**
- * The number of consecutive late samples that count as overload. A single slow iteration of the event loop, or a suspended process,
- * does not.
+ * The number of consecutive late samples that count as overload. A single slow iteration of the event loop,
+ * or a suspended process, does not.
  */
 const LOOKS = 3
 

@@ -6,7 +6,8 @@ type Step = () => boolean
 
 /**
  * How much of each iteration of the event loop bulk work may take: at least this time, and this share of a
- * long iteration, so that an honest large call-back is checked in time on a busy node. A step that was begun is finished.
+ * long iteration, so that a legitimate large call-back is checked in time on a busy node. A step that was
+ * begun is finished.
  */
 const LEAST_MILLIS = 0.25
 const SHARE_OF_ITERATION = 0.1
@@ -17,12 +18,12 @@ interface Work {
 }
 
 /**
- * Spreads work over iterations of the event loop: checks of large bodies, and responses of views. So floods of
- * them take a small part of each iteration, and pulls and settles have the rest. Addresses alternate, and a loop
- * with nothing else to do runs bulk work at full speed.
+ * Spreads work over iterations of the event loop: checks of large bodies, and responses of views. So floods
+ * of them take a small part of each iteration, and pulls and settles have the rest. Addresses alternate, and
+ * a loop with nothing else to do runs bulk work at full speed.
  */
 export class BulkWork {
-  /** What waits of each address. The first address is next. */
+  /** Queued work by address. The first address is next. */
   readonly #waiting = new Map<string, Set<Work>>()
   #isScheduled = false
   #isRunning = false

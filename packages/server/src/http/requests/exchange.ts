@@ -56,7 +56,9 @@ export function exchangeOver(
   }
 }
 
-/** A longer gap between requests may be a stall. No iteration of the event loop takes this long under load. */
+/**
+ * A longer gap between requests may be a stall. No iteration of the event loop takes this long under load.
+ */
 const STOOD_STILL_MILLIS = 100
 /** How long it takes at most to read the requests that arrived during a stall. */
 const CATCHING_UP_MILLIS = 1000
@@ -64,10 +66,10 @@ const CATCHING_UP_MILLIS = 1000
 /**
  * Detects clients that disconnected while the node was stalled: suspended, asleep or waiting for its disk.
  *
- * After a stall, a request and the end of its connection are read in two iterations of the event loop, and a pull
- * may be answered in the first. So for a while after a stall, requests wait for one more iteration before they are
- * answered; otherwise, partitions would be leased to clients that are gone. A single request after an idle
- * period also waits for that iteration. Under steady load, no request does.
+ * After a stall, a request and the end of its connection are read in two iterations of the event loop, and a
+ * pull may be answered in the first. So for a while after a stall, requests wait for one more iteration
+ * before they are answered; otherwise, partitions would be leased to clients that are gone. A single request
+ * after an idle period also waits for that iteration. Under steady load, no request does.
  */
 export class StallTimer {
   #lastRequestAt = Number.NEGATIVE_INFINITY

@@ -12,6 +12,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import { truncated } from '../../handoff/rules/attempts.ts'
 import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
 import type { Settled } from '../../handoff/store.ts'
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
@@ -24,7 +25,7 @@ import type { FastPath } from '../fast-path/fast-path.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
-import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
@@ -44,7 +45,7 @@ export function pullRoute(
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     const token = tokens.of(asked.headers)
     const request = pullWithinLimits(token, asked.pull)
-    const hangUpsAreRead = stall.noteRequest()
+    const afterNextIteration = stall.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
       tokens.watch(asked.headers, () => {
@@ -64,7 +65,7 @@ export function pullRoute(
     )
     const partitions = handedOutWithinLimits(token, handedOut)
     if (isRevoked && partitions.length === 0) throw revoked()
-    if (hangUpsAreRead !== undefined) await hangUpsAreRead()
+    if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []
     const { applied } = asked.preferences
     if (applied !== '') more.push('preference-applied', applied)
@@ -146,7 +147,7 @@ export function settleRoute(
       settlements: checked.settlements.map(settlementOf),
       pull,
     }
-    const hangUpsAreRead = pull === null ? undefined : stall.noteRequest()
+    const afterNextIteration = pull === null ? undefined : stall.noteRequest()
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
     const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, quotaKey, (waitMillis) => {
@@ -158,7 +159,7 @@ export function settleRoute(
         (end) => tokens.watch(asked.headers, end),
       )
     })
-    if (hangUpsAreRead !== undefined) await hangUpsAreRead()
+    if (afterNextIteration !== undefined) await afterNextIteration()
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
     const lost = () => {
@@ -173,7 +174,6 @@ export function settleRoute(
   app.route({
     method: 'POST',
     url: '/settle',
-    bodyLimit: LEASE_LIMIT_BYTES,
     config,
     schema: {
       operationId: 'settle',
@@ -196,6 +196,7 @@ function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
   return batch !== undefined || waitSeconds !== undefined || records !== undefined
 }
 
+/** Long reasons such as stack traces are truncated instead of refusing the settlement. */
 function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
   leaseId: string
   reported: ReportedOutcome
@@ -204,7 +205,7 @@ function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, reco
     leaseId,
     reported: {
       outcome,
-      reason: reason === undefined ? null : kept(reason),
+      reason: reason === undefined ? null : truncated(reason, MAX_KEPT_REASON_LENGTH),
       retryAfterMillis: retryAfterSeconds === undefined ? null : retryAfterSeconds * 1000,
       final: final ?? false,
       records: records ?? null,
@@ -212,20 +213,10 @@ function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, reco
   }
 }
 
-/**
- * Truncates long reasons such as stack traces instead of refusing the settlement, and does not split a
- * surrogate pair.
- */
-function kept(reason: string): string {
-  if (reason.length <= MAX_KEPT_REASON_LENGTH) return reason
-  return reason.slice(0, MAX_KEPT_REASON_LENGTH).replace(/[\ud800-\udbff]$/, '')
-}
-
 export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: Service): void {
   app.route({
     method: 'POST',
     url: '/renew',
-    bodyLimit: LEASE_LIMIT_BYTES,
     config: { access: 'worker' },
     schema: {
       operationId: 'renew',

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Election, LeaderRow, Peer } from '../../../src/cluster/election.ts'
+import type { Election } from '../../../src/cluster/election.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-protocol.ts'
+import type { LeaderRow, Peer } from '../../../src/handoff/leader-row.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
 import { admitPeers } from '../../../src/http/listening.ts'
 

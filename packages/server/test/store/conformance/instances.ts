@@ -88,7 +88,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instance('w'))?.totals.partitions).toBe(4)
     })
 
-    test('its leases are taken back at once, and each has used an attempt', async () => {
+    test('its leases are revoked at once, and each has used an attempt', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('a', some(0, 4))
       const { partitions } = await store.pull({ instance: 'w', batch: 3 })
@@ -117,7 +117,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.audit()).toEqual([])
     })
 
-    test('what has no attempt left is parked when it is taken back, in bounded steps', async () => {
+    test('what has no attempt left is parked when it is revoked, in bounded steps', async () => {
       const store = await open({ maxAttempts: 1 })
       await store.callBack('a', some(0, 3))
       await store.pull({ instance: 'w', batch: 3 })

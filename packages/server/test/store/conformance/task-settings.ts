@@ -35,7 +35,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.partition('mine', 0, 0)).state).toBe('parked')
     })
 
-    test('its own attempts count when an operator takes a lease back', async () => {
+    test('its own attempts count when an operator revokes a lease', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('few', some(0, 1))
       await store.callBack('many', some(0, 1))

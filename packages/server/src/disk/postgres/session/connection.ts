@@ -22,10 +22,10 @@ export interface Statement {
 }
 
 /**
- * A statement that PostgreSQL keeps. The name depends on the text: behind a pooler, a node of another version
- * may have prepared the statement of this name on the same session.
+ * A prepared statement. The name depends on the text: behind a pooler, a node of another version may have
+ * prepared the statement of this name on the same session.
  */
-export const kept = (text: string): { readonly text: string; readonly name: string } => ({
+export const prepared = (text: string): { readonly text: string; readonly name: string } => ({
   text,
   name: `baton_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`,
 })
@@ -47,7 +47,7 @@ export class Connection {
   readonly #client: pg.Client
   #isLost = false
   #warnings = 0
-  #keepsStatements = true
+  #usesPreparedStatements = true
 
   private constructor(client: pg.Client) {
     this.#client = client
@@ -92,12 +92,12 @@ export class Connection {
 
   /** Runs one statement in its own transaction. */
   async run(statement: Statement): Promise<Row[]> {
-    if (statement.name !== undefined && this.#keepsStatements) {
+    if (statement.name !== undefined && this.#usesPreparedStatements) {
       try {
         return (await this.#send(statement, statement.name)).rows as Row[]
       } catch (error) {
         if (!isRefusedName(error)) throw error
-        this.#keepsStatements = false
+        this.#usesPreparedStatements = false
       }
     }
     return (await this.#send(statement)).rows as Row[]

@@ -1,14 +1,14 @@
 import pg from 'pg'
-import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+import { StoreRefused, storeClosed } from '../../../handoff/store.ts'
 import { CannotConnect, type FaultyHost, faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions, type Row, type Statement } from './connection.ts'
 import { ConnectionLost, isSessionOver } from './failures.ts'
 
 /**
- * A database URL in libpq's format: several hosts with commas between them, tried one after another. The driver knows
- * one host only, so the URL is split here into one URL per host.
+ * A database URL in libpq's format: several hosts with commas between them, tried one after another. The
+ * driver knows one host only, so the URL is split here into one URL per host.
  */
-export interface DatabaseUrl {
+interface DatabaseUrl {
   /** The hosts for messages, without user and password. */
   readonly where: string
   /** One URL per host, in the order given. */
@@ -174,7 +174,7 @@ export class Channel {
   }
 
   /** For work that may be sent twice. It is sent again if an idle connection turns out to be dead. */
-  async useAgain<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+  async useWithRetry<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const rested = this.#open
     try {
       return await this.use(work)
@@ -195,7 +195,7 @@ export class Channel {
   }
 
   async #connection(): Promise<Connection> {
-    if (this.#isClosed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (this.#isClosed) throw storeClosed()
     if (this.#open !== undefined && !this.#open.isLost) return this.#open
     this.#opening ??= this.#connector.connect(this.#options).finally(() => {
       this.#opening = undefined
@@ -206,8 +206,8 @@ export class Channel {
   }
 }
 
-/** The number of connections for loads, views and staged rows. */
-const BESIDE = 3
+/** The number of connections for everything but appends and flushes. */
+const GENERAL_CHANNELS = 3
 
 export interface Timeouts {
   readonly connectMillis: number
@@ -220,21 +220,21 @@ export interface Timeouts {
 export class Channels {
   readonly append: Channel
   readonly flush: Channel
-  readonly #beside: readonly Channel[]
+  readonly #general: readonly Channel[]
 
   constructor(connector: Connector, { connectMillis, appendMillis, answerMillis }: Timeouts) {
     const channel = (millis: number) => new Channel(connector, { connectMillis, answerMillis: millis })
     this.append = channel(appendMillis)
     this.flush = channel(answerMillis)
-    this.#beside = Array.from({ length: BESIDE }, () => channel(answerMillis))
+    this.#general = Array.from({ length: GENERAL_CHANNELS }, () => channel(answerMillis))
   }
 
-  /** The least busy connection for everything but appends and flushes. */
-  get beside(): Channel {
-    return this.#beside.reduce((least, channel) => (channel.underWay < least.underWay ? channel : least))
+  /** The least busy of the connections for loads, views, staged rows, heartbeats and probes. */
+  get general(): Channel {
+    return this.#general.reduce((least, channel) => (channel.underWay < least.underWay ? channel : least))
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.append, this.flush, ...this.#beside].map((channel) => channel.close()))
+    await Promise.all([this.append, this.flush, ...this.#general].map((channel) => channel.close()))
   }
 }

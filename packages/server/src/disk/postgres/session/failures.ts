@@ -65,8 +65,8 @@ export function sqlState(error: unknown): string | undefined {
 export const isNotAllowed = (error: unknown): boolean => sqlState(error) === NOT_ALLOWED
 
 /**
- * The session does not know the name of a statement, or already has it: a pooler has assigned another session.
- * PostgreSQL says so before it executes anything.
+ * The session does not know the name of a statement, or already has it: a pooler has assigned another
+ * session. PostgreSQL says so before it executes anything.
  */
 export const isRefusedName = (error: unknown): boolean => REFUSED_NAMES.has(sqlState(error) ?? '')
 

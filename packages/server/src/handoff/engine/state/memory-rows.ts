@@ -12,7 +12,7 @@ import type {
 import type { DoneWithin } from '../throughput.ts'
 import type { HeapLane } from './lane-heap.ts'
 
-// The rows that the engine holds in memory: the stored fields, and what the engine needs beside them.
+// The rows that the engine holds in memory: the stored fields, and what the engine needs in addition.
 
 /**
  * The number of the last entry that changed the object. Until that entry is flushed, the row on disk is older

@@ -1,5 +1,5 @@
 import { next, type StoredState } from '../../rules/life-cycle.ts'
-import { judgeCancellation, judgeExpiry, judgeTakingBack } from '../../rules/settlement.ts'
+import { judgeCancellation, judgeExpiry, judgeRevocation } from '../../rules/settlement.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { applyChange, leaseStateOf, policyFor } from './settle.ts'
@@ -43,8 +43,8 @@ export function* endDue(
   return ended
 }
 
-/** An operator takes back the leases that an instance still holds. */
-export function* takeBack(
+/** An operator revokes the leases that an instance still holds. */
+export function* revoke(
   tx: Transaction,
   instanceId: string,
   held: readonly number[],
@@ -59,7 +59,7 @@ export function* takeBack(
     const leaseState = leaseStateOf(partition)
     const change = leaseState.taskCancelled
       ? judgeCancellation(leaseState)
-      : judgeTakingBack(leaseState, policyFor(tx, partition), instanceId)
+      : judgeRevocation(leaseState, policyFor(tx, partition), instanceId)
     applyChange(tx, partition, change)
     released += 1
     if (change.to === 'parked') parked += 1

@@ -32,7 +32,7 @@ export class LargeCallBacks {
   readonly #runner: Runner
   readonly #exclusively: Exclusively
   /** By task: the call-back that must end before the task takes another. */
-  readonly #underWay = new Map<string, Promise<unknown>>()
+  readonly #running = new Map<string, Promise<unknown>>()
   readonly #pieces = new Set<Promise<void>>()
 
   constructor(disk: Disk, runner: Runner, exclusively: Exclusively) {
@@ -41,32 +41,32 @@ export class LargeCallBacks {
     this.#exclusively = exclusively
   }
 
-  isUnderWay(taskId: string): boolean {
-    return this.#underWay.has(taskId)
+  isRunning(taskId: string): boolean {
+    return this.#running.has(taskId)
   }
 
   /** Resolves when the current call-backs for these tasks have ended. */
   async whenEnded(callBacks: readonly BatchedCallBack[]): Promise<void> {
-    for (const { callBack } of callBacks) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
+    for (const { callBack } of callBacks) await this.#running.get(callBack.taskId)?.catch(() => undefined)
   }
 
   /** Resolves when no large call-back is running. */
   async whenAllEnded(): Promise<void> {
-    await Promise.allSettled(this.#underWay.values())
+    await Promise.allSettled(this.#running.values())
   }
 
   async run(batched: BatchedCallBack): Promise<Stored> {
     const { taskId } = batched.callBack
-    const before = this.#underWay.get(taskId)
+    const before = this.#running.get(taskId)
     const stored = (async () => {
       await before?.catch(() => undefined)
       return this.#run(batched)
     })()
-    this.#underWay.set(taskId, stored)
+    this.#running.set(taskId, stored)
     try {
       return await stored
     } finally {
-      if (this.#underWay.get(taskId) === stored) this.#underWay.delete(taskId)
+      if (this.#running.get(taskId) === stored) this.#running.delete(taskId)
     }
   }
 
@@ -256,7 +256,7 @@ const interrupted = () =>
     'the store failed while the call-back was being written, and nothing of it was stored; send it again',
   )
 
-export interface Stored {
+interface Stored {
   readonly result: CallBackResult
   readonly readied: number
   readonly readiedOf?: readonly ReadiedOf[] | null

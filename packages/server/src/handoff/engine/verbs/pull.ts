@@ -5,17 +5,22 @@ import { KEY_GRACE_MILLIS, leaseMillis, policyOf } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
-import { firstOf, LINES_AT_A_TIME, loadOrder } from '../load-lanes.ts'
+import {
+  firstOf,
+  LINES_AT_A_TIME,
+  loadOrder,
+  ORDER_LANES_AT_FIRST,
+  ORDER_LANES_AT_MOST,
+} from '../load-lanes.ts'
 import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
 import { isLaneTable, lineToServe } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
-/** The number of lanes per load: doubled while none may be served, up to the maximum. */
-const LANES_AT_A_TIME = 256
-const LANES_AT_MOST = 4096
-
-/** Serves pulls one after another, as they arrived. Each takes from the first lane of the order until it has enough. */
+/**
+ * Serves pulls one after another, as they arrived. Each takes from the first lane of the order until it has
+ * enough.
+ */
 export function* pull(tx: Transaction, batched: readonly BatchedPull[]): Steps<PullResult[]> {
   const results: PullResult[] = []
   let demand = 0
@@ -120,14 +125,14 @@ function first(tx: Transaction): Partition | undefined {
 /** Loads rows until the first partition is known, or it is known that there is none. */
 function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefined> {
   const { order } = tx.memory
-  let lanesAtATime = LANES_AT_A_TIME
+  let lanesAtATime = ORDER_LANES_AT_FIRST
   while (true) {
     const lane = order.front()
     if (lane === undefined) return undefined
     if (lane === null) {
       yield* loadOrder(tx, lanesAtATime)
       // If many lanes may not be served, they are read in ever larger pages.
-      lanesAtATime = Math.min(lanesAtATime * 2, LANES_AT_MOST)
+      lanesAtATime = Math.min(lanesAtATime * 2, ORDER_LANES_AT_MOST)
       continue
     }
     return yield* firstOf(tx, lane, () => order.ahead(LINES_AT_A_TIME), demand)

@@ -194,7 +194,7 @@ function recordAttempt(
     case 'withdraw':
       partition.history = withoutExpired(partition.history)
       // A late settlement as done leaves the expiry counted, because the attempt was treated as wasted. A
-      // renewal takes it back.
+      // renewal withdraws it.
       if (wasted < 0) tx.setFailures(task, uncountExpiry(task.failures))
       break
     case 'keep':

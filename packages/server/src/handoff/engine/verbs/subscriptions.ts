@@ -16,7 +16,7 @@ import type { Steps, Transaction } from '../transaction.ts'
 import { skipPastEvents } from '../webhook-events.ts'
 
 /** Every event is matched against all subscriptions, so their number is limited. */
-export const MAX_SUBSCRIPTIONS = 100
+const MAX_SUBSCRIPTIONS = 100
 const DELETED_PER_STEP = 500
 
 type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>

@@ -1,5 +1,5 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
-import type { Disk, TaskDetail, TaskSummary, UnderWayRow } from '../../disk.ts'
+import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskSummary } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { leaseMillis, type Policy } from '../../rules/policy.ts'
@@ -21,7 +21,7 @@ import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
 import { beginOf } from '../throughput.ts'
 
-// Views for the API and dashboard, read from rows. Rows contain the state of partitions. Whether a waiting
+// Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
 // task.
 
@@ -29,8 +29,8 @@ import { beginOf } from '../throughput.ts'
  * The maximum number of leases and back-offs read to estimate the time left. Leases of dead workers are among
  * the first to end.
  */
-const UNDER_WAY_READ = 2000
-const UNDER_WAY_READ_FOR_LISTS = 500
+const LEASES_READ = 2000
+const LEASES_READ_FOR_LISTS = 500
 /** A lease that ends this much later than its original duration was renewed. */
 const RENEWAL_MILLIS = 500
 
@@ -49,7 +49,7 @@ export async function viewTask(
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readUnderWay(disk, [detail], policy, UNDER_WAY_READ))
+  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ))
   return {
     ...row,
     now,
@@ -72,10 +72,10 @@ export async function viewTasks(
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
-  const underWayRead = query.tables == null ? UNDER_WAY_READ_FOR_LISTS : UNDER_WAY_READ
+  const leasesRead = query.tables == null ? LEASES_READ_FOR_LISTS : LEASES_READ
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, underWayRead),
+    tasks: await rowsOf(disk, found, policy, leasesRead),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -116,7 +116,7 @@ async function viewTasksNamed(
     disk,
     found.toSorted((a, b) => b.task.id - a.task.id),
     policy,
-    UNDER_WAY_READ,
+    LEASES_READ,
   )
 }
 
@@ -142,33 +142,33 @@ export async function viewTasksById(disk: Disk, ids: readonly number[], policy: 
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, UNDER_WAY_READ_FOR_LISTS)
+  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS)
 }
 
 async function rowsOf(
   disk: Disk,
   found: readonly ChosenSummary[],
   policy: Policy,
-  underWayRead: number,
+  leasesRead: number,
 ): Promise<TaskRow[]> {
-  const timing = await readUnderWay(disk, found, policy, underWayRead)
+  const timing = await readTiming(disk, found, policy, leasesRead)
   return found.map((summary) => taskRow(summary, timing))
 }
 
 type TimingOf = (task: StoredTask) => Timing
 
-const byEnd = (a: UnderWayRow, b: UnderWayRow): number =>
+const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
   a.dueAt - b.dueAt || a.level - b.level || a.index - b.index
 
 /** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
-async function readUnderWay(
+async function readTiming(
   disk: Disk,
   summaries: readonly TaskSummary[],
   policy: Policy,
   limit: number,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
-  const rows = isNeeded ? await disk.underWay(limit) : []
+  const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
   const byTask = Map.groupBy(rows, ({ task }) => task)
   return ({ id, durations }) => ({
     durations,

@@ -12,12 +12,12 @@ import {
 import type { StoredLane, StoredTask } from '../../stored.ts'
 
 /** Recounts all rows and reports where counters, lines or barriers disagree with them. */
-export async function audit(disk: Disk): Promise<string[]> {
-  return auditRecount(await disk.recount())
+export async function recount(disk: Disk): Promise<string[]> {
+  return checkRecount(await disk.recount())
 }
 
-export function auditRecount(counted: readonly Recount[]): string[] {
-  const lanes = counted.map(({ lane, task, partitions, records }): AuditedLane => {
+export function checkRecount(counted: readonly Recount[]): string[] {
+  const lanes = counted.map(({ lane, task, partitions, records }): RecountedLane => {
     const { level, parkedSkipped, purged, purgedRecords } = lane
     return {
       name: laneName(task, level),
@@ -33,14 +33,14 @@ export function auditRecount(counted: readonly Recount[]): string[] {
   const byTask = Map.groupBy(counted, ({ task }) => task.id)
   const tasks = [...byTask.values()].flatMap(([one]) => (one === undefined ? [] : [one.task]))
   return [
-    ...auditCounters(
+    ...checkCounters(
       lanes,
       tasks.map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
     ),
-    ...counted.flatMap(auditLines),
-    ...counted.flatMap(auditTables),
+    ...counted.flatMap(checkLines),
+    ...counted.flatMap(checkTables),
     ...tasks.flatMap((task) =>
-      auditBarrier(
+      checkBarrier(
         task,
         (byTask.get(task.id) ?? []).map(({ lane }) => lane),
       ),
@@ -50,7 +50,7 @@ export function auditRecount(counted: readonly Recount[]): string[] {
 
 export const laneName = ({ taskId }: StoredTask, level: number): string => `level ${level} of task ${taskId}`
 
-function auditLines({ lane, task, waiting }: Recount): string[] {
+function checkLines({ lane, task, waiting }: Recount): string[] {
   const { level, released, retries, tag, retryTag, turn, partitions } = lane
   const findings: string[] = []
   const expect = (what: string, kept: unknown, found: unknown) => {
@@ -70,7 +70,7 @@ function auditLines({ lane, task, waiting }: Recount): string[] {
 }
 
 /** Checks the turn and counts of a lane's tables. A lane with a single table keeps the counts itself. */
-function auditTables({ lane, task, tables }: Recount): string[] {
+function checkTables({ lane, task, tables }: Recount): string[] {
   const isOnly = tables.length === 1
   return tables.flatMap(({ row, waiting }) => {
     const ready = waiting.fresh + waiting.released + waiting.retry
@@ -95,7 +95,7 @@ function auditTables({ lane, task, tables }: Recount): string[] {
   })
 }
 
-function auditBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
+function checkBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
   if (!task.levelBarrier || task.cancelled) return []
   const levels = lanes.filter(holdsBarrier).map(({ level }) => level)
   const lowest = levels.length === 0 ? null : levels.reduce((a, b) => Math.min(a, b))
@@ -103,7 +103,7 @@ function auditBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] 
   return [`the barrier of task ${task.taskId} is open up to ${task.openLevel}, but ${lowest} is unfinished`]
 }
 
-interface AuditedLane {
+interface RecountedLane {
   readonly name: string
   /** The id of its task. */
   readonly task: number
@@ -120,8 +120,8 @@ interface AuditedLane {
  * Reports where lane counters disagree with the rows, and where task counters disagree with those of the
  * lanes.
  */
-function auditCounters(lanes: readonly AuditedLane[], tasks: readonly MutableTask[]): string[] {
-  const findings = lanes.flatMap(auditLane)
+function checkCounters(lanes: readonly RecountedLane[], tasks: readonly MutableTask[]): string[] {
+  const findings = lanes.flatMap(checkLane)
   const lanesOf = Map.groupBy(lanes, ({ task }) => task)
   for (const task of tasks) {
     const own = lanesOf.get(task.id) ?? []
@@ -135,7 +135,7 @@ function auditCounters(lanes: readonly AuditedLane[], tasks: readonly MutableTas
 }
 
 /** Purged rows are deleted but were finished. Only they may account for a difference. */
-function auditLane({ name, kept, counted, purged, purgedRecords }: AuditedLane): string[] {
+function checkLane({ name, kept, counted, purged, purgedRecords }: RecountedLane): string[] {
   const finished = ({ done, cancelled }: Tally) => done + cancelled
   const findings: string[] = []
   const expect = (what: string, has: number, rows: number, gone: number) => {
