@@ -138,7 +138,7 @@ function print(result: PeersResult): void {
     if (table) process.stdout.write(`\n━━ ${workTitle(work)}\n\n${asText(table)}\n`)
   }
   const quotients = figureTable({ rows: [], figures: [...result.figures], notes: [] })
-  if (quotients) process.stdout.write(`\n━━ Baton beside each\n\n${asText(quotients)}\n`)
+  if (quotients) process.stdout.write(`\n━━ Baton compared with each\n\n${asText(quotients)}\n`)
   for (const line of result.skipped) process.stdout.write(`\nSkipped: ${line}\n`)
 }
 
