@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { route } from './here.ts'
+import { route } from './current-route.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { Overview } from './overview/overview.tsx'
 import { Notices } from './parts/control.tsx'

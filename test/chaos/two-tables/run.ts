@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Asking } from '../support/asking.ts'
+import { CheckedClient } from '../support/checked-client.ts'
 import { Chance } from '../support/chance.ts'
 import type { Disturbance, Fleet } from '../support/fleet.ts'
 import { checkLogs, type Happened } from '../support/log-checks.ts'
-import { questions } from '../support/questions.ts'
+import { requestKinds } from '../support/request-kinds.ts'
 import { Findings } from '../support/scene.ts'
 import { Plan, type Table } from './plan.ts'
 import { type WorkerFleet, workOn } from './table-worker.ts'
@@ -51,12 +51,12 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
   const { seed, leaseMillis, partitions, workers, batch, tell } = options
   const nodes = await options.startFleet(leaseMillis)
   const findings = new Findings((finding) => tell(`FOUND ${finding}`))
-  const asking = new Asking(nodes.nodes, findings)
+  const client = new CheckedClient(nodes.nodes, findings)
   const chance = new Chance(seed)
   const plan = new Plan(partitions)
   const happened: Happened[] = []
   const fleetOf = (table: Table): WorkerFleet => ({
-    ...{ table, asking, plan, findings, isAway: false, isOver: false, atWork: 0 },
+    ...{ table, client, plan, findings, isAway: false, isOver: false, atWork: 0 },
     ...{ handedOut: 0, wrong: 0 },
   })
   const [orders, sales] = [fleetOf(ORDERS), fleetOf(SALES)]
@@ -68,7 +68,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
       return workOn(fleet, name, chance.for(name), batch)
     }),
   )
-  const producing = callBack(asking, plan, chance.for('producer'))
+  const producing = callBack(client, plan, chance.for('producer'))
   // Whoever cannot go on ends the run.
   const failed = Promise.all([...working, producing]).then(() => new Promise<never>(() => {}))
   failed.catch(() => {})
@@ -86,14 +86,14 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
     const before = plan.done[SALES]
     const alone = stopwatch(plan)
     await orFailed(producing)
-    await orFailed(finish(asking, plan, ORDERS, chance.for('operator')))
+    await orFailed(finish(client, plan, ORDERS, chance.for('operator')))
     rate.alone = alone()
     doneWhileAway = plan.done[SALES] - before
     tell(`all ${plan.total[ORDERS]} of ${ORDERS} are done; ${SALES} has ${plan.done[SALES]} and returns`)
     sales.isAway = false
-    await orFailed(finish(asking, plan, SALES, chance.for('operator')))
+    await orFailed(finish(client, plan, SALES, chance.for('operator')))
     await storm.end()
-    await orFailed(checkViews(asking, plan, findings, chance.for('views')))
+    await orFailed(checkViews(client, plan, findings, chance.for('views')))
     for (const fleet of [orders, sales]) fleet.isOver = true
     await Promise.all(working)
     for (const finding of await nodes.audit()) findings.add(`audit: ${finding}`)
@@ -102,7 +102,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
     for (const { name, log } of nodes.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
     for (const fleet of [orders, sales]) fleet.isOver = true
-    asking.isClosed = true
+    client.isClosed = true
     await storm.end()
     await nodes.dispose()
   }
@@ -169,23 +169,23 @@ class Storm {
 
 const doneOf = ({ done }: Plan): number => done[ORDERS] + done[SALES]
 
-async function callBack(asking: Asking, plan: Plan, chance: Chance): Promise<void> {
+async function callBack(client: CheckedClient, plan: Plan, chance: Chance): Promise<void> {
   for (const taskId of plan.tasks) {
     const body = plan.descriptors(taskId)
     const headers = { 'x-instance-id': 'producer' }
-    await asking.demand(questions.callBack, { path: '/call-back', headers, body }, chance)
+    await client.sendUntilAccepted(requestKinds.callBack, { path: '/call-back', headers, body }, chance)
   }
 }
 
 /** Until all partitions of a table are done. What was parked meanwhile gets fresh attempts. */
-async function finish(asking: Asking, plan: Plan, table: Table, chance: Chance): Promise<void> {
+async function finish(client: CheckedClient, plan: Plan, table: Table, chance: Chance): Promise<void> {
   while (!plan.isDone(table)) {
     const before = plan.done[table]
     await sleep(500)
     // Only where it slows down: then what is left is parked, or leased to somebody who forgot it.
     if (plan.done[table] - before > 100) continue
     for (const taskId of plan.unfinished(table))
-      await asking.insist(questions.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
+      await client.sendUntilAnswered(requestKinds.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
     await reached(plan, () => plan.done[table] > before || plan.isDone(table))
   }
 }
@@ -205,9 +205,9 @@ function stopwatch({ done }: Plan): () => number {
   return () => Math.round((done[ORDERS] - from) / ((Date.now() - startedAt) / 1000))
 }
 
-async function checkViews(asking: Asking, plan: Plan, findings: Findings, chance: Chance): Promise<void> {
+async function checkViews(client: CheckedClient, plan: Plan, findings: Findings, chance: Chance): Promise<void> {
   for (const taskId of plan.tasks) {
-    const { body } = await asking.demand(questions.task, { path: `/tasks/${taskId}` }, chance)
+    const { body } = await client.sendUntilAccepted(requestKinds.task, { path: `/tasks/${taskId}` }, chance)
     const { total, done } = body.partitions
     if (total !== plan.descriptors(taskId).length || done !== total)
       findings.add(`${taskId} ends as ${body.state} with ${JSON.stringify(body.partitions)}`)
