@@ -23,7 +23,7 @@ async function callBackMany(client: BatonClient): Promise<void> {
 }
 
 describe('more unfinished tasks than the page reads', () => {
-  test('are counted all, and stalled ones are found', async () => {
+  test('are all counted, and stalled ones are found', async () => {
     const { url, client } = await startService()
     await callBackMany(client)
     const page = await visit(url)

@@ -49,8 +49,8 @@ beforeAll(async () => {
   await run(process.execPath, [join(root, 'release/build.ts'), tarballs], { cwd: root })
 })
 
-describe('each package', () => {
-  test('has the one version', () => {
+describe('a published package', () => {
+  test('has the same version everywhere in the repository', () => {
     expect(versionFaults()).toEqual([])
   })
 

@@ -94,13 +94,13 @@ test('verify exits with 1 and reports the errors', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ sound: false, counts: { tasks: 1, partitions: 3 } })
 })
 
-test('a backup of PostgreSQL is left to its own tools', async () => {
+test('backup refuses PostgreSQL, which has its own tools', async () => {
   const { code, stderr } = await baton(['backup', 'x.db', '--database-url', 'postgres://nowhere/baton'])
   expect(code).toBe(1)
   expect(stderr).toContain('pg_dump')
 })
 
-test('two stores at once are refused', async () => {
+test('a command with two stores is refused', async () => {
   const { code, stderr } = await baton([
     'verify',
     '--data',

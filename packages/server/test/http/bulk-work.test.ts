@@ -38,7 +38,7 @@ function turnsCounted(): () => number {
 describe('bulk work', () => {
   const from = (remoteAddress: string) => ({ remoteAddress, destroyed: false }) as Socket
 
-  test('takes its share of each turn, and addresses take turns', async () => {
+  test('takes its share of each event-loop iteration, and addresses alternate', async () => {
     const turn = turnsCounted()
     const bulk = new BulkWork()
     const done: { name: string; turn: number }[] = []
@@ -77,7 +77,7 @@ describe('bulk work', () => {
   })
 })
 
-test('a large body is checked in steps, over several turns', async () => {
+test('a large body is checked in steps, over several event-loop iterations', async () => {
   const baton = await TestApp.open()
   const client = await RawConnection.open(await listening(baton.app))
   const turn = turnsCounted()

@@ -197,7 +197,7 @@ const unfair: readonly { readonly what: string; readonly make: () => () => void 
 ]
 
 describe('pulls with different filters', () => {
-  test('each shares by records and weight among those with work for it, whatever the others take', async () => {
+  test('each share by records and weight among tasks with work for them, whatever the others take', async () => {
     await fc.assert(
       fc.asyncProperty(plansOf, pullsOf, async (plans, choices) => {
         expect(await largestExcess(plans, choices)).toBeLessThanOrEqual(0)
@@ -218,7 +218,7 @@ describe('pulls with different filters', () => {
     }
   })
 
-  test('where several tables are named, none gets ahead by more than its largest partition and the other', async () => {
+  test('that name several tables keep each table within two largest partitions of the others', async () => {
     const size = fc.integer({ min: 1, max: 500 })
     await fc.assert(
       fc.asyncProperty(fc.array(size, { minLength: 20, maxLength: 60 }), size, async (sizes, other) => {

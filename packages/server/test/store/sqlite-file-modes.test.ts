@@ -72,7 +72,7 @@ test('an existing folder and foreign files in it are unchanged, with a warning',
   expect(await modesIn(folder)).toEqual({ 'baton.db': '600', 'baton.lock': '600', notes: '644' })
 })
 
-test('the service logs it', async () => {
+test('the service logs the warning about file modes', async () => {
   const folder = await testFolder()
   await chmod(folder, 0o755)
   const service = await ServiceProcess.started([], folder)
