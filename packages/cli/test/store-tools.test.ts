@@ -33,9 +33,9 @@ test('a store is backed up, verified and moved on the command line', async () =>
   expect(statSync(copy).mode & 0o777).toBe(0o600)
   expect(await baton(['verify', '--data', data])).toMatchObject({
     code: 0,
-    stdout: 'sound: 1 task, 3 partitions\n',
+    stdout: 'OK: 1 task, 3 partitions\n',
   })
-  expect(await baton(['verify', copy])).toMatchObject({ code: 0, stdout: 'sound: 1 task, 3 partitions\n' })
+  expect(await baton(['verify', copy])).toMatchObject({ code: 0, stdout: 'OK: 1 task, 3 partitions\n' })
   const twice = await baton(['backup', copy, '--data', data])
   expect(twice).toMatchObject({
     code: 1,

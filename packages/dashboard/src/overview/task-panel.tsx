@@ -130,7 +130,7 @@ function MoreButton({ words, busy, load }: MoreProps) {
 
 function wordsOf(state: TaskFilter | null): string {
   if (state === null) return 'All'
-  return state === 'parked' ? 'Needs you' : taskStateWords[state]
+  return state === 'parked' ? 'Needs attention' : taskStateWords[state]
 }
 
 function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): boolean {
