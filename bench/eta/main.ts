@@ -15,7 +15,7 @@ for (const fleet of fleets) {
     const [old, fresh] = [before[at], now[at]]
     if (old === undefined || fresh === undefined) continue
     console.log(
-      `| ${fleet.name} | ${name} | ${factor(old.median)}, ${factor(old.p90)} | ${factor(fresh.median)}, ${factor(fresh.p90)} | ${percent(old.told)}, ${percent(fresh.told)} |`,
+      `| ${fleet.name} | ${name} | ${factor(old.median)}, ${factor(old.p90)} | ${factor(fresh.median)}, ${factor(fresh.p90)} | ${percent(old.estimated)}, ${percent(fresh.estimated)} |`,
     )
   }
 }

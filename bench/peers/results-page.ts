@@ -15,7 +15,7 @@ export interface PeersResult {
 const TITLES: Record<Work, string> = {
   'one by one': 'Claim and acknowledge one by one',
   'one exchange': 'Acknowledge and claim the next in one exchange',
-  batches: 'Batches, or whatever the peer has for throughput',
+  batches: 'Batches, or the documented way for throughput',
 }
 
 const HEADER = `# Comparison with other services

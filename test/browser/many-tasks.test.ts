@@ -57,7 +57,7 @@ describe('more unfinished tasks than the page reads', () => {
       await page.route('**/totals', (request) => request.fulfill({ status: 404 }))
     }
     const page = await visit(url, { prepare })
-    await figure(page, 'Parked').getByText('not known of every task').waitFor()
+    await figure(page, 'Parked').getByText('not known for every task').waitFor()
     await figure(page, 'Records left').getByText('in at least 300 unfinished tasks').waitFor()
     await tab(page, /^Open 300\+$/).waitFor()
     await tab(page, /^Needs attention$/).waitFor()

@@ -54,7 +54,7 @@ export class Simulation {
   /** Includes killed processes, whose last writes may still arrive. */
   readonly #processes = new Set<SimulatedNode>()
   readonly #options: Omit<EngineOptions, 'disk' | 'clock'>
-  /** A call-back with more partitions runs beside other calls. */
+  /** A call-back with more partitions runs concurrently with other calls. */
   readonly largeCallBack: number
 
   constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {

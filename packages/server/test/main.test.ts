@@ -107,7 +107,7 @@ describe('a failed start', () => {
       'cannot listen on',
     ],
     [
-      'a host that nobody knows',
+      'an unknown host',
       ['--host', 'nowhere.invalid', '--allow-anonymous'],
       1,
       'cannot listen on nowhere.invalid: the host is unknown',

@@ -49,7 +49,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     rows = await readEndState(scene, fleet.nodes)
     for (const finding of await fleet.audit()) findings.add(`audit: ${finding}`)
   } catch (error) {
-    findings.add(`the run could not go on: ${error instanceof Error ? error.stack : error}`)
+    findings.add(`the run could not continue: ${error instanceof Error ? error.stack : error}`)
     for (const { name, log } of fleet.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
     client.isClosed = true

@@ -16,10 +16,10 @@ export interface TwoTablesOptions {
   readonly workers: number
   /** The most that a worker pulls at a time. */
   readonly batch: number
-  /** How often something happens to the service, in all. */
+  /** The number of disturbances in the run. */
   readonly disturbances: number
   readonly startFleet: (leaseMillis: number) => Promise<Fleet>
-  /** Of those that can happen to the nodes, which do. */
+  /** Selects from the disturbances of the fleet. */
   readonly choose: (disturbances: readonly Disturbance[]) => readonly Disturbance[]
   readonly tell: (line: string) => void
 }
@@ -29,11 +29,11 @@ export interface TwoTablesOutcome {
   readonly partitions: number
   readonly handedOut: number
   readonly wrong: number
-  /** What happened to the service, and how often. */
+  /** How often each disturbance happened. */
   readonly happened: Readonly<Record<string, number>>
-  /** Partitions of `results.orders` that became done a second, with the other fleet at work and without it. */
+  /** Partitions of `results.orders` done per second, with the other fleet at work and without it. */
   readonly rate: { readonly together: number; readonly alone: number }
-  /** Of `results.sales`, what was done while its fleet was away; and all of the others were done by then. */
+  /** Partitions of `results.sales` that were done while its fleet was away, until all others were done. */
   readonly doneWhileAway: number
 }
 
@@ -44,8 +44,9 @@ const LEAVES_AT = 0.25
 const STANDSTILL_MILLIS = 120_000
 
 /**
- * Two fleets of workers on one service, each for its own table. One of them goes away and leaves its leases and all of its
- * work behind, before the work of the other. The other has to finish everything meanwhile. Then the first one returns.
+ * Two fleets of workers on one service, each for its own table. One fleet stops while it holds leases, and its
+ * unfinished partitions are earlier in the order than those of the other. The other fleet has to finish its table
+ * meanwhile. Then the first one returns.
  */
 export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOutcome> {
   const { seed, leaseMillis, partitions, workers, batch, tell } = options
@@ -69,7 +70,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
     }),
   )
   const producing = callBack(client, plan, chance.for('producer'))
-  // Whoever cannot go on ends the run.
+  // A client that throws ends the run.
   const failed = Promise.all([...working, producing]).then(() => new Promise<never>(() => {}))
   failed.catch(() => {})
   const storm = new Storm(options, nodes.disturbances, plan, happened)
@@ -81,7 +82,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
     rate.together = together()
     sales.isAway = true
     tell(`${SALES} goes away with ${plan.done[SALES]} of ${plan.total[SALES]} done`)
-    // What its workers have sent already is still answered.
+    // Requests that its workers have already sent are still answered.
     await orFailed(reached(plan, () => sales.atWork === 0))
     const before = plan.done[SALES]
     const alone = stopwatch(plan)
@@ -98,7 +99,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
     await Promise.all(working)
     for (const finding of await nodes.audit()) findings.add(`audit: ${finding}`)
   } catch (error) {
-    findings.add(`the run could not go on: ${error instanceof Error ? error.stack : error}`)
+    findings.add(`the run could not continue: ${error instanceof Error ? error.stack : error}`)
     for (const { name, log } of nodes.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
     for (const fleet of [orders, sales]) fleet.isOver = true
@@ -119,7 +120,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
   }
 }
 
-/** One disturbance after the other, each after another share of the work. */
+/** One disturbance after the other, distributed evenly over the work. */
 class Storm {
   readonly #options: TwoTablesOptions
   readonly #disturbances: readonly Disturbance[]
@@ -158,7 +159,7 @@ class Storm {
       const from = (partitions * time) / (times + 1)
       while (!this.#isOver && doneOf(this.#plan) < from) await sleep(10)
       if (this.#isOver) return
-      // In turn, so that each happens also in a short run.
+      // One kind after the other, so that each happens even in a short run.
       const disturbance = this.#disturbances[time % this.#disturbances.length] as Disturbance
       this.#happened.push({ disturbance, at: Date.now() })
       tell(`${disturbance.name.padEnd(9)} ${doneOf(this.#plan)} done`)
@@ -177,12 +178,12 @@ async function callBack(client: CheckedClient, plan: Plan, chance: Chance): Prom
   }
 }
 
-/** Until all partitions of a table are done. What was parked meanwhile gets fresh attempts. */
+/** Waits until all partitions of a table are done. Partitions that were parked meanwhile are retried. */
 async function finish(client: CheckedClient, plan: Plan, table: Table, chance: Chance): Promise<void> {
   while (!plan.isDone(table)) {
     const before = plan.done[table]
     await sleep(500)
-    // Only where it slows down: then what is left is parked, or leased to somebody who forgot it.
+    // Only when it slows down: then the rest is parked, or leased to a worker that forgot it.
     if (plan.done[table] - before > 100) continue
     for (const taskId of plan.unfinished(table))
       await client.sendUntilAnswered(requestKinds.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
@@ -199,7 +200,7 @@ async function reached(plan: Plan, isSo: () => boolean): Promise<void> {
   }
 }
 
-/** The partitions of the first table that become done a second, from now on. */
+/** Measures the partitions of the first table done per second, from now on. */
 function stopwatch({ done }: Plan): () => number {
   const [from, startedAt] = [done[ORDERS], Date.now()]
   return () => Math.round((done[ORDERS] - from) / ((Date.now() - startedAt) / 1000))

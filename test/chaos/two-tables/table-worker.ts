@@ -13,17 +13,17 @@ export interface WorkerFleet {
   readonly client: CheckedClient
   readonly plan: Plan
   readonly findings: Findings
-  /** Its workers do not pull, and do nothing about what they hold. */
+  /** Its workers do not pull, and neither renew nor settle what they hold. */
   isAway: boolean
   isOver: boolean
-  /** Workers that wait for an answer, or have not looked whether they are away. */
+  /** Workers that wait for an answer, or have not checked `isAway` yet. */
   atWork: number
   handedOut: number
   /** Partitions of another table, or task, than the pull named. */
   wrong: number
 }
 
-/** What a worker does with a partition, in hundredths. */
+/** What a worker does with a partition, in percent. */
 const FATES = [
   { fate: 'failed', below: 2 },
   { fate: 'released', below: 4 },
@@ -115,7 +115,7 @@ class TableWorker {
     const task = chance.happens(0.1) ? chance.pick(plan.tasks) : null
     const query = new URLSearchParams({ table, batch: String(chance.between(1, this.#batch)) })
     if (task !== null) query.append('task', task)
-    // Without a key the leases of an answer that is lost have to expire.
+    // Without a key, the leases of a lost answer have to expire.
     const key = chance.happens(0.8) ? { 'idempotency-key': randomUUID() } : {}
     return { query: String(query), headers: { 'x-instance-id': this.#name, ...key }, task }
   }

@@ -110,7 +110,7 @@ const settleAgain = () =>
     pull: null,
   })
 
-/** The answer to a request that only waits for the end of a turn. */
+/** The answer to a request that only waits for the end of an event-loop iteration. */
 async function answered<Result>(request: Promise<Result>): Promise<Result> {
   const [result] = await Promise.all([request, vi.advanceTimersByTimeAsync(1)])
   return result
@@ -222,7 +222,7 @@ describe('call-backs without disk space', () => {
     store.sweptWithExpiry.length = 0
   })
 
-  /** Besides heartbeats and probes, which are written all the time. */
+  /** In addition to heartbeats and probes, which are written all the time. */
   async function callBackFor(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       await expect(answered(callBack())).rejects.toMatchObject({ code: 'store_full' })

@@ -10,7 +10,7 @@ const found = (index: number, repeated = false): PullResult => ({
   repeated,
 })
 
-/** A store that is called in turn and answers when the test says so. */
+/** A store that is called one request after the other and answers when the test says so. */
 class Store {
   readonly tries: {
     pull: BatchedPull

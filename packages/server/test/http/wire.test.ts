@@ -66,7 +66,7 @@ describe('what is not HTTP', () => {
       'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
     ],
     [
-      'a length beside chunks',
+      'a length in addition to chunks',
       'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     ],
     [

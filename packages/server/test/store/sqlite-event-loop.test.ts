@@ -96,7 +96,7 @@ describe('while as many leases as one request may name', () => {
     ['are settled as done', settleAll({ outcome: 'done' }), { done: MANY }],
     ['are settled as failed', settleAll({ outcome: 'failed', reason: 'no' }), { delayed: MANY }],
     ['are settled as failed for good', settleAll({ outcome: 'failed', final: true }), { parked: MANY }],
-    ['are given back', settleAll({ outcome: 'released' }), { ready: MANY }],
+    ['are released', settleAll({ outcome: 'released' }), { ready: MANY }],
     [
       'are renewed',
       async (driver) => {
