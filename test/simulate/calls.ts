@@ -25,8 +25,8 @@ export interface Call {
   /** Batches of hand-offs, which share a transaction. */
   readonly batch: HandOffBatch | null
   /**
-   * The task of a call-back that is so large that it runs concurrently with other calls. Its entries are found
-   * by the task.
+   * The task of a call-back that is so large that it runs concurrently with other calls. Its entries are
+   * found by the task.
    */
   readonly largeTask: string | null
   /** Its position among the calls of its process. */

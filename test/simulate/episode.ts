@@ -164,8 +164,8 @@ class Episode {
     const simulation = this.#simulation
     const node = this.#target()
     if (!this.#mayCall(node, true) || requestsOf(batch) === 0) return
-    // A small and a large call-back of one task are not sent at the same time: it would be unclear to which an
-    // entry belongs.
+    // A small and a large call-back of one task are not sent at the same time: it would be unclear to which
+    // an entry belongs.
     for (const call of node.calls)
       if ((largeTask === null) !== (call.largeTask === null))
         if (
@@ -204,7 +204,7 @@ class Episode {
     this.#call((node) => node.run(releaseCall(request)))
   }
 
-  /** Takes several appends, which cannot be told from those of other calls: it runs only if there are none. */
+  /** Takes several appends, which look like those of other calls, so it runs only without other calls. */
   #maintain(): void {
     const { chance } = this.#simulation
     const request = {

@@ -243,9 +243,9 @@ export class BatonClient {
   }
 
   /**
-   * Retries parked partitions with new attempts: all, those of a level, or those named. A call with `done` is tried
-   * once unless `retryForSeconds` is given, because a repetition would rerun partitions that finished since
-   * the first try.
+   * Retries parked partitions with new attempts: all, those of a level, or those named. A call with `done`
+   * is tried once unless `retryForSeconds` is given, because a repetition would rerun partitions that
+   * finished since the first try.
    */
   async retry(taskId: string, which: RetryRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
     const { retryForSeconds = which.done === true ? 0 : undefined } = options

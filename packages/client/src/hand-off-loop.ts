@@ -15,9 +15,9 @@ const REST_SECONDS = 1
 const REST_SPREAD = 0.25
 
 /**
- * Handlers that end in the same iteration of the event loop end one microtask after the other. Waiting for the end
- * of the iteration sends their settlements in one request instead of one first and the rest in the next. Browsers
- * have no setImmediate.
+ * Handlers that end in the same iteration of the event loop end one microtask after the other. Waiting for
+ * the end of the iteration sends their settlements in one request, instead of one in a first request and the
+ * rest in the next. Browsers have no setImmediate.
  */
 const { setImmediate: whenIterationEnds = queueMicrotask } = globalThis as {
   setImmediate?: (act: () => void) => void

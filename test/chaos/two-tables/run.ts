@@ -44,9 +44,9 @@ const LEAVES_AT = 0.25
 const STANDSTILL_MILLIS = 120_000
 
 /**
- * Two fleets of workers on one service, each for its own table. One fleet stops while it holds leases, and its
- * unfinished partitions are earlier in the order than those of the other. The other fleet has to finish its table
- * meanwhile. Then the first one returns.
+ * Two fleets of workers on one service, each for its own table. One fleet stops while it holds leases, and
+ * its unfinished partitions are earlier in the order than those of the other. The other fleet has to finish
+ * its table meanwhile. Then the first one returns.
  */
 export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOutcome> {
   const { seed, leaseMillis, partitions, workers, batch, tell } = options

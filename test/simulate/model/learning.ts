@@ -52,7 +52,10 @@ export function learnSweep(
   if (ended.expired > limit) disagree(`a sweep with the limit ${limit} ended ${ended.expired} leases`)
 }
 
-/** Learns which leases a release ended. It must end as many of this instance as its limit allows, and no others. */
+/**
+ * Learns which leases a release ended. It must end as many leases of the instance as its limit allows, and no
+ * others.
+ */
 export function learnRelease(
   model: Model,
   truth: Truth,

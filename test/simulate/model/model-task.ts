@@ -36,7 +36,7 @@ export interface ModelLane {
   parkedSkipped: boolean
   /** Everything that was ever done here, counted again after each rerun. */
   readonly everDone: { partitions: number; records: number }
-  /** Changes whenever its fresh partitions stop or start to be served: fairness is measured within an epoch. */
+  /** Changes whenever its fresh partitions can or cannot be served: fairness holds within an epoch. */
   epoch: number
   largestCost: number
 }

@@ -41,7 +41,7 @@ export class WaitingLines {
     return lowest
   }
 
-  /** Fresh partitions go by arrival, after the released ones, which go by id. Retries go by their due time. */
+  /** Released partitions go first, by id, then fresh ones by arrival. Retries go by their due time. */
   checkIsNext(partition: ModelPartition, { tables }: Filter): void {
     const { lane, line, descriptor } = partition
     // Each named table has its own queues.

@@ -14,7 +14,7 @@ interface ModelKey {
 export class ModelKeys {
   readonly all = new Map<string, ModelKey>()
 
-  /** Whether a pull repeats an earlier one. Its answer must then be the leases of the first that are alive. */
+  /** Whether a pull repeats an earlier one. Its answer must then be the first leases that are still valid. */
   isRepeat(
     { key }: BatchedPull,
     { partitions, repeated }: PullResult,
