@@ -9,8 +9,8 @@ import { type Measurement, quotient, type Row } from '../report/model.ts'
 
 const CLIENTS = 16
 /**
- * Small enough that the services end more than the required 100,000 tasks per minute, and large enough that
- * a task costs more than its event.
+ * With tasks of this size, a service at its limit ends somewhat more than the required 100,000 tasks per
+ * minute.
  */
 const PER_TASK = 4
 /** Partitions per request. */

@@ -49,8 +49,8 @@ beforeAll(async () => {
   await run(process.execPath, [join(root, 'release/build.ts'), tarballs], { cwd: root })
 })
 
-describe('a published package', () => {
-  test('has the same version everywhere in the repository', () => {
+describe('each package', () => {
+  test('has the same version as all others', () => {
     expect(versionFaults()).toEqual([])
   })
 

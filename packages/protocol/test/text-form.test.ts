@@ -59,7 +59,7 @@ test.each([
   expect(accepts(taskIdText.pattern, text)).toBe(isOne)
 })
 
-test('a pattern without Unicode escapes stays unchanged', () => {
+test('a pattern without a portable form stays unchanged', () => {
   expect(portablePattern('^[a-z]+$')).toBe('^[a-z]+$')
 })
 

@@ -218,7 +218,7 @@ describe('pulls with different filters', () => {
     }
   })
 
-  test('that name several tables keep each table within two largest partitions of the others', async () => {
+  test('that name several tables let none get ahead by more than the largest partitions of the two', async () => {
     const size = fc.integer({ min: 1, max: 500 })
     await fc.assert(
       fc.asyncProperty(fc.array(size, { minLength: 20, maxLength: 60 }), size, async (sizes, other) => {

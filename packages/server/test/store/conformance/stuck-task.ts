@@ -130,7 +130,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
         'stalled',
       ],
       ['a resume', (store) => store.control({ verb: 'resume', taskId: 'a' }), 'stalled'],
-    ])('is open, stalled, paused or cancelled as it must be after %s', async (_, request, state) => {
+    ])('has the right state after %s', async (_, request, state) => {
       const store = await stuck()
       const answer = (await request(store)) as { state?: TaskState }
       expect(answer.state ?? state).toBe(state)

@@ -184,7 +184,7 @@ export function throughputTopic(harness: StoreHarness): void {
         expect((await history(store, { step, from: 0 })).rows).toEqual([])
     })
 
-    test('has the newest points of an answer, with all levels of its first step', async () => {
+    test('is truncated to the newest points, with all levels of the first step', async () => {
       const store = await open()
       toNextHour(store)
       const begin = store.clock.now()
