@@ -87,7 +87,9 @@ async function run({ sizes, progress, cleanUp }: Bench) {
   return {
     rows: [],
     figures,
-    notes: [`Tasks of ${sizes.storedAtStart} partitions in up to ${LEVELS} levels, while a worker pulls and settles.`],
+    notes: [
+      `Tasks of ${sizes.storedAtStart} partitions in up to ${LEVELS} levels, while a worker pulls and settles.`,
+    ],
   }
 }
 

@@ -59,7 +59,7 @@ const withHistory = (
             ? status
             : { ...status, history: change(status.history) },
         ])
-        return { ...told, partitions }
+        return { ...original, partitions }
       },
   )
 

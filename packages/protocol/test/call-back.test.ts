@@ -227,12 +227,15 @@ describe('across fields and elements', () => {
     })
   })
 
-  test.each(['orders-2026-03-0-7', 'orders-2026-03-0-07'])('a partition must not occur twice, also as %s', (name) => {
-    expect(complaint([descriptor(), descriptor({ partition_name: name })])).toEqual({
-      pointer: '/1/partition_name',
-      detail: `partition_name "${name}" names the same partition as /0: level 0, index 7; a partition can occur only once`,
-    })
-  })
+  test.each(['orders-2026-03-0-7', 'orders-2026-03-0-07'])(
+    'a partition must not occur twice, also as %s',
+    (name) => {
+      expect(complaint([descriptor(), descriptor({ partition_name: name })])).toEqual({
+        pointer: '/1/partition_name',
+        detail: `partition_name "${name}" names the same partition as /0: level 0, index 7; a partition can occur only once`,
+      })
+    },
+  )
 
   test('the elements must be ascending by priorityLevel, and one misplaced element is one violation', () => {
     const body = [...descriptors(2, 0), ...descriptors(1, 5), ...descriptors(2, 1)]

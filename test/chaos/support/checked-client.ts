@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ErrorCode, errorCodes, PROBLEM_MEDIA_TYPE, type Problem } from '@baton/protocol'
 import type { Chance } from './chance.ts'
 import type { FleetNode } from './fleet.ts'
-import { retryLater, type RequestKind } from './request-kinds.ts'
+import { type RequestKind, retryLater } from './request-kinds.ts'
 import type { Findings } from './scene.ts'
 
 /** Much longer than any disturbance keeps a node from answering. */

@@ -78,7 +78,12 @@ async function checkCounters(
   taskId: string,
   rows: readonly PartitionRow[],
 ): Promise<void> {
-  const { body } = await client.sendUntilAccepted(requestKinds.task, { path: `/tasks/${taskId}` }, chance, node)
+  const { body } = await client.sendUntilAccepted(
+    requestKinds.task,
+    { path: `/tasks/${taskId}` },
+    chance,
+    node,
+  )
   const expected = { partitions: countsOf(rows, () => 1), records: countsOf(rows, (row) => row.record_count) }
   for (const what of ['partitions', 'records'] as const) {
     const [shown, counted] = [JSON.stringify(body[what]), JSON.stringify(expected[what])]
@@ -107,7 +112,11 @@ async function partitionsOf({ client, chance }: Scene, taskId: string): Promise<
 
 /** No instance holds a lease when everything is finished. */
 async function checkInstances({ client, findings, chance }: Scene): Promise<void> {
-  const { body } = await client.sendUntilAccepted(requestKinds.instances, { path: '/instances?limit=1000' }, chance)
+  const { body } = await client.sendUntilAccepted(
+    requestKinds.instances,
+    { path: '/instances?limit=1000' },
+    chance,
+  )
   for (const { instanceId, leases } of body.instances)
     if (leases !== 0) findings.add(`${instanceId} holds ${leases} leases in the end`)
 }

@@ -74,7 +74,9 @@ class Producer {
     const request = { path: '/call-back', headers: { 'x-instance-id': this.#name }, body: array.descriptors }
     const times = this.#chance.happens(0.15) ? 2 : 1
     const answers = await Promise.all(
-      Array.from({ length: times }, () => client.sendUntilAnswered(requestKinds.callBack, request, this.#chance)),
+      Array.from({ length: times }, () =>
+        client.sendUntilAnswered(requestKinds.callBack, request, this.#chance),
+      ),
     )
     for (const answer of answers) {
       const { body, problem } = answer
@@ -121,7 +123,11 @@ class Producer {
 
   async #setBarrier(task: ProducedTask): Promise<void> {
     const request = { path: `/tasks/${task.taskId}/level-barrier`, body: { enabled: true } }
-    const { problem } = await this.#scene.client.sendUntilAnswered(requestKinds.control, request, this.#chance)
+    const { problem } = await this.#scene.client.sendUntilAnswered(
+      requestKinds.control,
+      request,
+      this.#chance,
+    )
     if (problem !== undefined && task.cancelSentAt === undefined)
       this.#scene.findings.add(`the barrier of ${task.taskId} was answered ${problem}`)
   }

@@ -1,5 +1,5 @@
-import { CheckedClient } from './checked-client.ts'
 import { Chance } from './chance.ts'
+import { CheckedClient } from './checked-client.ts'
 import { checkEndState, doneTimesOf, type Rows, readEndState } from './end-state.ts'
 import type { Disturbance, Fleet } from './fleet.ts'
 import { History } from './history.ts'

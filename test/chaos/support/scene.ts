@@ -1,5 +1,5 @@
-import type { CheckedClient } from './checked-client.ts'
 import type { Chance } from './chance.ts'
+import type { CheckedClient } from './checked-client.ts'
 import type { History } from './history.ts'
 
 /** The size of the load. */

@@ -79,7 +79,11 @@ export async function drain(scene: Scene): Promise<void> {
       const stand = `${taskId} is ${body.state}: ${JSON.stringify(body.partitions)}`
       if (done + cancelled < total) unfinished.push({ taskId, count: total - done - cancelled, stand })
       if (parked > 0 && body.state !== 'cancelled')
-        await client.sendUntilAccepted(requestKinds.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
+        await client.sendUntilAccepted(
+          requestKinds.control,
+          { path: `/tasks/${taskId}/retry`, body: {} },
+          chance,
+        )
     }
     open = open.filter((task) => unfinished.some(({ taskId }) => taskId === task.taskId))
     const count = unfinished.reduce((sum, one) => sum + one.count, 0)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CheckedClient } from '../support/checked-client.ts'
 import { Chance } from '../support/chance.ts'
+import { CheckedClient } from '../support/checked-client.ts'
 import type { Disturbance, Fleet } from '../support/fleet.ts'
 import { checkLogs, type Happened } from '../support/log-checks.ts'
 import { requestKinds } from '../support/request-kinds.ts'
@@ -186,7 +186,11 @@ async function finish(client: CheckedClient, plan: Plan, table: Table, chance: C
     // Only when it slows down: then the rest is parked, or leased to a worker that forgot it.
     if (plan.done[table] - before > 100) continue
     for (const taskId of plan.unfinished(table))
-      await client.sendUntilAnswered(requestKinds.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
+      await client.sendUntilAnswered(
+        requestKinds.control,
+        { path: `/tasks/${taskId}/retry`, body: {} },
+        chance,
+      )
     await reached(plan, () => plan.done[table] > before || plan.isDone(table))
   }
 }
@@ -206,7 +210,12 @@ function stopwatch({ done }: Plan): () => number {
   return () => Math.round((done[ORDERS] - from) / ((Date.now() - startedAt) / 1000))
 }
 
-async function checkViews(client: CheckedClient, plan: Plan, findings: Findings, chance: Chance): Promise<void> {
+async function checkViews(
+  client: CheckedClient,
+  plan: Plan,
+  findings: Findings,
+  chance: Chance,
+): Promise<void> {
   for (const taskId of plan.tasks) {
     const { body } = await client.sendUntilAccepted(requestKinds.task, { path: `/tasks/${taskId}` }, chance)
     const { total, done } = body.partitions

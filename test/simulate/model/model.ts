@@ -174,7 +174,8 @@ export class Model {
     const expiresAt = this.now + this.policy.leaseMillis
     if (lease.expiresAt !== expiresAt)
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
-    if (!isWanted(taskId, computeTableName, pull)) disagree(`${nameOf(partition)} went to a pull that did not want it`)
+    if (!isWanted(taskId, computeTableName, pull))
+      disagree(`${nameOf(partition)} went to a pull that did not want it`)
     this.lease(partition, lease.id, pull.instance, pull)
   }
 
@@ -226,7 +227,8 @@ export class Model {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { outcome } = partition
-    if (outcome !== null && outcome !== 'expired') return outcome === reported.outcome ? null : 'lease_settled'
+    if (outcome !== null && outcome !== 'expired')
+      return outcome === reported.outcome ? null : 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
     const isLate = outcome === 'expired'
     if (reported.outcome === 'done') {

@@ -224,5 +224,7 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
 
 function wordsOf({ released, parked }: ReleaseAnswer): string {
   const revoked = `${counted(released, 'lease')} revoked`
-  return parked === 0 ? revoked : `${revoked}; ${counted(parked, 'partition is', 'partitions are')} parked, without attempts left`
+  return parked === 0
+    ? revoked
+    : `${revoked}; ${counted(parked, 'partition is', 'partitions are')} parked, without attempts left`
 }

@@ -61,12 +61,15 @@ describe('a folder that must not be used is refused', () => {
     )
   })
 
-  test.each(['baton.db', 'baton.lock'])('with a %s that is not a database, which stays unchanged', async (name) => {
-    const notes = 'these are notes, not a database'.repeat(200)
-    await writeFile(join(folder, name), notes)
-    expect(await refusalOf()).toContain(`${name} is not a database and was not changed`)
-    expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
-  })
+  test.each(['baton.db', 'baton.lock'])(
+    'with a %s that is not a database, which stays unchanged',
+    async (name) => {
+      const notes = 'these are notes, not a database'.repeat(200)
+      await writeFile(join(folder, name), notes)
+      expect(await refusalOf()).toContain(`${name} is not a database and was not changed`)
+      expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
+    },
+  )
 
   test('with a damaged file', async () => {
     await (await open()).close()

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, test } from 'vitest'
 import { type StoreHarness, testPolicy } from '../store/conformance/harness.ts'
 import { HAND_OFF_RUN, handOffSteps } from './model-hand-off-steps.ts'
-import { type Sizes, step } from './model-steps.ts'
 import { runModel } from './model-run.ts'
+import { type Sizes, step } from './model-steps.ts'
 
 /** Few indexes, so that steps collide: the same partitions are leased, lost and settled again and again. */
 const crowded: Sizes = { levels: 3, indexes: 4, longestArray: 6, batch: 4 }

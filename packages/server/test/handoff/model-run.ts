@@ -6,9 +6,9 @@ import type { HandOffBatch } from '../../src/handoff/store.ts'
 import { batchedCallBack, Driver, leaseOf, settlement } from '../store/conformance/driver.ts'
 import { type StoreHarness, type StoreUnderTest, TestClock } from '../store/conformance/harness.ts'
 import { Model } from './model.ts'
-import { claim } from './model-disagreement.ts'
 import { audit, compare, hasToLearn } from './model-compare.ts'
 import { controlModel } from './model-control.ts'
+import { claim } from './model-disagreement.ts'
 import { type CallBackStep, type LeasePick, type Step, tables } from './model-steps.ts'
 
 /**

@@ -43,7 +43,12 @@ describe('the fast path answers like Fastify', () => {
     ['a foreign host', 'GET', '/pull', { Host: 'example.org' }],
     ['a page of another site', 'GET', '/pull', { 'Sec-Fetch-Site': 'cross-site' }],
     ['a connection to be closed', 'GET', '/pull', { Connection: 'close' }],
-    ['a connection to be closed, in the header of old proxies', 'GET', '/pull', { 'Proxy-Connection': 'close' }],
+    [
+      'a connection to be closed, in the header of old proxies',
+      'GET',
+      '/pull',
+      { 'Proxy-Connection': 'close' },
+    ],
     ['a settlement', 'POST', '/settle', json, done],
     ['a settlement that also pulls', 'POST', '/settle', { ...json, Prefer: 'batch=2' }, done],
     ['a settlement with an invalid key', 'POST', '/settle', { ...json, 'Idempotency-Key': 'a b' }, done],

@@ -119,11 +119,14 @@ describe('GET /test/instance-status', () => {
     expect((await baton.get('/test/instance-status?_=1&__proto__=1')).body.role).toBe('service')
   })
 
-  test.each(['instanceId=%zz', 'instanceId=%ff', '%zz=a'])('refuses %s, which is not validly encoded', async (query) => {
-    const baton = await TestApp.open()
-    const answer = await baton.get(`/test/instance-status?${query}`)
-    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
-  })
+  test.each(['instanceId=%zz', 'instanceId=%ff', '%zz=a'])(
+    'refuses %s, which is not validly encoded',
+    async (query) => {
+      const baton = await TestApp.open()
+      const answer = await baton.get(`/test/instance-status?${query}`)
+      expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+    },
+  )
 
   test('shows when a client was seen, before its heartbeat is stored and after', async () => {
     let now = Date.parse('2026-03-01T12:00:00Z')

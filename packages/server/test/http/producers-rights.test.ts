@@ -125,13 +125,16 @@ describe('a call-back with Baton-Seal', () => {
     expect((await baton.get('/tasks/orders')).body).toMatchObject({ state: 'done', sealed: true })
   })
 
-  test.each(['yes', '', '-1', '1.5', 'TRUE', '9007199254740992', '1, 2'])('is refused with the value %j', async (text) => {
-    const baton = await TestApp.open()
-    const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing(text))
-    expect([status, body.code]).toEqual([422, 'parameter_invalid'])
-    expect(body.detail).toContain('Baton-Seal must be true or the total number of partitions')
-    expect((await baton.get('/tasks/orders')).status).toBe(404)
-  })
+  test.each(['yes', '', '-1', '1.5', 'TRUE', '9007199254740992', '1, 2'])(
+    'is refused with the value %j',
+    async (text) => {
+      const baton = await TestApp.open()
+      const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing(text))
+      expect([status, body.code]).toEqual([422, 'parameter_invalid'])
+      expect(body.detail).toContain('Baton-Seal must be true or the total number of partitions')
+      expect((await baton.get('/tasks/orders')).status).toBe(404)
+    },
+  )
 
   test('is refused for a task of another producer, unless it adds a partition', async () => {
     const baton = await guarded()

@@ -17,7 +17,12 @@ describe('the address of a client', () => {
     ['that is not a proxy is not what its header says', '203.0.113.5', '198.51.100.1', '203.0.113.5'],
     ['behind a proxy is what the proxy reports', '10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['behind a proxy that reports none is that of the proxy', '10.1.2.3', undefined, '10.1.2.3'],
-    ['behind two proxies is what the first of them reports', '10.1.2.3', '198.51.100.1, 192.168.1.7', '198.51.100.1'],
+    [
+      'behind two proxies is what the first of them reports',
+      '10.1.2.3',
+      '198.51.100.1, 192.168.1.7',
+      '198.51.100.1',
+    ],
     ['is not what it claimed to the first proxy', '10.1.2.3', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
     ['among proxies is the farthest', '10.1.2.3', '10.9.9.9, 192.168.1.7', '10.9.9.9'],
     ['that is invalid is that of the last hop', '10.1.2.3', 'unknown, 10.4.4.4', '10.4.4.4'],

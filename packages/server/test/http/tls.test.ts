@@ -186,7 +186,11 @@ describe('certificate files that cannot be used', () => {
       { tlsCert: 'nonsense' },
     ],
     ['a file that is not a key', 'the key KEY is not a private key in PEM', { tlsKey: 'nonsense' }],
-    ['a key of another certificate', 'the key KEY does not belong to the certificate CERT', { tlsKey: otherKey() }],
+    [
+      'a key of another certificate',
+      'the key KEY does not belong to the certificate CERT',
+      { tlsKey: otherKey() },
+    ],
     [
       'an encrypted key',
       'the key KEY is encrypted: use an unencrypted key, in a file that only the service can read',

@@ -109,15 +109,18 @@ describe('a folder that must not be used is refused', () => {
     expect(refusal).toContain('--data')
   })
 
-  test.each(['baton.db', 'baton.lock'])('with a %s that is not a database, which stays unchanged', async (name) => {
-    const notes = 'these are somebody’s notes, not a database'.repeat(200)
-    await writeFile(join(folder, name), notes)
-    expect(await refusalOf()).toBe(
-      `the data folder ${folder} cannot be used: ${name} is not a database and was not changed; ` +
-        'move the file to another place, or choose another folder with --data',
-    )
-    expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
-  })
+  test.each(['baton.db', 'baton.lock'])(
+    'with a %s that is not a database, which stays unchanged',
+    async (name) => {
+      const notes = 'these are somebody’s notes, not a database'.repeat(200)
+      await writeFile(join(folder, name), notes)
+      expect(await refusalOf()).toBe(
+        `the data folder ${folder} cannot be used: ${name} is not a database and was not changed; ` +
+          'move the file to another place, or choose another folder with --data',
+      )
+      expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
+    },
+  )
 
   test('with a damaged file', async () => {
     await (await open()).close()

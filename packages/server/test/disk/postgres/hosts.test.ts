@@ -62,25 +62,28 @@ describe('if none of several hosts can be used', () => {
   test.each([
     ['the first is away', () => `127.0.0.1:1,${at}`],
     ['the last is away', () => `${at},127.0.0.1:1`],
-  ])('and %s, the start reports each error, and a request that of the host that answers', async (_, hosts) => {
-    const url = `postgres://careful:wrong@${hosts()}/postgres`
-    const told = await refusalOf(url)
-    expect(told).toMatch(/^no host of the database URL can be used: at /)
-    expect(told).toContain('at 127.0.0.1:1 PostgreSQL cannot be reached (ECONNREFUSED)')
-    expect(told).toContain(
-      `at ${at} PostgreSQL refuses the password (password authentication failed for user "careful")`,
-    )
-    expect(told).not.toContain('wrong')
-    const connecting = new Connector(parseDatabaseUrl(url).hosts).connect({
-      connectMillis: 3000,
-      answerMillis: 3000,
-    })
-    await expect(connecting).rejects.toMatchObject({
-      code: 'store_unavailable',
-      message: 'PostgreSQL refuses the password; the request can be sent again',
-      cause: { message: told.replace('no host of the database URL can be used: ', '') },
-    })
-  })
+  ])(
+    'and %s, the start reports each error, and a request that of the host that answers',
+    async (_, hosts) => {
+      const url = `postgres://careful:wrong@${hosts()}/postgres`
+      const told = await refusalOf(url)
+      expect(told).toMatch(/^no host of the database URL can be used: at /)
+      expect(told).toContain('at 127.0.0.1:1 PostgreSQL cannot be reached (ECONNREFUSED)')
+      expect(told).toContain(
+        `at ${at} PostgreSQL refuses the password (password authentication failed for user "careful")`,
+      )
+      expect(told).not.toContain('wrong')
+      const connecting = new Connector(parseDatabaseUrl(url).hosts).connect({
+        connectMillis: 3000,
+        answerMillis: 3000,
+      })
+      await expect(connecting).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: 'PostgreSQL refuses the password; the request can be sent again',
+        cause: { message: told.replace('no host of the database URL can be used: ', '') },
+      })
+    },
+  )
 })
 
 test('of the errors for several addresses of a name, one is reported', () => {

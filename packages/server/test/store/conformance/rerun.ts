@@ -36,14 +36,17 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test.each([700, 2000])('partitions that are rerun after %i others go before a higher level', async (count) => {
-      const store = await open()
-      await store.callBack('a', [...some(0, count), ...some(1, 500)])
-      const { leaseId } = await store.pullOne()
-      await store.settle(leaseId)
-      await store.retry('a', { done: true })
-      expect(await pullLevels(store, count)).toEqual([0])
-    })
+    test.each([700, 2000])(
+      'partitions that are rerun after %i others go before a higher level',
+      async (count) => {
+        const store = await open()
+        await store.callBack('a', [...some(0, count), ...some(1, 500)])
+        const { leaseId } = await store.pullOne()
+        await store.settle(leaseId)
+        await store.retry('a', { done: true })
+        expect(await pullLevels(store, count)).toEqual([0])
+      },
+    )
 
     test('one level or named partitions can be rerun', async () => {
       const store = await open()

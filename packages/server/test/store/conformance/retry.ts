@@ -103,14 +103,17 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.settle(second.leaseId)).toBe('lease_lost')
     })
 
-    test.each([700, 2000])('partitions that are retried after %i others go before a higher level', async (count) => {
-      const store = await open()
-      await store.callBack('a', [...some(0, count), ...some(1, 500)])
-      const { leaseId } = await store.pullOne()
-      await store.settle(leaseId, { outcome: 'failed', final: true })
-      await store.retry('a', { partitions: [{ level: 0, index: 0 }] })
-      expect(await pullLevels(store, count)).toEqual([0])
-    })
+    test.each([700, 2000])(
+      'partitions that are retried after %i others go before a higher level',
+      async (count) => {
+        const store = await open()
+        await store.callBack('a', [...some(0, count), ...some(1, 500)])
+        const { leaseId } = await store.pullOne()
+        await store.settle(leaseId, { outcome: 'failed', final: true })
+        await store.retry('a', { partitions: [{ level: 0, index: 0 }] })
+        expect(await pullLevels(store, count)).toEqual([0])
+      },
+    )
 
     test('partitions that are called back after a retry also go before a higher level', async () => {
       const store = await open()
