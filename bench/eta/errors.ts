@@ -13,7 +13,7 @@ export interface Errors {
   readonly median: number
   readonly p90: number
   /** The share of samples that had an estimate. */
-  readonly told: number
+  readonly estimated: number
 }
 
 const sizes = (count: number, records: number) => new Array<number>(count).fill(records)
@@ -81,7 +81,7 @@ export function errorsOf(fleet: Fleet, by: 'pace' | 'attempts', seeds: readonly 
   return found.map(({ errors, looks }) => ({
     median: quantile(errors, 0.5),
     p90: quantile(errors, 0.9),
-    told: looks === 0 ? 0 : errors.length / looks,
+    estimated: looks === 0 ? 0 : errors.length / looks,
   }))
 }
 

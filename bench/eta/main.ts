@@ -15,7 +15,7 @@ for (const fleet of fleets) {
     const [formula, estimate] = [simple[at], estimated[at]]
     if (formula === undefined || estimate === undefined) continue
     console.log(
-      `| ${fleet.name} | ${name} | ${factor(formula.median)}, ${factor(formula.p90)} | ${factor(estimate.median)}, ${factor(estimate.p90)} | ${percent(formula.told)}, ${percent(estimate.told)} |`,
+      `| ${fleet.name} | ${name} | ${factor(formula.median)}, ${factor(formula.p90)} | ${factor(estimate.median)}, ${factor(estimate.p90)} | ${percent(formula.estimated)}, ${percent(estimate.estimated)} |`,
     )
   }
 }

@@ -1,7 +1,7 @@
 import { answerCalls } from '../harness/helper-process.ts'
 import { callBacks } from './workloads/call-backs.ts'
 import { callBackTasks, deepen, fill } from './workloads/fill.ts'
-import { largeCallBackBesidePulls } from './workloads/large-call-back-beside-pulls.ts'
+import { largeCallBackDuringPulls } from './workloads/large-call-back-during-pulls.ts'
 import { littleWork } from './workloads/little-work.ts'
 import { oneWorker } from './workloads/one-worker.ts'
 import { pullThenSettle } from './workloads/pull-then-settle.ts'
@@ -19,7 +19,7 @@ const calls = {
   steadyBacklog,
   oneWorker,
   callBacks,
-  largeCallBackBesidePulls,
+  largeCallBackDuringPulls,
   openWaitingPulls,
   wakeWaitingPulls,
   closeWaitingPulls,

@@ -42,7 +42,7 @@ function closeStreams(): number {
   return bytes / 2 ** 20
 }
 
-/** A process beside the load client, so that reading events does not slow down the measurement. */
+/** A separate process, so that reading events does not slow down the load client. */
 const calls = { openStreams, closeStreams }
 
 export type WatcherCalls = typeof calls

@@ -44,7 +44,7 @@ async function maintain(url: string): Promise<void> {
 
 interface Comparison {
   subject: string
-  beside: string
+  other: string
   atLeast?: number
 }
 
@@ -53,24 +53,24 @@ interface Comparison {
  * if the goal is set on another form of the same work.
  */
 const comparisons: readonly Comparison[] = [
-  { subject: 'baton-sqlite/one by one', beside: 'bullmq/one by one', atLeast: 1 },
-  { subject: 'baton-sqlite/one by one', beside: 'bullmq/everysec' },
-  { subject: 'baton-sqlite/worker', beside: 'bullmq/one by one' },
-  { subject: 'baton-sqlite/worker', beside: 'bullmq/everysec' },
-  { subject: 'baton-sqlite/one by one', beside: 'nats/one by one', atLeast: 1 },
-  { subject: 'baton-sqlite/one by one', beside: 'graphile-worker/plain', atLeast: 1 },
-  { subject: 'baton-sqlite/one by one', beside: 'beanstalkd/one by one' },
-  { subject: 'baton-sqlite/one exchange', beside: 'beanstalkd/one by one', atLeast: 1 },
-  { subject: 'baton-sqlite/one exchange', beside: 'beanstalkd/pipelined' },
-  { subject: 'baton-sqlite/batches', beside: 'nats/consume', atLeast: 1 },
-  { subject: 'baton-sqlite/batches', beside: 'nats/consume, confirmed' },
-  { subject: 'baton-sqlite/batches', beside: 'graphile-worker/local queue' },
-  { subject: 'baton-postgres/one by one', beside: 'hand-written/one by one', atLeast: 1.5 },
-  { subject: 'baton-postgres/one by one', beside: 'pg-boss/one by one', atLeast: 4 },
-  { subject: 'baton-postgres/one by one', beside: 'graphile-worker/plain', atLeast: 2 },
-  { subject: 'baton-postgres/worker', beside: 'graphile-worker/plain' },
-  { subject: 'baton-postgres/batches', beside: 'hand-written/batches', atLeast: 0.8 },
-  { subject: 'baton-postgres/batches', beside: 'graphile-worker/local queue' },
+  { subject: 'baton-sqlite/one by one', other: 'bullmq/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', other: 'bullmq/everysec' },
+  { subject: 'baton-sqlite/worker', other: 'bullmq/one by one' },
+  { subject: 'baton-sqlite/worker', other: 'bullmq/everysec' },
+  { subject: 'baton-sqlite/one by one', other: 'nats/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', other: 'graphile-worker/plain', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', other: 'beanstalkd/one by one' },
+  { subject: 'baton-sqlite/one exchange', other: 'beanstalkd/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one exchange', other: 'beanstalkd/pipelined' },
+  { subject: 'baton-sqlite/batches', other: 'nats/consume', atLeast: 1 },
+  { subject: 'baton-sqlite/batches', other: 'nats/consume, confirmed' },
+  { subject: 'baton-sqlite/batches', other: 'graphile-worker/local queue' },
+  { subject: 'baton-postgres/one by one', other: 'hand-written/one by one', atLeast: 1.5 },
+  { subject: 'baton-postgres/one by one', other: 'pg-boss/one by one', atLeast: 4 },
+  { subject: 'baton-postgres/one by one', other: 'graphile-worker/plain', atLeast: 2 },
+  { subject: 'baton-postgres/worker', other: 'graphile-worker/plain' },
+  { subject: 'baton-postgres/batches', other: 'hand-written/batches', atLeast: 0.8 },
+  { subject: 'baton-postgres/batches', other: 'graphile-worker/local queue' },
 ]
 
 /** The comparisons for which both sides were measured in this run. */
@@ -79,8 +79,8 @@ function comparisonFigures(contenders: readonly PeerContender[], rows: readonly 
     const index = contenders.findIndex((contender) => contender.id === id)
     return index === -1 ? undefined : rows[index]
   }
-  return comparisons.flatMap(({ subject, beside, atLeast }) => {
-    const [ours, theirs] = [find(subject), find(beside)]
+  return comparisons.flatMap(({ subject, other, atLeast }) => {
+    const [ours, theirs] = [find(subject), find(other)]
     if (!ours || !theirs) return []
     return quotient(
       `${ours.label} ÷ ${theirs.label}`,
@@ -116,10 +116,10 @@ What is missing is skipped; what is there is started on a free loopback port in 
 stopped at the end.
 `
 
-async function startAll(beside: readonly Peer[], bench: PeersBench) {
+async function startAll(compared: readonly Peer[], bench: PeersBench) {
   const contenders: PeerContender[] = []
   const skipped: string[] = []
-  for (const peer of beside) {
+  for (const peer of compared) {
     bench.progress.say(`starting ${peer.name}`)
     try {
       contenders.push(...(await peer.start(bench)))
@@ -138,7 +138,7 @@ function print(result: PeersResult): void {
     if (table) process.stdout.write(`\n━━ ${workTitle(work)}\n\n${asText(table)}\n`)
   }
   const quotients = figureTable({ rows: [], figures: [...result.figures], notes: [] })
-  if (quotients) process.stdout.write(`\n━━ Baton beside each\n\n${asText(quotients)}\n`)
+  if (quotients) process.stdout.write(`\n━━ Baton compared with each\n\n${asText(quotients)}\n`)
   for (const line of result.skipped) process.stdout.write(`\nSkipped: ${line}\n`)
 }
 
@@ -150,7 +150,7 @@ function chosen({ only }: Options): readonly Peer[] {
 
 async function main(options: Options): Promise<void> {
   const { sizes, mode, flags } = options
-  const beside = chosen(options)
+  const compared = chosen(options)
   const progress = new Progress()
   const resultsFile = new ResultsFile(options, WHOLE_PAGE, (text) => progress.say(text))
   const cleanUp = new CleanUp()
@@ -159,7 +159,7 @@ async function main(options: Options): Promise<void> {
   const database = (name: string) => postgres.database(name)
   const bench: PeersBench = { sizes, progress, cleanUp, consumers: CONSUMERS, batch: BATCH, database }
   try {
-    const { contenders, skipped } = await startAll(beside, bench)
+    const { contenders, skipped } = await startAll(compared, bench)
     const rows = await interleave(contenders, sizes, progress)
     const figures = mode === 'quick' ? [] : comparisonFigures(contenders, rows)
     const result = { contenders, rows, figures, skipped }

@@ -15,14 +15,14 @@ export interface PeersResult {
 const TITLES: Record<Work, string> = {
   'one by one': 'Claim and acknowledge one by one',
   'one exchange': 'Acknowledge and claim the next in one exchange',
-  batches: 'Batches, or whatever the peer has for throughput',
+  batches: 'Batches, or the documented way for throughput',
 }
 
-const HEADER = `# Beside its peers
+const HEADER = `# Comparison with other services
 
 Written by \`npm run bench:peers\`. The same work, partitions per second, the median over the rounds with the
 smallest and the largest in parentheses. All contenders are measured in turn in every round, with servers and
-consumers on the same machine; each peer at its documented best setting that still keeps what it confirmed.
+consumers on the same machine; each service at its fastest documented durable setting.
 `
 
 /** The measured part of the table, for the terminal; the page adds explanations. */
@@ -82,7 +82,7 @@ export function peersPage(bench: PeersBench, flags: string, result: PeersResult)
     HEADER,
     asMarkdown({ head: ['', ''], body: about }),
     ...sections,
-    ...(quotients ? ['## Baton beside each', asMarkdown(quotients)] : []),
+    ...(quotients ? ['## Baton compared with each', asMarkdown(quotients)] : []),
     ...(result.skipped.length > 0
       ? ['## Skipped', result.skipped.map((line) => `- ${line}`).join('\n')]
       : []),

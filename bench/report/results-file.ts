@@ -9,7 +9,7 @@ import { asMarkdown, scenarioText } from './tables.ts'
 
 const HEADER = `# Results
 
-Written by \`npm run bench\`; how to read it stands in [README.md](README.md). Every figure is the median over
+Written by \`npm run bench\`; [README.md](README.md) explains the tables. Every figure is the median over
 the rounds, with the smallest and the largest in parentheses. A quotient is taken round by round between
 contenders that were measured within seconds of each other.
 `
@@ -24,7 +24,7 @@ export function resultsPage({ mode, sizes, flags }: Options, finished: readonly 
     ],
     ['Baton', 'default configuration; SQLite in WAL with synchronous=FULL'],
     ['PostgreSQL settings', `fsync and synchronous_commit on, ${POSTGRES_SETTINGS.join(', ')}`],
-    ['client', 'one process, keep-alive connections, one request under way on each'],
+    ['client', 'one process, keep-alive connections, one request in flight on each'],
   ]
   const page = [
     HEADER,

@@ -3,7 +3,7 @@ import { startCompared } from '../harness/compared-servers.ts'
 import type { Helper } from '../harness/helper-process.ts'
 import { startNodes, startPostgresCompared, urlsOf } from '../harness/postgres-compared.ts'
 import type { LoadCalls } from '../load/load-process.ts'
-import type { LargeCallBackResult } from '../load/workloads/large-call-back-beside-pulls.ts'
+import type { LargeCallBackResult } from '../load/workloads/large-call-back-during-pulls.ts'
 import type { Figure } from '../report/model.ts'
 
 const PULLERS = 8
@@ -26,7 +26,7 @@ async function measure(bench: Bench, load: Helper<LoadCalls>, url: string) {
   const descriptors = bench.sizes.largeCallBack * TIMES_AS_LARGE
   await load.call('fill', { url, partitions: 20_000 })
   const observe = (callBacks: number) =>
-    load.call('largeCallBackBesidePulls', {
+    load.call('largeCallBackDuringPulls', {
       url,
       descriptors,
       callBacks,
@@ -62,7 +62,7 @@ async function measure(bench: Bench, load: Helper<LoadCalls>, url: string) {
       figure('longest lateness of the client itself', (r) => r.clientLateMs),
     ],
     notes: [
-      `${CALL_BACKS_PER_ROUND} arrays of ${descriptors} a round beside ${PULLERS} workers and a probe every millisecond.`,
+      `${CALL_BACKS_PER_ROUND} arrays of ${descriptors} per round, with ${PULLERS} workers and a probe every millisecond.`,
       'The probe needs the event loop only; pulls and settles wait for the store as well.',
     ],
   }

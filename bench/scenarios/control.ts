@@ -61,7 +61,7 @@ async function run({ sizes, progress, cleanUp }: Bench) {
     puller.close()
   })
   const taken = Object.fromEntries(ORDERS.map((order) => [order, [] as number[]]))
-  const beside: number[] = []
+  const longest: number[] = []
   // The other tasks have work, so that pulls continue while this task may not serve.
   await storedTask(connection, url, 20_000)
   const rounds = Math.min(sizes.rounds, 3)
@@ -75,19 +75,21 @@ async function run({ sizes, progress, cleanUp }: Bench) {
       if (status !== 200) throw new Error(`${order} answered ${status}: ${body.slice(0, 500)}`)
       taken[order]?.push(performance.now() - startedAt)
     }
-    beside.push(await pulls.stop())
-    progress.say(`round ${round}/${rounds}: longest pull or settle ${beside.at(-1)?.toFixed(1)} ms`)
+    longest.push(await pulls.stop())
+    progress.say(`round ${round}/${rounds}: longest pull or settle ${longest.at(-1)?.toFixed(1)} ms`)
   }
   const figures: Figure[] = [
     ...ORDERS.map((order): Figure => {
       return { label: `${order} a task`, unit: 'ms', values: taken[order] ?? [], goal: GOAL }
     }),
-    { label: 'longest pull or settle meanwhile', unit: 'ms', values: beside, goal: GOAL },
+    { label: 'longest pull or settle meanwhile', unit: 'ms', values: longest, goal: GOAL },
   ]
   return {
     rows: [],
     figures,
-    notes: [`Tasks of ${sizes.storedAtStart} partitions in up to ${LEVELS} levels, beside a worker.`],
+    notes: [
+      `Tasks of ${sizes.storedAtStart} partitions in up to ${LEVELS} levels, while a worker pulls and settles.`,
+    ],
   }
 }
 

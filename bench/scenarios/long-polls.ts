@@ -63,7 +63,7 @@ async function run(bench: Bench) {
         values: of((r) => r.wake.woken),
         goal: { atLeast: wokenPartitions },
       },
-      { label: 'woken for nothing', unit: '' as const, values: of((r) => r.wake.wokenForNothing) },
+      { label: 'woken unnecessarily', unit: '' as const, values: of((r) => r.wake.wokenForNothing) },
       { label: 'still waiting', unit: '' as const, values: of((r) => r.wake.stillWaiting) },
       {
         label: 'call-back sent to answered, p50',

@@ -58,6 +58,6 @@ async function run(bench: Bench) {
 
 export const postgresBesideProducer: Scenario = {
   name: 'postgres-beside-producer',
-  title: 'Pull and settle one by one beside a producer, PostgreSQL',
+  title: 'Pull and settle one by one while a producer calls back, PostgreSQL',
   run,
 }

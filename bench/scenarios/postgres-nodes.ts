@@ -28,7 +28,7 @@ async function run(bench: Bench) {
       quotient(`${contender.label} ÷ one`, rowOf(rows, contender), rowOf(rows, one), { atLeast: 1 }),
     ),
     notes: [
-      `${CLIENTS} clients dealt out over the nodes, pull and settle one by one; each number of nodes has a database of its own.`,
+      `${CLIENTS} clients distributed over the nodes, pull and settle one by one; each number of nodes has a database of its own.`,
       'All nodes, the database and the client share the processors of this machine.',
     ],
   }

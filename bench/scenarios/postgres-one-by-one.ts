@@ -43,7 +43,7 @@ async function run(bench: Bench) {
     ),
     notes: [
       'The server processor time is that of Baton and PostgreSQL together; of the hand-written loop, of PostgreSQL.',
-      "Beside pg-boss and graphile-worker: see the peers' table.",
+      'For pg-boss and graphile-worker, see peers/results.md.',
     ],
   }
 }

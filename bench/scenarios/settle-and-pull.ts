@@ -43,7 +43,7 @@ async function run(bench: Bench) {
       quotient('one request ÷ two requests', one, two, { atLeast: 1.6 }),
       quotient('Baton ÷ null server', one, ceiling),
     ],
-    notes: [`${CLIENTS} clients. Beside beanstalkd: see the peers' table.`],
+    notes: [`${CLIENTS} clients. For beanstalkd, see peers/results.md.`],
   }
 }
 

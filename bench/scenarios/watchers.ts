@@ -70,7 +70,7 @@ async function run(bench: Bench) {
       { label: 'events sent per second, all streams', unit: 'MB' as const, values: received.slice(1) },
     ],
     notes: [
-      `Tasks of ${PER_TASK} partitions, pulled and settled one by one by ${CLIENTS} clients. A page tells of each task ` +
+      `Tasks of ${PER_TASK} partitions, pulled and settled one by one by ${CLIENTS} clients. A page gets events of each task ` +
         'at most a few times a second, and of at most a hundred tasks at a time.',
     ],
   }

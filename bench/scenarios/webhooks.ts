@@ -9,8 +9,8 @@ import { type Measurement, quotient, type Row } from '../report/model.ts'
 
 const CLIENTS = 16
 /**
- * One service hands off some 10,000 partitions per second here. So about 150,000 tasks of this size end within a
- * minute, and 100,000 in a slow hour.
+ * With tasks of this size, a service at its limit ends somewhat more than the required 100,000 tasks per
+ * minute.
  */
 const PER_TASK = 4
 /** Partitions per request. */

@@ -24,7 +24,7 @@ async function stuckTask() {
 }
 
 describe('the attempts of a partition', () => {
-  test('unfold below it, and failures are counted by reason', async () => {
+  test('are shown when it is unfolded, and failures are counted by reason', async () => {
     const { url } = await stuckTask()
     const page = await visit(`${url}/#/tasks/orders`)
     const reasons = page.getByRole('list', { name: 'Failures by reason' })

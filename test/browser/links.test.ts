@@ -48,8 +48,8 @@ describe('a link', () => {
   test.each([
     ['#/tasks/nobody', 'No task with this id was called back.'],
     ['#/instances/nobody', 'No instance has this name.'],
-    ['#/elsewhere/x', 'The link is not the link of a task, an instance or a webhook.'],
-  ])('that leads nowhere says so: %s', async (fragment, words) => {
+    ['#/elsewhere/x', 'This link does not lead to a task, an instance or a webhook.'],
+  ])('that leads nowhere shows an error: %s', async (fragment, words) => {
     const { url } = await startService()
     const page = await visit(`${url}/${fragment}`)
     await page.getByText(words).waitFor()

@@ -58,7 +58,7 @@ describe.each([
     }
   })
 
-  test('nor without tasks, and while a dialog is open', async () => {
+  test('the page has none either without tasks, or while a dialog is open', async () => {
     const { url, client } = await startService()
     const page = await visit(url, { colorScheme, viewport: { width: 390, height: 844 } })
     await page.getByRole('heading', { name: 'Baton is ready for its first task' }).waitFor()
@@ -72,7 +72,7 @@ describe.each([
   })
 })
 
-test('dark is dark and light is light', async () => {
+test('the colour scheme of the browser is followed', async () => {
   const { url } = await startService()
   const brightness = async (colorScheme: 'light' | 'dark') => {
     const page = await visit(url, { colorScheme })

@@ -23,7 +23,7 @@ async function callBackMany(client: BatonClient): Promise<void> {
 }
 
 describe('more unfinished tasks than the page reads', () => {
-  test('are counted all, and stalled ones are found', async () => {
+  test('are all counted, and stalled ones are found', async () => {
     const { url, client } = await startService()
     await callBackMany(client)
     const page = await visit(url)
@@ -31,7 +31,7 @@ describe('more unfinished tasks than the page reads', () => {
     await figure(page, 'In hand').getByText('records, 1 partition of 313 left').waitFor()
     await figure(page, 'Records left').getByText('of 31.3K in 311 unfinished tasks').waitFor()
     await tab(page, /^Open 311$/).waitFor()
-    await tab(page, /^Needs you 1$/).click()
+    await tab(page, /^Needs attention 1$/).click()
     await page.getByRole('link', { name: 'stuck' }).waitFor()
     expect(await page.getByRole('link', { name: /^orders-/ }).count()).toBe(0)
     await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
@@ -57,10 +57,10 @@ describe('more unfinished tasks than the page reads', () => {
       await page.route('**/totals', (request) => request.fulfill({ status: 404 }))
     }
     const page = await visit(url, { prepare })
-    await figure(page, 'Parked').getByText('not known of every task').waitFor()
+    await figure(page, 'Parked').getByText('not known for every task').waitFor()
     await figure(page, 'Records left').getByText('in at least 300 unfinished tasks').waitFor()
     await tab(page, /^Open 300\+$/).waitFor()
-    await tab(page, /^Needs you$/).waitFor()
+    await tab(page, /^Needs attention$/).waitFor()
     expect(await page.getByText('nothing needs an operator').count()).toBe(0)
   })
 })

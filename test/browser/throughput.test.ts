@@ -29,7 +29,7 @@ async function storeWithPast(): Promise<string> {
 }
 
 describe('the history of a task', () => {
-  test('is there when the page is opened, and grows while it is open', async () => {
+  test('is shown when the page is opened, and grows while it is open', async () => {
     const { url } = await startService('--data', await storeWithPast())
     const client = new BatonClient({ url, instanceId: 'browser-test' })
     const page = await visit(`${url}/#/tasks/orders`)

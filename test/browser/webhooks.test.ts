@@ -26,7 +26,7 @@ async function secretShown(page: Page, title: string): Promise<string> {
 }
 
 describe('webhooks', () => {
-  test('are created, rotated, sent again and deleted on the page', async () => {
+  test('are created, rotated, resent and deleted on the page', async () => {
     const service = await start()
     const receiver = await Receiver.start()
     const page = await visit(service.url)

@@ -19,7 +19,7 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '10' },
     /** Short for `--fleet embedded`. */
     embedded: { type: 'boolean', default: false },
-    /** Two fleets of workers, each for its own table, and one of them away for a while; goes by `--partitions`. */
+    /** Two fleets of workers, each for its own table, one of them stopped for a while; `--partitions`. */
     'two-tables': { type: 'boolean', default: false },
     partitions: { type: 'string', default: '1000000' },
   },

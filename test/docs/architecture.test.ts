@@ -98,7 +98,7 @@ describe('imports', () => {
     expect(sources.filter((path) => importsOf(path).some((name) => name.startsWith('node:')))).toEqual([])
   })
 
-  test('the rules of the hand-off use nothing but each other and the protocol', () => {
+  test('the rules of the hand-off import only each other and the protocol', () => {
     const sources = globSync('packages/server/src/handoff/rules/*.ts', { cwd: root })
     expect(sources.length).toBeGreaterThan(5)
     const known = ['packages/server/src/handoff/rules/', 'packages/protocol/src/']
@@ -155,7 +155,7 @@ describe('docs/architecture.md', () => {
     expect(numbers).toEqual(numbers.map((_, at) => `I${at + 1}`))
   })
 
-  test('names a test for each', () => {
+  test('names a test for each invariant', () => {
     for (const [number, , , tests] of tableRows(sectionNamed(architecture, 'What always holds').text)) {
       expect(tests, `${number}`).toMatch(/test\//)
     }

@@ -57,7 +57,7 @@ test('the backup of docs/operations.md, taken from a running service, can be res
     'npm start -- --data ./restored': '',
   })
   const said = await runInBash(backup)
-  expect(said).toContain('sound: 1 task, 4 partitions')
+  expect(said).toContain('OK: 1 task, 4 partitions')
   const [third = ''] = (await pull(live.url, 1)).map(({ lease }) => lease?.id ?? '')
   await callBack(live.url, 5)
   await runInBash(restore)

@@ -19,7 +19,7 @@ describe('settings', () => {
     expect(names).toEqual(settingNames.map((name) => [flagOf(name), variableOf(name)]))
   })
 
-  test('its cells match the output of --help', () => {
+  test('the cells of the table match the output of --help', () => {
     const plain = (cell: string) => inCode(cell)[0] ?? cell
     const shown = rows.map(([flag = '', variable = '', standard = '', meaning]) => [
       plain(flag),
@@ -44,7 +44,7 @@ describe('metrics', () => {
     expect(shown).toEqual(metrics.map(({ name, type, labels, meaning }) => ({ name, type, labels, meaning })))
   })
 
-  test('metrics that are mentioned anywhere exist', () => {
+  test('metrics that are mentioned exist', () => {
     const prose = operations.replaceAll(/^```[\s\S]*?^```$/gm, '')
     const mentioned = inCode(prose).flatMap((code) => /^baton_[a-z_]+/.exec(code)?.[0] ?? [])
     expect(mentioned.length).toBeGreaterThan(metrics.length)

@@ -41,7 +41,7 @@ describe('docs/protocol.md, replayed', () => {
     }
   }
 
-  test('there is a conversation', () => {
+  test('the document contains exchanges', () => {
     expect(steps.length).toBeGreaterThan(30)
   })
 })

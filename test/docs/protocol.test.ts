@@ -156,7 +156,7 @@ describe('limits', () => {
     ['partitions named in a retry', grouped(MAX_RETRIED_BY_NAME)],
     ['entries in a page', grouped(MAX_PAGE_LENGTH)],
     ['violations, and conflicts, listed in a problem', `${MAX_LISTED_VIOLATIONS} each`],
-  ])('%s: %s', (what, limit) => {
+  ])('the limit of %s is %s', (what, limit) => {
     expect(limits.get(what)).toBe(limit)
   })
 })

@@ -26,7 +26,7 @@ describe.each(documents)('%s', (path) => {
   const document = readDocument(path)
   const prose = document.replaceAll(/^```[\s\S]*?^```$/gm, '')
 
-  test('its links have a target', () => {
+  test('has only links with a target', () => {
     const links = prose.matchAll(/\]\((?!https?:)([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)
     const targets = [...links].map((match) => match[1] ?? match[2] ?? '')
     const broken = targets.filter((target) => {
@@ -38,21 +38,21 @@ describe.each(documents)('%s', (path) => {
     expect(broken).toEqual([])
   })
 
-  test('the files that it names exist', () => {
+  test('names only files that exist', () => {
     const named = inCode(prose).filter((name) =>
       /^(?:packages|test|docs|bench|examples|\.ci)\/\S+\.\w+$/.test(name),
     )
     expect(named.filter((name) => !existsSync(root + name))).toEqual([])
   })
 
-  test('the sources that it names without their package exist', () => {
+  test('names only sources that exist, also without their package', () => {
     const named = inCode(prose).filter((name) => /^[\w-]+(?:\/[\w-]+)*\.ts$/.test(name))
     const exists = (name: string) =>
       existsSync(root + name) || sources.some((path) => path.endsWith(`/${name}`))
     expect(named.filter((name) => !exists(name))).toEqual([])
   })
 
-  test('the scripts that it names exist', () => {
+  test('names only scripts that exist', () => {
     const named = [...document.matchAll(/\bnpm run ([a-z][a-z:]*)/g)].map((match) => match[1] ?? '')
     expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
   })

@@ -12,9 +12,9 @@ describe('the time left, compared with an estimate from throughput alone', () =>
   }))
 
   test.each(compared)('is hardly ever worse, and is given as often: $name', ({ before, now }) => {
-    for (const [at, { median, told }] of now.entries()) {
+    for (const [at, { median, estimated }] of now.entries()) {
       expect(median).toBeLessThan((before[at]?.median ?? 0) * 1.1)
-      expect(told).toBeGreaterThanOrEqual((before[at]?.told ?? 0) - 0.02)
+      expect(estimated).toBeGreaterThanOrEqual((before[at]?.estimated ?? 0) - 0.02)
     }
   })
 

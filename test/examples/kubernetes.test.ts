@@ -9,7 +9,7 @@ import { askedIn } from './support/promql.ts'
 
 const folder = fileURLToPath(new URL('../../examples/kubernetes/', import.meta.url))
 
-// biome-ignore lint/suspicious/noExplicitAny: manifests have no types here, and each field is held against what KEDA documents
+// biome-ignore lint/suspicious/noExplicitAny: manifests have no types here
 type Manifest = any
 
 function manifestsIn(name: string): Manifest[] {

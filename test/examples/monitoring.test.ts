@@ -73,7 +73,7 @@ describe('every query of the rules and the dashboard', () => {
   const describeValue = (label: string, value: string) => (label === 'status' ? '' : `${value}"`)
 })
 
-test('the dashboard shows every metric that others do not cover', () => {
+test('the dashboard shows every metric that is not covered by another', () => {
   const shown = new Set(
     targets.flatMap(({ expr }) => askedIn(expr).map(({ series }) => familyOf(series)?.name)),
   )
@@ -83,7 +83,7 @@ test('the dashboard shows every metric that others do not cover', () => {
   ])
 })
 
-test('its panels have unique ids and do not overlap', () => {
+test('the panels of the dashboard have unique ids and do not overlap', () => {
   const { panels, schemaVersion } = dashboard
   expect(schemaVersion).toBeGreaterThanOrEqual(39)
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)

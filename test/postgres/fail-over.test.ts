@@ -56,7 +56,7 @@ class ReplicatedPair {
   }
 }
 
-test('the primary dies, the standby takes over, and nothing that was acknowledged is missing', async () => {
+test('when the primary dies and the standby takes over, nothing that was acknowledged is missing', async () => {
   const pair = await ReplicatedPair.start()
   const nodes = await Promise.all(['north', 'east'].map((name) => startNode(name, pair.url, LEASE_MILLIS)))
   try {

@@ -10,7 +10,7 @@ import { besiege } from './support/siege.ts'
 const SEED = 1
 const SECONDS = 8
 
-test('under all floods, honest clients lose nothing, and the service recovers completely', async () => {
+test('under all floods, correct clients lose nothing, and the service recovers completely', async () => {
   const outcome = await besiege({ store: 'sqlite', seconds: SECONDS, seed: SEED })
   expect(outcome.findings, `npm run siege -- --seed ${SEED} --seconds ${SECONDS}`).toEqual([])
   expect(Object.keys(outcome.floods).toSorted()).toEqual(Object.keys(floods).toSorted())

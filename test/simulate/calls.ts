@@ -12,7 +12,7 @@ import type {
   SweepRequest,
   SweepResult,
 } from '../../packages/server/src/handoff/store.ts'
-import { disagree } from './model/disagreement.ts'
+import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
 import { learnPulls, learnRelease, learnSteps, learnSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
 import { controlModel } from './model/model-control.ts'
@@ -25,8 +25,8 @@ export interface Call {
   /** Batches of hand-offs, which share a transaction. */
   readonly batch: HandOffBatch | null
   /**
-   * The task of a call-back that is so large that it runs beside other calls; its entries are found by the
-   * task.
+   * The task of a call-back that is so large that it runs concurrently with other calls. Its entries are
+   * found by the task.
    */
   readonly largeTask: string | null
   /** Its position among the calls of its process. */
@@ -37,7 +37,7 @@ export interface Call {
   answered(answer: unknown, node: SimulatedNode, append: Append | null): void
   /** It became durable, and its answer was lost or is still in flight. */
   lost(node: SimulatedNode, append: Append): void
-  /** Its answer arrives after that. */
+  /** Its answer arrives after `lost` was called. */
   late(answer: unknown, node: SimulatedNode): void
 }
 
@@ -72,7 +72,7 @@ export function handOffCall(batch: HandOffBatch, largeTask: string | null = null
     lost: ({ simulation: { model, truth } }, append) => {
       model.now = append.now
       // Its entry may have been an earlier one than the last.
-      if (largeTask !== null && !batch.callBacks.some((order) => isStored(model, truth, order))) return
+      if (largeTask !== null && !batch.callBacks.some((callBack) => isStored(model, truth, callBack))) return
       apply(batch, model)
       learnPulls(model, truth, batch.pulls)
       model.conclude()
@@ -91,7 +91,7 @@ function judgeHandOff(
   if (append?.isDurable !== true) {
     if (!isEmptyPull(batch, answer) && !isRefused(batch, answer))
       disagree('a batch was answered before it was durable')
-    // A deposed leader may find nothing although there is something.
+    // A deposed leader may find nothing although something is ready.
     if (writer !== node) return
   }
   model.now = append?.isDurable === true ? append.now : node.clockRead
@@ -111,41 +111,41 @@ function judgeLate(batch: HandOffBatch, answer: HandOffAnswers, model: Model): v
           disagree(`${callBack.taskId}-${level}-${index} was accepted and is lost`)
 }
 
-export function controlCall(order: ControlRequest): Call {
+export function controlCall(request: ControlRequest): Call {
   const take = ({ simulation }: SimulatedNode, append: Append) => {
     const { model } = simulation
     model.now = append.now
-    const kind = controlModel(model, order)
-    if (order.verb === 'retry' && order.done) learnSteps(model, simulation.truth, 0)
+    const kind = controlModel(model, request)
+    if (request.verb === 'retry' && request.done) learnSteps(model, simulation.truth, 0)
     model.conclude()
     return kind
   }
   return call({
-    what: `${order.verb} ${order.taskId}`,
-    ask: (store) => store.control(order),
+    what: `${request.verb} ${request.taskId}`,
+    ask: (store) => store.control(request),
     answered: (answer, node, append) => {
-      if (append?.isDurable !== true) disagree(`${order.verb} was answered before it was durable`)
+      if (append?.isDurable !== true) disagree(`${request.verb} was answered before it was durable`)
       const { kind } = answer as ControlResult
       const expected = take(node, append)
-      if (kind !== expected) disagree(`${order.verb} was answered ${kind} instead of ${expected}`)
+      if (kind !== expected) disagree(`${request.verb} was answered ${kind} instead of ${expected}`)
     },
     lost: take,
   })
 }
 
-export function sweepCall(order: SweepRequest): Call {
+export function sweepCall(request: SweepRequest): Call {
   const take = (
     { simulation: { model, truth } }: SimulatedNode,
     append: Append,
     answer: SweepResult | null,
   ) => {
     model.now = append.now
-    learnSweep(model, truth, order, answer)
+    learnSweep(model, truth, request, answer)
     model.conclude()
   }
   return call({
     what: 'sweep',
-    ask: (store) => store.sweep(order),
+    ask: (store) => store.sweep(request),
     answered: (answer, node, append) => {
       const { expired, woken } = answer as SweepResult
       if (append?.isDurable === true) take(node, append, answer as SweepResult)
@@ -155,44 +155,44 @@ export function sweepCall(order: SweepRequest): Call {
   })
 }
 
-export function releaseCall(order: ReleaseRequest): Call {
+export function releaseCall(request: ReleaseRequest): Call {
   const take = (
     { simulation: { model, truth } }: SimulatedNode,
     append: Append,
     answer: ReleaseResult | null,
   ) => {
     model.now = append.now
-    learnRelease(model, truth, order, answer)
+    learnRelease(model, truth, request, answer)
     model.conclude()
   }
   return call({
-    what: `release of ${order.instanceId}`,
-    ask: (store) => store.releaseInstance(order),
+    what: `release of ${request.instanceId}`,
+    ask: (store) => store.releaseInstance(request),
     answered: (answer, node, append) => {
       const { model, writer } = node.simulation
       if (append?.isDurable === true) return take(node, append, answer as ReleaseResult)
       if ((answer as ReleaseResult).released > 0) disagree('a release was answered before it was durable')
-      // One that no longer leads may find nothing where there is something.
+      // A deposed leader may find no leases although there are some.
       if (writer !== node) return
       for (const { holder } of model.leased)
-        if (holder === order.instanceId) disagree(`a release of ${holder} found none of its leases`)
+        if (holder === request.instanceId) disagree(`a release of ${holder} found none of its leases`)
     },
     lost: (node, append) => take(node, append, null),
   })
 }
 
-/** It is alone: so what was removed or made to run again was so by this call. */
-export function maintainCall(order: MaintenanceRequest): Call {
+/** No other call runs, so everything that was removed or rerun was so by this call. */
+export function maintainCall(request: MaintenanceRequest): Call {
   const take = ({ simulation }: SimulatedNode, append: Append | null) => {
     if (append === null) return
     const { model, truth } = simulation
     model.now = append.now
-    learnSteps(model, truth, append.now - order.retentionMillis)
+    learnSteps(model, truth, append.now - request.retentionMillis)
     model.conclude()
   }
   return call({
     what: 'maintain',
-    ask: (store) => store.maintain(order),
+    ask: (store) => store.maintain(request),
     answered: (_answer, node, append) => take(node, append),
     lost: take,
   })
@@ -240,9 +240,9 @@ function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void 
   let undone = 0
   for (const lease of batch.undos) if (model.undo(formatLeaseId(lease))) undone += 1
   if (answer.undone !== undone) disagree(`${answer.undone} leases were undone instead of ${undone}`)
-  for (const [at, order] of batch.callBacks.entries()) judgeCallBack(order, answer.callBacks[at], model)
-  for (const [at, order] of batch.pulls.entries())
-    model.pulled(order, answer.pulls[at] ?? disagree('a pull was not answered'))
+  for (const [at, callBack] of batch.callBacks.entries()) judgeCallBack(callBack, answer.callBacks[at], model)
+  for (const [at, pull] of batch.pulls.entries())
+    model.pulled(pull, answer.pulls[at] ?? disagree('a pull was not answered'))
 }
 
 /** The same without an answer. Pulls are derived from what is stored. */

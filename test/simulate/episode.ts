@@ -164,8 +164,8 @@ class Episode {
     const simulation = this.#simulation
     const node = this.#target()
     if (!this.#mayCall(node, true) || requestsOf(batch) === 0) return
-    // A small and a large call-back of one task are not sent side by side: it would be unclear to which an
-    // entry belongs.
+    // A small and a large call-back of one task are not sent at the same time: it would be unclear to which
+    // an entry belongs.
     for (const call of node.calls)
       if ((largeTask === null) !== (call.largeTask === null))
         if (
@@ -182,39 +182,39 @@ class Episode {
   }
 
   #largeCallBack(): void {
-    const order = this.#workload.callBack(this.#simulation.chance.between(11, 120))
-    const { taskId, partitions } = order.callBack
+    const request = this.#workload.callBack(this.#simulation.chance.between(11, 120))
+    const { taskId, partitions } = request.callBack
     const isLarge = partitions.length > this.#simulation.largeCallBack
-    this.#send({ ...emptyBatch(), callBacks: [order] }, isLarge ? taskId : null)
+    this.#send({ ...emptyBatch(), callBacks: [request] }, isLarge ? taskId : null)
   }
 
   #control(): void {
-    const order = this.#workload.control()
-    this.#call((node) => node.run(controlCall(order)))
+    const request = this.#workload.control()
+    this.#call((node) => node.run(controlCall(request)))
   }
 
   #sweep(): void {
     const { chance } = this.#simulation
-    const order = { limit: chance.pick([1, 10, 1000]), expireLeases: chance.happens(0.9) }
-    this.#call((node) => node.run(sweepCall(order)))
+    const request = { limit: chance.pick([1, 10, 1000]), expireLeases: chance.happens(0.9) }
+    this.#call((node) => node.run(sweepCall(request)))
   }
 
   #release(): void {
-    const order = this.#workload.release()
-    this.#call((node) => node.run(releaseCall(order)))
+    const request = this.#workload.release()
+    this.#call((node) => node.run(releaseCall(request)))
   }
 
-  /** It takes several turns, so it is told apart from others only where there are none. */
+  /** Takes several appends, which look like those of other calls, so it runs only without other calls. */
   #maintain(): void {
     const { chance } = this.#simulation
-    const order = {
+    const request = {
       retentionMillis: chance.pick([0, 500, DAY]),
       forgetInstancesMillis: DAY,
       forgetEndedNodesMillis: DAY,
     }
     this.#call((node) => {
       for (const { largeTask } of node.calls) if (largeTask === null) return
-      void node.run(maintainCall(order))
+      void node.run(maintainCall(request))
     })
   }
 
@@ -276,8 +276,8 @@ class Episode {
     await this.#wait(simulation.audit(node))
   }
 
-  #ask(node: SimulatedNode, order: Parameters<typeof controlCall>[0]): Promise<unknown> {
-    return this.#wait(node.run(controlCall(order)))
+  #ask(node: SimulatedNode, request: Parameters<typeof controlCall>[0]): Promise<unknown> {
+    return this.#wait(node.run(controlCall(request)))
   }
 
   async #finish(node: SimulatedNode, given: HandOffAnswers['pulls'][number]['partitions']): Promise<void> {

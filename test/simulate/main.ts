@@ -45,7 +45,7 @@ async function main(): Promise<void> {
     options: {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000_000)) },
       seconds: { type: 'string', default: '10' },
-      /** Episodes that run side by side, each with a seed of its own. */
+      /** Episodes that run in parallel, each with its own seed. */
       threads: { type: 'string', default: String(availableParallelism()) },
       /** The steps of each episode. */
       steps: { type: 'string', default: '1500' },

@@ -72,7 +72,7 @@ class SetHistory extends MemoryMedium {
   }
 }
 
-/** The engine on a disk that does some things otherwise. */
+/** The engine on a disk with some changed operations. */
 export function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
   return {
     engine: (options) => {

@@ -159,7 +159,7 @@ export class SimulatedNode implements Host {
   #isEmpty({ body }: Appended): boolean {
     if (!body.includes(TASKS_ALONE)) return false
     const { tasks, lanes } = decodeEntry(body)
-    // An order to skip parked partitions may change nothing but lanes.
+    // A request to skip parked partitions may change only lanes.
     if (lanes.length > 0) return false
     return tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
       const task = this.simulation.model.tasks.get(taskId)
@@ -182,7 +182,7 @@ export class SimulatedNode implements Host {
 
   /**
    * Calls run in the order in which they came. Hand-offs run together with the first of them, and large
-   * call-backs run beside all others.
+   * call-backs run concurrently with all others.
    */
   #callsOf(staged: string | null, callsThen: number): Call[] {
     const calls = [...this.calls].filter(

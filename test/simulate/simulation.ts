@@ -3,11 +3,11 @@ import { openEngine } from '../../packages/server/src/handoff/engine/engine-stor
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
 import type { Store } from '../../packages/server/src/handoff/store.ts'
+import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
 import { Chance } from '../chaos/support/chance.ts'
 import { brief, type Call, together } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
 import { compareAll, compareChanged } from './model/comparing.ts'
-import { disagree } from './model/disagreement.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
 import { SimulatedNode } from './node.ts'
@@ -54,7 +54,7 @@ export class Simulation {
   /** Includes killed processes, whose last writes may still arrive. */
   readonly #processes = new Set<SimulatedNode>()
   readonly #options: Omit<EngineOptions, 'disk' | 'clock'>
-  /** A call-back with more partitions runs beside other calls. */
+  /** A call-back with more partitions runs concurrently with other calls. */
   readonly largeCallBack: number
 
   constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {

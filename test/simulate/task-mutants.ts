@@ -8,8 +8,8 @@ import type { StoredTask } from '../../packages/server/src/handoff/stored.ts'
 import { type Mutant, onDisk, patched } from './mutants.ts'
 import type { Parts } from './simulation.ts'
 
-/** The engine, and something in front of it that changes what it is asked. */
-function asked(change: (store: Store) => Partial<Store>): Partial<Parts> {
+/** The engine behind a layer that changes its calls. */
+function withCalls(change: (store: Store) => Partial<Store>): Partial<Parts> {
   return {
     engine: async (options) => {
       const store = await openEngine(options)
@@ -18,23 +18,23 @@ function asked(change: (store: Store) => Partial<Store>): Partial<Parts> {
   }
 }
 
-/** Pulls that are not what was asked for. */
+/** Pulls other than those that were requested. */
 const withPulls = (change: (pulls: HandOffBatch['pulls']) => HandOffBatch['pulls']): Partial<Parts> =>
-  asked((store) => {
+  withCalls((store) => {
     const handOff = store.handOff.bind(store)
     return { handOff: (batch) => handOff({ ...batch, pulls: change(batch.pulls) }) }
   })
 
 const withSettings = (change: (settings: TaskSettingsChange) => TaskSettingsChange): Partial<Parts> =>
-  asked((store) => {
+  withCalls((store) => {
     const control = store.control.bind(store)
     return {
-      control: (order) =>
-        control(order.verb === 'settings' ? { ...order, settings: change(order.settings) } : order),
+      control: (request) =>
+        control(request.verb === 'settings' ? { ...request, settings: change(request.settings) } : request),
     }
   })
 
-/** A task with settings is not what it was when it is loaded. */
+/** A task with settings is changed when it is loaded. */
 const loadedTasks = (change: (task: StoredTask) => StoredTask): Partial<Parts> =>
   onDisk((disk) => ({
     load: async (needs) => {
@@ -43,7 +43,7 @@ const loadedTasks = (change: (task: StoredTask) => StoredTask): Partial<Parts> =
     },
   }))
 
-/** The attempts of each partition are told otherwise by every entry. */
+/** Every entry has a changed history of attempts. */
 const withHistory = (
   change: (history: readonly EndedAttempt[]) => readonly EndedAttempt[],
 ): (() => () => void) =>
@@ -52,14 +52,14 @@ const withHistory = (
     'entry',
     (entry) =>
       function (this: Transaction) {
-        const told = entry.call(this as never) as Entry
-        const partitions = told.partitions.map(([id, status]): Entry['partitions'][number] => [
+        const original = entry.call(this as never) as Entry
+        const partitions = original.partitions.map(([id, status]): Entry['partitions'][number] => [
           id,
           status === null || status.history === null
             ? status
             : { ...status, history: change(status.history) },
         ])
-        return { ...told, partitions }
+        return { ...original, partitions }
       },
   )
 

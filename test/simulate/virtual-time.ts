@@ -28,7 +28,7 @@ export class VirtualTime {
     return true
   }
 
-  /** Resolves once no other promise can continue, without a turn of the event loop. */
+  /** Resolves once no other promise can continue, without an iteration of the event loop. */
   settled(): Promise<void> {
     return new Promise(process.nextTick)
   }

@@ -28,7 +28,7 @@ interface Habits {
   readonly undos: number
   readonly renews: number
   readonly careless: number
-  /** How often a lease is settled as something else than done; where that is nearly always, partitions have many attempts. */
+  /** How often a lease is settled as failed or released. If nearly always, partitions have many attempts. */
   readonly returned: number
   /** How many tables there are; 0: one for each level. */
   readonly tables: number
@@ -157,7 +157,7 @@ export class Workload {
     return { instanceId: this.#chance.pick(WORKERS), limit: this.#chance.pick([1, 5, 1000]) }
   }
 
-  /** The answer reached whoever asked. */
+  /** The answer reached its client. */
   answered(answers: HandOffAnswers): void {
     for (const { partitions } of answers.pulls)
       for (const { lease } of partitions) {

@@ -9,7 +9,7 @@ const FLAGS = [
   ...['--lease-seconds', '2', '--backoff-seconds', '0.05', '--max-attempts', '1000', '--log-level', 'warn'],
 ]
 
-test(`${KILLS} leaders are killed, one after the other: the next one continues, and every event arrives in order`, async () => {
+test(`if ${KILLS} leaders are killed one after the other, the next one continues, and every event arrives in order`, async () => {
   const server = await PostgresServer.start()
   const { url } = await server.createDatabase()
   const start = (name: string) => NodeProcess.start(name, ['--database-url', url, ...FLAGS])

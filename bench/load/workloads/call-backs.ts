@@ -17,7 +17,7 @@ export interface CallBacksResult {
 }
 
 /**
- * One producer sends one array after the other. The bodies are built beforehand, a few at a time, and the
+ * One producer sends one array after the other. The bodies are built in advance, a few at a time, and the
  * time for that is not counted: building them takes the client longer than some stores need.
  */
 export async function callBacks(input: CallBacksInput): Promise<CallBacksResult> {

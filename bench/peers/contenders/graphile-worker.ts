@@ -18,7 +18,7 @@ export const graphileWorker: Peer = {
           work: 'one by one',
           setting: `PostgreSQL, fsync per commit; concurrency ${bench.consumers}`,
           favoured:
-            'no service in between; finished work is deleted; a consumer goes on before its completion is written',
+            'no service in between; finished work is deleted; a consumer continues before its completion is written',
           hurt: 'a transaction for each claim and for each completion',
           firstGuess: 5_000,
         },

@@ -223,8 +223,8 @@ function textOf(rawName: string, flag: Flag | undefined, value: string | undefin
 function numberOf(source: string, flag: Flag | undefined, text: string): number {
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER, fractions = false } = flag ?? {}
   const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
-  const sound = fractions ? Number.isFinite(number) : Number.isSafeInteger(number)
-  if (!sound || number < minimum || number > maximum) {
+  const isValid = fractions ? Number.isFinite(number) : Number.isSafeInteger(number)
+  if (!isValid || number < minimum || number > maximum) {
     const range =
       maximum === Number.MAX_SAFE_INTEGER ? `of at least ${minimum}` : `from ${minimum} to ${maximum}`
     throw new UsageError(

@@ -16,7 +16,7 @@ const service = sharedService()
 const lines = (values: readonly unknown[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('')
 
 describe('baton call-back', () => {
-  test('takes a JSON array or lines, from a file or from stdin', async () => {
+  test('accepts a JSON array or lines, from a file or from stdin', async () => {
     const { url } = service()
     const scratch = new Scratch()
     const array = scratch.file('array.json', JSON.stringify(descriptors('array', 3), null, 2))
@@ -85,7 +85,7 @@ describe('baton call-back', () => {
     )
   })
 
-  test('names the lines of both when a partition occurs twice', async () => {
+  test('names both lines if a partition occurs twice', async () => {
     const scratch = new Scratch()
     const twice = descriptors('twice', 12_000)
     const file = scratch.file('twice.ndjson', `\n${lines([...twice, twice[11_000]])}`)
@@ -157,7 +157,7 @@ describe('baton call-back', () => {
     expect(code).toBe(4)
   })
 
-  test('only checks on request, without a service', async () => {
+  test('only checks if requested, without a service', async () => {
     const input = lines(descriptors('checked', 3))
     expect(await baton(['call-back', '--check', '-'], { input })).toMatchObject({
       code: 0,
@@ -166,7 +166,7 @@ describe('baton call-back', () => {
     expect(await baton(['call-back', '--check', '-'], { input: '' })).toMatchObject({ code: 4 })
   })
 
-  test('streams on request', async () => {
+  test('streams if requested', async () => {
     const { url } = service()
     const client = new BatonClient(url)
     const sending = startBaton(['call-back', '--stream', '--per-request', '2', '-'], {
@@ -202,7 +202,7 @@ describe('baton call-back', () => {
     })
   })
 
-  test('an error that only the service finds was sent, and refused', async () => {
+  test('reports an error that only the service finds as refused, not as unsent', async () => {
     const { url } = service()
     const input = lines(descriptors('noted', 3).map((each, at) => (at === 1 ? { ...each, note: 'x' } : each)))
     const { code, stderr } = await baton(['call-back', '--unknown-fields', 'ignore', '-'], { url, input })
@@ -215,7 +215,7 @@ describe('baton call-back', () => {
     ['[1, 2', 'stdin:1: the array is not closed'],
     ['\n\nnonsense', 'stdin:3: this is not JSON'],
     ['[] []', 'stdin:1: unexpected data after the array: "["'],
-  ])('input that is not JSON: %j', async (input, complaint) => {
+  ])('refuses input that is not JSON: %j', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     expect(stderr).toContain(complaint)
     expect(code).toBe(4)
@@ -252,7 +252,7 @@ describe('baton call-back', () => {
     expect(scratch.names()).toEqual(['pipe'])
   })
 
-  test('other encodings and missing files are named', async () => {
+  test('names files that are missing or in another encoding', async () => {
     const scratch = new Scratch()
     const { writeFileSync } = await import('node:fs')
     const file = scratch.file('utf16.json')
@@ -266,7 +266,7 @@ describe('baton call-back', () => {
     expect(folder.stderr).toContain('is a folder, not a file')
   })
 
-  test('an unavailable service is exit code 5', async () => {
+  test('exits with 5 if the service is unavailable', async () => {
     const { code, stderr } = await baton(['call-back', '-', '--timeout', '0'], {
       url: 'http://127.0.0.1:2',
       input: lines(descriptors('x', 1)),
@@ -275,7 +275,7 @@ describe('baton call-back', () => {
     expect(stderr).toContain('Check that the service is running')
   })
 
-  test('when a service stops halfway, what is stored is reported in JSON, too', async () => {
+  test('reports what is stored when a service stops halfway, also in JSON', async () => {
     const url = await goesAwayAfter(1, { taskId: 'halfway', accepted: 2, duplicates: 0 })
     const args = ['call-back', '-', '--per-request', '2', '--timeout', '0', '--json']
     const { code, stderr } = await baton(args, { url, input: lines(descriptors('halfway', 3)) })

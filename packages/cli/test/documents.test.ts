@@ -18,7 +18,7 @@ test('every exit code is explained', () => {
   expect(ofCommands).toEqual(expect.arrayContaining(Object.values(commandExitCodes)))
 })
 
-test('the flags that it names exist', async () => {
+test('every flag that the document names exists', async () => {
   const loaded = await Promise.all(commands.map(({ load }) => load()))
   const own = loaded.flatMap((command) => (command.hasOwnLine === true ? [] : Object.keys(command.flags)))
   const known = new Set(own.concat('help', 'global'))
@@ -27,7 +27,7 @@ test('the flags that it names exist', async () => {
   expect(named.filter((flag) => !known.has(flag))).toEqual([])
 })
 
-test('every variable that a command gets is named', () => {
+test('every variable that a command gets is documented', () => {
   for (const name of ['TASK_ID', 'COMPUTE_TABLE_NAME', 'PARTITION_NAME', 'RECORD_COUNT', 'PRIORITY_LEVEL']) {
     expect(document).toContain(`\`BATON_${name}\``)
   }

@@ -28,7 +28,7 @@ test('extra fields are on the stdin of the command, and the trace in its environ
   expect(scratch.read('orders-0-1.trace')).toBe(`${TRACE}\n`)
 })
 
-test('a manifest carries them to another service', async () => {
+test('a manifest carries extra fields to another service', async () => {
   const { url } = await startService(...KEEP)
   const { url: elsewhere } = await startService(...KEEP)
   await baton(['call-back', ...KEEP, '-'], { url, input: JSON.stringify([one, descriptor('orders', 0, 1)]) })
@@ -39,7 +39,7 @@ test('a manifest carries them to another service', async () => {
   expect(JSON.parse(stdout).partitions).toMatchObject([one, descriptor('orders', 0, 1)])
 })
 
-test('the client has types for them', async () => {
+test('the client has types for extra fields', async () => {
   interface Fields {
     readonly region: string
   }

@@ -47,7 +47,7 @@ describe('baton on', () => {
     expect(JSON.parse(await readFile(state, 'utf8'))).toMatchObject({ types: ['task.done'], taskPrefix: '' })
   })
 
-  test('the command reads the event from its stdin', async () => {
+  test('passes the event to the command on stdin', async () => {
     const { url, finish, args, log } = await scene()
     await baton([...args('--once'), '--', 'true'], { url })
     await finish('a')
@@ -60,7 +60,7 @@ describe('baton on', () => {
     })
   })
 
-  test('a command that fails ends it, and the next start begins with the same event', async () => {
+  test('ends if the command fails, and starts again with the same event', async () => {
     const { url, finish, args, append, logged } = await scene()
     await baton([...args('--once'), '--', 'true'], { url })
     for (const task of ['a', 'b']) await finish(task)
@@ -77,7 +77,7 @@ describe('baton on', () => {
     expect(await baton([...args('--once'), '--', 'false'], { url })).toMatchObject({ code: 0 })
   })
 
-  test('invalid arguments are reported', async () => {
+  test('reports invalid arguments', async () => {
     const { url, args, state, client } = await scene()
     const usage = async (line: readonly string[], text: string) => {
       const { code, stderr } = await baton(line, { url })

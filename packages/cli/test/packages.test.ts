@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 
 describe('each package', () => {
-  test('has the one version', () => {
+  test('has the same version as all others', () => {
     expect(versionFaults()).toEqual([])
   })
 

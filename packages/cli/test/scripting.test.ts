@@ -6,7 +6,7 @@ import { startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
 describe('pull, renew and settle, for scripts', () => {
-  test('a budget of records takes as many partitions as reach it, alone or beside --batch', async () => {
+  test('a pull with a record budget takes partitions until it is reached, with or without --batch', async () => {
     const { url } = await startService()
     await new BatonClient(url).callBack(descriptors('orders', 6, 10))
     const taken = async (...args: string[]) =>
@@ -17,7 +17,7 @@ describe('pull, renew and settle, for scripts', () => {
     expect(await taken('settle', first[0].lease.id)).toHaveLength(2)
   })
 
-  test('one hand-off step by step', async () => {
+  test('a hand-off can be done step by step', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     expect(await baton(['pull'], { url })).toMatchObject({ code: 3, stderr: 'no partition is ready\n' })
@@ -57,7 +57,7 @@ describe('pull, renew and settle, for scripts', () => {
     ])
   })
 
-  test('settlements from stdin', async () => {
+  test('settle reads settlements from stdin', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
@@ -71,7 +71,7 @@ describe('pull, renew and settle, for scripts', () => {
     })
   })
 
-  test('the wire keeps its own name for the table field', async () => {
+  test('the table field has the name that the service uses', async () => {
     const { url } = await startService('--table-field', 'warehouseTable')
     const env = { BATON_TABLE_FIELD: 'warehouseTable' }
     const wire = descriptors('orders', 1).map(({ computeTableName, ...others }) => ({

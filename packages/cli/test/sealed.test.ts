@@ -35,7 +35,7 @@ describe('a task that is sealed before all of it was called back', () => {
     })
   })
 
-  test.each([[[]], [['--json']]])('has a failing exit code when watched: %j', async (flags) => {
+  test.each([[[]], [['--json']]])('ends watching with a failing exit code: %j', async (flags) => {
     const { url } = service()
     const taskId = `watched${flags.length}`
     await doneTask(taskId)

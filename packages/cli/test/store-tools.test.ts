@@ -33,9 +33,9 @@ test('a store is backed up, verified and moved on the command line', async () =>
   expect(statSync(copy).mode & 0o777).toBe(0o600)
   expect(await baton(['verify', '--data', data])).toMatchObject({
     code: 0,
-    stdout: 'sound: 1 task, 3 partitions\n',
+    stdout: 'OK: 1 task, 3 partitions\n',
   })
-  expect(await baton(['verify', copy])).toMatchObject({ code: 0, stdout: 'sound: 1 task, 3 partitions\n' })
+  expect(await baton(['verify', copy])).toMatchObject({ code: 0, stdout: 'OK: 1 task, 3 partitions\n' })
   const twice = await baton(['backup', copy, '--data', data])
   expect(twice).toMatchObject({
     code: 1,
@@ -94,13 +94,13 @@ test('verify exits with 1 and reports the errors', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ sound: false, counts: { tasks: 1, partitions: 3 } })
 })
 
-test('a backup of PostgreSQL is left to its own tools', async () => {
+test('backup refuses PostgreSQL, which has its own tools', async () => {
   const { code, stderr } = await baton(['backup', 'x.db', '--database-url', 'postgres://nowhere/baton'])
   expect(code).toBe(1)
   expect(stderr).toContain('pg_dump')
 })
 
-test('two stores at once are refused', async () => {
+test('a command with two stores is refused', async () => {
   const { code, stderr } = await baton([
     'verify',
     '--data',

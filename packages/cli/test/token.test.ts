@@ -9,7 +9,7 @@ import { Scratch } from './support/scratch.ts'
 const create = (...flags: string[]) => baton(['token', 'create', ...flags])
 
 describe('baton token create', () => {
-  test('prints the token, and the line for the file, which has only its hash', async () => {
+  test('prints the token, and the line for the file with only its hash', async () => {
     const { code, stdout, stderr } = await create('--name', 'fleet', '--role', 'worker')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^baton_[\w-]{43}\n$/)
@@ -23,7 +23,7 @@ describe('baton token create', () => {
     expect((await create('--name', 'fleet', '--role', 'worker')).stdout).not.toBe(stdout)
   })
 
-  test('adds it to a file that a service accepts, with its limits', async () => {
+  test('adds the token with its limits to a file that a service accepts', async () => {
     const file = new Scratch().file('tokens.json')
     const made = await create(
       '--name',

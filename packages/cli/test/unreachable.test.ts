@@ -43,7 +43,7 @@ describe('an unreachable service', () => {
   test.each([
     ['its base path is missing', async () => (await startService('--base-path', '/baton')).url],
     ['something else answers', notBaton],
-  ])('is not at the URL: %s. This is not reported as an unknown task', async (_, start) => {
+  ])('is reported as a wrong URL, not as an unknown task, if %s', async (_, start) => {
     const { origin } = new URL(await start())
     for (const args of [['tasks', 'orders'], ['pull']]) {
       const { code, stderr } = await baton(args, { url: origin })
@@ -52,7 +52,7 @@ describe('an unreachable service', () => {
     }
   })
 
-  test('that is called over TLS but listens for plain HTTP: a hint', async () => {
+  test('is explained if it is called over TLS but listens for plain HTTP', async () => {
     const { port } = await startService()
     const { code, stderr } = await baton(['tasks'], { url: `https://127.0.0.1:${port}` })
     expect(stderr).toContain(`https://127.0.0.1:${port} does not use TLS`)
@@ -69,7 +69,7 @@ describe('an unreachable service', () => {
     expect(none.code).toBe(5)
   })
 
-  test('that requires a token: a hint', async () => {
+  test('differs from one that requires a token, which is explained', async () => {
     const tokens = { tokens: [{ name: 'on call', token: 'sesame-k7Q2xZr9TbW4mLp8', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
     const service = await startService('--tokens-file', file)

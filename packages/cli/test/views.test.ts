@@ -7,7 +7,7 @@ import { baton } from './support/baton.ts'
 describe('views of tasks', () => {
   const service = sharedService()
 
-  test('all tasks, and one by its levels', async () => {
+  test('tasks lists all tasks, or the levels of one', async () => {
     const { url } = service()
     const client = new BatonClient(url)
     await client.callBack([...descriptors('shown', 4, 250), descriptor('shown', 1, 0, 9000)])
@@ -42,7 +42,7 @@ describe('views of tasks', () => {
     expect(unknown.stderr).not.toContain('URL')
   })
 
-  test('the number of workers for the backlog', async () => {
+  test('scale shows the number of workers for the backlog', async () => {
     const { url } = service()
     const client = new BatonClient({ url, instanceId: 'loader-7' })
     await client.callBack(descriptors('to-scale', 12, 250))
@@ -69,7 +69,7 @@ describe('views of tasks', () => {
     expect([wrong.code, wrong.stderr.includes('<schema>.<table>')]).toEqual([2, true])
   })
 
-  test('throughput, by minute and by hour', async () => {
+  test('throughput is shown by minute and by hour', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack([...descriptors('worked', 3, 500), descriptor('worked', 20, 0, 40)])
@@ -98,7 +98,7 @@ describe('views of tasks', () => {
     expect(await baton(['throughput', 'no-such'], { url })).toMatchObject({ code: 3 })
   })
 
-  test('parked partitions with every attempt, and moved to another service', async () => {
+  test('parked partitions are shown with every attempt, and can be moved to another service', async () => {
     const { url } = await startService()
     const elsewhere = (await startService()).url
     const client = new BatonClient({ url, instanceId: 'loader-7' })
@@ -132,7 +132,7 @@ describe('views of tasks', () => {
     expect(stdout).toMatch(/\nwhole +done +█/)
   })
 
-  test('no tasks: none yet, or none like that', async () => {
+  test('an empty list distinguishes no tasks from no matching tasks', async () => {
     const { url } = await startService()
     expect(await baton(['tasks'], { url })).toMatchObject({ code: 0, stdout: 'no tasks yet\n' })
     const searched = await baton(['tasks', '--search', 'nope'], { url })
@@ -169,7 +169,7 @@ describe('views of tasks', () => {
     expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/\na-0-2 +ready/), stderr: '' })
   })
 
-  test('the manifest, line by line', async () => {
+  test('manifest prints one line per partition', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('listed', 3))
     const { stdout } = await baton(['manifest', 'listed'], { url })
@@ -199,7 +199,7 @@ describe('views of tasks', () => {
     expect(await baton(['release', 'no-such', '--yes'], { url })).toMatchObject({ code: 3 })
   })
 
-  test('control requests, and what is refused', async () => {
+  test('control requests are carried out or refused with a reason', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('controlled', 3))
     const say = async (...args: string[]) => {
@@ -263,7 +263,7 @@ describe('views of tasks', () => {
     },
   )
 
-  test('what is refused is named as it was typed', async () => {
+  test('a refused name is printed as it was typed', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('typed', 3))
     const unknown = ['typed-0-0', 'typed-9-8', 'typed-9-9']
@@ -294,7 +294,7 @@ describe('views of tasks', () => {
     expect((await baton(['seal', '--help'])).stdout).toContain('from then on new partitions are refused')
   })
 
-  test('instances', async () => {
+  test('status shows all instances, or one with its tasks', async () => {
     const { url } = service()
     await new BatonClient({ url, instanceId: 'compute-1' }).callBack(descriptors('produced', 2))
     const all = await baton(['status'], { url })

@@ -40,7 +40,7 @@ describe('baton wait', () => {
     expect(JSON.parse(json.stdout).tasks).toMatchObject([{ taskId: 'stopped', state: 'cancelled' }])
   })
 
-  test('a task that is done with fewer partitions than were expected has a failing exit code', async () => {
+  test('has a failing exit code for a task that is done with fewer partitions than expected', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('short', 1))
@@ -52,7 +52,7 @@ describe('baton wait', () => {
     })
   })
 
-  test('an unknown task is an error, unless it may still appear', async () => {
+  test('fails for an unknown task, unless it may still appear', async () => {
     const { url } = await startService()
     expect(await baton(['wait', 'nothing'], { url })).toMatchObject({ code: exitCodes.nothing })
     const over = await baton(['wait', 'nothing', '--appear', '--for', '0.2'], { url })
@@ -87,7 +87,7 @@ describe('baton wait', () => {
     expect(await endless.ended).toMatchObject({ code: exitCodes.interrupted })
   })
 
-  test('the line shows the progress in records', async () => {
+  test('shows the progress in records', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('a', 4))

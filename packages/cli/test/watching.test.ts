@@ -33,7 +33,7 @@ describe('watching a task', () => {
     expect(await worse.ended).toMatchObject({ code: 1 })
   })
 
-  test('into a pipe is a line whenever something has changed, and nothing in between', async () => {
+  test('writes a line into a pipe whenever something has changed, and nothing in between', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('piped', 2))
@@ -71,7 +71,7 @@ describe('watching a task', () => {
     expect([code, last.state, last.partitions.held]).toEqual([1, 'stalled', 1])
   })
 
-  test('continues after the service was unavailable, and ends by Ctrl-C', async () => {
+  test('continues after the service was unavailable, and ends with Ctrl-C', async () => {
     const service = await RestartableService.start()
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))

@@ -40,7 +40,7 @@ describe('at-most-once delivery', () => {
     })
   })
 
-  test('nothing is reported as released: a command that does not exist', async () => {
+  test('nothing is reported as released if the command does not exist', async () => {
     const url = await called(2)
     const scratch = new Scratch()
     // It exists at the first check, and is gone when the second partition needs it.
@@ -52,7 +52,7 @@ describe('at-most-once delivery', () => {
     expect(code).toBe(127)
   })
 
-  test('nothing is reported as released: Ctrl-C twice', async () => {
+  test('nothing is reported as released after Ctrl-C twice', async () => {
     const url = await called(1)
     const scratch = new Scratch()
     const script = 'echo begun > "$OUT/begun"; exec sleep 1000'

@@ -13,8 +13,8 @@ describe('a lost lease', () => {
 
   test.each([
     ['ends in order', 'trap "echo told >> $LOG; exit 0" TERM; echo begun $$ >> $LOG; sleep 1000 & wait'],
-    ['goes on', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
-  ])('ends its command, also one that %s, and its result is not reported', async (_, script) => {
+    ['continues', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
+  ])('ends its command, even one that %s, and the result is not reported', async (_, script) => {
     const service = await startService(...shortLeases)
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
@@ -41,7 +41,7 @@ describe('a lost lease', () => {
     expect(events.filter(({ outcome }) => outcome === 'done')).toEqual([])
   })
 
-  test('leases are renewed while the command runs', async () => {
+  test('does not happen while the command runs, because leases are renewed', async () => {
     const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
     // Renewed after a third of it: a machine may pause for seconds.
     const { url } = await startService('--lease-seconds', '5', ...patient)
@@ -72,7 +72,7 @@ describe('a worker that stops', () => {
     return { client, scratch, working }
   }
 
-  test('by Ctrl-C: commands finish, nothing more is started', async () => {
+  test('by Ctrl-C lets commands finish and starts no more', async () => {
     const { client, scratch, working } = await twoAtWork()
     working.ctrlC()
     await until(async () => (await client.pull()).partitions.length > 0)
@@ -84,7 +84,7 @@ describe('a worker that stops', () => {
     expect((await statesOf(client, 'orders')).slice(0, 2)).toEqual(['done', 'done'])
   })
 
-  test('by Ctrl-C twice: commands are ended and their partitions released', async () => {
+  test('by Ctrl-C twice ends commands and releases their partitions', async () => {
     const { client, working } = await twoAtWork()
     let stderr = ''
     working.process.stderr?.on('data', (bytes) => {
@@ -98,7 +98,7 @@ describe('a worker that stops', () => {
     expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
   })
 
-  test('by a supervisor: what is not finished in time is released', async () => {
+  test('by a supervisor releases what is not finished in time', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -139,7 +139,7 @@ test.each([
   expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
 })
 
-test('a supervisor that ends everything at once makes nothing fail', async () => {
+test('no partition fails when a supervisor ends worker and commands at once', async () => {
   const { url } = await startService()
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 2))

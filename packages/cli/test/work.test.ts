@@ -13,7 +13,7 @@ const untilIdle = ['work', '--until-idle', '--wait', '0']
 const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
 
 describe('the exit code of the command', () => {
-  test('0 is done; the descriptor comes on stdin and in the environment, a report goes back', async () => {
+  test('0 settles as done; the descriptor is on stdin and in the environment, and a report is returned', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack([descriptor('orders', 0, 0, 7), descriptor('orders', 2, 5, 9)])
@@ -47,7 +47,7 @@ describe('the exit code of the command', () => {
     ])
   })
 
-  test('others are failed, with the end of stderr as the reason; 100 is not retried; 75 releases', async () => {
+  test('other than 0 settles as failed with the end of stderr; 100 is not retried; 75 releases', async () => {
     const { url } = await startService(...patient)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 7, 1))
@@ -87,7 +87,7 @@ describe('the exit code of the command', () => {
     expect(rows[0]?.lastReason).toMatch(/^exit code 3: …\d+\n[\s\S]*\n5000\ntable is locked$/)
   })
 
-  test('a command that does not exist uses no attempt of any partition', async () => {
+  test('is 126 or 127, as in a shell, if it cannot be run, and no attempt is used', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
@@ -135,7 +135,7 @@ test('a partition that is released repeatedly fails in the end', async () => {
   expect(await rowsOf(client, 'orders')).toMatchObject([{ state: 'parked', attempts: 1 }])
 })
 
-test('under --json all of stderr is lines of JSON, also what commands write', async () => {
+test('with --json, all of stderr is lines of JSON, also the output of commands', async () => {
   const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('orders', 1))
   const script = 'echo one >&2; printf two >&2; printf " of two\\nlast words" >&2'
@@ -149,7 +149,7 @@ test('under --json all of stderr is lines of JSON, also what commands write', as
   expect(written[0]).toMatchObject({ taskId: 'orders', partition_name: 'orders-0-0' })
 })
 
-test('a service that is restarted in the middle: every command runs once, every partition is done', async () => {
+test('if the service restarts in the middle, every command runs once and every partition is done', async () => {
   const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   await client.callBack(descriptors('orders', 12))
@@ -170,7 +170,7 @@ test('a service that is restarted in the middle: every command runs once, every 
   expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
 })
 
-test('64 at once', async () => {
+test('64 commands run at once', async () => {
   const { url } = await startService()
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 64))

@@ -37,7 +37,7 @@ test('checking in pieces finds the same first error as checking the whole array'
   )
 })
 
-test('returns exactly what a set would', () => {
+test('seen indexes are reported exactly as by a set', () => {
   fc.assert(
     fc.property(fc.array(fc.nat({ max: 40 }), { maxLength: 200 }), (indexes) => {
       const seen = new SeenIndexes()

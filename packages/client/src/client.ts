@@ -237,15 +237,15 @@ export class BatonClient {
     return this.#control(taskId, 'resume', undefined, options)
   }
 
-  /** Gives up every partition that is not done. Their leases are lost. */
+  /** Cancels every partition of a task that is not done. Their leases are lost. */
   async cancel(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
     return this.#control(taskId, 'cancel', undefined, options)
   }
 
   /**
-   * Gives parked partitions new attempts: all, those of a level, or those named. A call with `done` is tried
-   * once unless `retryForSeconds` is given, because a repetition would rerun partitions that finished since
-   * the first try.
+   * Retries parked partitions with new attempts: all, those of a level, or those named. A call with `done`
+   * is tried once unless `retryForSeconds` is given, because a repetition would rerun partitions that
+   * finished since the first try.
    */
   async retry(taskId: string, which: RetryRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
     const { retryForSeconds = which.done === true ? 0 : undefined } = options
@@ -305,8 +305,8 @@ export class BatonClient {
   }
 
   /**
-   * Takes back all leases of an instance that will not recover by itself. Their partitions become ready at
-   * once. Each loses one attempt, as if its lease had expired.
+   * Revokes all leases of an instance that will not recover by itself. Their partitions become ready at
+   * once. Each revoked lease counts as an attempt, like an expiry.
    */
   async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
     const path = `/instances/${encodeURIComponent(instanceId)}/release`

@@ -15,11 +15,11 @@ const REST_SECONDS = 1
 const REST_SPREAD = 0.25
 
 /**
- * Handlers that end in the same iteration of the event loop end one microtask after the other. Waiting for the end
- * of the turn sends their settlements in one request instead of one first and the rest in the next. Browsers
- * have no setImmediate.
+ * Handlers that end in the same iteration of the event loop end one microtask after the other. Waiting for
+ * the end of the iteration sends their settlements in one request, instead of one in a first request and the
+ * rest in the next. Browsers have no setImmediate.
  */
-const { setImmediate: whenTurnEnds = queueMicrotask } = globalThis as {
+const { setImmediate: whenIterationEnds = queueMicrotask } = globalThis as {
   setImmediate?: (act: () => void) => void
 }
 
@@ -77,11 +77,11 @@ export class HandOffLoop {
   }
 
   /** Sends the next request, if one is due. Must be called when capacity becomes free. */
-  turn(): void {
+  advance(): void {
     if (this.#exchange === undefined && this.#settlements.length > 0 && !this.#gathers) {
       this.#exchange = this.#settleAndPull().finally(() => {
         this.#exchange = undefined
-        this.turn()
+        this.advance()
       })
     }
     if (this.#mayWait) {
@@ -89,7 +89,7 @@ export class HandOffLoop {
       if (pull === undefined) return
       this.#waitingPull = this.#pullAndWait(pull).finally(() => {
         this.#waitingPull = undefined
-        this.turn()
+        this.advance()
       })
     }
   }
@@ -100,7 +100,7 @@ export class HandOffLoop {
       this.#settlements.push({ settlement, traceparent, resolve, reject })
       if (!this.#gathers) {
         this.#gathers = true
-        const then = this.#options.isBusy() ? whenTurnEnds : queueMicrotask
+        const then = this.#options.isBusy() ? whenIterationEnds : queueMicrotask
         then(() => this.#report())
       }
     })
@@ -108,7 +108,7 @@ export class HandOffLoop {
 
   #report(): void {
     this.#gathers = false
-    this.turn()
+    this.advance()
   }
 
   /** Stops pulling. Settling continues. */
@@ -243,7 +243,7 @@ export class HandOffLoop {
     const millis = seconds * 1000 * (1 + Math.random() * REST_SPREAD)
     this.#rest = setTimeout(() => {
       this.#rest = undefined
-      this.turn()
+      this.advance()
     }, millis)
   }
 }

@@ -166,7 +166,7 @@ export class Holdings {
     this.#running.delete(holding)
     const settled = this.#settle(holding, outcome, millis)
     this.#begin()
-    this.#options.loop().turn()
+    this.#options.loop().advance()
     await settled
     this.#noteEmptied()
   }
@@ -228,7 +228,7 @@ export class Holdings {
     if (at === -1) return
     this.#waiting.splice(at, 1)
     this.#records -= holding.partition.record_count
-    this.#options.loop().turn()
+    this.#options.loop().advance()
   }
 
   #noteEmptied(): void {

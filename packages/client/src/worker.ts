@@ -132,7 +132,7 @@ export class Worker<Fields extends object = object> implements AsyncDisposable {
     if (this.#signal?.aborted) void this.stop()
     else {
       this.#signal?.addEventListener('abort', this.#onAbort, { once: true })
-      this.#loop.turn()
+      this.#loop.advance()
     }
     return this
   }

@@ -94,7 +94,7 @@ describe('lost answers', () => {
 })
 
 describe('answers of another server', () => {
-  test('a page where the service should be', async () => {
+  test('a page of another server is an unexpected answer', async () => {
     const url = await somethingElse(200, '<html>hello</html>')
     await expect(new BatonClient({ url, retryForSeconds: 0 }).pull()).rejects.toThrow(UnexpectedAnswerError)
   })
@@ -120,7 +120,7 @@ describe('answers of another server', () => {
   })
 })
 
-test('an uncaught error is printed without all violations', async () => {
+test('an uncaught contract error is printed without its list of violations', async () => {
   const wrong = Array.from({ length: 100 }, (_, at) => ({ pointer: `/${at}`, detail: 'is wrong' }))
   const problem = { code: 'contract_violation', status: 422, title: 'T', detail: 'd', errors: wrong }
   const answer = async () => Response.json(problem, { status: 422 })
@@ -150,14 +150,14 @@ describe('invalid requests are not retried', () => {
     expect(String(refused)).not.toContain('ses')
   })
 
-  test('a port that fetch blocks', async () => {
+  test('a port that fetch blocks is refused at once', async () => {
     const client = new BatonClient({ url: 'http://127.0.0.1:6000', fetch })
     await expect(client.pull()).rejects.toThrow(UnsendableError)
   })
 })
 
 describe('a service with another configuration', () => {
-  test('under a prefix', async () => {
+  test('is reached under its base path', async () => {
     const { url } = await startService('--base-path', '/data/baton')
     expect(url).toMatch(/\/data\/baton$/)
     for (const base of [url, `${url}/`]) {
@@ -165,7 +165,7 @@ describe('a service with another configuration', () => {
     }
   })
 
-  test('with tokens', async () => {
+  test('accepts its tokens only', async () => {
     const sesame = tokenNamed('sesame')
     const file = await tokensFile({ tokens: [{ name: 'all', token: sesame, roles: ['producer', 'worker'] }] })
     const { url } = await startService('--tokens-file', file)
@@ -180,7 +180,7 @@ describe('a service with another configuration', () => {
     })
   })
 
-  test('with its own name for the table field, which programs need not know', async () => {
+  test('has its own name for the table field, which programs need not know', async () => {
     const { url } = await startService('--table-field', 'warehouseTable')
     const requests: RequestReport[] = []
     const client = new BatonClient({
@@ -207,7 +207,7 @@ describe('a service with another configuration', () => {
 describe('views and control', () => {
   const shared = sharedService()
 
-  test('tasks, their partitions and their manifest', async () => {
+  test('tasks are read with their partitions and their manifest', async () => {
     const client = new BatonClient(shared().url)
     const taskId = 'näxt/week 1'
     await client.callBack(descriptors(taskId, 3))
@@ -226,7 +226,7 @@ describe('views and control', () => {
     await expect(client.task('no-such')).rejects.toMatchObject({ code: 'task_unknown', status: 404 })
   })
 
-  test('pause, resume, seal, retry, barrier, cancel', async () => {
+  test('a task is paused, resumed, sealed, retried, given a barrier and cancelled', async () => {
     const client = new BatonClient(shared().url)
     await client.callBack(descriptors('controlled', 3))
     expect((await client.totals()).tasks.open).toBeGreaterThan(0)
@@ -239,7 +239,7 @@ describe('views and control', () => {
     expect(await client.cancel('controlled')).toMatchObject({ state: 'cancelled', changed: 3 })
   })
 
-  test('the number of workers for the backlog', async () => {
+  test('scale returns the number of workers for the backlog', async () => {
     const client = new BatonClient({ url: shared().url, instanceId: 'scaled-worker' })
     await client.callBack(descriptors('scaled', 3))
     await client.pull({ tasks: ['scaled'] })
@@ -252,7 +252,7 @@ describe('views and control', () => {
     await client.cancel('scaled')
   })
 
-  test('instances, under names of any script', async () => {
+  test('instances are read under names in any script', async () => {
     const { url } = shared()
     const instanceId = 'Zählwerk-北'
     await new BatonClient({ url, instanceId }).pull()

@@ -21,14 +21,14 @@ async function listening(listener: RequestListener) {
 const clientOf = (url: string) => new BatonClient({ url, retryForSeconds: 0 })
 
 describe("Node's own HTTP client", () => {
-  test('is what the package chooses on Node', async () => {
+  test('is used by default on Node', async () => {
     const { url } = await listening(({ headers }, response) => response.end(JSON.stringify({ headers })))
     // Only fetch sends Sec-Fetch headers.
     expect(await clientOf(url).tasks()).not.toHaveProperty(['headers', 'sec-fetch-mode'])
     expect(await new BatonClient({ url, fetch }).tasks()).toHaveProperty(['headers', 'sec-fetch-mode'])
   })
 
-  test("a fetch of one's own bypasses every cache, for documents as for streams", async () => {
+  test('is replaced by the fetch of the options, which bypasses every cache', async () => {
     const caches: unknown[] = []
     const own: typeof fetch = async (_url, init) => {
       caches.push(init?.cache)
@@ -40,7 +40,7 @@ describe("Node's own HTTP client", () => {
     expect(caches).toEqual(['no-store', 'no-store'])
   })
 
-  test('one request after the other goes over one connection', async () => {
+  test('sends one request after the other over one connection', async () => {
     const { server, url } = await listening((_request, response) => response.end('{}'))
     let connections = 0
     server.on('connection', () => {
@@ -60,7 +60,7 @@ describe("Node's own HTTP client", () => {
     expect(partitions).toHaveLength(1)
   })
 
-  test('a redirected request keeps its body', async () => {
+  test('keeps the body of a redirected request', async () => {
     const service = await startService()
     const { url } = await listening((request, response) => {
       request.resume()
@@ -69,7 +69,7 @@ describe("Node's own HTTP client", () => {
     expect(await clientOf(url).callBack(descriptors('orders', 3))).toMatchObject({ accepted: 3 })
   })
 
-  test('an answer may arrive in chunks that split characters', async () => {
+  test('reads an answer whose chunks split characters', async () => {
     const bytes = Buffer.from(JSON.stringify({ name: 'Müller 🥖' }))
     const { url } = await listening(async (_request, response) => {
       for (const byte of bytes) {
@@ -81,7 +81,7 @@ describe("Node's own HTTP client", () => {
     expect(await clientOf(url).tasks()).toEqual({ name: 'Müller 🥖' })
   })
 
-  test('a truncated answer is an error', async () => {
+  test('rejects a truncated answer', async () => {
     const { url } = await listening((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"partitions":[')
       setImmediate(() => response.destroy())
@@ -89,7 +89,7 @@ describe("Node's own HTTP client", () => {
     await expect(clientOf(url).pull()).rejects.toThrow(UnreachableError)
   })
 
-  test('a signal ends a request whose answer has begun', async () => {
+  test('ends a request at a signal, even if its answer has begun', async () => {
     const { url } = await listening((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{')
     })

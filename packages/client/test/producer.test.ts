@@ -64,7 +64,7 @@ describe('a call-back', () => {
     expect(receipt).toMatchObject({ accepted: levels.length, requests: 2 })
   })
 
-  test('goes in smaller requests to a service with a lower limit', async () => {
+  test('is sent in smaller requests to a service with a lower limit', async () => {
     const { url } = await startService('--body-limit-mb', '0.01')
     const receipt = await new Producer(url).callBack(descriptors('orders', 500))
     expect(receipt).toMatchObject({ accepted: 500, duplicates: 0 })
@@ -160,14 +160,14 @@ describe('an error in a call-back', () => {
     expect(await failureOf(sending)).toMatchObject({ name: 'ContractError', foundBy: 'service' })
   })
 
-  test('an empty call-back breaks the contract, however it comes', async () => {
+  test('is thrown for an empty array or generator', async () => {
     const { url } = shared()
     await expect(new Producer(url).callBack([])).rejects.toThrow(ContractError)
     const nothing = async function* (): AsyncGenerator<never> {}
     await expect(new Producer(url).callBack(nothing())).rejects.toThrow(ContractError)
   })
 
-  test('a contradiction names its place in the array that the caller passed', async () => {
+  test('that contradicts stored partitions names their position in the array of the caller', async () => {
     const { url } = shared()
     const producer = new Producer(url, { descriptorsPerRequest: 10 })
     await producer.callBack(descriptors('contradicted', 30))
@@ -180,7 +180,7 @@ describe('an error in a call-back', () => {
     expect(error.stored).toEqual({ sent: 20, accepted: 0, duplicates: 20 })
   })
 
-  test('other problems keep their code', async () => {
+  test('that is another problem of the service keeps its code', async () => {
     const { url } = shared()
     const producer = new Producer(url)
     await producer.callBack(descriptors('cancelled', 1))
@@ -216,7 +216,7 @@ describe('a call-back that seals', () => {
     })
   })
 
-  test('does so from a generator, and in halves for a service with a lower limit', async () => {
+  test('seals also from a generator, and in halves for a service with a lower limit', async () => {
     const { url } = await startService('--body-limit-mb', '0.01')
     async function* coming() {
       yield* descriptors('orders', 500)

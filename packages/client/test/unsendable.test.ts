@@ -14,7 +14,7 @@ describe('an invalid request is reported like every other failure', () => {
     ['.', 'cannot be used as a path segment'],
     ['', 'must not be empty'],
     ['\ud800', 'contains a lone surrogate'],
-  ])('the task %j', async (taskId, words) => {
+  ])('a task with the id %j is refused before anything is sent', async (taskId, words) => {
     for (const call of [
       () => anonymous.task(taskId),
       () => anonymous.cancel(taskId),
@@ -27,7 +27,7 @@ describe('an invalid request is reported like every other failure', () => {
     }
   })
 
-  test('values that JSON cannot represent', async () => {
+  test('values that JSON cannot represent are refused', async () => {
     const withBigInt = { ...descriptor('orders', 0, 0), record_count: 1n as unknown as number }
     async function* series() {
       yield descriptor('orders', 0, 0)
@@ -41,7 +41,7 @@ describe('an invalid request is reported like every other failure', () => {
   })
 
   test.each([[null], [undefined], ['abc'], [42], [descriptor('orders', 0, 0)]])(
-    'a call-back of %j, which is not an array',
+    'a call-back of %j, which is not an array, is refused',
     async (given) => {
       const error = await new Producer(anonymous).callBack(given as never).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(ContractError)
@@ -52,7 +52,7 @@ describe('an invalid request is reported like every other failure', () => {
     },
   )
 
-  test('a single call sends it, and the service returns the error', async () => {
+  test('a body that only the service checks gets its error', async () => {
     const { url } = await startService()
     const calling = new BatonClient(url).callBack(descriptor('orders', 0, 0) as never)
     await expect(calling).rejects.toThrow('must be an array of partition descriptors, got an object')

@@ -6,7 +6,7 @@ import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
 
 describe('how many partitions are pulled', () => {
-  test('as many at once as configured, never more', async () => {
+  test('is as many at once as configured, never more', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 40))
@@ -27,7 +27,7 @@ describe('how many partitions are pulled', () => {
     expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
   })
 
-  test('within the record budget, but always one', async () => {
+  test('is within the record budget, but at least one', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack([
@@ -56,7 +56,7 @@ describe('how many partitions are pulled', () => {
     expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
   })
 
-  test('what ends in the same turn is settled in one request', async () => {
+  test('partitions that end in the same iteration of the event loop are settled in one request', async () => {
     const { url } = await startService()
     const paths: string[] = []
     const client = new BatonClient({ url, onRequest: ({ path }) => paths.push(path) })

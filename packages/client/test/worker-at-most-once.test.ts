@@ -23,7 +23,7 @@ describe('at-most-once delivery', () => {
     return { client, requests }
   }
 
-  test('there is nothing to settle, and each outcome is reported', async () => {
+  test('nothing is settled, and each outcome is reported', async () => {
     const { client, requests } = await called(4)
     const events: WorkerEvent[] = []
     const leases: unknown[] = []

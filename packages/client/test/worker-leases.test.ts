@@ -77,7 +77,7 @@ describe('a lost lease', () => {
     expect(await client.settle([{ leaseId, outcome: 'done' }])).toMatchObject({ settled: [leaseId] })
   })
 
-  test('is reported by the service: the task was cancelled', async () => {
+  test('is also the lease of a cancelled task, as the service reports', async () => {
     const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
@@ -97,7 +97,7 @@ describe('a lost lease', () => {
     expect(await statesOf(client, 'orders')).toEqual(['cancelled'])
   })
 
-  test('a process that was stopped for longer than its lease cannot report what it did', async () => {
+  test('prevents a process that was stopped for longer from reporting what it did', async () => {
     const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))

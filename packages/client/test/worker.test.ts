@@ -117,7 +117,7 @@ describe('a permanent error', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'stopped', error: { code: 'route_unknown' } })
   })
 
-  test('options that make no sense are refused at once', () => {
+  test('in the options is thrown at once', () => {
     const url = 'http://127.0.0.1:2'
     expect(() => new Worker(url, () => {}, { concurrency: 0 })).toThrow(RangeError)
     expect(() => new Worker(url, () => {}, { waitSeconds: 61 })).toThrow(RangeError)

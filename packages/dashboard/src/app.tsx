@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { route } from './here.ts'
+import { route } from './current-route.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { Overview } from './overview/overview.tsx'
 import { Notices } from './parts/control.tsx'
@@ -112,7 +112,7 @@ function View({ at }: { at: Route }) {
       return (
         <main class="page" id="content">
           <h1 class="task-title">Page not found</h1>
-          <Empty title="The link is not the link of a task, an instance or a webhook.">
+          <Empty title="This link does not lead to a task, an instance or a webhook.">
             <p>
               <a href="#/">To the overview</a>
             </p>

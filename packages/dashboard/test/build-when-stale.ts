@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
-const sources = ['src', 'public', 'index.html', 'docs.html', 'vite.config.ts', 'compressed-beside.ts']
+const sources = ['src', 'public', 'index.html', 'docs.html', 'vite.config.ts', 'compressed-assets.ts']
 /** Further inputs of the page. */
 const others = ['../client/src', '../protocol/src']
 

@@ -21,7 +21,7 @@ const doneOf = (known: KnownTasks) =>
   [...known.all().values()].map(({ taskId, records }) => [taskId, records.done])
 
 describe('the known state of tasks', () => {
-  test('is that of an event during a request, and otherwise that of the answer', () => {
+  test('comes from an event that arrived during a request, otherwise from the answer', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5), task('b', 5)], known.begin())
     known.update(task('b', 6))
@@ -34,7 +34,7 @@ describe('the known state of tasks', () => {
     ])
   })
 
-  test('is dropped when a complete list no longer has it', () => {
+  test('is dropped when a complete list no longer contains the task', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5), task('b', 5)], known.begin())
     const begun = known.begin()
@@ -44,8 +44,8 @@ describe('the known state of tasks', () => {
   })
 })
 
-describe('records that were finished', () => {
-  test('are the difference to what was known', () => {
+describe('the number of newly finished records', () => {
+  test('is the difference from what was known', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5)], known.begin())
     expect([known.update(task('a', 8)), known.update(task('a', 8)), known.update(task('a', 9))]).toEqual([
@@ -53,7 +53,7 @@ describe('records that were finished', () => {
     ])
   })
 
-  test('are all of a new task, and none of an old one that was never read', () => {
+  test('counts all of a task that is new, and none of an old task that was never read', () => {
     const known = new KnownTasks(ticking())
     known.replace([task('a', 5)], known.begin())
     expect(known.update(task('quick', 40, { firstCallBackAt: '2026-03-01T12:00:01Z' }))).toBe(40)

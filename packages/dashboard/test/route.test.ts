@@ -37,7 +37,7 @@ describe('a route of the page', () => {
   })
 
   test.each(['#/tasks', '#/tasks/', '#/tasks/a/b', '#/tasks/%E0%A4%A', '#/nowhere/x'])(
-    'is none for %s',
+    'is undefined for %s',
     (hash) => {
       expect(parseRoute(hash)).toEqual({ page: 'unknown' })
     },

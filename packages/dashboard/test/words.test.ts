@@ -10,7 +10,7 @@ describe('numbers', () => {
     [999, 1000, '99%'],
     [1000, 1000, '100%'],
     [355, 1000, '36%'],
-  ])('%i of %i is %s', (part, total, words) => {
+  ])('show a share in percent: %i of %i is %s', (part, total, words) => {
     expect(percent(part, total)).toBe(words)
   })
 
@@ -36,11 +36,11 @@ describe('times', () => {
     [1800, '30 min'],
     [12_000, '3 h 20 min'],
     [187_200, '2 d 4 h'],
-  ])('%i seconds are %s', (seconds, words) => {
+  ])('show a duration in its two largest units: %i seconds are %s', (seconds, words) => {
     expect(duration(seconds)).toBe(words)
   })
 
-  test('a slow clock shows no time in the future', () => {
+  test('are never in the future, even with a slow clock', () => {
     const now = Date.parse('2026-03-01T12:00:00Z')
     expect(ago('2026-03-01T12:00:05Z', now)).toBe('just now')
     expect(ago('2026-03-01T11:59:20Z', now)).toBe('40 s ago')
@@ -48,7 +48,7 @@ describe('times', () => {
 })
 
 describe('a chart', () => {
-  test('has a scale of round numbers that holds everything', () => {
+  test('has a scale of round numbers that contains every value', () => {
     for (const value of [0, 3, 11, 149, 151, 999, 420_000])
       expect(niceCeiling(value)).toBeGreaterThanOrEqual(value)
     expect([niceCeiling(0), niceCeiling(11), niceCeiling(420_000)]).toEqual([10, 15, 500_000])

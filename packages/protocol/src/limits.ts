@@ -29,7 +29,7 @@ export const THROUGHPUT_LEVELS = 16
 /** Points of minutes are kept for this long, points of hours as long as the partitions of finished tasks. */
 export const MINUTES_KEPT_MILLIS = 86_400_000
 
-// Limits that clients must observe too. This file has no imports, so that the dashboard can use the limits
+// Limits that clients must observe too. This file has no imports, so that the page can use the limits
 // without the schemas that check them.
 
 export const MAX_TASK_ID_LENGTH = 1024

@@ -21,7 +21,7 @@ function complaint(body: unknown, options?: CallBackOptions) {
   return violations[0]
 }
 
-describe('a call-back that keeps the contract', () => {
+describe('a valid call-back', () => {
   test('becomes a task id, a record total and partitions', () => {
     const body = [
       descriptor({ partition_name: 'orders-2026-03-0-7', record_count: 10 }),
@@ -52,7 +52,7 @@ describe('a call-back that keeps the contract', () => {
     expect(Object.is(partition?.recordCount, 0)).toBe(true)
   })
 
-  test('carries its table under the configured name, and only that', () => {
+  test('has its table under the configured name, and only that', () => {
     const { computeTableName, ...others } = descriptor()
     const body = [{ ...others, cubeTableName: computeTableName }]
     expect(accepted(body, { tableField: 'cubeTableName' }).partitions[0]?.computeTableName).toBe(
@@ -67,7 +67,7 @@ describe('a call-back that keeps the contract', () => {
     ])
   })
 
-  test('may carry unknown fields where they are configured to be ignored', () => {
+  test('may have unknown fields if they are configured to be ignored', () => {
     const body = [{ ...descriptor(), colour: 'red' }]
     expect(accepted(body, { unknownFields: 'ignore' }).partitions).toHaveLength(1)
     expect(complaint(body)).toEqual({
@@ -76,7 +76,7 @@ describe('a call-back that keeps the contract', () => {
     })
   })
 
-  test('passes whatever its task, tables, levels and indexes are', () => {
+  test('is accepted whatever its task, tables, levels and indexes are', () => {
     fc.assert(
       fc.property(anyCallBackBody, (body) => {
         const { taskId, partitions, recordTotal } = accepted(body)
@@ -150,7 +150,7 @@ describe('a field', () => {
   })
 
   test.each(['orders', 'a.b.c', '.b', 'a.', '.', 'a..b', 'a.b\n', 'a\u0000.b', '\udfff.b'])(
-    'computeTableName of %j is not <schema>.<table>',
+    'computeTableName of %j is refused: it is not <schema>.<table>',
     (table) => {
       expect(complaint([descriptor({ computeTableName: table })])?.detail).toMatch(
         /^computeTableName must have the form <schema>\.<table>/,
@@ -158,11 +158,11 @@ describe('a field', () => {
     },
   )
 
-  test.each(['...', '.a', 'a.', './', '..-0-0', '. '])('taskId may hold dots, as in %j', (taskId) => {
+  test.each(['...', '.a', 'a.', './', '..-0-0', '. '])('taskId may contain dots, as in %j', (taskId) => {
     expect(checkCallBack([descriptor({ taskId, partition_name: `${taskId}-0-7` })]).ok).toBe(true)
   })
 
-  test('that is missing is named', () => {
+  test('that is missing is reported by name', () => {
     const { record_count, ...others } = descriptor()
     expect(complaint([others])).toEqual({ pointer: '/0/record_count', detail: 'record_count is missing' })
   })
@@ -174,7 +174,7 @@ describe('a field', () => {
     ['priority_level', 'priorityLevel'],
     ['computeTablename', 'computeTableName'],
     ['recrod_count', 'record_count'],
-  ])('%s is understood as a misspelt %s', (wrong, right) => {
+  ])('%s is reported as a misspelling of %s', (wrong, right) => {
     const { [right as 'taskId']: value, ...others } = descriptor()
     expect(refused([{ ...others, [wrong]: value }]).violations).toEqual([
       { pointer: `/0/${wrong}`, detail: `"${wrong}" is not a field of the contract; did you mean ${right}?` },
@@ -192,7 +192,7 @@ describe('a field', () => {
 })
 
 describe('across fields and elements', () => {
-  test('all descriptors share one task', () => {
+  test('all descriptors must have the same task', () => {
     const body = [descriptor(), descriptor({ taskId: 'other', partition_name: 'other-0-8' })]
     expect(complaint(body)).toEqual({
       pointer: '/1/taskId',
@@ -220,21 +220,24 @@ describe('across fields and elements', () => {
     })
   })
 
-  test('the group in the name equals priorityLevel', () => {
+  test('the group in the name must equal priorityLevel', () => {
     expect(complaint([descriptor({ priorityLevel: 3 })])).toEqual({
       pointer: '/0/partition_name',
       detail: 'the group in partition_name is 0 but priorityLevel is 3; they must be equal',
     })
   })
 
-  test.each(['orders-2026-03-0-7', 'orders-2026-03-0-07'])('a partition occurs once, also as %s', (name) => {
-    expect(complaint([descriptor(), descriptor({ partition_name: name })])).toEqual({
-      pointer: '/1/partition_name',
-      detail: `partition_name "${name}" names the same partition as /0: level 0, index 7; a partition can occur only once`,
-    })
-  })
+  test.each(['orders-2026-03-0-7', 'orders-2026-03-0-07'])(
+    'a partition must not occur twice, also as %s',
+    (name) => {
+      expect(complaint([descriptor(), descriptor({ partition_name: name })])).toEqual({
+        pointer: '/1/partition_name',
+        detail: `partition_name "${name}" names the same partition as /0: level 0, index 7; a partition can occur only once`,
+      })
+    },
+  )
 
-  test('the order is ascending by priorityLevel, and one stray element is one violation', () => {
+  test('the elements must be ascending by priorityLevel, and one misplaced element is one violation', () => {
     const body = [...descriptors(2, 0), ...descriptors(1, 5), ...descriptors(2, 1)]
     expect(complaint(body)).toEqual({
       pointer: '/3/priorityLevel',
@@ -242,7 +245,7 @@ describe('across fields and elements', () => {
     })
   })
 
-  test('an array has at most 10,000 levels, and more are one violation', () => {
+  test('an array must not have more than 10,000 levels, and more are one violation', () => {
     const levels = (count: number) => Array.from({ length: count }, (_, level) => descriptors(1, level)[0])
     expect(checkCallBack(levels(10_000)).ok).toBe(true)
     expect(complaint(levels(10_002))).toEqual({
@@ -253,7 +256,7 @@ describe('across fields and elements', () => {
     })
   })
 
-  test('the record total stays a safe integer', () => {
+  test('the record total must be a safe integer', () => {
     const body = descriptors(3).map((d) => ({ ...d, record_count: 2 ** 52 }))
     expect(complaint(body)).toEqual({
       pointer: '/1/record_count',

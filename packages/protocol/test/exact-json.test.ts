@@ -9,7 +9,7 @@ describe('numbers whose fraction would be rounded away', () => {
     '1e-400',
     '12345678901234567891e-1',
     '-0.5e-400',
-  ])('%s is not treated as an integer', (text) => {
+  ])('are not treated as integers: %s', (text) => {
     expect(parseExactJson(`[${text}]`)).toEqual([new InexactNumber(text)])
     expect(parseExactJson(`{"a": ${text}}`)).toEqual({ a: new InexactNumber(text) })
     expect(parseExactJson(text)).toEqual(new InexactNumber(text))
@@ -25,16 +25,16 @@ describe('numbers whose fraction would be rounded away', () => {
     '-0',
     '90071992547409931234',
     '1e-2',
-  ])('%s is parsed as by JSON.parse', (text) =>
+  ])('are distinguished from others: %s is parsed as by JSON.parse', (text) =>
     expect(parseExactJson(`[${text}]`)).toEqual(JSON.parse(`[${text}]`)),
   )
 
-  test('within a string it is text', () => {
+  test('are unchanged within a string', () => {
     const text = '["a: 1.00000000000000000001"]'
     expect(parseExactJson(text)).toEqual(JSON.parse(text))
   })
 
-  test('a call-back with one is refused with its position and the original text', () => {
+  test('are refused in a call-back with their position and original text', () => {
     const text = JSON.stringify([descriptor()]).replace(
       /"record_count":\d+/,
       '"record_count":1.00000000000000000001',

@@ -43,7 +43,7 @@ describe('fields beyond the contract', () => {
     expect(checkCallBack([{ ...plain, a: 1 }]).ok).toBe(false)
   })
 
-  test('any JSON value is kept, or refused by name', () => {
+  test('are kept or refused by name, whatever their JSON value', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), (extra) => {
         const descriptor = { ...extra, ...plain }
@@ -89,7 +89,7 @@ describe('fields beyond the contract', () => {
     expect(!renamed.ok && renamed.violations).toMatchObject([{ pointer: '/0/computeTableName' }])
   })
 
-  test('hold no number that JavaScript would change, and have a maximum depth', () => {
+  test('contain no number that JavaScript would change, and have a maximum depth', () => {
     for (const number of ['9007199254740993', '-1e17', '1e400', '9007199254740993.5'])
       expect(() => kept(`"a":[{"b":${number}}]`)).toThrow('beyond 2^53 - 1')
     expect(kept('"a":[9007199254740991,0.1,1.0,1.00000000000000000001]')).toBe(

@@ -55,11 +55,11 @@ test.each([
   ['.a', true],
   ['..a', true],
   ['a.', true],
-])('a task id %j: %j', (text, isOne) => {
+])('whether %j is a valid task id: %j', (text, isOne) => {
   expect(accepts(taskIdText.pattern, text)).toBe(isOne)
 })
 
-test('a pattern that has no other form is what it was', () => {
+test('a pattern without a portable form stays unchanged', () => {
   expect(portablePattern('^[a-z]+$')).toBe('^[a-z]+$')
 })
 
@@ -69,6 +69,6 @@ test.each([
   ['\u00a0.orders', false],
   ['my results.orders', true],
   [' results.orders', true],
-])('a table %j: %j', (text, isOne) => {
+])('whether %j is a valid table name: %j', (text, isOne) => {
   expect(accepts(qualifiedTableName.pattern, text)).toBe(isOne)
 })

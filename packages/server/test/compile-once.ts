@@ -60,7 +60,7 @@ async function bundle(): Promise<Map<string, string>> {
     },
     plugins: [
       {
-        // Files beside a source are resolved relative to the source.
+        // Files next to a source are resolved relative to the source.
         name: 'own-url',
         enforce: 'pre',
         transform: (code, id) =>

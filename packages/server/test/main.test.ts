@@ -45,7 +45,7 @@ describe('starting', () => {
     expect((await fetch(`${service.url}/pull`)).status).toBe(200)
   })
 
-  test('keeps what was called back before', async () => {
+  test('keeps the partitions of an earlier run', async () => {
     const data = await testFolder()
     const before = await ServiceProcess.started([], data)
     await fetch(`${before.url}/call-back`, { method: 'POST', headers: json, body: orders })
@@ -107,7 +107,7 @@ describe('a failed start', () => {
       'cannot listen on',
     ],
     [
-      'a host that nobody knows',
+      'an unknown host',
       ['--host', 'nowhere.invalid', '--allow-anonymous'],
       1,
       'cannot listen on nowhere.invalid: the host is unknown',
@@ -138,7 +138,7 @@ describe('a failed start', () => {
     expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ is in use by another Baton[^\n]*\n$/)
   })
 
-  test.runIf(process.platform === 'linux')('because no folder can be created ends', async () => {
+  test.runIf(process.platform === 'linux')('because no folder can be created ends the process', async () => {
     const refused = await refusal(['--port', '0', '--data', '/proc/baton/data'])
     expect(refused.code).toBe(1)
     expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ cannot be used[^\n]*\n$/)
@@ -201,7 +201,7 @@ describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('on %s', (signal) => {
 })
 
 describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
-  test('a second one ends it at once', async () => {
+  test('a second signal ends the process at once', async () => {
     const service = await ServiceProcess.started()
     await begun(service, callBackHead)
     service.signal(signal)

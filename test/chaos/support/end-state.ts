@@ -2,7 +2,7 @@ import { type PartitionRow, partitionStates, type StateCounts } from '@baton/pro
 import type { FleetNode } from './fleet.ts'
 import { doneAt, type History, leasesByPartition, type SeenLease, story } from './history.ts'
 import type { ProducedTask } from './produced-task.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Findings, Scene } from './scene.ts'
 import type { DoneTimes } from './task-checks.ts'
 
@@ -73,12 +73,17 @@ function checkNames(task: ProducedTask, rows: readonly PartitionRow[], findings:
 }
 
 async function checkCounters(
-  { asking, findings, chance }: Scene,
+  { client, findings, chance }: Scene,
   node: FleetNode,
   taskId: string,
   rows: readonly PartitionRow[],
 ): Promise<void> {
-  const { body } = await asking.demand(questions.task, { path: `/tasks/${taskId}` }, chance, node)
+  const { body } = await client.sendUntilAccepted(
+    requestKinds.task,
+    { path: `/tasks/${taskId}` },
+    chance,
+    node,
+  )
   const expected = { partitions: countsOf(rows, () => 1), records: countsOf(rows, (row) => row.record_count) }
   for (const what of ['partitions', 'records'] as const) {
     const [shown, counted] = [JSON.stringify(body[what]), JSON.stringify(expected[what])]
@@ -93,12 +98,12 @@ function countsOf(rows: readonly PartitionRow[], weight: (row: PartitionRow) => 
   return { total: sum(rows), ...Object.fromEntries(states) } as StateCounts
 }
 
-async function partitionsOf({ asking, chance }: Scene, taskId: string): Promise<PartitionRow[]> {
+async function partitionsOf({ client, chance }: Scene, taskId: string): Promise<PartitionRow[]> {
   const rows: PartitionRow[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const from: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
     const path = `/tasks/${taskId}/partitions?limit=1000${from}`
-    const { body } = await asking.demand(questions.partitions, { path }, chance)
+    const { body } = await client.sendUntilAccepted(requestKinds.partitions, { path }, chance)
     rows.push(...body.partitions)
     cursor = body.next
   }
@@ -106,8 +111,12 @@ async function partitionsOf({ asking, chance }: Scene, taskId: string): Promise<
 }
 
 /** No instance holds a lease when everything is finished. */
-async function checkInstances({ asking, findings, chance }: Scene): Promise<void> {
-  const { body } = await asking.demand(questions.instances, { path: '/instances?limit=1000' }, chance)
+async function checkInstances({ client, findings, chance }: Scene): Promise<void> {
+  const { body } = await client.sendUntilAccepted(
+    requestKinds.instances,
+    { path: '/instances?limit=1000' },
+    chance,
+  )
   for (const { instanceId, leases } of body.instances)
     if (leases !== 0) findings.add(`${instanceId} holds ${leases} leases in the end`)
 }

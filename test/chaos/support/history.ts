@@ -1,6 +1,6 @@
 import type { Outcome, PulledPartition, RefusalCode, RenewAnswer, SettleAnswer } from '@baton/protocol'
 import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
-import type { Exchange } from './asking.ts'
+import type { Exchange } from './checked-client.ts'
 import type { ProducedTask } from './produced-task.ts'
 
 /** A pull, or the pull part of a settle, as requested: once, or several times with one key. */

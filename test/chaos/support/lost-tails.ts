@@ -1,4 +1,4 @@
-import type { Exchange } from './asking.ts'
+import type { Exchange } from './checked-client.ts'
 import { History, type SeenLease } from './history.ts'
 import type { Span } from './order-checks.ts'
 import { ProducedTask } from './produced-task.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chance } from './chance.ts'
 import type { Pause, ProducedTask } from './produced-task.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
 
 /** Sends control requests for tasks during a storm. */
@@ -63,7 +63,7 @@ class Operator {
 
   async #order(task: ProducedTask, verb: string, body?: object) {
     const request = { path: `/tasks/${task.taskId}/${verb}`, ...(body === undefined ? {} : { body }) }
-    const answer = await this.#scene.asking.insist(questions.control, request, this.#chance)
+    const answer = await this.#scene.client.sendUntilAnswered(requestKinds.control, request, this.#chance)
     const isExpected =
       answer.problem === undefined || (answer.problem === 'task_finished' && verb !== 'retry')
     if (!isExpected) this.#scene.findings.add(`${verb} of ${task.taskId} was answered ${answer.problem}`)

@@ -1,5 +1,5 @@
 import type { PartitionDescriptor } from '@baton/protocol'
-import type { Exchange } from './asking.ts'
+import type { Exchange } from './checked-client.ts'
 
 /** An array of descriptors and the answers to it. */
 export interface CalledBack {

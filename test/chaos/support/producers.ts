@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PartitionDescriptor } from '@baton/protocol'
 import type { Chance } from './chance.ts'
 import { type CalledBack, ProducedTask } from './produced-task.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
 
 /** Weights in percent, and lengths of arrays with inclusive bounds. */
@@ -69,12 +69,14 @@ class Producer {
 
   /** Sends it until it is answered, at times twice at the same time. */
   async send(task: ProducedTask, array: CalledBack): Promise<void> {
-    const { asking, findings } = this.#scene
+    const { client, findings } = this.#scene
     const { length } = array.descriptors
     const request = { path: '/call-back', headers: { 'x-instance-id': this.#name }, body: array.descriptors }
     const times = this.#chance.happens(0.15) ? 2 : 1
     const answers = await Promise.all(
-      Array.from({ length: times }, () => asking.insist(questions.callBack, request, this.#chance)),
+      Array.from({ length: times }, () =>
+        client.sendUntilAnswered(requestKinds.callBack, request, this.#chance),
+      ),
     )
     for (const answer of answers) {
       const { body, problem } = answer
@@ -121,7 +123,11 @@ class Producer {
 
   async #setBarrier(task: ProducedTask): Promise<void> {
     const request = { path: `/tasks/${task.taskId}/level-barrier`, body: { enabled: true } }
-    const { problem } = await this.#scene.asking.insist(questions.control, request, this.#chance)
+    const { problem } = await this.#scene.client.sendUntilAnswered(
+      requestKinds.control,
+      request,
+      this.#chance,
+    )
     if (problem !== undefined && task.cancelSentAt === undefined)
       this.#scene.findings.add(`the barrier of ${task.taskId} was answered ${problem}`)
   }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PullAnswer } from '@baton/protocol'
-import type { Answer } from './asking.ts'
 import type { Chance } from './chance.ts'
+import type { Answer } from './checked-client.ts'
 import type { FleetNode } from './fleet.ts'
 import type { AskedPull, SeenLease } from './history.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
 
 /** A pull and the form of its request. */
@@ -72,7 +72,7 @@ export class Pulling {
 
   /** Returns the leases that were not seen before. */
   async pull(node: FleetNode): Promise<SeenLease[]> {
-    const { asking, isStormy, size } = this.#scene
+    const { client, isStormy, size } = this.#scene
     const chance = this.#chance
     const terms = this.terms()
     const isKeyed = terms.asked.key !== null
@@ -80,8 +80,8 @@ export class Pulling {
     const request = { path: '/pull', headers: terms.headers }
     const hasTwin = isStormy && isKeyed && chance.happens(TWIN)
     const [first, twin] = await Promise.all([
-      asking.ask(node, questions.pull, { ...request, hangUpAfter }),
-      hasTwin ? asking.ask(asking.anyNode(chance), questions.pull, request) : undefined,
+      client.send(node, requestKinds.pull, { ...request, hangUpAfter }),
+      hasTwin ? client.send(client.anyNode(chance), requestKinds.pull, request) : undefined,
     ])
     if (isKeyed) this.#remember(terms)
     // Without a key, the leases of a lost answer are lost.
@@ -99,7 +99,7 @@ export class Pulling {
 
   async #repeated({ headers }: PullTerms): Promise<Answer<PullAnswer>> {
     if (this.#chance.happens(0.1)) await sleep(this.#chance.below(this.#scene.history.leaseMillis))
-    return this.#scene.asking.insist(questions.pull, { path: '/pull', headers }, this.#chance)
+    return this.#scene.client.sendUntilAnswered(requestKinds.pull, { path: '/pull', headers }, this.#chance)
   }
 
   #noted(answer: Answer<PullAnswer> | undefined, { asked }: PullTerms): SeenLease[] {

@@ -1,5 +1,5 @@
-import { Asking } from './asking.ts'
 import { Chance } from './chance.ts'
+import { CheckedClient } from './checked-client.ts'
 import { checkEndState, doneTimesOf, type Rows, readEndState } from './end-state.ts'
 import type { Disturbance, Fleet } from './fleet.ts'
 import { History } from './history.ts'
@@ -37,10 +37,10 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const { seed, leaseMillis, size, tell } = options
   const fleet = await options.startFleet(leaseMillis)
   const findings = new Findings((finding) => tell(`FOUND ${finding}`))
-  const asking = new Asking(fleet.nodes, findings)
+  const client = new CheckedClient(fleet.nodes, findings)
   const history = new History(leaseMillis)
   const chance = new Chance(seed)
-  const scene: Scene = { asking, history, findings, chance, size, isStormy: true, isOver: false }
+  const scene: Scene = { client, history, findings, chance, size, isStormy: true, isOver: false }
   const happened: Happened[] = []
   const disturbances = fleet.disturbances.map((disturbance) => noted(disturbance, happened))
   let rows: Rows = new Map()
@@ -49,17 +49,17 @@ export async function run(options: RunOptions): Promise<Outcome> {
     rows = await readEndState(scene, fleet.nodes)
     for (const finding of await fleet.audit()) findings.add(`audit: ${finding}`)
   } catch (error) {
-    findings.add(`the run could not go on: ${error instanceof Error ? error.stack : error}`)
+    findings.add(`the run could not continue: ${error instanceof Error ? error.stack : error}`)
     for (const { name, log } of fleet.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
-    asking.isClosed = true
+    client.isClosed = true
     await fleet.dispose()
   }
   judge(history, fleet, rows, findings)
   checkLogs(fleet.nodes, happened, findings)
   for (const { name, ends, log } of fleet.nodes)
     if (ends > 0) findings.add(`${name} ended by itself ${ends} times: ${log}`)
-  const { unanswered } = asking
+  const { unanswered } = client
   return { findings: findings.all, leases: history.leases.size, done: history.done, unanswered }
 }
 

@@ -1,5 +1,5 @@
-import type { Asking } from './asking.ts'
 import type { Chance } from './chance.ts'
+import type { CheckedClient } from './checked-client.ts'
 import type { History } from './history.ts'
 
 /** The size of the load. */
@@ -19,7 +19,7 @@ export interface Size {
 
 /** What all participants of a run share. */
 export interface Scene {
-  readonly asking: Asking
+  readonly client: CheckedClient
   readonly history: History
   readonly findings: Findings
   readonly chance: Chance

@@ -3,7 +3,7 @@ import type { Chance } from './chance.ts'
 import type { FleetNode } from './fleet.ts'
 import type { SeenLease } from './history.ts'
 import type { PullTerms } from './pulling.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
 
 /**
@@ -43,7 +43,7 @@ export class Settling {
     terms: PullTerms | undefined,
   ): Promise<SeenLease[]> {
     if (leases.length === 0) return []
-    const { asking, history } = this.#scene
+    const { client, history } = this.#scene
     const chance = this.#chance
     const request = {
       path: '/settle',
@@ -51,17 +51,17 @@ export class Settling {
       body: leases.map((lease) => this.#settlement(lease, outcome)),
     }
     const ask = async (node: FleetNode) => {
-      const answer = await asking.demand(questions.settle, request, chance, node)
+      const answer = await client.sendUntilAccepted(requestKinds.settle, request, chance, node)
       history.settled(leases, outcome, answer.body, answer)
       if (terms === undefined) return []
       return history.pulled(answer.body.partitions ?? [], answer, terms.asked).fresh
     }
     history.settling(leases, outcome)
-    const nodes = [chance.happens(0.5) ? from : asking.anyNode(chance)]
-    if (chance.happens(TWIN)) nodes.push(asking.anyNode(chance))
+    const nodes = [chance.happens(0.5) ? from : client.anyNode(chance)]
+    if (chance.happens(TWIN)) nodes.push(client.anyNode(chance))
     const fresh = await Promise.all(nodes.map(ask))
     const hasKey = terms !== undefined && terms.asked.key !== null
-    if (chance.happens(hasKey ? AGAIN.withKey : AGAIN.without)) fresh.push(await ask(asking.anyNode(chance)))
+    if (chance.happens(hasKey ? AGAIN.withKey : AGAIN.without)) fresh.push(await ask(client.anyNode(chance)))
     return fresh.flat()
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Disturbance } from './fleet.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
 
 /**
@@ -67,19 +67,23 @@ export async function settled({ history }: Scene, count: number): Promise<void> 
 
 /** Waits until everything is done or cancelled. Partitions that were parked in the storm are retried. */
 export async function drain(scene: Scene): Promise<void> {
-  const { asking, history, findings } = scene
+  const { client, history, findings } = scene
   const chance = scene.chance.for('drain')
   let open = [...history.tasks.values()].filter(({ accepted }) => accepted.size > 0)
   let [fewest, fewestAt] = [Number.POSITIVE_INFINITY, Date.now()]
   while (open.length > 0) {
     const unfinished: { readonly taskId: string; readonly count: number; readonly stand: string }[] = []
     for (const { taskId } of open) {
-      const { body } = await asking.demand(questions.task, { path: `/tasks/${taskId}` }, chance)
+      const { body } = await client.sendUntilAccepted(requestKinds.task, { path: `/tasks/${taskId}` }, chance)
       const { total, done, cancelled, parked } = body.partitions
       const stand = `${taskId} is ${body.state}: ${JSON.stringify(body.partitions)}`
       if (done + cancelled < total) unfinished.push({ taskId, count: total - done - cancelled, stand })
       if (parked > 0 && body.state !== 'cancelled')
-        await asking.demand(questions.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
+        await client.sendUntilAccepted(
+          requestKinds.control,
+          { path: `/tasks/${taskId}/retry`, body: {} },
+          chance,
+        )
     }
     open = open.filter((task) => unfinished.some(({ taskId }) => taskId === task.taskId))
     const count = unfinished.reduce((sum, one) => sum + one.count, 0)

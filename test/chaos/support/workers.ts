@@ -3,7 +3,7 @@ import type { Chance } from './chance.ts'
 import type { FleetNode } from './fleet.ts'
 import type { SeenLease } from './history.ts'
 import { Pulling } from './pulling.ts'
-import { questions } from './questions.ts'
+import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
 import { Settling } from './settling.ts'
 
@@ -39,7 +39,7 @@ class Worker {
     this.#chance = scene.chance.for(name)
     this.#pulling = new Pulling(scene, name, this.#chance)
     this.#settling = new Settling(scene, name, this.#chance)
-    this.#node = scene.asking.anyNode(this.#chance)
+    this.#node = scene.client.anyNode(this.#chance)
   }
 
   async turn(): Promise<void> {
@@ -49,7 +49,7 @@ class Worker {
     this.#held = []
     if (held.length === 0) await sleep(this.#chance.between(5, 40))
     else await this.#handle(held)
-    if (this.#node.isAway || this.#chance.happens(0.05)) this.#node = this.#scene.asking.anyNode(this.#chance)
+    if (this.#node.isAway || this.#chance.happens(0.05)) this.#node = this.#scene.client.anyNode(this.#chance)
   }
 
   async settledLate(): Promise<void> {
@@ -100,13 +100,13 @@ class Worker {
   }
 
   async #renew(held: readonly SeenLease[]): Promise<void> {
-    const { asking, history } = this.#scene
+    const { client, history } = this.#scene
     const request = {
       path: '/renew',
       headers: { 'x-instance-id': this.#name },
       body: held.map(({ id }) => id),
     }
-    const answer = await asking.demand(questions.renew, request, this.#chance)
+    const answer = await client.sendUntilAccepted(requestKinds.renew, request, this.#chance)
     history.renewed(answer.body, answer)
   }
 

@@ -6,7 +6,7 @@ const LEVELS = 3
 /** Partitions of one task. */
 const TASK_SIZE = 5000
 
-/** A task of one table, of the other, or of both in turn on each of its levels. */
+/** A task has partitions of one table, of the other, or alternately of both on each level. */
 const KINDS: readonly (readonly Table[])[] = [
   ['results.sales'],
   ['results.orders'],
@@ -23,7 +23,7 @@ export class Plan {
 
   constructor(size: number) {
     this.size = size
-    // Several tasks of each kind also where there are few partitions.
+    // Several tasks of each kind even with few partitions.
     this.taskSize = Math.min(TASK_SIZE, Math.ceil(size / 12))
     this.#done = new Uint8Array(size)
     for (let number = 0; number < size; number += 1) this.total[this.#tableOf(number)] += 1
@@ -56,7 +56,7 @@ export class Plan {
     return number === undefined ? undefined : this.#tableOf(number)
   }
 
-  /** False where it was done before. */
+  /** Returns false if it was done before. */
   markDone(name: string): boolean {
     const number = this.#numberOf(name)
     if (number === undefined || this.#done[number] === 1) return false

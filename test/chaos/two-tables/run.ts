@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Asking } from '../support/asking.ts'
 import { Chance } from '../support/chance.ts'
+import { CheckedClient } from '../support/checked-client.ts'
 import type { Disturbance, Fleet } from '../support/fleet.ts'
 import { checkLogs, type Happened } from '../support/log-checks.ts'
-import { questions } from '../support/questions.ts'
+import { requestKinds } from '../support/request-kinds.ts'
 import { Findings } from '../support/scene.ts'
 import { Plan, type Table } from './plan.ts'
 import { type WorkerFleet, workOn } from './table-worker.ts'
@@ -16,10 +16,10 @@ export interface TwoTablesOptions {
   readonly workers: number
   /** The most that a worker pulls at a time. */
   readonly batch: number
-  /** How often something happens to the service, in all. */
+  /** The number of disturbances in the run. */
   readonly disturbances: number
   readonly startFleet: (leaseMillis: number) => Promise<Fleet>
-  /** Of those that can happen to the nodes, which do. */
+  /** Selects from the disturbances of the fleet. */
   readonly choose: (disturbances: readonly Disturbance[]) => readonly Disturbance[]
   readonly tell: (line: string) => void
 }
@@ -29,11 +29,11 @@ export interface TwoTablesOutcome {
   readonly partitions: number
   readonly handedOut: number
   readonly wrong: number
-  /** What happened to the service, and how often. */
+  /** How often each disturbance happened. */
   readonly happened: Readonly<Record<string, number>>
-  /** Partitions of `results.orders` that became done a second, with the other fleet at work and without it. */
+  /** Partitions of `results.orders` done per second, with the other fleet at work and without it. */
   readonly rate: { readonly together: number; readonly alone: number }
-  /** Of `results.sales`, what was done while its fleet was away; and all of the others were done by then. */
+  /** Partitions of `results.sales` that were done while its fleet was away, until all others were done. */
   readonly doneWhileAway: number
 }
 
@@ -44,19 +44,20 @@ const LEAVES_AT = 0.25
 const STANDSTILL_MILLIS = 120_000
 
 /**
- * Two fleets of workers on one service, each for its own table. One of them goes away and leaves its leases and all of its
- * work behind, before the work of the other. The other has to finish everything meanwhile. Then the first one returns.
+ * Two fleets of workers on one service, each for its own table. One fleet stops while it holds leases, and
+ * its unfinished partitions are earlier in the order than those of the other. The other fleet has to finish
+ * its table meanwhile. Then the first one returns.
  */
 export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOutcome> {
   const { seed, leaseMillis, partitions, workers, batch, tell } = options
   const nodes = await options.startFleet(leaseMillis)
   const findings = new Findings((finding) => tell(`FOUND ${finding}`))
-  const asking = new Asking(nodes.nodes, findings)
+  const client = new CheckedClient(nodes.nodes, findings)
   const chance = new Chance(seed)
   const plan = new Plan(partitions)
   const happened: Happened[] = []
   const fleetOf = (table: Table): WorkerFleet => ({
-    ...{ table, asking, plan, findings, isAway: false, isOver: false, atWork: 0 },
+    ...{ table, client, plan, findings, isAway: false, isOver: false, atWork: 0 },
     ...{ handedOut: 0, wrong: 0 },
   })
   const [orders, sales] = [fleetOf(ORDERS), fleetOf(SALES)]
@@ -68,8 +69,8 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
       return workOn(fleet, name, chance.for(name), batch)
     }),
   )
-  const producing = callBack(asking, plan, chance.for('producer'))
-  // Whoever cannot go on ends the run.
+  const producing = callBack(client, plan, chance.for('producer'))
+  // A client that throws ends the run.
   const failed = Promise.all([...working, producing]).then(() => new Promise<never>(() => {}))
   failed.catch(() => {})
   const storm = new Storm(options, nodes.disturbances, plan, happened)
@@ -81,28 +82,28 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
     rate.together = together()
     sales.isAway = true
     tell(`${SALES} goes away with ${plan.done[SALES]} of ${plan.total[SALES]} done`)
-    // What its workers have sent already is still answered.
+    // Requests that its workers have already sent are still answered.
     await orFailed(reached(plan, () => sales.atWork === 0))
     const before = plan.done[SALES]
     const alone = stopwatch(plan)
     await orFailed(producing)
-    await orFailed(finish(asking, plan, ORDERS, chance.for('operator')))
+    await orFailed(finish(client, plan, ORDERS, chance.for('operator')))
     rate.alone = alone()
     doneWhileAway = plan.done[SALES] - before
     tell(`all ${plan.total[ORDERS]} of ${ORDERS} are done; ${SALES} has ${plan.done[SALES]} and returns`)
     sales.isAway = false
-    await orFailed(finish(asking, plan, SALES, chance.for('operator')))
+    await orFailed(finish(client, plan, SALES, chance.for('operator')))
     await storm.end()
-    await orFailed(checkViews(asking, plan, findings, chance.for('views')))
+    await orFailed(checkViews(client, plan, findings, chance.for('views')))
     for (const fleet of [orders, sales]) fleet.isOver = true
     await Promise.all(working)
     for (const finding of await nodes.audit()) findings.add(`audit: ${finding}`)
   } catch (error) {
-    findings.add(`the run could not go on: ${error instanceof Error ? error.stack : error}`)
+    findings.add(`the run could not continue: ${error instanceof Error ? error.stack : error}`)
     for (const { name, log } of nodes.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
     for (const fleet of [orders, sales]) fleet.isOver = true
-    asking.isClosed = true
+    client.isClosed = true
     await storm.end()
     await nodes.dispose()
   }
@@ -119,7 +120,7 @@ export async function twoTables(options: TwoTablesOptions): Promise<TwoTablesOut
   }
 }
 
-/** One disturbance after the other, each after another share of the work. */
+/** One disturbance after the other, distributed evenly over the work. */
 class Storm {
   readonly #options: TwoTablesOptions
   readonly #disturbances: readonly Disturbance[]
@@ -158,7 +159,7 @@ class Storm {
       const from = (partitions * time) / (times + 1)
       while (!this.#isOver && doneOf(this.#plan) < from) await sleep(10)
       if (this.#isOver) return
-      // In turn, so that each happens also in a short run.
+      // One kind after the other, so that each happens even in a short run.
       const disturbance = this.#disturbances[time % this.#disturbances.length] as Disturbance
       this.#happened.push({ disturbance, at: Date.now() })
       tell(`${disturbance.name.padEnd(9)} ${doneOf(this.#plan)} done`)
@@ -169,23 +170,27 @@ class Storm {
 
 const doneOf = ({ done }: Plan): number => done[ORDERS] + done[SALES]
 
-async function callBack(asking: Asking, plan: Plan, chance: Chance): Promise<void> {
+async function callBack(client: CheckedClient, plan: Plan, chance: Chance): Promise<void> {
   for (const taskId of plan.tasks) {
     const body = plan.descriptors(taskId)
     const headers = { 'x-instance-id': 'producer' }
-    await asking.demand(questions.callBack, { path: '/call-back', headers, body }, chance)
+    await client.sendUntilAccepted(requestKinds.callBack, { path: '/call-back', headers, body }, chance)
   }
 }
 
-/** Until all partitions of a table are done. What was parked meanwhile gets fresh attempts. */
-async function finish(asking: Asking, plan: Plan, table: Table, chance: Chance): Promise<void> {
+/** Waits until all partitions of a table are done. Partitions that were parked meanwhile are retried. */
+async function finish(client: CheckedClient, plan: Plan, table: Table, chance: Chance): Promise<void> {
   while (!plan.isDone(table)) {
     const before = plan.done[table]
     await sleep(500)
-    // Only where it slows down: then what is left is parked, or leased to somebody who forgot it.
+    // Only when it slows down: then the rest is parked, or leased to a worker that forgot it.
     if (plan.done[table] - before > 100) continue
     for (const taskId of plan.unfinished(table))
-      await asking.insist(questions.control, { path: `/tasks/${taskId}/retry`, body: {} }, chance)
+      await client.sendUntilAnswered(
+        requestKinds.control,
+        { path: `/tasks/${taskId}/retry`, body: {} },
+        chance,
+      )
     await reached(plan, () => plan.done[table] > before || plan.isDone(table))
   }
 }
@@ -199,15 +204,20 @@ async function reached(plan: Plan, isSo: () => boolean): Promise<void> {
   }
 }
 
-/** The partitions of the first table that become done a second, from now on. */
+/** Measures the partitions of the first table done per second, from now on. */
 function stopwatch({ done }: Plan): () => number {
   const [from, startedAt] = [done[ORDERS], Date.now()]
   return () => Math.round((done[ORDERS] - from) / ((Date.now() - startedAt) / 1000))
 }
 
-async function checkViews(asking: Asking, plan: Plan, findings: Findings, chance: Chance): Promise<void> {
+async function checkViews(
+  client: CheckedClient,
+  plan: Plan,
+  findings: Findings,
+  chance: Chance,
+): Promise<void> {
   for (const taskId of plan.tasks) {
-    const { body } = await asking.demand(questions.task, { path: `/tasks/${taskId}` }, chance)
+    const { body } = await client.sendUntilAccepted(requestKinds.task, { path: `/tasks/${taskId}` }, chance)
     const { total, done } = body.partitions
     if (total !== plan.descriptors(taskId).length || done !== total)
       findings.add(`${taskId} ends as ${body.state} with ${JSON.stringify(body.partitions)}`)

@@ -1,29 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome, PulledPartition } from '@baton/protocol'
-import type { Asking } from '../support/asking.ts'
 import type { Chance } from '../support/chance.ts'
-import { questions } from '../support/questions.ts'
+import type { CheckedClient } from '../support/checked-client.ts'
+import { requestKinds } from '../support/request-kinds.ts'
 import type { Findings } from '../support/scene.ts'
 import type { Plan, Table } from './plan.ts'
 
 /** What the workers of one table share. */
 export interface WorkerFleet {
   readonly table: Table
-  readonly asking: Asking
+  readonly client: CheckedClient
   readonly plan: Plan
   readonly findings: Findings
-  /** Its workers do not pull, and do nothing about what they hold. */
+  /** Its workers do not pull, and neither renew nor settle what they hold. */
   isAway: boolean
   isOver: boolean
-  /** Workers that wait for an answer, or have not looked whether they are away. */
+  /** Workers that wait for an answer, or have not checked `isAway` yet. */
   atWork: number
   handedOut: number
   /** Partitions of another table, or task, than the pull named. */
   wrong: number
 }
 
-/** What a worker does with a partition, in hundredths. */
+/** What a worker does with a partition, in percent. */
 const FATES = [
   { fate: 'failed', below: 2 },
   { fate: 'released', below: 4 },
@@ -77,15 +77,15 @@ class TableWorker {
   }
 
   async #pull(): Promise<readonly PulledPartition[]> {
-    const { asking } = this.#fleet
+    const { client } = this.#fleet
     const terms = this.#terms()
     const request = { path: `/pull?${terms.query}&wait=1`, headers: terms.headers }
-    const { body } = await asking.demand(questions.pull, request, this.#chance)
+    const { body } = await client.sendUntilAccepted(requestKinds.pull, request, this.#chance)
     return this.#received(body.partitions, terms)
   }
 
   async #settle(held: readonly PulledPartition[]): Promise<void> {
-    const { asking, plan, findings } = this.#fleet
+    const { client, plan, findings } = this.#fleet
     const chance = this.#chance
     const body: { leaseId: string; outcome: Outcome }[] = []
     const names = new Map<string, string>()
@@ -100,7 +100,7 @@ class TableWorker {
     const terms = chance.happens(0.5) ? this.#terms() : null
     const path = terms === null ? '/settle' : `/settle?${terms.query}`
     const headers = terms?.headers ?? { 'x-instance-id': this.#name }
-    const answer = await asking.demand(questions.settle, { path, headers, body }, chance)
+    const answer = await client.sendUntilAccepted(requestKinds.settle, { path, headers, body }, chance)
     for (const id of answer.body.settled) {
       const name = names.get(id)
       if (name !== undefined && !plan.markDone(name))
@@ -115,7 +115,7 @@ class TableWorker {
     const task = chance.happens(0.1) ? chance.pick(plan.tasks) : null
     const query = new URLSearchParams({ table, batch: String(chance.between(1, this.#batch)) })
     if (task !== null) query.append('task', task)
-    // Without a key the leases of an answer that is lost have to expire.
+    // Without a key, the leases of a lost answer have to expire.
     const key = chance.happens(0.8) ? { 'idempotency-key': randomUUID() } : {}
     return { query: String(query), headers: { 'x-instance-id': this.#name, ...key }, task }
   }

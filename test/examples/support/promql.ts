@@ -22,7 +22,7 @@ export function askedIn(query: string): Requested[] {
   }))
 }
 
-/** Labels that a query groups by, or that the text beside it names. */
+/** Labels that a query groups by, or that its description names. */
 export const groupedBy = (query: string): string[] =>
   [...query.matchAll(/\b(?:by|without)\s*\(([^)]*)\)/g)]
     .flatMap(([, names = '']) => names.split(','))

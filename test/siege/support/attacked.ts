@@ -32,7 +32,7 @@ const HONEST = '127.0.0.9'
 const SETTLING_MILLIS = 2000
 const AFTER_MILLIS = 3000
 
-/** Runs one attack beside honest clients, against a service with default settings. */
+/** Runs one attack together with honest clients, against a service with default settings. */
 export async function attacked({ name, openFiles }: Attack, seconds: number): Promise<AttackReport> {
   const folder = await mkdtemp(join(tmpdir(), 'baton-attack-'))
   const port = await freePort()

@@ -46,7 +46,7 @@ const warmUpSeconds = (siegeSeconds: number) => Math.min(WARM_UP_SECONDS, Math.m
  */
 const KEPT_MB = 250
 
-/** Floods of all kinds beside producers and workers that follow the protocol. */
+/** Floods of all kinds, together with producers and workers that follow the protocol. */
 export async function besiege({
   store,
   seconds,
@@ -160,7 +160,7 @@ async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint>
     await pause(200)
     now = await besieged.footprint()
   }
-  // Memory alone is read afterwards: the inspector has handles of its own.
+  // Memory alone is read afterwards: the inspector has its own handles.
   await besieged.collectGarbage()
   const { residentMb, heapMb } = await besieged.footprint()
   return { ...now, residentMb, heapMb }
@@ -178,7 +178,7 @@ function leftovers(before: Footprint, after: Footprint): string[] {
   return exceeding(before, after, most)
 }
 
-/** Looked at once everything else is over, after a garbage collection. */
+/** Read when everything else is over, after a garbage collection. */
 const kept = (before: Footprint, after: Footprint): string[] =>
   exceeding(before, after, { residentMb: before.residentMb + KEPT_MB })
 

@@ -1,8 +1,9 @@
 import type { Tally } from '../../../packages/server/src/handoff/rules/task.ts'
+import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
 import { isHistory } from '../../../packages/server/test/handoff/model-history.ts'
-import { disagree } from './disagreement.ts'
+import type { Place } from '../../../packages/server/test/handoff/model-partition.ts'
 import type { Model } from './model.ts'
-import { type ModelLane, type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'
+import { type ModelLane, type ModelPartition, type ModelTask, nameOf } from './model-task.ts'
 import type { Truth } from './truth.ts'
 
 /** Compares what changed since the last time with what is durable. */
@@ -19,7 +20,7 @@ export function compareAll(model: Model, truth: Truth): void {
     compareTask(task, truth)
     for (const partition of task.all()) comparePartition(partition, truth)
   }
-  for (const [key, { leaseIds, surelyKnownUntil }] of model.keys) {
+  for (const [key, { leaseIds, surelyKnownUntil }] of model.keys.all) {
     if (surelyKnownUntil <= model.now) continue
     const stored = truth.key(key)?.leases
     if (stored?.length !== leaseIds.length || !stored.every((id, at) => id === leaseIds[at]))
@@ -99,6 +100,6 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
     disagree(`${nameOf(partition)} waits on the line ${status.line}, not ${line}`)
   if (!isHistory(partition, status.history))
     disagree(
-      `${nameOf(partition)} tells of the attempts ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,
+      `${nameOf(partition)} has the history ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,
     )
 }

@@ -1,4 +1,4 @@
-import { disagree } from './disagreement.ts'
+import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
 import { freshWaiting, type ModelLane } from './model-task.ts'
 
 interface Lead {
@@ -9,8 +9,9 @@ interface Lead {
 }
 
 /**
- * Over any interval in which two lanes of a level both have fresh work, what they were handed differs by at most the sum
- * of their largest partitions, each divided by the smallest weight that its task had. Kept for each pair of lanes: by how much one got ahead of the other at worst.
+ * Over any interval in which two lanes of a level both have fresh work, what they were handed differs by at
+ * most the sum of their largest partitions, each divided by the smallest weight that its task had. For each
+ * pair of lanes, this records the largest lead of one over the other.
  */
 export class Fairness {
   readonly #leads = new Map<ModelLane, Map<ModelLane, Lead>>()

@@ -6,7 +6,7 @@ import type {
   SweepRequest,
   SweepResult,
 } from '../../../packages/server/src/handoff/store.ts'
-import { disagree } from './disagreement.ts'
+import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
 import type { Model } from './model.ts'
 import { rerun } from './model-control.ts'
 import { type ModelPartition, nameOf } from './model-task.ts'
@@ -47,12 +47,15 @@ export function learnSweep(
   if (result === null) return
   if (result.expired !== ended.expired || result.parked !== ended.parked)
     disagree(
-      `a sweep tells of ${result.expired} expired and ${result.parked} parked, not ${JSON.stringify(ended)}`,
+      `a sweep reports ${result.expired} expired and ${result.parked} parked, not ${JSON.stringify(ended)}`,
     )
   if (ended.expired > limit) disagree(`a sweep with the limit ${limit} ended ${ended.expired} leases`)
 }
 
-/** Of a release: it ends the leases of this instance, as many as it may, and touches no other. */
+/**
+ * Learns which leases a release ended. It must end as many leases of the instance as its limit allows, and no
+ * others.
+ */
 export function learnRelease(
   model: Model,
   truth: Truth,
@@ -72,11 +75,11 @@ export function learnRelease(
   const parked = taken.filter(({ place }) => place === 'parked').length
   if (result.released !== taken.length || result.parked !== parked)
     disagree(
-      `a release tells of ${result.released} leases and ${result.parked} parked, not ${taken.length} and ${parked}`,
+      `a release reports ${result.released} leases and ${result.parked} parked, not ${taken.length} and ${parked}`,
     )
 }
 
-/** What retention removed, and what was made to run again, by a step that has not been answered yet. */
+/** Learns what retention removed and what a rerun made ready, in steps that are not answered yet. */
 export function learnSteps(model: Model, truth: Truth, finishedBefore: number): void {
   for (const task of model.tasks.values()) {
     const isOld = task.finishedAt !== null && task.finishedAt < finishedBefore
@@ -103,7 +106,7 @@ export function learnSteps(model: Model, truth: Truth, finishedBefore: number): 
 }
 
 /** Learns the leases of pulls whose answer was lost. */
-export function learnPulls(model: Model, truth: Truth, orders: readonly BatchedPull[]): void {
+export function learnPulls(model: Model, truth: Truth, pulls: readonly BatchedPull[]): void {
   const found: {
     readonly partition: ModelPartition
     readonly leaseId: string
@@ -115,8 +118,8 @@ export function learnPulls(model: Model, truth: Truth, orders: readonly BatchedP
     if (row.term === partition.term) continue
     const leaseId = formatLeaseId({ partition: row.id, term: row.term, secret: row.secret })
     found.push({ partition, leaseId, holder: row.holder })
-    if (!orders.some(({ instance }) => instance === row.holder))
-      disagree(`${nameOf(partition)} is leased to ${row.holder}, who has not pulled`)
+    if (!pulls.some(({ instance }) => instance === row.holder))
+      disagree(`${nameOf(partition)} is leased to ${row.holder}, which has not pulled`)
   }
   // Within a lane, released partitions go first; retries are a separate queue.
   const rank = { released: 0, fresh: 1, retry: 2 }
@@ -129,10 +132,10 @@ export function learnPulls(model: Model, truth: Truth, orders: readonly BatchedP
   found.sort((a, b) => compareArrays(place(a), place(b)))
   for (const { partition, leaseId, holder } of found) model.lease(partition, leaseId, holder)
   const expiresAt = model.now + model.policy.leaseMillis
-  for (const { key } of orders) {
-    const stored = key === null || model.keys.has(key) ? undefined : truth.key(key)
+  for (const { key } of pulls) {
+    const stored = key === null || model.keys.all.has(key) ? undefined : truth.key(key)
     if (key !== null && stored !== undefined)
-      model.remember(
+      model.keys.remember(
         key,
         stored.leases.map((id) => ({ lease: { id, attempt: 0, expiresAt, expiresInMillis: 0 } })),
       )

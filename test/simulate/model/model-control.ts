@@ -8,13 +8,13 @@ import type { Model } from './model.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** Applies a control request to the model; returns the kind of the answer. */
-export function controlModel(model: Model, order: ControlRequest): string {
-  if (order.verb === 'settings') return set(model, order)
-  const task = model.tasks.get(order.taskId)
+export function controlModel(model: Model, request: ControlRequest): string {
+  if (request.verb === 'settings') return set(model, request)
+  const task = model.tasks.get(request.taskId)
   if (task === undefined || !task.isKnown) return 'task_unknown'
-  if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
+  if (task.cancelled && request.verb !== 'cancel') return 'task_cancelled'
   model.touch(task)
-  switch (order.verb) {
+  switch (request.verb) {
     case 'pause':
       if (isOver(task)) return 'task_finished'
       task.paused = true
@@ -31,14 +31,14 @@ export function controlModel(model: Model, order: ControlRequest): string {
       task.sealed = true
       return 'applied'
     case 'level-barrier':
-      task.barrier = order.enabled
+      task.barrier = request.enabled
       break
     case 'skip-parked':
       if (isOver(task)) return 'task_finished'
       skipParked(task)
       break
     case 'retry':
-      return retry(model, task, order)
+      return retry(model, task, request)
   }
   model.interrupt(task)
   return 'applied'

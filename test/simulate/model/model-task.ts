@@ -1,13 +1,9 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { TaskSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { Attempted } from '../../../packages/server/test/handoff/model-history.ts'
-
-/** The state of a partition. Whether a waiting one may be handed out depends on its task. */
-export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
+import type { LeaseOutcome, Place } from '../../../packages/server/test/handoff/model-partition.ts'
 
 export type WaitingLine = 'fresh' | 'released' | 'retry'
-
-export type Outcome = 'done' | 'failed' | 'released' | 'expired'
 
 export interface ModelPartition extends Attempted {
   readonly lane: ModelLane
@@ -20,7 +16,7 @@ export interface ModelPartition extends Attempted {
   term: number
   /** The newest lease; null before the first one, and again after a rerun. */
   leaseId: string | null
-  outcome: Outcome | null
+  outcome: LeaseOutcome | null
   /** When the lease or the back-off ends, or ended. */
   dueAt: number
   purged: boolean
@@ -40,7 +36,7 @@ export interface ModelLane {
   parkedSkipped: boolean
   /** Everything that was ever done here, counted again after each rerun. */
   readonly everDone: { partitions: number; records: number }
-  /** Changes whenever its queue of fresh partitions was interrupted in waiting to be served. */
+  /** Changes whenever its fresh partitions can or cannot be served: fairness holds within an epoch. */
   epoch: number
   largestCost: number
 }

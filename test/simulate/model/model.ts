@@ -4,6 +4,7 @@ import type { PulledPartition } from '../../../packages/server/src/handoff/parti
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { ReportedOutcome } from '../../../packages/server/src/handoff/rules/settlement.ts'
 import type { BatchedPull, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
 import {
   amendExpiry,
   notAttempted,
@@ -11,33 +12,30 @@ import {
   recordExpiry,
   withdrawExpiry,
 } from '../../../packages/server/test/handoff/model-history.ts'
-import { disagree } from './disagreement.ts'
-import { Fairness } from './fairness.ts'
+import { ModelKeys } from '../../../packages/server/test/handoff/model-keys.ts'
 import {
-  freshWaiting,
-  type ModelLane,
-  type ModelPartition,
-  ModelTask,
-  nameOf,
+  type Filter,
+  isSameDescriptor,
+  isWanted,
   type Place,
-  type WaitingLine,
-} from './model-task.ts'
-
-const KEY_GRACE = 600_000
-
-interface ModelKey {
-  readonly leaseIds: readonly string[]
-  readonly surelyKnownUntil: number
-}
+} from '../../../packages/server/test/handoff/model-partition.ts'
+import { Fairness } from './fairness.ts'
+import { type ModelPartition, ModelTask, nameOf, type WaitingLine } from './model-task.ts'
+import { WaitingLines } from './waiting-lines.ts'
 
 /**
  * The hand-off as the design describes it, written from the design document and not from the code, one step
  * after the other. It knows all answers, checks each answer against them, and adopts the choices that the
  * store is free to make.
+ *
+ * When an answer is lost, it learns from the stored rows what happened, so it knows lines, terms and lane
+ * counts, and keeps indexes of them for the many steps of a simulation. The model in
+ * `packages/server/test/handoff/model.ts` has none of this: it recomputes everything, runs on every disk, and
+ * checks what views show, among them generations, reported records and wasted attempts.
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
-  readonly keys = new Map<string, ModelKey>()
+  readonly keys = new ModelKeys()
   /** What changed since it was last compared with what is stored. */
   readonly changed = new Set<ModelPartition>()
   readonly changedTasks = new Set<ModelTask>()
@@ -45,8 +43,7 @@ export class Model {
   readonly delayed = new Set<ModelPartition>()
   readonly policy: Policy
   readonly #leases = new Map<string, ModelPartition>()
-  /** Lanes with waiting partitions. */
-  readonly #waiting = new Set<ModelLane>()
+  readonly #lines = new WaitingLines()
   readonly #touched = new Set<ModelTask>()
   readonly #fairness = new Fairness()
   /** Back-offs are randomized; here the random factor is constant. */
@@ -95,7 +92,7 @@ export class Model {
     for (const descriptor of partitions) {
       const known = task.find(descriptor.level, descriptor.index)
       if (known === undefined) fresh += 1
-      else if (!isSame(known.descriptor, descriptor) && (!known.purged || answer === 'conflict'))
+      else if (!isSameDescriptor(known.descriptor, descriptor) && (!known.purged || answer === 'conflict'))
         return { kind: 'conflict' }
     }
     if (fresh > 0 && task.cancelled) return { kind: 'task_cancelled' }
@@ -135,61 +132,36 @@ export class Model {
     lane.partitions.set(descriptor.index, partition)
     lane.counts.waiting += 1
     task.counts.waiting += 1
-    lane.fresh.push(partition)
     lane.largestCost = Math.max(lane.largestCost, descriptor.recordCount)
-    this.#waiting.add(lane)
+    this.#lines.arrive(partition)
     this.changed.add(partition)
   }
 
   /** Checks what was handed out and adopts it. */
-  pulled(order: BatchedPull, { partitions, repeated }: PullResult): void {
-    const key = order.key === null ? undefined : this.keys.get(order.key)
-    if (key !== undefined && (repeated || this.now < key.surelyKnownUntil)) {
-      if (!repeated) disagree(`the key ${order.key} was forgotten too early`)
-      const alive = key.leaseIds.filter((id) => this.#isAlive(id))
-      const given = partitions.map(({ lease }) => lease?.id)
-      if (given.join() !== alive.join())
-        disagree(`a repeat of ${order.key} got ${given.join()}, alive are ${alive.join()}`)
-      return
-    }
-    if (repeated) disagree(`the key ${order.key} was never recorded`)
+  pulled(pull: BatchedPull, result: PullResult): void {
+    if (this.keys.isRepeat(pull, result, this.now, (id) => this.#isAlive(id))) return
+    const { partitions } = result
     let records = 0
     for (const [position, handedOut] of partitions.entries()) {
-      if (position >= order.batch) disagree('a pull got more than it asked for')
-      if (position > 0 && records >= (order.records ?? Infinity)) disagree('a pull got more than its budget')
-      this.#handOut(handedOut, order)
+      if (position >= pull.batch) disagree('a pull got more than it asked for')
+      if (position > 0 && records >= (pull.records ?? Infinity)) disagree('a pull got more than its budget')
+      this.#handOut(handedOut, pull)
       records += handedOut.recordCount
     }
-    const isSated = order.records !== null && partitions.length > 0 && records >= order.records
-    if (partitions.length < order.batch && !isSated) {
-      const left = this.lowestOpen(order)
+    const isSated = pull.records !== null && partitions.length > 0 && records >= pull.records
+    if (partitions.length < pull.batch && !isSated) {
+      const left = this.#lines.lowestOpen(pull)
       if (left !== null)
         disagree(
-          `a pull got ${partitions.length} of ${order.batch}, and level ${left.level} of ${left.task.taskId} has more`,
+          `a pull got ${partitions.length} of ${pull.batch}, and level ${left.level} of ${left.task.taskId} has more`,
         )
     }
-    if (order.key !== null && partitions.length > 0) this.remember(order.key, partitions)
-  }
-
-  remember(key: string, partitions: readonly Pick<PulledPartition, 'lease'>[]): void {
-    const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
-    const lastExpiry = Math.max(...partitions.map(({ lease }) => lease?.expiresAt ?? 0))
-    this.keys.set(key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
-  }
-
-  /** The lane, or one of the lanes, of the lowest level with something to hand out to this pull. */
-  lowestOpen(filter: Filter): ModelLane | null {
-    let lowest: ModelLane | null = null
-    for (const lane of this.#waiting) {
-      if (lowest !== null && lane.level >= lowest.level) continue
-      if (lane.task.isOpen(lane.level) && hasFor(lane, filter)) lowest = lane
-    }
-    return lowest
+    this.keys.remember(pull.key, partitions)
   }
 
   #handOut(
     { taskId, level, index, recordCount, computeTableName, lease }: PulledPartition,
-    order: BatchedPull,
+    pull: BatchedPull,
   ): void {
     const partition = this.tasks.get(taskId)?.find(level, index)
     if (partition === undefined || lease === null)
@@ -202,13 +174,14 @@ export class Model {
     const expiresAt = this.now + this.policy.leaseMillis
     if (lease.expiresAt !== expiresAt)
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
-    if (!isFor(partition, order)) disagree(`${nameOf(partition)} went to a pull that did not want it`)
-    this.lease(partition, lease.id, order.instance, order)
+    if (!isWanted(taskId, computeTableName, pull))
+      disagree(`${nameOf(partition)} went to a pull that did not want it`)
+    this.lease(partition, lease.id, pull.instance, pull)
   }
 
   /**
-   * Leases the next partition, or one of several that may be next. If the pull was not answered, its turn is
-   * unknown, and so is the pull itself: at least one pull must have wanted this task and this table.
+   * Leases the next partition, or one of several that may be next. If the pull was not answered, it is
+   * unknown when it ran and which pull it was: at least one pull must have wanted this task and this table.
    */
   lease(
     partition: ModelPartition,
@@ -225,7 +198,7 @@ export class Model {
       disagree(`${nameOf(partition)} was handed out while it was ${purged ? 'purged' : place}`)
     if (!lane.task.isOpen(lane.level))
       disagree(`${nameOf(partition)} was handed out while its lane was closed`)
-    const lowest = this.lowestOpen(wanted)
+    const lowest = this.#lines.lowestOpen(wanted)
     if (lowest !== null && lowest.level < lane.level)
       disagree(`${nameOf(partition)} went before level ${lowest.level} of ${lowest.task.taskId}`)
     if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
@@ -235,10 +208,10 @@ export class Model {
     if (term !== partition.term + 1)
       disagree(`${nameOf(partition)} came with term ${term} after ${partition.term}`)
     partition.id = id
-    this.#checkPlaceInLine(partition, wanted)
+    this.#lines.checkIsNext(partition, wanted)
     if (filter === null) lane.epoch += 1
     else if (partition.line === 'fresh' && filter.tables === null && filter.tasks === null)
-      this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
+      this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#lines.lanes)
     // The queue that it enters if it is released.
     this.move(partition, 'leased', 'released')
     partition.term = term
@@ -250,64 +223,33 @@ export class Model {
     this.#leases.set(leaseId, partition)
   }
 
-  /**
-   * Fresh partitions go by arrival, after the released ones, which go by id. Retries go by their due time.
-   */
-  #checkPlaceInLine(partition: ModelPartition, { tables }: Filter): void {
-    const { lane, line, descriptor } = partition
-    // Each named table has its own queues.
-    const isPeer = (other: ModelPartition) =>
-      tables === null || other.descriptor.computeTableName === descriptor.computeTableName
-    const { released, retry } = lane.returned
-    switch (line) {
-      case 'fresh': {
-        for (const other of released)
-          if (isPeer(other)) disagree(`${nameOf(partition)} went before one that was given back`)
-        let first = lane.freshFrom
-        while (first < lane.fresh.length && !isPeer(lane.fresh[first] as ModelPartition)) first += 1
-        const due = lane.fresh[first]
-        if (due !== partition)
-          disagree(`${nameOf(partition)} went before ${due && nameOf(due)}, which came earlier`)
-        break
-      }
-      case 'released':
-        for (const other of released)
-          if (other.id < partition.id && isPeer(other))
-            disagree(`${nameOf(partition)} went before ${nameOf(other)}, given back too`)
-        break
-      case 'retry':
-        for (const other of retry)
-          if (isDueBefore(other, partition) && isPeer(other))
-            disagree(`${nameOf(partition)} went before ${nameOf(other)}, which was due earlier`)
-    }
-  }
-
-  settle(leaseId: string, order: ReportedOutcome): string | null {
+  settle(leaseId: string, reported: ReportedOutcome): string | null {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { outcome } = partition
-    if (outcome !== null && outcome !== 'expired') return outcome === order.outcome ? null : 'lease_settled'
+    if (outcome !== null && outcome !== 'expired')
+      return outcome === reported.outcome ? null : 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
     const isLate = outcome === 'expired'
-    if (order.outcome === 'done') {
+    if (reported.outcome === 'done') {
       // An expiry has counted the attempt, unless an operator has reset it since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
       if (isLate) withdrawExpiry(partition)
       partition.settledAt = this.now
-      partition.reported = order.records
+      partition.reported = reported.records
       partition.releases = 0
       partition.outcome = 'done'
       this.move(partition, 'done')
-    } else if (order.outcome === 'failed') {
+    } else if (reported.outcome === 'failed') {
       partition.outcome = 'failed'
-      if (isLate) amendExpiry(partition, order.reason)
-      else recordEnd(partition, 'failed', order.reason, this.now)
-      if (!isLate) this.#useAttempt(partition, order.final, order.retryAfterMillis)
-      else if (order.final) this.move(partition, 'parked')
+      if (isLate) amendExpiry(partition, reported.reason)
+      else recordEnd(partition, 'failed', reported.reason, this.now)
+      if (!isLate) this.#useAttempt(partition, reported.final, reported.retryAfterMillis)
+      else if (reported.final) this.move(partition, 'parked')
       this.changed.add(partition)
     } else if (!isLate) {
-      recordEnd(partition, 'released', order.reason, this.now)
-      this.#release(partition, order.retryAfterMillis)
+      recordEnd(partition, 'released', reported.reason, this.now)
+      this.#release(partition, reported.retryAfterMillis)
     }
     return null
   }
@@ -406,7 +348,6 @@ export class Model {
     const { task } = lane
     // A task at its maximum of leases cannot serve until one of them ends.
     const wasAtLimit = task.counts.leased >= task.maxLeases
-    if (from === 'waiting') this.#leaveLine(partition)
     lane.counts[from] -= 1
     lane.counts[to] += 1
     lane.task.counts[from] -= 1
@@ -416,29 +357,17 @@ export class Model {
       lane.everDone.partitions += 1
       lane.everDone.records += partition.descriptor.recordCount
     }
+    if (from === 'waiting') this.#lines.leave(partition)
     partition.place = to
     partition.line = line
     if (from === 'leased') this.leased.delete(partition)
     if (to === 'leased') this.leased.add(partition)
     if (from === 'delayed') this.delayed.delete(partition)
     if (to === 'delayed') this.delayed.add(partition)
-    if (to === 'waiting' && line !== 'fresh') lane.returned[line].add(partition)
-    if (to === 'waiting') this.#waiting.add(lane)
-    else if (lane.counts.waiting === 0) this.#waiting.delete(lane)
+    if (to === 'waiting') this.#lines.comeBack(partition)
     this.#touched.add(lane.task)
     this.changed.add(partition)
     if (lane.task.barrier) this.moveBarrier(lane.task)
-  }
-
-  #leaveLine(partition: ModelPartition): void {
-    const { lane, line } = partition
-    if (line !== 'fresh') lane.returned[line].delete(partition)
-    else {
-      // A partition that was taken by a pull with a table may be further back.
-      if (lane.fresh[lane.freshFrom] === partition) lane.freshFrom += 1
-      else lane.fresh.splice(lane.fresh.indexOf(partition), 1)
-      if (freshWaiting(lane) === 0) lane.epoch += 1
-    }
   }
 
   /** The partition whose newest lease this is. */
@@ -464,29 +393,4 @@ export class Model {
   knowsLease(leaseId: string): boolean {
     return this.#leases.has(leaseId)
   }
-}
-
-function isSame(a: ModelPartition['descriptor'], b: ModelPartition['descriptor']): boolean {
-  return (
-    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
-  )
-}
-
-const isDueBefore = (a: ModelPartition, b: ModelPartition): boolean =>
-  a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
-
-type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
-
-const isFor = ({ lane, descriptor }: ModelPartition, { tables, tasks }: Filter): boolean =>
-  (tasks === null || tasks.includes(lane.task.taskId)) &&
-  (tables === null || tables.includes(descriptor.computeTableName))
-
-function hasFor({ task, fresh, freshFrom, returned }: ModelLane, { tables, tasks }: Filter): boolean {
-  if (tasks !== null && !tasks.includes(task.taskId)) return false
-  if (tables === null) return true
-  for (let at = freshFrom; at < fresh.length; at += 1)
-    if (tables.includes((fresh[at] as ModelPartition).descriptor.computeTableName)) return true
-  for (const line of [returned.released, returned.retry])
-    for (const { descriptor } of line) if (tables.includes(descriptor.computeTableName)) return true
-  return false
 }

@@ -1,6 +1,6 @@
 import { NodeTracerProvider, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
 
-// Stands in for a user's SDK, which is registered before the service starts, by `node --import`.
+// Takes the place of a user's SDK, which is registered before the service starts, by `node --import`.
 
 const lineOf = (span: ReadableSpan) =>
   JSON.stringify({

@@ -136,9 +136,9 @@ function replace(path: string, text: string): void {
     writeFileSync(path, text)
     return
   }
-  const beside = `${path}.${process.pid}.new`
-  writeFileSync(beside, text, { mode })
-  renameSync(beside, path)
+  const replacement = `${path}.${process.pid}.new`
+  writeFileSync(replacement, text, { mode })
+  renameSync(replacement, path)
 }
 
 export const audit: Command = {

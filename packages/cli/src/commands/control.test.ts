@@ -23,13 +23,13 @@ test.each([
   ['n\r', false],
   ['\r', false],
   [CTRL_D, false],
-])('%j is taken as %s', async (keys, meant) => {
+])('the answer %j is read as %s', async (keys, meant) => {
   const { said, shown } = await typed(keys)
   expect(said).toBe(meant)
   expect(shown).toContain('Give it up? [y/N] ')
 })
 
-test('Ctrl-C interrupts, and what follows is on its own line', async () => {
+test('Ctrl-C ends the question, and later output starts on its own line', async () => {
   const { said, shown } = await typed(CTRL_C)
   expect(said).toBeInstanceOf(Interruption)
   expect(said).toMatchObject({ exitCode: 130 })

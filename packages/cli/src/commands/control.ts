@@ -100,7 +100,7 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
   resume: {
     details: 'Ends a pause. Waiting workers get partitions at once.',
-    examples: [{ line: 'baton resume orders-2026-03', says: 'Go on' }],
+    examples: [{ line: 'baton resume orders-2026-03', says: 'Hand out partitions again' }],
     act: (client, taskId) => client.resume(taskId),
   },
   cancel: {

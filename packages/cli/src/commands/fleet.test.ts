@@ -24,7 +24,7 @@ const instance = (instanceId: string): InstanceStatus => ({
   lastSeenAt: '2026-03-01T12:00:00.000Z',
 })
 
-test('one long name leaves every row its numbers', () => {
+test('a long name does not push the numbers out of any row', () => {
   const long = `${'x'.repeat(254)}-7`
   const lines = stripVTControlCharacters(instanceTable([instance(long), instance('北-1')], 90)).split('\n')
   expect(lines[0]).toMatch(/^INSTANCE +ROLE +STATUS +LEASES +DONE +FAILED +RECORDS +SEEN$/)

@@ -253,15 +253,15 @@ class EventPosition {
   }
 
   async #write(state: State): Promise<void> {
-    const beside = `${this.#path}.new`
-    const file = await open(beside, 'w', 0o600)
+    const replacement = `${this.#path}.new`
+    const file = await open(replacement, 'w', 0o600)
     try {
       await file.writeFile(`${JSON.stringify(state, null, 2)}\n`)
       await file.sync()
     } finally {
       await file.close()
     }
-    await rename(beside, this.#path)
+    await rename(replacement, this.#path)
     this.#state = state
   }
 }

@@ -166,7 +166,7 @@ export const verify: Command = {
     )
     if (given.switch('json')) printJson({ sound: findings.length === 0, findings, counts })
     else if (findings.length === 0)
-      print(`sound: ${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')}`)
+      print(`OK: ${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')}`)
     else {
       for (const finding of findings.slice(0, SHOWN_FINDINGS)) print(shown(finding))
       const more = findings.length - SHOWN_FINDINGS

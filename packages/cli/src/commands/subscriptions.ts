@@ -193,7 +193,7 @@ Events: ${webhookEventTypes.join(', ')}.`,
   examples: [
     {
       line: 'baton subscriptions add https://pipeline.example/hooks --type task.done --type task.stalled',
-      says: 'Tell a pipeline',
+      says: 'Notify a pipeline',
     },
     { line: 'baton subscriptions deliveries sub_Zk3vU0f1pQ7cXw2d', says: 'The deliveries of a subscription' },
   ],

@@ -14,13 +14,13 @@ const hour = (minutes: Record<number, [partitions: number, records: number]>): T
   })),
 })
 
-describe('the line', () => {
+describe('the chart line', () => {
   test('has a mark for each minute, by its share of the busiest', () => {
     const line = sparkline(hour({ 0: [1, 10], 1: [2, 80], 59: [1, 40] }), 'records')
     expect(line).toBe(`▁█${'·'.repeat(57)}▄`)
   })
 
-  test('puts several steps into one mark where there are many', () => {
+  test('puts several minutes into one mark if there are many', () => {
     const day = {
       ...hour({ 0: [1, 0], 30: [1, 0], 59: [2, 0] }),
       from: '2026-02-28T12:00:00.000Z',

@@ -18,13 +18,13 @@ test.each([
     [{ ...without, 'warehouse/~table': computeTableName }],
     'warehouse/~table',
   ],
-])('a file with %s for the table field', (_, descriptors, name) => {
+])('a hint names the table field if a file has %s for it', (_, descriptors, name) => {
   expect(hint(descriptors)).toBe(
     `If the service uses the name ${JSON.stringify(name)} for the table field, set --table-field or BATON_TABLE_FIELD.`,
   )
 })
 
-test('a service with another name for it', () => {
+test('a hint names the table field of a service that uses another name', () => {
   const refused = hint([descriptor('orders', 0, 0)], 'warehouseTable', 'computeTableName')
   expect(refused).toContain('uses the name "warehouseTable" for the table field')
 })
@@ -38,6 +38,6 @@ test.each([
   ['misspells it', [{ ...without, computeTablename: computeTableName }]],
   ['has the two faults in two places', [without, { ...descriptor('orders', 0, 1), warehouseTable: 'x' }]],
   ['lacks another field', [{ computeTableName, ...without, record_count: undefined, rows: 3 }]],
-])('there is no hint if a file %s', (_, descriptors) => {
+])('no hint is given if a file %s', (_, descriptors) => {
   expect(hint(JSON.parse(JSON.stringify(descriptors)))).toBeUndefined()
 })

@@ -15,7 +15,7 @@ describe('for any values and any chunks', () => {
   const json = fc.array(fc.jsonValue(), { maxLength: 6 })
   const size = fc.integer({ min: 1, max: 7 })
 
-  test('an array gives its elements', () => {
+  test('an array yields its elements', () => {
     fc.assert(
       fc.property(json, size, fc.constantFrom(0, 2), (elements, chunk, indent) => {
         const text = JSON.stringify(elements, null, indent)
@@ -24,7 +24,7 @@ describe('for any values and any chunks', () => {
     )
   })
 
-  test('lines give their values', () => {
+  test('lines yield their values', () => {
     // Input that begins with a bracket would be an array, so the first value is an object.
     fc.assert(
       fc.property(json, size, (elements, chunk) => {

@@ -11,11 +11,11 @@ test.each([
   [3600, '1h'],
   [3725, '1h 2m'],
   [90_061, '1d 1h'],
-])('%d seconds are %s', (seconds, text) => {
+])('%d seconds are written as %s', (seconds, text) => {
   expect(duration(seconds)).toBe(text)
 })
 
-test('numbers as people read them', () => {
+test('numbers, counts and times are formatted for people', () => {
   expect(count(1234567)).toBe('1,234,567')
   expect(rounded(1234567)).toBe('1.23M')
   expect(counted(1, 'lease')).toBe('1 lease')

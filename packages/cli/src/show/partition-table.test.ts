@@ -71,6 +71,6 @@ test.each([
   ['exit code 1: table is locked', 20, 'exit code 1: table …'],
   ['no\u0007 such table\r\n', 80, 'no· such table'],
   ['', 80, ''],
-])('%j in %d columns', (reason, width, text) => {
+])('the reason %j is shortened to %d columns', (reason, width, text) => {
   expect(reasonText(reason, width)).toBe(text)
 })

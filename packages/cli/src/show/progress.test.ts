@@ -26,7 +26,7 @@ test('100% is shown only when everything is done', () => {
   expect(percent(0, 0)).toBe('')
 })
 
-test('a part is as many percent as on the page', () => {
+test('percentages are rounded as on the page', () => {
   for (const [part, whole] of [
     [626, 1000],
     [5, 1000],

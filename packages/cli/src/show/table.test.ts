@@ -41,7 +41,7 @@ test.each([
   [25, '#'.repeat(8), 7],
   [20, undefined, 12],
   [14, undefined, 6],
-])('in %i columns the numbers fit beside a long text', (width, picture, name) => {
+])('in %i columns the numbers fit next to a long text', (width, picture, name) => {
   const [, row] = stripVTControlCharacters(table(long, texts, width)).split('\n')
   const cells = [long[0]?.name.slice(-name), ...(picture === undefined ? [] : [picture]), '1m 19s']
   expect(row).toBe(cells.join('  '))

@@ -200,12 +200,12 @@ const rules: ReadonlyMap<string, Rule> = new Map<keyof Report, Rule>([
  * notices.
  */
 function usable(report: object, complain: (text: string) => void): Report {
-  const sound = Object.entries(report).filter(([name, value]) => {
+  const valid = Object.entries(report).filter(([name, value]) => {
     const [rule, holds] = rules.get(name) ?? []
     if (holds === undefined || holds(value)) return true
     const got = JSON.stringify(value).slice(0, SHOWN_CHARACTERS)
     complain(`${name} in the report of the command must be ${rule}, got ${got}`)
     return false
   })
-  return Object.fromEntries(sound)
+  return Object.fromEntries(valid)
 }

@@ -144,7 +144,7 @@ function LeaseWords({ row: { leaseExpiresAt } }: { row: PartitionRow }) {
   return leaseExpiresAt === null ? <>–</> : <LeaseEnd at={leaseExpiresAt} />
 }
 
-/** Shown for an instance that holds leases: says whether it is silent, and offers to take the leases back. */
+/** Shown for an instance that holds leases: whether it is silent, and an offer to revoke the leases. */
 export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus; refresh: () => void }) {
   const { status, leases, lastSeenAt } = instance
   const [isAsking, setAsking] = useState(false)
@@ -223,6 +223,8 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
 }
 
 function wordsOf({ released, parked }: ReleaseAnswer): string {
-  const taken = `${counted(released, 'lease')} revoked`
-  return parked === 0 ? taken : `${taken}; ${counted(parked, 'partition')} had no attempt left and is parked`
+  const revoked = `${counted(released, 'lease')} revoked`
+  return parked === 0
+    ? revoked
+    : `${revoked}; ${counted(parked, 'partition is', 'partitions are')} parked, without attempts left`
 }

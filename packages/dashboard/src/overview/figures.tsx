@@ -59,7 +59,7 @@ function ParkedFigure() {
   if (parked === 0) {
     return (
       <Figure name={names.parked} value={isExact ? '0' : '–'}>
-        {isExact ? 'nothing needs an operator' : 'not known of every task'}
+        {isExact ? 'nothing needs an operator' : 'not known for every task'}
       </Figure>
     )
   }

@@ -2,7 +2,7 @@ import type { TaskSummary } from '@baton/protocol'
 import { isUnfinishedState } from '@baton/protocol/core'
 import { useComputed } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
-import { refine, route } from '../here.ts'
+import { refine, route } from '../current-route.ts'
 import { say } from '../parts/control.tsx'
 import { atLeast, compact, counted, duration, exact, percent, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
@@ -130,7 +130,7 @@ function MoreButton({ words, busy, load }: MoreProps) {
 
 function wordsOf(state: TaskFilter | null): string {
   if (state === null) return 'All'
-  return state === 'parked' ? 'Needs you' : taskStateWords[state]
+  return state === 'parked' ? 'Needs attention' : taskStateWords[state]
 }
 
 function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): boolean {

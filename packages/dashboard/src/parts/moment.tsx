@@ -19,8 +19,8 @@ export function Ahead({ at }: { at: string }) {
 }
 
 /**
- * Clocks differ, and an expired lease is taken back after a short delay. Only a lease that ended longer ago
- * is shown as expired.
+ * Clocks differ, and the service ends an expired lease after a short delay. Only a lease that ended longer
+ * ago is shown as expired.
  */
 const EXPIRED_AFTER_MILLIS = 2000
 

@@ -7,10 +7,10 @@ export function inlined<Document extends { readonly components: object }>(docume
   const resolved = (part: unknown): unknown => {
     if (typeof part !== 'object' || part === null) return part
     if (Array.isArray(part)) return part.map(resolved)
-    const { $ref, ...beside } = part as { $ref?: unknown }
+    const { $ref, ...others } = part as { $ref?: unknown }
     if (typeof $ref !== 'string' || !$ref.startsWith(REFERENCE)) return resolvedWithin(part)
     // Keywords next to the reference override those of the schema.
-    return resolvedWithin({ ...schemas[$ref.slice(REFERENCE.length)], ...beside })
+    return resolvedWithin({ ...schemas[$ref.slice(REFERENCE.length)], ...others })
   }
   const resolvedWithin = (part: object) =>
     Object.fromEntries(Object.entries(part).map(([key, value]) => [key, resolved(value)]))

@@ -6,7 +6,7 @@ const LOOKS_ONLY_KEY = 'baton-token-looks-only'
 /** A user is waiting, so report soon that the service is unreachable. */
 const RETRY_FOR_SECONDS = 3
 
-/** The dashboard is served at the service's base URL, which may have a path. */
+/** The page is served at the service's base URL, which may have a path. */
 export const baseUrl = new URL('.', location.href)
 
 const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))

@@ -1,7 +1,7 @@
 import type { PartitionRow, PartitionState, TaskView } from '@baton/protocol'
 import { Fragment } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { refine } from '../here.ts'
+import { refine } from '../current-route.ts'
 import { counted } from '../parts/format.ts'
 import { Empty, Scrolling } from '../parts/panel.tsx'
 import { partitionStatesAsShown, partitionStateWords } from '../parts/states.tsx'

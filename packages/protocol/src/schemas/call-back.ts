@@ -151,7 +151,7 @@ export interface CallBack {
 
 /**
  * Checks the rules of a call-back that span several fields or elements. Elements are checked in array order.
- * A field that is invalid by itself is passed in as unsound, and every rule that needs it is skipped.
+ * `invalid` names the fields that are invalid by themselves; every rule that needs one is skipped.
  */
 class CallBackRelations {
   readonly #tableField: string
@@ -177,13 +177,13 @@ class CallBackRelations {
   take(
     descriptor: Record<string, unknown>,
     at: number,
-    unsound: ReadonlySet<string> | undefined,
+    invalid: ReadonlySet<string> | undefined,
     extraFields: string | null,
   ): FieldFault[] | undefined {
-    const taskId = unsound?.has('taskId') ? undefined : (descriptor['taskId'] as string)
-    const name = unsound?.has('partition_name') ? undefined : (descriptor['partition_name'] as string)
-    const level = unsound?.has('priorityLevel') ? undefined : (descriptor['priorityLevel'] as number)
-    const records = unsound?.has('record_count') ? undefined : (descriptor['record_count'] as number)
+    const taskId = invalid?.has('taskId') ? undefined : (descriptor['taskId'] as string)
+    const name = invalid?.has('partition_name') ? undefined : (descriptor['partition_name'] as string)
+    const level = invalid?.has('priorityLevel') ? undefined : (descriptor['priorityLevel'] as number)
+    const records = invalid?.has('record_count') ? undefined : (descriptor['record_count'] as number)
 
     if (taskId !== undefined) this.#shareTask(taskId, at)
     if (taskId !== undefined && name !== undefined) {

@@ -45,7 +45,7 @@ const left = (columns: readonly [string, string][], carried: ReadonlyMap<string,
   ),
 ]
 
-test('SQLite: every table and column is exported, or listed as not exported', () => {
+test('every table and column of SQLite is exported, or listed as not exported', () => {
   const db = new DatabaseSync(':memory:')
   db.exec(schema)
   const columns = db
@@ -59,7 +59,7 @@ test('SQLite: every table and column is exported, or listed as not exported', ()
   expect(left(columns, carried)).toEqual(Object.keys(notCarried.SQLite).toSorted())
 })
 
-test('PostgreSQL: every table and column is exported, or listed as not exported', async () => {
+test('every table and column of PostgreSQL is exported, or listed as not exported', async () => {
   const { name } = await (await CleanDatabases.on(server)).create()
   const rows = await server.query(
     `SELECT table_name, column_name FROM information_schema.columns

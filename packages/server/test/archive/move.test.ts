@@ -55,8 +55,8 @@ const ways: [Kind, Kind][] = [
   ['PostgreSQL', 'SQLite'],
 ]
 
-describe.each(ways)('from %s to %s', (from, to) => {
-  test.each(SEEDS)('nothing is lost and the hand-off continues identically, seed %s', async (seed) => {
+describe.each(ways)('a move from %s to %s', (from, to) => {
+  test.each(SEEDS)('loses nothing, and the hand-off continues identically, seed %s', async (seed) => {
     const source = await stores[from]()
     const target = await stores[to]()
     const { now, leases } = await lived(source, seed)
@@ -109,7 +109,7 @@ test('the moved data contains every state', async () => {
     expect([...seen].some((one) => one.includes(what))).toBe(true)
 })
 
-test('a file is private, is compressed if its name says so, and replaces another only on request', async () => {
+test('an exported file is private, compressed if its name says so, and replaces another only on request', async () => {
   const location = await stores.SQLite()
   await lived(location, 1)
   const folder = await testFolder()

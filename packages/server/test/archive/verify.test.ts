@@ -91,7 +91,7 @@ const damages: [sql: string, found: string[]][] = [
   ],
 ]
 
-test.each(damages)('%s', async (sql, found) => {
+test.each(damages)('verify reports the damage of %s', async (sql, found) => {
   const data = await testFolder()
   await fill({ data })
   expect((await verify({ data })).findings).toEqual([])
@@ -259,7 +259,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.dispose())
 
-test('on PostgreSQL: contradictions are reported, running nodes prevent an import, and a take-over aborts it', async () => {
+test('on PostgreSQL, contradictions are reported, running nodes prevent an import, and a take-over aborts it', async () => {
   const { name, url } = await server.createDatabase()
   const location = { databaseUrl: url }
   await expect(verify(location)).rejects.toThrow('contains no data of Baton')

@@ -75,7 +75,7 @@ describe('the leader', () => {
     expect([led?.waitShare, carried?.waitShare]).toEqual([0.5, 0.5])
   })
 
-  test('is another node when it dies: requests in flight are answered 503, waiting pulls are served', async () => {
+  test('is replaced when it dies: requests in flight are answered 503, waiting pulls are served', async () => {
     const [leader, ...followers] = (await start(3)) as [TestNode, TestNode, TestNode]
     await leader.store.handOff(calling(10))
     const { arrived } = holdUp(leader)
@@ -90,7 +90,7 @@ describe('the leader', () => {
     expect(followers.filter(({ leads }) => leads)).toHaveLength(1)
   })
 
-  test('is another node at once when it stops, and it finishes its requests', async () => {
+  test('is replaced at once when it stops, and finishes its requests', async () => {
     const [leader, follower] = (await start(2)) as [TestNode, TestNode]
     await leader.store.handOff(calling(2))
     const { arrived, release } = holdUp(leader)
@@ -119,7 +119,7 @@ describe('the leader', () => {
     expect(shared.leader).toBeNull()
   })
 
-  test('is a node that starts while the only one stops', async () => {
+  test('is replaced by a node that starts while the only one stops', async () => {
     const [leader] = (await start(1)) as [TestNode]
     await leader.cluster.leave()
     const newcomer = await TestNode.start(shared)

@@ -25,7 +25,7 @@ async function twoNodes() {
 }
 
 describe('the disk of one term', () => {
-  test('of two nodes that miss the same leader, one takes over and the other yields', async () => {
+  test('is opened by one of two nodes that miss the same leader, and the other yields', async () => {
     const { one, two, led } = await twoNodes()
     const [first, second] = [await led(one, 'one'), await led(two, 'two')]
     const { last } = await first.disk.open()

@@ -42,8 +42,8 @@ test('a folder that was closed can be opened at once, one that is open cannot', 
   await expect(disk.probe(1)).rejects.toMatchObject({ code: 'store_unavailable' })
 })
 
-describe('a folder that must not be used', () => {
-  test('a newer schema is refused, and the folder is released', async () => {
+describe('a folder that must not be used is refused', () => {
+  test('with a newer schema, and released', async () => {
     await (await open()).close()
     inFile('PRAGMA user_version = 4711')
     expect(await refusalOf()).toMatch(
@@ -53,7 +53,7 @@ describe('a folder that must not be used', () => {
     await (await open()).close()
   })
 
-  test('a path that is no folder', async () => {
+  test('if it is a file', async () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
     expect(await refusalOf(path)).toContain(
@@ -61,14 +61,17 @@ describe('a folder that must not be used', () => {
     )
   })
 
-  test.each(['baton.db', 'baton.lock'])('a %s that is no database is not written to', async (name) => {
-    const notes = 'these are notes, not a database'.repeat(200)
-    await writeFile(join(folder, name), notes)
-    expect(await refusalOf()).toContain(`${name} is not a database and was not changed`)
-    expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
-  })
+  test.each(['baton.db', 'baton.lock'])(
+    'with a %s that is not a database, which stays unchanged',
+    async (name) => {
+      const notes = 'these are notes, not a database'.repeat(200)
+      await writeFile(join(folder, name), notes)
+      expect(await refusalOf()).toContain(`${name} is not a database and was not changed`)
+      expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
+    },
+  )
 
-  test('a damaged file', async () => {
+  test('with a damaged file', async () => {
     await (await open()).close()
     const path = join(folder, 'baton.db')
     const bytes = await readFile(path)
@@ -81,7 +84,7 @@ describe('a folder that must not be used', () => {
     ['that has a version of its own', 'CREATE TABLE note (text); PRAGMA user_version = 2'],
     ['with a table that is called like one of ours', 'CREATE TABLE task (id); PRAGMA user_version = 1'],
     ['that has nothing but a version', 'PRAGMA user_version = 2'],
-  ])("another program's database %s is not written to", async (_, sql) => {
+  ])('with the database of another program %s, which stays unchanged', async (_, sql) => {
     inFile(sql)
     const before = await readFile(join(folder, 'baton.db'))
     expect(await refusalOf()).toContain('is a database of another program and was not changed')

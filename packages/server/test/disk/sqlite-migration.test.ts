@@ -68,7 +68,7 @@ describe('a file of schema version 6', () => {
     })
   })
 
-  test('counters and queues match the rows, and those of tasks match those of lanes', async () => {
+  test('has counters and lines that match its rows, for tasks as for lanes', async () => {
     const counts = await disk.recount()
     expect(counts).toHaveLength(12)
     for (const { lane, partitions, records, waiting } of counts) {
@@ -86,7 +86,7 @@ describe('a file of schema version 6', () => {
     }
   })
 
-  test('every state of an open task, including its journal', async () => {
+  test('keeps every state of an open task, including its journal', async () => {
     const rows = await leaseState('main', 0)
     const { 0: first, 1: second, 2: third, 3: fourth, 4: fifth, 5: sixth, 6: seventh } = rows
     expect([first, second, third, fourth]).toEqual(['done', 'leased', 'delayed', 'delayed'])
@@ -114,7 +114,7 @@ describe('a file of schema version 6', () => {
     expect(byIndex.get(6)).toMatchObject({ attempts: 1, outcome: 'done', reportedRecords: 100 })
   })
 
-  test('leases continue, with their holders and their keys', async () => {
+  test('keeps leases with their holders and keys', async () => {
     const { keys } = await disk.load({ keys: ['key-1', 'key-2', 'key-3'] })
     expect(keys.map(({ key, leases }) => [key, leases.length])).toEqual([
       ['key-1', 3],
@@ -130,7 +130,7 @@ describe('a file of schema version 6', () => {
     expect((await disk.instance('worker-2', 1_780_000_125_500))?.leases).toBe(4)
   })
 
-  test('queues of a lane: released, to be retried, fresh', async () => {
+  test('keeps the lines of a lane: released, retry, fresh', async () => {
     expect(await leaseState('lines', 6)).toEqual({
       0: 'released',
       1: 'retry',
@@ -154,7 +154,7 @@ describe('a file of schema version 6', () => {
     expect(returned.map((ids) => ids.length)).toEqual([1, 2])
   })
 
-  test('held partitions wait: paused, behind a barrier', async () => {
+  test('keeps partitions held by a pause or a barrier', async () => {
     const paused = await leaseState('paused', 0)
     expect([100, 101, 102, 103, 104, 129].map((index) => paused[index])).toEqual([
       'released',
@@ -170,7 +170,7 @@ describe('a file of schema version 6', () => {
     expect(await laneOf('barrier', 1)).toMatchObject({ tag: 51_100n, turn: 51_100n })
   })
 
-  test('a rerun continues', async () => {
+  test('continues a rerun', async () => {
     const [task] = await disk.unfinishedWork(10)
     expect(task).toMatchObject({
       taskId: 'rerun',
@@ -180,14 +180,14 @@ describe('a file of schema version 6', () => {
     expect(await laneOf('rerun', 0)).toMatchObject({ retries: 500 })
   })
 
-  test('a cancel is complete; its lease ends by itself', async () => {
+  test('completes a cancel; a lease ends by itself', async () => {
     const { task } = await detailOf('cancelled')
     expect(task).toMatchObject({ cancelled: true, state: 'cancelled' })
     expect(task.partitions).toMatchObject({ ready: 0, leased: 1, done: 2, cancelled: 527 })
     expect(await laneOf('cancelled', 0)).toMatchObject({ turn: null })
   })
 
-  test('a purge continues; only ranges are left', async () => {
+  test('continues a purge; only ranges are left', async () => {
     expect((await disk.purgeable(0))?.taskId).toBe('purging')
     expect(await laneOf('purging', 1)).toMatchObject({ purged: 498, partitions: { done: 510 } })
     const lane = await laneOf('purged', 0)
@@ -196,7 +196,7 @@ describe('a file of schema version 6', () => {
     expect(Object.fromEntries(known ?? [])).toEqual({ 1: null })
   })
 
-  test('a sealed task with its tables, spellings and producer', async () => {
+  test('keeps a sealed task with its tables, spellings and producer', async () => {
     const { task, computeTables } = await detailOf('sealed')
     expect(task).toMatchObject({ sealed: true, expectedPartitions: 3, state: 'done' })
     expect(computeTables).toEqual(['z.first', 'a.second'])
@@ -209,14 +209,14 @@ describe('a file of schema version 6', () => {
     expect(await disk.instance('node-1', 1_780_000_125_500)).toMatchObject({ node: { version: '0.1.0' } })
   })
 
-  test('the order of the hand-off, level by level', async () => {
+  test('keeps the order of the hand-off, level by level', async () => {
     const { order, lanes } = await disk.load({ order: { after: null, limit: 100 } })
     const byId = new Map(lanes.map((lane) => [lane.id, lane]))
     const levels = order.map((id) => byId.get(id)?.level)
     expect(levels).toEqual([0, 0, 0, 1, 2, 5, 6])
   })
 
-  test('the audit of the engine passes, and work continues', async () => {
+  test('passes the audit of the engine, and work continues', async () => {
     const [{ leases } = { leases: [] }] = (await disk.load({ keys: ['key-2'] })).keys
     const store = await openEngine({
       disk,
@@ -266,7 +266,7 @@ describe('a file of schema version 6', () => {
     db.close()
   })
 
-  test('an older one is refused', async () => {
+  test('is the oldest that is accepted', async () => {
     await disk.close()
     await writeFile(join(folder, 'baton.db'), gunzipSync(await readFile(FIXTURE)))
     const db = new DatabaseSync(join(folder, 'baton.db'))

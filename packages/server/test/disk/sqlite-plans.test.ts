@@ -178,14 +178,14 @@ afterAll(() => {
   rmSync(path, { recursive: true, force: true })
 })
 
-describe('plans', () => {
-  test.each(ways)('%s', (_what, piece, way) => {
+describe('the SQLite statements', () => {
+  test.each(ways)('use the expected index for %s', (_what, piece, way) => {
     const found = statements.filter((sql) => piece.test(sql))
     expect(found).toHaveLength(1)
     expect(planOf(found[0] ?? '').join(' | ')).toContain(way)
   })
 
-  test('no statement scans a table, sorts, or builds an automatic index', () => {
+  test('neither scan a table, nor sort, nor build an automatic index', () => {
     const wasteful = statements
       .filter((sql) => !/^(BEGIN|COMMIT)/.test(sql) && !auditing.some((text) => text.test(sql)))
       .flatMap((sql) =>

@@ -26,7 +26,7 @@ async function callBack(taskId: string, count: number): Promise<void> {
   await under.store.handOff({ settles: [], renews: [], undos: [], callBacks, pulls: [] })
 }
 
-test('an empty store has none', async () => {
+test('an empty store has no backlog', async () => {
   const nothing = { total: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0 }
   expect(await readBacklog(store)).toEqual({
     tasks: { open: 0, paused: 0, stalled: 0 },
@@ -70,7 +70,7 @@ test('a number of tasks equal to the maximum is complete, and open tasks are rea
   expect(isComplete).toBe(false)
 })
 
-test('it reads no more of a large task than of a small one', async () => {
+test('a large task takes no more reads than a small one', async () => {
   await callBack('small', 1)
   await readBacklog(store)
   const before = asked.length

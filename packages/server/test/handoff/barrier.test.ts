@@ -7,7 +7,7 @@ import {
   type Tally,
 } from '../../src/handoff/rules/task.ts'
 
-describe('whether pulls may take from a lane', () => {
+describe('a lane is open to pulls', () => {
   const free = { paused: false, cancelled: false, levelBarrier: false, openLevel: null }
 
   test('not while its task is paused or cancelled', () => {
@@ -16,24 +16,24 @@ describe('whether pulls may take from a lane', () => {
     expect(isLaneOpen({ ...free, cancelled: true }, 3)).toBe(false)
   })
 
-  test('behind a barrier only up to the lowest unfinished level', () => {
+  test('only up to the lowest unfinished level, behind a barrier', () => {
     const barred = { ...free, levelBarrier: true, openLevel: 2 }
     expect([0, 1, 2, 3].map((level) => isLaneOpen(barred, level))).toEqual([true, true, true, false])
     expect(isLaneOpen({ ...barred, openLevel: null }, 0)).toBe(false)
   })
 })
 
-describe('what keeps a barrier closed', () => {
+describe('a barrier is kept closed', () => {
   const holds = (counts: Partial<Tally>, parkedSkipped = false) =>
     holdsBarrier({ partitions: { ...emptyTally(), ...counts }, parkedSkipped })
 
-  test('anything unfinished, parked included; done and cancelled do not', () => {
+  test('by anything unfinished, parked included; not by done and cancelled partitions', () => {
     for (const state of ['ready', 'held', 'leased', 'delayed', 'parked'] as const)
       expect(holds({ [state]: 1, done: 5 })).toBe(true)
     expect(holds({ done: 5, cancelled: 5 })).toBe(false)
   })
 
-  test('parked partitions that an operator skipped do not, others beside them do', () => {
+  test('not by parked partitions that an operator skipped, but by others of the level', () => {
     expect(holds({ parked: 2 }, true)).toBe(false)
     expect(holds({ parked: 2, leased: 1 }, true)).toBe(true)
   })

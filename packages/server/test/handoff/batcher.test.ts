@@ -80,7 +80,7 @@ afterEach(() => {
 const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
 describe('batches', () => {
-  test('requests of one turn of the event loop share a transaction', async () => {
+  test('of the requests of one event-loop iteration are one transaction', async () => {
     const { store, batcher } = setUp()
     const asked = [1, 2, 3].map(() => batcher.ask({ pull: batchedPull() }))
     await turn()
@@ -89,7 +89,7 @@ describe('batches', () => {
     expect(await Promise.all(asked)).toHaveLength(3)
   })
 
-  test('requests during a commit form the next batch, which is sent when the commit ends', async () => {
+  test('form during a commit, and are sent when it ends', async () => {
     const { store, batcher } = setUp()
     batcher.ask({ pull: batchedPull() })
     await turn()
@@ -112,7 +112,7 @@ describe('batches', () => {
       return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
     }
 
-    test('the next batch waits only while each turn has a request of one of them', async () => {
+    test('the next batch waits only while each iteration has a request of one of them', async () => {
       const { askAgain, sizes } = await answerThree()
       askAgain()
       askAgain()
@@ -122,7 +122,7 @@ describe('batches', () => {
       expect(sizes()).toEqual([3, 3])
     })
 
-    test('a turn without a request ends the waiting', async () => {
+    test('an iteration without a request ends the waiting', async () => {
       const { askAgain, sizes } = await answerThree()
       askAgain()
       askAgain()
@@ -147,7 +147,7 @@ describe('batches', () => {
         return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
       }
 
-      test('the next one waits beyond a turn without a request, and is sent when all clients are back', async () => {
+      test('the next one waits beyond an iteration without a request, and is sent when all clients are back', async () => {
         const { askAgain, sizes } = await oneOfThreeIsBack()
         await turn()
         expect(sizes()).toEqual([3])
@@ -165,7 +165,7 @@ describe('batches', () => {
     })
   })
 
-  test('a full batch takes no more: the rest is the next batch, a turn later', async () => {
+  test('have a maximum size: the rest is the next batch, one iteration later', async () => {
     const { store, batcher } = setUp(answersTo, { ...unbounded, full: 10 })
     for (let client = 0; client < 5; client += 1) batcher.ask({ pull: batchedPull({ batch: 5 }) })
     await turn()
@@ -176,7 +176,7 @@ describe('batches', () => {
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2, 1])
   })
 
-  test('each request gets its own answers, whatever it was batched with', async () => {
+  test('return to each request its own answers', async () => {
     const { store, batcher } = setUp()
     const both = batcher.ask({
       settle: { instance: null, settlements: [{ lease, order: settlement() }] },
@@ -204,7 +204,7 @@ describe('failures', () => {
     return answersTo(batch)
   }
 
-  test("one request's data does not fail the others: they run again one by one", async () => {
+  test('caused by the data of one request do not affect the others, which run again one by one', async () => {
     const { store, batcher, told } = setUp(breaksOn('bad'))
     const outcomes = Promise.allSettled(
       ['good', 'bad', 'fine'].map((taskId) =>
@@ -218,7 +218,7 @@ describe('failures', () => {
     expect(told).toEqual(['committed', 'Error: broke on bad', 'committed'])
   })
 
-  test('an unavailable store fails the whole batch at once, and the next batch is tried', async () => {
+  test('of the store end the whole batch at once, and the next batch is tried', async () => {
     let isDown = true
     const { store, batcher, told } = setUp((batch) => {
       if (isDown) throw new StoreUnavailable('store_full', 'the disk is full')
@@ -237,7 +237,7 @@ describe('failures', () => {
     expect(await again).toMatchObject({ pull: { partitions: [] } })
   })
 
-  test('what was committed is never run again, even when its answers make no sense', async () => {
+  test('after a commit never run the batch again, even if its answers make no sense', async () => {
     const { store, batcher } = setUp((batch) => ({ ...answersTo(batch), pulls: [] }))
     const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: batchedPull() })))
     await turn()

@@ -168,11 +168,11 @@ describe('the time left, estimated with attempts', () => {
     expect(left(parked, [])).toEqual([40, 'pace'])
   })
 
-  test('a large partition may take longer: by its records', () => {
+  test('allows a large partition more time, by its records', () => {
     expect(left(nearlyDone, [lease(1000, 299_000, { recordCount: 100 })])).toEqual([16, 'lease'])
   })
 
-  test('before there is a throughput it is estimated from running attempts, and without those it is unknown', () => {
+  test('is estimated from running attempts before there is a throughput, and unknown without them', () => {
     const begun = facts({
       partitions: { ...emptyTally(), ready: 80, leased: 4, done: 16 },
       records: { ...emptyTally(), ready: 800, leased: 40, done: 160 },
@@ -182,7 +182,7 @@ describe('the time left, estimated with attempts', () => {
     expect(left(facts(), [], [])).toEqual([null, null])
   })
 
-  test('partitions that take several times as long as others are overdue, the oldest first', () => {
+  test('reports partitions that take several times as long as others as overdue, the oldest first', () => {
     const underWay = [
       lease(1000, 1, { index: 1 }),
       lease(20_000, 1, { index: 2 }),

@@ -29,7 +29,7 @@ test('a drained level continues from the largest finish', () => {
   expect(time).toEqual(level(150n, 150n))
 })
 
-test('beyond 2^53 it stays exact', () => {
+test('the time of a level stays exact beyond 2^53', () => {
   const start = 2n ** 60n + 1n
   const time = level(start, start)
   advanceLevel(time, start + 1n, 3)

@@ -79,7 +79,7 @@ describe('the checker', () => {
   })
 })
 
-describe('the fair rule, alone', () => {
+describe('the fair rule by itself', () => {
   test('is fair over every interval of every mix', () => {
     fc.assert(
       fc.property(schedules, (steps) => {
@@ -174,7 +174,7 @@ describe('the order of a store', () => {
     expect(failing).toBeGreaterThanOrEqual(honest - slack)
   })
 
-  test('many small arrays gain nothing over one large one', async () => {
+  test('gives many small arrays no more than one large array', async () => {
     const store = await open()
     const simulation = new FairnessSimulation(store)
     const size = 100

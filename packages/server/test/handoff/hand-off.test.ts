@@ -52,7 +52,7 @@ describe('a pull that waits', () => {
     expect((await waiting).partitions.map(nameOf)).toEqual(['a-0-0'])
   })
 
-  test('each of many gets its own, first come first served', async () => {
+  test('is served first come first served, each with its own partition', async () => {
     const waiting = [1, 2, 3].map(async (number) => {
       const { partitions } = await pull({ waitMillis: LONG, instance: `w${number}` })
       return partitions.map(({ index }) => index)
@@ -82,7 +82,7 @@ describe('a pull that waits', () => {
     expect((await third).partitions.map(nameOf)).toEqual(['b-0-0'])
   })
 
-  test('two pulls with the same key wait together and get the same leases', async () => {
+  test('waits together with others of its key, and all get the same leases', async () => {
     const twins = [1, 2].map(() => pull({ key: 'k', waitMillis: LONG }))
     await untilWaiting(2)
     await callBack(5)
@@ -101,7 +101,7 @@ describe('a pull that waits', () => {
 })
 
 describe('settling', () => {
-  test('and pulling in one request: the answer carries the next partitions', async () => {
+  test('that also pulls is answered with the next partitions', async () => {
     await callBack(3)
     const settlements = [{ leaseId: await pullOne(), reported: settlement() }]
     const { settled, refused, pulled } = await handOff.settle({
@@ -113,7 +113,7 @@ describe('settling', () => {
     expect(pulled?.partitions.map(nameOf)).toEqual(['a-0-1', 'a-0-2'])
   })
 
-  test('names what is refused and why, beside what is settled', async () => {
+  test('reports what is settled, and what is refused and why', async () => {
     await callBack(1)
     const leaseId = await pullOne()
     const reported = settlement()
@@ -133,7 +133,7 @@ describe('settling', () => {
     })
   })
 
-  test('renewals are answered one by one', async () => {
+  test('and renewing are answered lease by lease', async () => {
     await callBack(1)
     const leaseId = await pullOne()
     const renewals = await handOff.renew(['nonsense', leaseId], 'w')
@@ -154,7 +154,7 @@ describe('when the store becomes unavailable while a pull waits', () => {
     }
   }
 
-  test('a settle that also pulls is answered: it has settled', async () => {
+  test('a settle that also pulls is answered, because it has settled', async () => {
     await callBack(1)
     const settlements = [{ leaseId: await pullOne(), reported: settlement() }]
     const settling = handOff.settle({ instance: null, settlements, pull: pullRequest({ waitMillis: LONG }) })
@@ -166,7 +166,7 @@ describe('when the store becomes unavailable while a pull waits', () => {
 })
 
 describe('draining', () => {
-  test('nothing more is handed out, waiting pulls are answered, settling continues', async () => {
+  test('hands out nothing more and answers waiting pulls, while settling continues', async () => {
     await callBack(2)
     const leaseId = await pullOne()
     await pullOne()

@@ -92,13 +92,13 @@ describe('the status of an instance', () => {
   const seenAgo = (millis: number, changes: Partial<InstanceDetails> = {}) =>
     statusOf(stored({ lastSeenAt: NOW - millis, ...changes }))
 
-  test('a client is up if it was seen recently', () => {
+  test('is up for a client that was seen recently', () => {
     expect(seenAgo(60_000)).toBe('up')
     expect(seenAgo(600_000)).toBe('down')
     expect(seenAgo(600_000, { role: 'producer' })).toBe('down')
   })
 
-  test('a lease holder is silent and then lost, by the time its leases had left when it was last seen', () => {
+  test('is silent and then lost for a lease holder, by the time its leases had left when it was last seen', () => {
     const holding = (millis: number, lease: number) =>
       seenAgo(millis, { leases: 1, leasesEndAt: NOW - millis + lease })
     expect([100_000, 149_000, 151_000, 239_000, 241_000].map((millis) => holding(millis, 300_000))).toEqual([
@@ -113,7 +113,7 @@ describe('the status of an instance', () => {
     expect(holding(11_000, 12_000)).toBe('lost')
   })
 
-  test('a node is up while its heartbeat is fresh, and says when it is draining', () => {
+  test('is up for a node while its heartbeat is fresh, and draining when it drains', () => {
     const node = { version: '1', startedAt: NOW - 900_000, draining: false }
     expect(seenAgo(10_000, { role: 'service', node })).toBe('up')
     expect(seenAgo(10_000, { role: 'service', node: { ...node, draining: true } })).toBe('draining')

@@ -26,7 +26,7 @@ test('secrets are valid in a lease id, and no two are the same', () => {
   for (const text of secrets) expect(parseLeaseId(`1-1-${text}`)?.secret).toBe(text)
 })
 
-test('it has one spelling: every id that can be parsed was formatted so', () => {
+test('a lease id has one spelling: every id that can be parsed was formatted so', () => {
   const piece = fc.oneof(
     fc.stringMatching(/^[0-9a-zA-Z]{1,12}$/),
     fc.constantFrom('', '0', '01', '1', '-1', '1.5'),

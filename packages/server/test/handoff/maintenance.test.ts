@@ -66,8 +66,8 @@ function maintenance(leaseMillis = testPolicy.leaseMillis): Maintenance {
   })
 }
 
-describe('the grace after a start', () => {
-  test('leases do not expire for a minute, while back-offs end', async () => {
+describe('the grace period after a start', () => {
+  test('keeps leases from expiring for a minute, while back-offs end', async () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(59 * SECOND)
     expect(store.sweeps.length).toBeGreaterThanOrEqual(59)
@@ -132,7 +132,7 @@ describe('sweeping', () => {
     expect(store.sweeps).toHaveLength(4)
   })
 
-  test('an announcement during a sweep is not forgotten', async () => {
+  test('does not miss an announcement that arrives during a sweep', async () => {
     const running = maintenance()
     let announce = true
     const sweep = store.sweep
@@ -155,7 +155,7 @@ describe('sweeping', () => {
     expect(told).toMatchObject({ readied: [3], parked: [2], failed: [] })
   })
 
-  test('with other nodes on the store, waiting pulls try again periodically', async () => {
+  test('lets waiting pulls try again periodically, if other nodes use the store', async () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(5 * SECOND)
     expect(told.looks).toEqual([])
@@ -165,7 +165,7 @@ describe('sweeping', () => {
     expect(told.looks.length).toBeLessThanOrEqual(10)
   })
 
-  test('a failing store is reported, and tried again', async () => {
+  test('reports a failing store, and tries again', async () => {
     store.results = [new StoreUnavailable('store_unavailable', 'gone'), { woken: 1 }]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(1100)
@@ -174,7 +174,7 @@ describe('sweeping', () => {
   })
 })
 
-describe('tidying', () => {
+describe('background work', () => {
   test('happens every ten seconds, and again at once while there is more', async () => {
     store.maintenanceResults = [
       { more: true, readied: 4 },
@@ -188,7 +188,7 @@ describe('tidying', () => {
     expect(store.tidies).toHaveLength(4)
   })
 
-  test('a failing part is reported, and the rest continues', async () => {
+  test('reports a failing part, and continues the rest', async () => {
     const failure = new Error('broken')
     store.maintenanceResults = [{ more: true, readied: 4, failure }]
     maintenance().start()
@@ -197,7 +197,7 @@ describe('tidying', () => {
     expect(store.tidies).toHaveLength(2)
   })
 
-  test('an order that left work behind is followed up at once', async () => {
+  test('follows up at once on a control request that left work', async () => {
     const running = maintenance()
     running.start()
     await vi.advanceTimersByTimeAsync(400)
@@ -206,7 +206,7 @@ describe('tidying', () => {
     expect(store.tidies).toEqual([0, 400])
   })
 
-  test('an order that leaves work behind while it is under way is followed up when it is over', async () => {
+  test('that is running follows up afterwards on a control request that leaves work meanwhile', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     store.maintenanceTakes = promise
     const running = maintenance()

@@ -4,7 +4,7 @@ import type { PartitionDetails, TaskDetails } from '../../src/handoff/views/quer
 import { type ProgressView, partitionView, progressView } from '../../src/handoff/views/view-state.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import type { Model } from './model.ts'
-import { claim } from './model-claim.ts'
+import { claim } from './model-disagreement.ts'
 import { isHistory } from './model-history.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
 
@@ -87,7 +87,7 @@ function comparePartition(
   const { state } = partitionView(facts, row)
   claim(state === expected, `${name} is shown ${state} instead of ${expected}`)
   claim(row.attempts === partition.attempts, `${name} has used ${row.attempts} attempts`)
-  claim(isHistory(partition, row.history), `${name} tells of the attempts ${JSON.stringify(row.history)}`)
+  claim(isHistory(partition, row.history), `${name} has the history ${JSON.stringify(row.history)}`)
   if (partition.place === 'leased')
     claim(row.dueAt === partition.dueAt, `${name} is leased until ${row.dueAt}`)
   if (partition.place === 'delayed') learnDue(name, partition, row.dueAt ?? 0)

@@ -1,8 +1,6 @@
-import type { BatchedPull } from '../../src/handoff/store.ts'
-import { claim } from './model-claim.ts'
+import { claim } from './model-disagreement.ts'
+import { type Filter, isWanted } from './model-partition.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
-
-type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 /** What one pull may be handed, and in which order: levels, and arrival within a lane. */
 export class Eligible {
@@ -67,9 +65,7 @@ export class Eligible {
   }
 
   #isFor({ task, descriptor }: ModelPartition): boolean {
-    const { tables, tasks } = this.#filter
-    if (tasks !== null && !tasks.includes(task.taskId)) return false
-    return tables === null || tables.includes(descriptor.computeTableName)
+    return isWanted(task.taskId, descriptor.computeTableName, this.#filter)
   }
 
   /** Each named table has its own queue in a lane. */

@@ -1,29 +1,29 @@
-type Outcome = 'done' | 'failed' | 'released' | 'expired'
+import type { LeaseOutcome } from './model-partition.ts'
 
-/** An attempt that ended, as its partition has to tell of it. */
+/** An attempt that ended, as the history of its partition must contain it. */
 export interface ModelAttempt {
   readonly attempt: number
   readonly holder: string | null
   readonly startedAt: number
   readonly endedAt: number
-  readonly outcome: Outcome
+  readonly outcome: LeaseOutcome
   readonly reason: string | null
   readonly records: number | null
 }
 
-/** What a model keeps of the attempts of a partition. */
+/** What a model records about the attempts of a partition. */
 export interface Attempted {
   attempts: number
   holder: string | null
   leasedAt: number
   settledAt: number
-  /** What the worker that finished it said that it processed. */
+  /** The number of records that the worker reported when it settled the partition as done. */
   reported: number | null
-  /** The last ones, oldest first. The one that runs, and the one that finished it, are not among them. */
+  /** The last attempts, oldest first, without the current one and without the one that ended as done. */
   history: readonly ModelAttempt[]
 }
 
-/** How many attempts a partition tells of. */
+/** The history of a partition contains at most this many attempts. */
 const MOST = 10
 
 export const notAttempted = (): Omit<Attempted, 'attempts'> => ({
@@ -34,7 +34,7 @@ export const notAttempted = (): Omit<Attempted, 'attempts'> => ({
   history: [],
 })
 
-/** The attempt that runs ends. To be called before it is counted. */
+/** The current attempt ends. To be called before it is counted. */
 export function recordEnd(
   partition: Attempted,
   outcome: 'failed' | 'released',
@@ -45,38 +45,38 @@ export function recordEnd(
   add(partition, { attempt: attempts + 1, holder, startedAt, endedAt: now, outcome, reason, records: null })
 }
 
-/** Its time has come, or an operator revoked its lease. */
-export function recordExpiry(partition: Attempted, takenFrom: string | null, now: number): void {
+/** The lease expired, or an operator revoked it. */
+export function recordExpiry(partition: Attempted, revokedFrom: string | null, now: number): void {
   const { attempts, holder, leasedAt: startedAt } = partition
   const attempt = attempts + 1
   const reason =
-    takenFrom === null
+    revokedFrom === null
       ? `the lease of attempt ${attempt} expired before it was settled`
-      : `an operator revoked the lease of attempt ${attempt} from ${takenFrom}`
+      : `an operator revoked the lease of attempt ${attempt} from ${revokedFrom}`
   add(partition, { attempt, holder, startedAt, endedAt: now, outcome: 'expired', reason, records: null })
 }
 
-/** It is to run again: how it was finished becomes a part of its history. */
+/** A done partition is rerun: the attempt that ended as done becomes a part of the history. */
 export function recordFinished(partition: Attempted): void {
   const { attempts, holder, leasedAt: startedAt, settledAt: endedAt, reported: records } = partition
   add(partition, { attempt: attempts, holder, startedAt, endedAt, outcome: 'done', reason: null, records })
 }
 
-/** The last attempt was told to have expired, and has not. */
+/** The last attempt is recorded as expired, but its worker renewed the lease or settled it as done. */
 export function withdrawExpiry(partition: Attempted): void {
   expired(partition)
   partition.history = partition.history.slice(0, -1)
 }
 
-/** The last attempt was told to have expired, and its worker says why it failed. */
+/** The last attempt is recorded as expired, and its worker reports why it failed. */
 export function amendExpiry(partition: Attempted, reason: string | null): void {
   const last = expired(partition)
   partition.history = [...partition.history.slice(0, -1), { ...last, outcome: 'failed', reason }]
 }
 
-/** Whether what a store tells of the attempts of a partition is what the model saw. */
-export function isHistory({ history }: Attempted, told: readonly object[] | null | undefined): boolean {
-  const attempts = (told ?? []) as readonly ModelAttempt[]
+/** Whether the history that a store has for a partition is that of the model. */
+export function isHistory({ history }: Attempted, stored: readonly object[] | null | undefined): boolean {
+  const attempts = (stored ?? []) as readonly ModelAttempt[]
   if (attempts.length !== history.length) return false
   return history.every((attempt, at) => isSameAttempt(attempt, attempts[at] as ModelAttempt))
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, test } from 'vitest'
 import { type StoreHarness, testPolicy } from '../store/conformance/harness.ts'
-import { BRISK_RUN, briskCourse } from './model-brisk.ts'
-import { type Sizes, step } from './model-orders.ts'
+import { HAND_OFF_RUN, handOffSteps } from './model-hand-off-steps.ts'
 import { runModel } from './model-run.ts'
+import { type Sizes, step } from './model-steps.ts'
 
 /** Few indexes, so that steps collide: the same partitions are leased, lost and settled again and again. */
 const crowded: Sizes = { levels: 3, indexes: 4, longestArray: 6, batch: 4 }
@@ -16,8 +16,8 @@ const LONG_RUN = 450
 const endOnFailure = true
 
 /**
- * The runs of each property, the brisk one as often as the crowded; a store with a server takes longer for a
- * step.
+ * The runs of each property; the one with hand-offs alone runs as often as the crowded one. A store with a
+ * server needs more time for a step.
  */
 export interface Runs {
   readonly crowded: number
@@ -63,8 +63,8 @@ export function describeModel(harness: StoreHarness, runs: Runs = { crowded: 60,
       'agree on levels that close and open again among hand-offs alone',
       async () => {
         await fc.assert(
-          fc.asyncProperty(briskCourse, (taken) =>
-            runModel(harness, { ...testPolicy, levelBarrier: true }, taken, BRISK_RUN),
+          fc.asyncProperty(handOffSteps, (taken) =>
+            runModel(harness, { ...testPolicy, levelBarrier: true }, taken, HAND_OFF_RUN),
           ),
           { numRuns: TIMES * runs.crowded, endOnFailure },
         )

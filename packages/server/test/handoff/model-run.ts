@@ -6,10 +6,10 @@ import type { HandOffBatch } from '../../src/handoff/store.ts'
 import { batchedCallBack, Driver, leaseOf, settlement } from '../store/conformance/driver.ts'
 import { type StoreHarness, type StoreUnderTest, TestClock } from '../store/conformance/harness.ts'
 import { Model } from './model.ts'
-import { claim } from './model-claim.ts'
 import { audit, compare, hasToLearn } from './model-compare.ts'
 import { controlModel } from './model-control.ts'
-import { type CallBackStep, type LeasePick, type Step, tables } from './model-orders.ts'
+import { claim } from './model-disagreement.ts'
+import { type CallBackStep, type LeasePick, type Step, tables } from './model-steps.ts'
 
 /**
  * Reading a view makes a store flush deferred writes, and an audit makes it reload its cache. So there are
@@ -163,7 +163,7 @@ class ModelRun {
     const { released, parked } = await this.#driver.store.releaseInstance({ instanceId, limit: 100_000 })
     claim(
       released === expected.released && parked === expected.parked,
-      `a release told of ${released} leases and ${parked} parked, not ${JSON.stringify(expected)}`,
+      `a release reported ${released} leases and ${parked} parked, not ${JSON.stringify(expected)}`,
     )
   }
 

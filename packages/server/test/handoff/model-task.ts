@@ -1,13 +1,11 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { TaskSettings } from '../../src/handoff/rules/policy.ts'
 import type { Attempted } from './model-history.ts'
-
-/** The state of a partition; whether a waiting one is ready or held depends on its task. */
-export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
+import type { LeaseOutcome, Place } from './model-partition.ts'
 
 export interface ModelLease {
   readonly id: string
-  outcome: 'done' | 'failed' | 'released' | 'expired' | null
+  outcome: LeaseOutcome | null
 }
 
 export interface ModelPartition extends Attempted {

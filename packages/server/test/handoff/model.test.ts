@@ -1,7 +1,5 @@
 import { sqliteHarness } from '../store/sqlite-harness.ts'
 import { describeModel } from './model-properties.ts'
 
-/**
- * The engine is tested on a memory disk, which is faster; here its SQLite disk is compared with the model.
- */
+/** `memory-model.test.ts` runs more steps on the memory disk, which is faster; this runs the SQLite disk. */
 describeModel(sqliteHarness, { crowded: 25, long: 3 })

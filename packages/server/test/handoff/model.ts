@@ -3,24 +3,29 @@ import type { PulledPartition } from '../../src/handoff/partition.ts'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
 import type { ReportedOutcome } from '../../src/handoff/rules/settlement.ts'
 import type { BatchedPull, PullResult } from '../../src/handoff/store.ts'
-import { claim, Disagreement } from './model-claim.ts'
+import { claim, disagree } from './model-disagreement.ts'
 import { Eligible } from './model-eligible.ts'
 import { amendExpiry, notAttempted, recordEnd, recordExpiry, withdrawExpiry } from './model-history.ts'
+import { ModelKeys } from './model-keys.ts'
+import { isSameDescriptor } from './model-partition.ts'
 import { type ModelLease, type ModelPartition, ModelTask } from './model-task.ts'
-
-const KEY_GRACE = 600_000
 
 /**
  * The hand-off as the design describes it, in memory and as simple as possible: written from the design
  * document and not from the code. It knows nothing about fairness tags: of the order it checks only levels
  * and, within a lane, the order of arrival of partitions that were never handed out.
+ *
+ * It calls a store on any disk through the store's verbs, gets every answer, and checks the views.
+ * `test/simulate/model/model.ts` is a second model: answers get lost there, so it has to follow the stored
+ * rows, and it checks lines, terms and fairness, too. What both models need in the same form is in
+ * `model-partition.ts`, `model-keys.ts`, `model-history.ts` and `model-disagreement.ts`.
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
   /** Of tasks that may not be known yet. */
   readonly settings = new Map<string, ModelTask['settings']>()
   readonly #leases = new Map<string, ModelPartition>()
-  readonly #keys = new Map<string, { readonly leaseIds: string[]; readonly surelyKnownUntil: number }>()
+  readonly #keys = new ModelKeys()
   readonly #policy: Policy
   readonly #now: () => number
   #arrivals = 0
@@ -43,12 +48,7 @@ export class Model {
     const fresh = partitions.filter(({ level, index }) => task.find(level, index) === undefined)
     const conflicts = partitions.filter((descriptor) => {
       const known = task.find(descriptor.level, descriptor.index)
-      if (known === undefined || known.purged) return false
-      return (
-        known.descriptor.recordCount !== descriptor.recordCount ||
-        known.descriptor.computeTableName !== descriptor.computeTableName ||
-        known.descriptor.spelling !== descriptor.spelling
-      )
+      return known !== undefined && !known.purged && !isSameDescriptor(known.descriptor, descriptor)
     })
     if (conflicts.length > 0) return { kind: 'conflict' }
     if (fresh.length > 0 && task.cancelled) return { kind: 'task_cancelled' }
@@ -65,16 +65,9 @@ export class Model {
   }
 
   /** Checks what was handed out and adopts it. */
-  pulled(pull: BatchedPull, { partitions, repeated }: PullResult): void {
-    const key = pull.key === null ? undefined : this.#keys.get(pull.key)
-    if (key !== undefined && (repeated || this.#now() < key.surelyKnownUntil)) {
-      claim(repeated, `the key ${pull.key} was forgotten too early`)
-      const alive = key.leaseIds.filter((id) => this.#isAlive(id))
-      const given = partitions.map(({ lease }) => lease?.id)
-      claim(given.join() === alive.join(), `a repeat of ${pull.key} got ${given}, alive are ${alive}`)
-      return
-    }
-    claim(!repeated, `the key ${pull.key} was never recorded`)
+  pulled(pull: BatchedPull, result: PullResult): void {
+    if (this.#keys.isRepeat(pull, result, this.#now(), (id) => this.#isAlive(id))) return
+    const { partitions } = result
     const eligible = new Eligible(this.tasks.values(), pull)
     let records = 0
     for (const [position, handedOut] of partitions.entries()) {
@@ -86,10 +79,7 @@ export class Model {
     const isFull = partitions.length === pull.batch
     const isSated = pull.records !== null && partitions.length > 0 && records >= pull.records
     claim(isFull || isSated || eligible.isEmpty, 'a pull got less than there was')
-    if (pull.key === null || partitions.length === 0) return
-    const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
-    const lastExpiry = Math.max(...partitions.map(({ lease }) => lease?.expiresAt ?? 0))
-    this.#keys.set(pull.key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
+    this.#keys.remember(pull.key, partitions)
   }
 
   settle(leaseId: string, reported: ReportedOutcome): string | null {
@@ -106,7 +96,7 @@ export class Model {
       partition.reported = reported.records
       partition.settledAt = this.#now()
       if (isLate) withdrawExpiry(partition)
-      // An expiry has counted the attempt, unless an operator took that back since.
+      // An expiry has counted the attempt, unless an operator has reset it since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
     } else if (reported.outcome === 'failed' && isLate) {
       lease.outcome = 'failed'
@@ -165,7 +155,7 @@ export class Model {
     }
   }
 
-  /** An operator revokes what an instance holds: that counts like an expiry, without a back-off. */
+  /** An operator revokes the leases of an instance: that counts like an expiry, without a back-off. */
   revoke(instanceId: string): { released: number; parked: number } {
     const held = this.all().filter(({ place, holder }) => place === 'leased' && holder === instanceId)
     for (const partition of held)
@@ -210,7 +200,7 @@ export class Model {
     const { taskId, level, index, recordCount, computeTableName, lease } = handedOut
     const name = `${taskId}-${level}-${index}`
     const partition = this.tasks.get(taskId)?.find(level, index)
-    if (partition === undefined || lease === null) throw new Disagreement(`${name} was never called back`)
+    if (partition === undefined || lease === null) disagree(`${name} was never called back`)
     eligible.take(partition, name)
     claim(recordCount === partition.descriptor.recordCount, `${name} came with ${recordCount} records`)
     claim(computeTableName === partition.descriptor.computeTableName, `${name} came with another table`)

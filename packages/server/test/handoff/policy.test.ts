@@ -26,7 +26,7 @@ describe('the back-off', () => {
     expect(full.map((millis) => millis / 1000)).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600, 600])
   })
 
-  test('is spread over the upper half: never shorter than half, never longer than the whole', () => {
+  test('is random in the upper half: never shorter than half, never longer than the whole', () => {
     fc.assert(
       fc.property(fc.nat(60), fc.double({ min: 0, max: 1, noNaN: true }), (used, random) => {
         const whole = backoffMillis(policy, used, 1)
@@ -69,7 +69,7 @@ describe('the length of a lease', () => {
   })
 })
 
-test('the grace before expiry is the lease, at most a minute', () => {
+test('the grace period before expiry is the length of a lease, at most a minute', () => {
   expect(expiryGraceMillis(policy)).toBe(60_000)
   expect(expiryGraceMillis({ ...policy, leaseMillis: 5000 })).toBe(5000)
 })

@@ -28,14 +28,14 @@ const judge = (at: LeaseState | undefined, reported: Partial<ReportedOutcome>) =
   judgeSettlement(at, lease, settlement(reported), policy, 1)
 
 describe('a settlement in time', () => {
-  test('done finishes, with what was reported', () => {
+  test('as done finishes the partition, with the reported records', () => {
     expect(judge(leaseState({ releases: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
       refused: null,
       change: { event: 'finish', to: 'done', outcome: 'done', attempts: 1, wasted: 0, records: 5 },
     })
   })
 
-  test('failed uses up an attempt and waits for the back-off', () => {
+  test('as failed uses up an attempt and waits for the back-off', () => {
     expect(judge(leaseState({ attempts: 1, releases: 2 }), { outcome: 'failed', reason: 'x' })).toMatchObject(
       {
         change: {
@@ -53,13 +53,13 @@ describe('a settlement in time', () => {
     )
   })
 
-  test('failed with the last attempt, or for good, parks', () => {
+  test('as failed with the last attempt, or as final, parks', () => {
     const parked = { change: { event: 'park', to: 'parked', outcome: 'failed', wasted: 1, delayMillis: 0 } }
     expect(judge(leaseState({ attempts: 2 }), { outcome: 'failed' })).toMatchObject(parked)
     expect(judge(leaseState(), { outcome: 'failed', final: true })).toMatchObject(parked)
   })
 
-  test('released uses no attempt and keeps the rank; the third in a row is delayed', () => {
+  test('as released uses no attempt and keeps the place; the third in a row is delayed', () => {
     const changes = [0, 1, 2, 3].map((releases) => {
       const verdict = judge(leaseState({ releases }), { outcome: 'released' })
       return verdict.refused === null ? verdict.change : null
@@ -72,7 +72,7 @@ describe('a settlement in time', () => {
     ])
   })
 
-  test('a delay requested by the worker replaces the back-off, in whole milliseconds', () => {
+  test('with a delay replaces the back-off, in whole milliseconds', () => {
     const delays = [0, 0.2, 1500].map((retryAfterMillis) => {
       const verdict = judge(leaseState(), { outcome: 'failed', retryAfterMillis })
       return verdict.refused === null ? verdict.change?.delayMillis : null
@@ -94,7 +94,7 @@ describe('a lease that was settled before', () => {
     }
   }
 
-  test('delivered leaves nothing to settle', () => {
+  test('by delivery cannot be settled again', () => {
     expect(judge(leaseState({ state: 'done', outcome: 'delivered' }), { outcome: 'done' })).toEqual({
       refused: 'lease_settled',
     })
@@ -130,7 +130,7 @@ describe('a lease that expired and was not followed by another', () => {
     })
   }
 
-  test('an operator who reset the attempts meanwhile is not undone below zero', () => {
+  test('is revived with zero attempts if an operator reset them meanwhile', () => {
     expect(
       judgeRenewal(leaseState({ state: 'ready', outcome: 'expired', attempts: 0 }), lease),
     ).toMatchObject({
@@ -165,7 +165,7 @@ describe('refusals', () => {
 })
 
 describe('expiry and back-off', () => {
-  test('an expiry uses up an attempt, says so, and parks the last one', () => {
+  test('an expiry uses up an attempt, sets the reason, and parks after the last one', () => {
     expect(judgeExpiry(leaseState({ attempts: 1 }), policy, 1)).toMatchObject({
       event: 'postpone',
       to: 'delayed',
@@ -178,7 +178,7 @@ describe('expiry and back-off', () => {
     expect(judgeExpiry(leaseState({ attempts: 2 }), policy, 1)).toMatchObject({ event: 'park', to: 'parked' })
   })
 
-  test('in a cancelled task it ends leases and back-offs, and no attempt is wasted', () => {
+  test('in a cancelled task end without wasting an attempt', () => {
     for (const state of ['leased', 'delayed'] as const)
       expect(judgeCancellation(leaseState({ state, taskCancelled: true }))).toMatchObject({
         to: 'cancelled',
@@ -188,7 +188,7 @@ describe('expiry and back-off', () => {
 })
 
 describe('undo', () => {
-  test('takes back a valid lease as if it had never been granted', () => {
+  test('ends a valid lease as if it had never been granted', () => {
     expect(judgeUndo(leaseState({ attempts: 1, releases: 2 }), lease)).toMatchObject({
       event: 'return',
       to: 'ready',

@@ -110,7 +110,7 @@ const settleAgain = () =>
     pull: null,
   })
 
-/** The answer to a request that only waits for the end of a turn. */
+/** The answer to a request that only waits for the end of an event-loop iteration. */
 async function answered<Result>(request: Promise<Result>): Promise<Result> {
   const [result] = await Promise.all([request, vi.advanceTimersByTimeAsync(1)])
   return result
@@ -150,7 +150,7 @@ describe('the end of an outage is logged', () => {
     ['a probe', () => handOff.probe()],
     ['a reading for the metrics', () => handOff.storeReadings.read()],
     [
-      'a look at the instances, which writes down who was seen',
+      'a request for the instances, which stores who was seen',
       () => handOff.instances({ after: null, limit: 1 }),
     ],
   ])('with %s', async (_, succeed) => {
@@ -194,7 +194,7 @@ test('the log has the reason in one line, and the stack traces at level debug', 
   ])
 })
 
-test('the grace for leases begins when the store is back', async () => {
+test('the grace period of leases begins when the store is back', async () => {
   const grace = expiryGraceMillis(testPolicy)
   await vi.advanceTimersByTimeAsync(grace + 2000)
   await lose()
@@ -222,7 +222,7 @@ describe('call-backs without disk space', () => {
     store.sweptWithExpiry.length = 0
   })
 
-  /** Besides heartbeats and probes, which are written all the time. */
+  /** In addition to heartbeats and probes, which are written all the time. */
   async function callBackFor(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       await expect(answered(callBack())).rejects.toMatchObject({ code: 'store_full' })
@@ -231,12 +231,12 @@ describe('call-backs without disk space', () => {
     }
   }
 
-  test('leases still expire', async () => {
+  test('do not keep leases from expiring', async () => {
     await callBackFor(30)
     expect(store.sweptWithExpiry.length).toBeGreaterThanOrEqual(29)
   })
 
-  test('it is logged once, and once when there is space again', async () => {
+  test('are logged once, and once more when there is space again', async () => {
     await callBackFor(30)
     // Some call-backs are smaller than others, and fit.
     store.hasRoom.callBacks = true
@@ -251,14 +251,14 @@ describe('call-backs without disk space', () => {
     expect(told).toEqual([SHORT, ENOUGH])
   })
 
-  test('it is logged again when it happens again, also without a call-back in between', async () => {
+  test('are logged again when it happens again, also without a call-back in between', async () => {
     await callBackFor(2)
     await vi.advanceTimersByTimeAsync(60_000)
     await callBackFor(2)
     expect(told).toEqual([SHORT, SHORT])
   })
 
-  test('it is also logged if the store refuses them before the disk is full', async () => {
+  test('are also logged if the store refuses them before the disk is full', async () => {
     store.hasRoom.callBacks = true
     store.refusesEarly = true
     await callBackFor(30)
@@ -269,13 +269,13 @@ describe('call-backs without disk space', () => {
     expect(told).toEqual([SHORT, ENOUGH])
   })
 
-  test('a settlement at the same time is executed', async () => {
+  test('do not prevent a settlement at the same time', async () => {
     const [refused, settled] = await answered(Promise.allSettled([callBack(), settleAgain()]))
     expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'store_full' } })
     expect(settled).toMatchObject({ status: 'fulfilled' })
   })
 
-  test('without space for a heartbeat it is an outage', async () => {
+  test('are an outage if there is no space for a heartbeat either', async () => {
     store.whyNot = 'store_full'
     store.canWrite = false
     await vi.advanceTimersByTimeAsync(5000)
@@ -285,7 +285,7 @@ describe('call-backs without disk space', () => {
     expect(told).toEqual([BEGUN, ENDED])
   })
 
-  test('leases get their grace if there is no space for settlements either', async () => {
+  test('give leases their grace period if there is no space for settlements either', async () => {
     store.hasRoom.leases = false
     await expect(answered(settleAgain())).rejects.toMatchObject({ code: 'store_full' })
     const refusedAt = performance.now()

@@ -93,7 +93,7 @@ test('a store that answers late is available again with its answer, which is cac
   expect(store.probes).toBe(2)
 })
 
-test('a store that cannot commit is unavailable; only this error is expected', async () => {
+test('a store that cannot commit is unavailable; any other error is reported', async () => {
   store.fails = new StoreUnavailable('store_unavailable', 'gone')
   expect(await read(100)).toEqual(away)
   expect(failed).toEqual([])

@@ -10,7 +10,7 @@ const found = (index: number, repeated = false): PullResult => ({
   repeated,
 })
 
-/** A store that is called in turn and answers when the test says so. */
+/** A store that is called one request after the other and answers when the test says so. */
 class Store {
   readonly tries: {
     pull: BatchedPull
@@ -65,8 +65,8 @@ function wait(
   )
 }
 
-describe('what becomes ready', () => {
-  test('wakes exactly as many pulls as there are partitions, first come first served', async () => {
+describe('partitions that become ready', () => {
+  test('wake as many pulls as there are partitions, first come first served', async () => {
     for (const name of ['a', 'b', 'c', 'd']) wait(name)
     waiting.wake(2)
     expect(store.asked).toEqual(['a', 'b'])
@@ -78,7 +78,7 @@ describe('what becomes ready', () => {
     expect(store.asked).toEqual(['c'])
   })
 
-  test('nothing wakes no pull, more than enough wakes every pull once', async () => {
+  test('wake no pull if there are none, and each pull once if there are more than pulls', async () => {
     for (const name of ['a', 'b']) wait(name)
     waiting.wake(0)
     expect(store.asked).toEqual([])
@@ -86,7 +86,7 @@ describe('what becomes ready', () => {
     expect(store.asked).toEqual(['a', 'b'])
   })
 
-  test('a pull that was woken unnecessarily keeps its place', async () => {
+  test('leave a pull that was woken unnecessarily in its place', async () => {
     for (const name of ['a', 'b']) wait(name)
     waiting.wake(1)
     await store.answer(NOTHING)
@@ -97,7 +97,7 @@ describe('what becomes ready', () => {
     expect([...answered.keys()]).toEqual(['a'])
   })
 
-  test('a pull that is trying is not woken twice, the next one is', () => {
+  test('do not wake a pull that is already trying, but the next one', () => {
     for (const name of ['a', 'b', 'c']) wait(name)
     waiting.wake(1)
     waiting.wake(1)
@@ -127,7 +127,7 @@ describe('no wake-up is lost', () => {
 })
 
 describe('pulls with the same key', () => {
-  test('are woken together and answered with the same', async () => {
+  test('are woken together and get the same answer', async () => {
     wait('a', { key: 'k' })
     wait('b')
     wait('c', { key: 'k' })
@@ -139,7 +139,7 @@ describe('pulls with the same key', () => {
     expect(waiting.size).toBe(1)
   })
 
-  test('a pull with a key tries again at its timeout: a duplicate elsewhere may have been served', async () => {
+  test('try again at their timeout: a duplicate on another node may have been served', async () => {
     wait('a', { key: 'k', millis: 1000 })
     await vi.advanceTimersByTimeAsync(1000)
     expect(store.asked).toEqual(['a'])

@@ -11,7 +11,7 @@ afterEach(() => {
 const never = new Promise<string>(() => {})
 const late = () => 'late'
 
-test('work that ends in time gives the result, and no timer remains', async () => {
+test('work that ends in time returns its result, and no timer remains', async () => {
   expect(await withTimeout(Promise.resolve('done'), 1000, late)).toBe('done')
   await expect(withTimeout(Promise.reject(new Error('failed')), 1000, late)).rejects.toThrow('failed')
   expect(vi.getTimerCount()).toBe(0)

@@ -109,7 +109,7 @@ describe('received bytes', () => {
   })
 })
 
-describe('overload', () => {
+describe('an event loop', () => {
   const refused = (late: readonly number[]) => {
     const overload = new Overload(100)
     for (const millis of late) overload.note(millis)
@@ -133,7 +133,7 @@ describe('overload', () => {
       ['call-back', 'view', 'pull', 'urgent'],
     ],
     [[800, 800, 800, 0], []],
-  ])('with checks that are %j ms late refuses %j', (late, kinds) => {
+  ])('with checks that are %j ms late makes the node refuse %j', (late, kinds) => {
     expect(refused(late)).toEqual(kinds)
   })
 })

@@ -78,7 +78,7 @@ describe('the API document', () => {
   })
 
   test.each(['(?!a)b', '(?<=a)b', '(a)\\1', '\\p{L}', '\\u0041', '[', 'a**'])(
-    'and %s is not one of them',
+    'does not have the pattern %s, which they do not support',
     (pattern) => expect(isPortable(pattern)).toBe(false),
   )
 

@@ -19,7 +19,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     ['bytes that are not UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])],
     ['UTF-16', Buffer.from('["a"]', 'utf16le')],
     ['half of a character', Buffer.from([0x5b, 0x22, 0xc3])],
-  ])('%s is answered 400', async (_, raw) => {
+  ])('with %s is answered 400', async (_, raw) => {
     const answer = await send(raw)
     expect([answer.status, answer.body.code]).toEqual([400, 'body_not_json'])
   })
@@ -42,7 +42,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     ['no content type', {}],
     ['another content type', { 'content-type': 'text/plain' }],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
-    ['a content type that is none', { 'content-type': ';' }],
+    ['an invalid content type', { 'content-type': ';' }],
     ['another charset', { 'content-type': 'application/json; charset=iso-8859-1' }],
     ['another compression', { ...json, 'content-encoding': 'br' }],
   ])('with %s is answered 415', async (_, headers) => {
@@ -60,7 +60,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
   })
 
   test.each(['null', '{}', '"text"', '7', '[]', '[null]', '[[]]', '[true]'])(
-    '%s is answered 422',
+    'of %s is answered 422',
     async (raw) => {
       const answer = await send(raw)
       expect([answer.status, answer.body.code]).toEqual([422, 'contract_violation'])

@@ -143,7 +143,7 @@ describe('the Host header', () => {
     'BATON.internal:9999',
     'edge.example:8443',
   ]
-  test.each(names)('%s is served', async (host) => {
+  test.each(names)('%s is accepted', async (host) => {
     expect((await service().get('/pull', { host })).status).toBe(200)
   })
 

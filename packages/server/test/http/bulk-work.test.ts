@@ -9,7 +9,7 @@ import { descriptors, TestApp } from '../support/test-app.ts'
 
 const KIB = 1024
 
-// Only `spend` moves the clock, so that a slow machine does not lengthen a turn and with it the share.
+// Only `spend` moves the clock, so that a slow machine does not lengthen an iteration and with it the share.
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
 })
@@ -18,12 +18,12 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Takes the whole share of a turn. */
+/** Takes the whole share of an iteration. */
 function spend(): void {
   vi.advanceTimersByTime(1)
 }
 
-/** The number of the current turn of the event loop. */
+/** The number of the current event-loop iteration. */
 function turnsCounted(): () => number {
   let turns = 0
   const count = () => {
@@ -38,7 +38,7 @@ function turnsCounted(): () => number {
 describe('bulk work', () => {
   const from = (remoteAddress: string) => ({ remoteAddress, destroyed: false }) as Socket
 
-  test('takes its share of each turn, and addresses take turns', async () => {
+  test('takes its share of each event-loop iteration, and addresses alternate', async () => {
     const turn = turnsCounted()
     const bulk = new BulkWork()
     const done: { name: string; turn: number }[] = []
@@ -77,7 +77,7 @@ describe('bulk work', () => {
   })
 })
 
-test('a large body is checked in steps, over several turns', async () => {
+test('a large body is checked in steps, over several event-loop iterations', async () => {
   const baton = await TestApp.open()
   const client = await RawConnection.open(await listening(baton.app))
   const turn = turnsCounted()
@@ -98,6 +98,6 @@ test('a large body is checked in steps, over several turns', async () => {
   client.send(postHead('/call-back', body.length) + body)
   expect((await client.answer()).body).toMatchObject({ accepted: 4000 })
   expect(bytes).toBe(body.length)
-  // One step when a chunk arrives, and one of the turn.
+  // One step when a chunk arrives, and one of the iteration.
   expect(Math.max(...byTurn.values())).toBeLessThanOrEqual(16 * KIB)
 })

@@ -16,7 +16,7 @@ async function withTwoTables(): Promise<TestApp> {
 }
 
 describe('a pull with a filter', () => {
-  test('by table, by several, and by task', async () => {
+  test('selects by one table, by several, and by task', async () => {
     const baton = await withTwoTables()
     expect(names(await baton.get('/pull?table=r.orders&batch=9'))).toEqual(['a-0-1'])
     expect(names(await baton.get(`/pull?task=${encodeURIComponent('b&c=d')}&batch=9`))).toEqual(['b&c=d-0-0'])
@@ -28,7 +28,7 @@ describe('a pull with a filter', () => {
     expect([empty.body, empty.headers['retry-after']]).toEqual([{ partitions: [] }, '1'])
   })
 
-  test('amounts may be in the query, and are capped there', async () => {
+  test('may have its amounts in the query, where they are capped', async () => {
     const baton = await withTwoTables()
     const answer = await baton.get('/pull?records=150&wait=9999&table=r.sales')
     expect(names(answer)).toEqual(['a-0-0', 'a-0-2'])
@@ -49,7 +49,7 @@ describe('a pull with a filter', () => {
     ['batch=1&batch=2', 'batch must not be repeated'],
     ['wait=soon', 'wait must be a whole number of seconds'],
     [Array.from({ length: 51 }, (_, at) => `task=t${at}`).join('&'), 'at most 50 tasks'],
-  ])('%s is refused, and leases nothing', async (query, says) => {
+  ])('of %s is refused, and leases nothing', async (query, says) => {
     const baton = await withTwoTables()
     const unknown = [{ leaseId: '1-1-aaaaaaaaaaaaaaaa', outcome: 'done' }]
     for (const answer of [
@@ -62,7 +62,7 @@ describe('a pull with a filter', () => {
     expect(await baton.pull({ prefer: 'batch=9' })).toHaveLength(4)
   })
 
-  test('an amount in both places is refused, and so is invalid UTF-8', async () => {
+  test('is refused with an amount in both places, or with invalid UTF-8', async () => {
     const baton = await withTwoTables()
     const twice = await baton.get('/pull?batch=2', { prefer: 'batch=2' })
     expect([twice.status, twice.body.detail]).toEqual([
@@ -72,7 +72,7 @@ describe('a pull with a filter', () => {
     expect((await baton.get('/pull?table=%ff')).body.code).toBe('bad_request')
   })
 
-  test('with a settle; a filter alone would be ignored, so it is refused', async () => {
+  test('may be part of a settle, which is refused if it has a filter but no pull', async () => {
     const baton = await withTwoTables()
     const [first] = await baton.pull()
     const done = [{ leaseId: leaseId(first), outcome: 'done' }]
@@ -83,7 +83,7 @@ describe('a pull with a filter', () => {
     expect([answer.body.settled, names(answer)]).toEqual([[leaseId(first)], ['a-0-1']])
   })
 
-  test('wakes a waiting pull only for matching partitions', async () => {
+  test('that waits is woken only for matching partitions', async () => {
     const baton = await TestApp.open()
     const pulling = baton.get('/pull?table=r.sales&wait=60')
     const tried = () => baton.app.handOff.storeCounts.of('handOff').seconds.counts.reduce((a, b) => a + b, 0)

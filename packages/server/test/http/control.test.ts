@@ -98,7 +98,7 @@ describe('level-barrier', () => {
 })
 
 describe('pause and resume', () => {
-  test('stop and continue a task, idempotently', async () => {
+  test('stop and continue a task, and may be repeated', async () => {
     const baton = await withTask(1)
     expect((await baton.post('/tasks/orders/pause')).body).toEqual({
       taskId: 'orders',
@@ -115,7 +115,7 @@ describe('pause and resume', () => {
     expect(await baton.pull()).toHaveLength(1)
   })
 
-  test('resume wakes a pull that waits', async () => {
+  test('wake a waiting pull', async () => {
     const baton = await withTask(1)
     await baton.post('/tasks/orders/pause')
     const pulling = baton.pull({ prefer: 'wait=60' })
@@ -152,7 +152,7 @@ describe('retry', () => {
     ])
   })
 
-  test('of named partitions or of a level changes only these', async () => {
+  test('of named partitions or of a level changes only those', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1))
     await park(baton)
@@ -162,7 +162,7 @@ describe('retry', () => {
     expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ ready: 2, parked: 1 })
   })
 
-  test('runs done partitions again only on request', async () => {
+  test('runs done partitions again only if requested', async () => {
     const baton = await withTask(1)
     await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
     expect((await baton.post('/tasks/orders/retry')).body.changed).toBe(0)
@@ -299,7 +299,7 @@ describe('every control request', () => {
     ['level-barrier', { enabled: 1 }],
     ['pause', []],
     ['pause', null],
-  ])('%s with %j is answered 422', async (verb, body) => {
+  ])('%s with the body %j is answered 422', async (verb, body) => {
     const answer = await service().post(`/tasks/nothing/${verb}`, body)
     expect([answer.status, answer.body.code]).toEqual([422, 'contract_violation'])
   })
@@ -308,7 +308,7 @@ describe('every control request', () => {
     {},
     { 'content-type': 'application/json' },
     { 'content-type': 'application/x-www-form-urlencoded' },
-  ])('needs no body, whatever is declared: %j', async (headers) => {
+  ])('needs no body, whatever its headers declare: %j', async (headers) => {
     const declared = { ...headers, 'content-length': '0' } as Record<string, string>
     const answer = await service().ask('POST', '/tasks/nothing/pause', { headers: declared, raw: '' })
     expect(answer.body.code).toBe('task_unknown')

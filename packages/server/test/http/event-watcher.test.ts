@@ -52,7 +52,7 @@ describe('a reader that is too slow', () => {
     expect(connection.waiting).toBeLessThan(600_000)
   })
 
-  test('is told to reload when it has caught up, and then gets later events', () => {
+  test('gets a request to reload when it has caught up, and then later events', () => {
     const { connection, watcher } = watch()
     for (let id = 0; id < 1000; id += 1) watcher.send(tick(id))
     connection.takeAll()
@@ -70,7 +70,7 @@ describe('a reader that is too slow', () => {
     expect(connection.destroyed).toBe(true)
   })
 
-  test('costs the others nothing: each tick is written once for all', () => {
+  test('costs the others nothing: each event is written once for all', () => {
     const [one, other] = [watch(), watch()]
     const shared = tick(1)
     let made = 0

@@ -18,7 +18,7 @@ describe('a store that cannot commit', () => {
     expect(answer.headers['retry-after']).toBe('1')
   })
 
-  test('does not stop the process from being alive', async () => {
+  test('does not make the process appear dead', async () => {
     const baton = await TestApp.open()
     await baton.app.store.close()
     expect((await baton.get('/livez')).status).toBe(200)

@@ -32,21 +32,26 @@ function comparable({ status, headers, text }: Answer) {
   return { status, headers: others, closes: connection === 'close', text }
 }
 
-describe('the fast path and Fastify', () => {
+describe('the fast path answers like Fastify', () => {
   const json = { 'Content-Type': 'application/json' }
   const done = JSON.stringify([{ leaseId: unknownLease, outcome: 'done' }])
   test.each<[string, string, string, Record<string, string>, (string | Buffer)?]>([
     ['an empty pull', 'GET', '/pull', {}],
     ['preferences', 'GET', '/pull', { Prefer: 'batch=3, records=7' }],
     ['a name that is too long', 'GET', '/pull', { 'X-Instance-Id': 'x'.repeat(300) }],
-    ['a key that is none', 'GET', '/pull', { 'Idempotency-Key': 'a b' }],
+    ['an invalid key', 'GET', '/pull', { 'Idempotency-Key': 'a b' }],
     ['a foreign host', 'GET', '/pull', { Host: 'example.org' }],
     ['a page of another site', 'GET', '/pull', { 'Sec-Fetch-Site': 'cross-site' }],
     ['a connection to be closed', 'GET', '/pull', { Connection: 'close' }],
-    ['a connection to be closed, as old proxies say it', 'GET', '/pull', { 'Proxy-Connection': 'close' }],
+    [
+      'a connection to be closed, in the header of old proxies',
+      'GET',
+      '/pull',
+      { 'Proxy-Connection': 'close' },
+    ],
     ['a settlement', 'POST', '/settle', json, done],
     ['a settlement that also pulls', 'POST', '/settle', { ...json, Prefer: 'batch=2' }, done],
-    ['a settlement with a key that is none', 'POST', '/settle', { ...json, 'Idempotency-Key': 'a b' }, done],
+    ['a settlement with an invalid key', 'POST', '/settle', { ...json, 'Idempotency-Key': 'a b' }, done],
     ['a reason that is not ASCII', 'POST', '/settle', json, done.replace('}', ',"reason":"zu müde"}')],
     ['a lease id that is not ASCII', 'POST', '/settle', json, '[{"leaseId":"é","outcome":"done"}]'],
     ['a broken contract', 'POST', '/settle', json, '[{"leaseId":7,"outcome":"finished"}]'],
@@ -59,7 +64,7 @@ describe('the fast path and Fastify', () => {
     ['another type', 'POST', '/settle', { 'Content-Type': 'text/plain' }, done],
     ['an encoding', 'POST', '/settle', { ...json, 'Content-Encoding': 'gzip' }, done],
     ['a page of another origin', 'POST', '/settle', { ...json, Origin: 'http://example.org' }, done],
-  ])('%s has the same answer', async (_, method, path, headers, body) => {
+  ])('to %s', async (_, method, path, headers, body) => {
     const { baton, client } = await connected()
     client.send(bytes(method, path, headers, body))
     const express = comparable(await client.answer())
@@ -70,7 +75,7 @@ describe('the fast path and Fastify', () => {
   })
 
   test.each(['GET /pull', 'POST /call-back', 'POST /renew'])(
-    '%s from two senders is refused',
+    'by refusing %s from two senders',
     async (what) => {
       const { client } = await connected()
       client.send(`${what} HTTP/1.1\r\nHost: localhost\r\nX-Instance-Id: a\r\nX-Instance-Id: b\r\n\r\n`)
@@ -83,7 +88,7 @@ describe('the fast path and Fastify', () => {
     },
   )
 
-  test('a comma in the name of a sender does not make two names', async () => {
+  test('by taking a name with a comma as one sender', async () => {
     const { client } = await connected()
     client.send(bytes('GET', '/pull?', { 'X-Instance-Id': 'a, b' }))
     expect((await client.answer()).status).toBe(200)
@@ -92,7 +97,7 @@ describe('the fast path and Fastify', () => {
   test.each([
     ['/pull', (path: string) => bytes('GET', path, {})],
     ['/settle', (path: string) => settleBytes([{ leaseId: unknownLease, outcome: 'done' }], {}, path)],
-  ])('a store that cannot commit: %s', async (path, request) => {
+  ])('to %s on a store that cannot commit', async (path, request) => {
     const { baton, client } = await connected()
     await baton.app.store.close()
     client.send(request(path))
@@ -102,7 +107,7 @@ describe('the fast path and Fastify', () => {
     expect(express).toEqual(comparable(await client.answer()))
   })
 
-  test('an unexpected failure', async () => {
+  test('to a request that fails unexpectedly', async () => {
     const logged: object[] = []
     const log = { ...quiet, error: (fields: object) => logged.push(fields) }
     const { baton, client } = await connected({ log })
@@ -113,7 +118,7 @@ describe('the fast path and Fastify', () => {
     expect(logged).toMatchObject([{ instance: body.instance, method: 'GET', url: '/pull' }])
   })
 
-  test('a draining node closes the connection after each answer', async () => {
+  test('by closing the connection after each answer of a draining node', async () => {
     const { baton, client } = await connected()
     baton.app.handOff.drain()
     client.send(bytes('POST', '/settle', { 'Content-Type': 'application/json' }, '[]'))
@@ -126,7 +131,7 @@ describe('the body of a settle', () => {
   test.each([
     ['in two pieces', 1],
     ['after its head', 0],
-  ])('may come %s', async (_, share) => {
+  ])('may arrive %s', async (_, share) => {
     const { baton, client } = await connected()
     await baton.callBack(descriptor('orders', 0, 1))
     const [partition] = await baton.pull()

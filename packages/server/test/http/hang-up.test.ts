@@ -106,7 +106,7 @@ describe('a client that disconnects before the first byte of its answer', () => 
     await client.closed()
   })
 
-  test('keeps its lease when it gave a key, and finds it again', async () => {
+  test('keeps its lease if it sent a key, and gets it again', async () => {
     const service = await served()
     const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
@@ -150,7 +150,7 @@ describe('a client that disconnects before the first byte of its answer', () => 
 })
 
 describe('clients that disconnect while the node is frozen', () => {
-  test('are handed nothing when it continues', async () => {
+  test('get no partitions when it continues', async () => {
     const service = await ServiceProcess.started()
     const descriptors = [1, 2, 3, 4, 5].map((index) => descriptor('orders', 0, index))
     const calledBack = await fetch(`${service.url}/call-back`, {

@@ -42,13 +42,13 @@ describe('a plain head', () => {
     ['with a body where none belongs', head('GET /pull HTTP/1.1', 'Host: a', 'Content-Length: 4')],
     ['that wants its connection closed', head('GET /pull HTTP/1.1', 'Host: a', 'Connection: close')],
     [
-      'that wants it in the words of old proxies',
+      'that wants its connection closed, in the header of old proxies',
       head('GET /pull HTTP/1.1', 'Host: a', 'Proxy-Connection: close'),
     ],
-    ['that wants another protocol', head('GET /pull HTTP/1.1', 'Host: a', 'Upgrade: h2c')],
+    ['that asks for another protocol', head('GET /pull HTTP/1.1', 'Host: a', 'Upgrade: h2c')],
     ['with chunks', head(...settle, 'Transfer-Encoding: chunked')],
     ['with a body that is encoded', head(...settle, 'Content-Encoding: gzip')],
-    ['that waits to be told to go on', head(...settle, 'Expect: 100-continue')],
+    ['that waits for 100 Continue', head(...settle, 'Expect: 100-continue')],
     ['with trailers', head(...settle, 'Trailer: X')],
     ['with two lengths', head(...settle, 'Content-Length: 18')],
     ['without a length', head(...settle.slice(0, 3))],
@@ -57,7 +57,7 @@ describe('a plain head', () => {
     ['with two lengths in one', head(...settle.slice(0, 3), 'Content-Length: 17, 17')],
     ['with no body', head(...settle.slice(0, 3), 'Content-Length: 0')],
     ['with another type', head(...settle.slice(0, 2), 'Content-Type: text/plain', 'Content-Length: 17')],
-  ])('is not one %s', (_, text) => {
+  ])('is not a head %s', (_, text) => {
     expect(parseHead(text)).toBeUndefined()
   })
 

@@ -47,7 +47,7 @@ const met = (service: ServiceProcess, bound: string) =>
 const filled = (unit: string, bytes: number) =>
   `[${unit.repeat(Math.floor((bytes - 16) / unit.length)).replace(/,$/, '')}]`
 
-describe('a call-back of the largest size that takes many times its memory once parsed', () => {
+describe('a call-back of the largest size that takes many times its size in memory once parsed', () => {
   async function expectRefused(service: ServiceProcess, body: string, detail: string): Promise<void> {
     const answer = await callBack(service.url, body)
     expect([answer.status, await answer.json()]).toMatchObject([
@@ -57,7 +57,7 @@ describe('a call-back of the largest size that takes many times its memory once 
     await service.logged('a limit for clients was reached')
   }
 
-  test('is refused as it arrives: too many elements, or too deep', async () => {
+  test('is refused as it arrives if it has too many elements, or is too deep', async () => {
     const service = await withSmallHeap()
     for (const [unit, bytes] of [
       ['{},', LARGEST],
@@ -69,7 +69,7 @@ describe('a call-back of the largest size that takes many times its memory once 
     await expectServing(service, 'after')
   })
 
-  test('is refused as it arrives: an object with millions of fields', async () => {
+  test('is refused as it arrives if an object has millions of fields', async () => {
     const service = await withSmallHeap(['--max-call-back-partitions', '4000'])
     await expectRefused(service, `[{${'"":0,'.repeat(1_000_001)}"a":0}]`, 'more than 1,000,000 values')
     await expectServing(service, 'after')
@@ -167,7 +167,7 @@ describe('bodies that arrive slowly', () => {
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
   })
 
-  test('are dropped without free capacity, those that hold most for longest first: 150 settles of 8 MiB', async () => {
+  test('are dropped when memory is short, those that hold most for longest first: 150 settles of 8 MiB', async () => {
     const service = await ServiceProcess.started()
     const slow = await Promise.all(Array.from({ length: 150 }, () => dial(service.port, '127.0.0.2')))
     const statuses: (number | undefined)[] = []

@@ -21,7 +21,7 @@ describe('GET /test/instance-status', () => {
     expect(body.role).toBe('service')
   })
 
-  test('shows leases with their holder, and not with the node that handed them out', async () => {
+  test('shows leases at their holder, not at the node that handed them out', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
     await baton.pull({ 'x-instance-id': 'loader-7', prefer: 'batch=2' })
@@ -73,7 +73,7 @@ describe('GET /test/instance-status', () => {
     expect(body.totals).toMatchObject({ callBacks: 2, calledBack: 1 })
   })
 
-  test('counts survive a crash of a node', async () => {
+  test('shows counts that survive a crash of a node', async () => {
     const baton = await TestApp.open()
     const headers = { 'x-instance-id': 'loader-7' }
     await baton.callBack(descriptor('orders', 0, 1))
@@ -99,7 +99,7 @@ describe('GET /test/instance-status', () => {
     ['longer than 256 characters', `instanceId=${'w'.repeat(257)}`],
     ['given twice', 'instanceId=a&instanceId=b'],
     ['with a control character', 'instanceId=a%00b'],
-  ])('%s is answered 422', async (_, query) => {
+  ])('is answered 422 for an instance id: %s', async (_, query) => {
     const baton = await TestApp.open()
     const answer = await baton.get(`/test/instance-status?${query}`)
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
@@ -119,11 +119,14 @@ describe('GET /test/instance-status', () => {
     expect((await baton.get('/test/instance-status?_=1&__proto__=1')).body.role).toBe('service')
   })
 
-  test.each(['instanceId=%zz', 'instanceId=%ff', '%zz=a'])('%s is not validly encoded', async (query) => {
-    const baton = await TestApp.open()
-    const answer = await baton.get(`/test/instance-status?${query}`)
-    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
-  })
+  test.each(['instanceId=%zz', 'instanceId=%ff', '%zz=a'])(
+    'refuses %s, which is not validly encoded',
+    async (query) => {
+      const baton = await TestApp.open()
+      const answer = await baton.get(`/test/instance-status?${query}`)
+      expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+    },
+  )
 
   test('shows when a client was seen, before its heartbeat is stored and after', async () => {
     let now = Date.parse('2026-03-01T12:00:00Z')

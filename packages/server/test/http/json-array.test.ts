@@ -57,7 +57,7 @@ describe('an array that is parsed in chunks', () => {
     ['[1, 2] 3', 'unexpected character at position 7'],
     ['[1, 2}', 'unexpected character at position 5'],
     ['[1, ', 'it is incomplete'],
-  ])('%s: %s', (text, said) => {
+  ])('of %s is refused: %s', (text, said) => {
     expect(outcome(() => inChunks(text, 1))).toBe(`the body is not JSON: ${said}`)
   })
 

@@ -27,7 +27,7 @@ describe('a body that is not JSON', () => {
     ['[😀]', 'unexpected "😀" at position 1'],
     ['[1 2]', 'unexpected character at position 3'],
     ['[1,', 'it is incomplete'],
-  ])('%s: %s', (text, said) => {
+  ])('of %s is explained: %s', (text, said) => {
     expect(fault(text)).toBe(said)
   })
 

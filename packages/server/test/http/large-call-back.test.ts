@@ -10,11 +10,11 @@ const array = descriptors('orders', 5000)
 const text = JSON.stringify(array)
 
 describe('POST /call-back of a large array', () => {
-  test('is large', () => {
+  test('is parsed on a thread', () => {
     expect(text.length).toBeGreaterThan(PARSED_ON_THREAD_BYTES)
   })
 
-  test('stores all of it in order, and recognizes a repeat', async () => {
+  test('stores the whole array in order, and recognizes a repeat', async () => {
     const baton = await TestApp.open()
     expect((await baton.post('/call-back', array)).body).toEqual({
       taskId: 'orders',
@@ -32,7 +32,7 @@ describe('POST /call-back of a large array', () => {
     expect(await baton.app.store.audit()).toEqual([])
   })
 
-  test('points at what breaks the contract, and stores nothing', async () => {
+  test('names each violation with its position, and stores nothing', async () => {
     const baton = await TestApp.open()
     const answer = await baton.post(
       '/call-back',
@@ -56,7 +56,7 @@ describe('POST /call-back of a large array', () => {
     expect(answer.body.code).toBe('body_not_json')
   })
 
-  test('names what is known with other content', async () => {
+  test('names the partitions that are known with other content', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 4999, { record_count: 7 }))
     const answer = await baton.post('/call-back', array)

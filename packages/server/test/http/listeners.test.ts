@@ -16,7 +16,7 @@ async function listeningOn(port: number): Promise<number> {
 }
 
 describe.runIf(process.platform === 'linux')('a service on Linux', () => {
-  test('has several sockets on its port, so that a turn of its loop accepts several connections', async () => {
+  test('has several sockets on its port, so that one event-loop iteration accepts several connections', async () => {
     const service = await ServiceProcess.started()
     expect(await listeningOn(service.port)).toBe(64)
   })

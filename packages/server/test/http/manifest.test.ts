@@ -16,7 +16,7 @@ const line = {
 test.each([
   { name: 'is purged', change: { purgedAt: 1 } },
   { name: 'is purged and reopened', change: { generation: 2 } },
-])('is aborted when the task $name between two pages', async ({ change }) => {
+])('a manifest is aborted if the task $name between two pages', async ({ change }) => {
   const pages = [
     { facts, partitions: [line], next: { level: 0, index: 0 } },
     { facts: { ...facts, ...change }, partitions: [], next: null },

@@ -8,7 +8,7 @@ import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.t
 const settleBytes = (body: string) =>
   `POST /settle HTTP/1.1\r\nHost: a.localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-describe('the text', () => {
+describe('the text of the metrics', () => {
   test('has every metric, each with its help and type, and no series twice', async () => {
     const baton = await TestApp.open()
     await baton.get('/livez')
@@ -32,7 +32,7 @@ describe('the text', () => {
     expect(new Set(metrics.map(({ name }) => name)).size).toBe(metrics.length)
   })
 
-  test('has histograms whose buckets hold those before them', async () => {
+  test('has histograms with cumulative buckets', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 3))
     await baton.pull()
@@ -117,7 +117,7 @@ describe('the hand-off', () => {
     expect(scrape.by('baton_partitions')).toEqual({ ready: 0, held: 0, leased: 4, delayed: 1, parked: 0 })
   })
 
-  test('leases that expire are counted, and those that park their partition separately', async () => {
+  test('has counts of expired leases, and of those that parked their partition', async () => {
     const baton = await TestApp.open({ leaseSeconds: 0.02, maxAttempts: 2, backoffSeconds: 0 })
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.pull()
@@ -128,7 +128,7 @@ describe('the hand-off', () => {
     expect(body).toMatchObject({ state: 'stalled', attemptsWasted: 2, partitions: { parked: 1 } })
   })
 
-  test('a lease of a disconnected client that is undone is counted', async () => {
+  test('has a count of leases of disconnected clients that were undone', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     baton.app.handOff.undo((await baton.app.handOff.pull(pullRequest)).partitions)

@@ -24,7 +24,7 @@ function served(given: ReadonlyMap<string, PageFile> = files, prefix = '') {
 }
 
 describe('the page', () => {
-  test('is built, and small', () => {
+  test('is built, and below its maximum size', () => {
     expect(files.has('index.html') && files.has('docs.html')).toBe(true)
     const sent = [...files.values()].map(({ body, brotli }) => (brotli ?? body).length)
     expect(sent.reduce((sum, size) => sum + size, 0)).toBeLessThan(150_000)
@@ -76,7 +76,7 @@ describe('the page', () => {
     expect((await served().inject(url)).statusCode).toBe(404)
   })
 
-  test('works below a base path: the slash at its end is added, and links are relative', async () => {
+  test('works below a base path: the trailing slash is added, and links are relative', async () => {
     const app = served(files, '/data/baton')
     const bare = await app.inject('/data/baton')
     expect([bare.statusCode, bare.headers.location]).toEqual([308, 'baton/'])

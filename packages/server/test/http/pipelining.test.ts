@@ -90,7 +90,7 @@ describe('a connection with more requests than are served concurrently', () => {
     expect(handedOut[0]).toBe(0)
   })
 
-  test('is answered in order where there is nothing to wait for, on any path', async () => {
+  test('is answered in order if nothing has to wait, on any path', async () => {
     const { port } = await served()
     const client = await RawConnection.open(port)
     const paths = Array.from({ length: 1000 }, (_, at) => (at % 3 === 0 ? '/livez' : `/nowhere-${at}`))
@@ -117,7 +117,7 @@ describe('a disconnect with many requests in progress', () => {
     await until(() => sockets[0]?.destroyed === true)
   })
 
-  test('finds no listener per request', async () => {
+  test('does not add a listener per request', async () => {
     const { baton, port, sockets } = await served()
     const client = await RawConnection.open(port)
     const listenersFor = async (waiting: number) => {
@@ -129,7 +129,7 @@ describe('a disconnect with many requests in progress', () => {
     expect(await listenersFor(90)).toEqual(withFew)
   })
 
-  test('costs the service next to nothing', async () => {
+  test('takes the service almost no time', async () => {
     const service = await ServiceProcess.started()
     const measured = async (name: string) => {
       const text = await (await fetch(`${service.url}/metrics`)).text()

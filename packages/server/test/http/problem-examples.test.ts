@@ -85,7 +85,7 @@ describe('the examples of problems match real answers', () => {
     expect(body).toEqual(problemExamples[code as ProblemCode])
   })
 
-  test('store_unavailable, in the words of the embedded store', () => {
+  test('store_unavailable, as worded by the embedded store', () => {
     expect(asUnavailable({ errcode: 10 })?.message).toBe(problemExamples.store_unavailable.detail)
   })
 })

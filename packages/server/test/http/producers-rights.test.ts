@@ -63,7 +63,7 @@ describe('a producer', () => {
 describe('a call-back with Baton-Seal', () => {
   const sealing = (seal: string, more: Record<string, string> = {}) => ({ 'baton-seal': seal, ...more })
 
-  test('seals the task in the same step', async () => {
+  test('seals the task in the same transaction', async () => {
     const baton = await TestApp.open()
     const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing('true'))
     expect([status, body]).toEqual([200, { taskId: 'orders', accepted: 2, duplicates: 0 }])
@@ -97,7 +97,7 @@ describe('a call-back with Baton-Seal', () => {
     expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: true, expectedPartitions: 2 })
   })
 
-  test('that expects fewer than there would be stores nothing', async () => {
+  test('that expects fewer partitions than there would be stores nothing', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 2))
     const { status, body } = await baton.post('/call-back', [descriptor('orders', 1, 0)], sealing('2'))
@@ -125,15 +125,18 @@ describe('a call-back with Baton-Seal', () => {
     expect((await baton.get('/tasks/orders')).body).toMatchObject({ state: 'done', sealed: true })
   })
 
-  test.each(['yes', '', '-1', '1.5', 'TRUE', '9007199254740992', '1, 2'])('cannot read %j', async (text) => {
-    const baton = await TestApp.open()
-    const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing(text))
-    expect([status, body.code]).toEqual([422, 'parameter_invalid'])
-    expect(body.detail).toContain('Baton-Seal must be true or the total number of partitions')
-    expect((await baton.get('/tasks/orders')).status).toBe(404)
-  })
+  test.each(['yes', '', '-1', '1.5', 'TRUE', '9007199254740992', '1, 2'])(
+    'is refused with the value %j',
+    async (text) => {
+      const baton = await TestApp.open()
+      const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing(text))
+      expect([status, body.code]).toEqual([422, 'parameter_invalid'])
+      expect(body.detail).toContain('Baton-Seal must be true or the total number of partitions')
+      expect((await baton.get('/tasks/orders')).status).toBe(404)
+    },
+  )
 
-  test('of a task that others called back needs something new', async () => {
+  test('is refused for a task of another producer, unless it adds a partition', async () => {
     const baton = await guarded()
     const { status, body } = await baton.post(
       '/call-back',
@@ -147,7 +150,7 @@ describe('a call-back with Baton-Seal', () => {
     ).toBe(200)
   })
 
-  test('works for an array that is written in pieces', async () => {
+  test('also seals with an array that is written in pieces', async () => {
     const baton = await TestApp.open()
     const many = descriptors('orders', 20_000)
     expect((await baton.post('/call-back', many, sealing('20001'))).body.accepted).toBe(20_000)

@@ -52,7 +52,7 @@ describe('GET /pull', () => {
 })
 
 describe('Prefer on a pull', () => {
-  test('batch gives several, lowest level first', async () => {
+  test('hands out a batch, lowest level first', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer: 'batch=50' })
@@ -63,7 +63,7 @@ describe('Prefer on a pull', () => {
     expect(names).toEqual(['orders-0-1', 'orders-0-2', 'orders-1-1'])
   })
 
-  test('records stops once the budget is reached', async () => {
+  test('stops a batch once the record budget is reached', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer: 'batch=50, records=150' })
@@ -71,7 +71,7 @@ describe('Prefer on a pull', () => {
     expect(answer.headers['preference-applied']).toBe('batch=50, records=150')
   })
 
-  test('a budget alone takes as many as meet it', async () => {
+  test('with only a record budget hands out partitions until it is reached', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer: 'records=150' })
@@ -86,7 +86,7 @@ describe('Prefer on a pull', () => {
     expect(await baton.pull({ prefer: 'records=1' })).toHaveLength(1000)
   })
 
-  test('gives the first partition whatever the budget', async () => {
+  test('hands out the first partition whatever the budget', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     expect(await baton.pull({ prefer: 'batch=3, records=0' })).toHaveLength(1)
@@ -99,7 +99,7 @@ describe('Prefer on a pull', () => {
     expect(answer.headers['preference-applied']).toBe('batch=1000, wait=60')
   })
 
-  test.each(['respond-async', ';;,,=='])('%s is unknown and ignored', async (prefer) => {
+  test.each(['respond-async', ';;,,=='])('of %s is unknown and ignored', async (prefer) => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const answer = await baton.get('/pull', { prefer })
@@ -107,7 +107,7 @@ describe('Prefer on a pull', () => {
     expect(answer.headers).not.toHaveProperty('preference-applied')
   })
 
-  test.each(['batch=many', 'batch=-1', 'batch=0', 'wait', 'batch="'])('%s is refused', async (prefer) => {
+  test.each(['batch=many', 'batch=-1', 'batch=0', 'wait', 'batch="'])('of %s is refused', async (prefer) => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
     const { status, body } = await baton.get('/pull', { prefer })
@@ -116,7 +116,7 @@ describe('Prefer on a pull', () => {
     expect(await baton.pull()).toHaveLength(1)
   })
 
-  test('wait is answered as soon as something is called back', async () => {
+  test('with wait is answered as soon as something is called back', async () => {
     const baton = await TestApp.open()
     const pulling = baton.get('/pull', { prefer: 'wait=60' })
     await until(() => baton.app.handOff.waitingPulls === 1)
@@ -126,14 +126,14 @@ describe('Prefer on a pull', () => {
     expect(answer.headers['preference-applied']).toBe('wait=60')
   })
 
-  test('wait=0 does not wait', async () => {
+  test('with wait=0 does not wait', async () => {
     const baton = await TestApp.open()
     expect((await baton.get('/pull', { prefer: 'wait=0' })).body.partitions).toEqual([])
   })
 })
 
 describe('HEAD /pull', () => {
-  test('answers and leases nothing', async () => {
+  test('is answered and leases nothing', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     const answer = await baton.ask('HEAD', '/pull')
@@ -221,7 +221,7 @@ describe('X-Instance-Id', () => {
 })
 
 describe('at-most-once delivery', () => {
-  test('settles by handing out: there is no lease', async () => {
+  test('settles a partition when it is handed out, without a lease', async () => {
     const baton = await TestApp.open({ delivery: 'at-most-once' })
     await baton.callBack(...three)
     expect(await baton.pull()).toEqual([{ ...descriptor('orders', 0, 1), lease: null }])

@@ -38,7 +38,7 @@ describe('POST /renew', () => {
     expect(answer.body.errors).toMatchObject([{ pointer: '/1' }, { pointer: '/2' }])
   })
 
-  test('shows the worker that renews', async () => {
+  test('records the worker as seen', async () => {
     const baton = await TestApp.open()
     await baton.post('/renew', ['never given out'], { 'x-instance-id': 'loader-7' })
     const { body } = await baton.get('/test/instance-status?instanceId=loader-7')

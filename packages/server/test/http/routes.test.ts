@@ -24,7 +24,7 @@ describe('a path that has another method', () => {
     if (method !== 'HEAD') expect(response.json().code).toBe('method_not_allowed')
   })
 
-  test('is answered so whatever body is sent', async () => {
+  test('gets the same answer whatever body is sent', async () => {
     const answer = await service().ask('POST', '/pull', {
       raw: 'not json',
       headers: { 'content-type': 'application/json' },
@@ -78,7 +78,7 @@ describe('a path without a route', () => {
     },
   )
 
-  test('a task id that is missing is not made up', async () => {
+  test('gets no hint with an invented task id', async () => {
     expect((await service().get('/tasks//pause/')).body.detail).not.toContain('did you mean')
     expect((await service().get('/task//pause')).body.detail).not.toContain('did you mean')
   })
@@ -93,7 +93,7 @@ describe('a path without a route', () => {
     expect(body.detail).toBe('the path has no task id; the list of tasks is at /tasks')
   })
 
-  test('under a base path the hint has it, too', async () => {
+  test('gets a hint that includes the base path', async () => {
     const baton = await TestApp.open({ basePath: '/baton' })
     expect((await baton.get('/Baton/Pull/')).body.detail).toContain('did you mean /baton/pull?')
     expect((await baton.get('/baton/poll')).body.detail).toBe(
@@ -118,7 +118,7 @@ describe('a path without a route', () => {
     ])
   })
 
-  test('is answered so whatever body is sent', async () => {
+  test('gets the same answer whatever body is sent', async () => {
     const answer = await service().ask('POST', '/nowhere', {
       raw: 'x'.repeat(100),
       headers: { 'content-type': 'a/b' },

@@ -70,7 +70,7 @@ describe('the backlog', () => {
   })
 })
 
-describe('without a measured throughput', () => {
+describe('without a measured throughput,', () => {
   test('one worker is requested while there is work, and busy ones are kept', async () => {
     const { baton, pullAs, scale } = await service()
     await baton.callBack(...descriptors('orders', 30))
@@ -81,7 +81,7 @@ describe('without a measured throughput', () => {
     expect(await scale('?task=orders')).toMatchObject({ desiredWorkers: 3, reason: 'no-pace' })
   })
 
-  test('a task that is new takes as long as the others', async () => {
+  test('a new task is assumed to take as long as the others', async () => {
     const { baton, work, scale } = await service()
     await baton.callBack(...descriptors('known', 20))
     await work(['a', 'b'], 5, 10)
@@ -94,7 +94,7 @@ describe('without a measured throughput', () => {
   })
 })
 
-describe('with a measured throughput', () => {
+describe('with a measured throughput,', () => {
   /** Ten attempts of ten seconds each, by two workers; thirty are left. */
   async function measured() {
     const all = await service()
@@ -109,7 +109,7 @@ describe('with a measured throughput', () => {
     [100, 4, null],
     [60, 6, null],
     [1, 30, 'partitions'],
-  ])('within %i s it takes %i workers', async (target, workers, limitedBy) => {
+  ])('the target of %i s needs %i workers', async (target, workers, limitedBy) => {
     const { scale } = await measured()
     const answer = await scale(`?target=${target}`)
     expect(answer).toMatchObject({ targetSeconds: target, reason: 'pace', limitedBy })
@@ -172,7 +172,7 @@ describe('with a measured throughput', () => {
 })
 
 describe('workers', () => {
-  test('are busy, idle, elsewhere or lost; a lease without a name is one', async () => {
+  test('are counted as busy, idle, elsewhere or lost; a lease without a name counts as one worker', async () => {
     const { baton, pass, pullAs, scale } = await service({ leaseSeconds: 300 })
     await baton.callBack(...descriptors('orders', 5))
     await baton.callBack(...descriptors('stock', 2))
@@ -240,7 +240,7 @@ describe('the filters', () => {
       `?${Array.from({ length: 51 }, (_, at) => `task=t${at}`).join('&')}`,
       'a request can name at most 50 tasks, got 51',
     ],
-  ])('%s is refused', async (query, detail) => {
+  ])('refuse %s', async (query, detail) => {
     const { baton } = await service()
     const { status, body } = await baton.get(`/scale${query}`)
     expect([status, body.code, body.detail]).toEqual([422, 'parameter_invalid', detail])

@@ -10,7 +10,7 @@ const leaseState = {
 }
 const strictest = { ...leaseState, 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
 
-test('every route answers with them, and none over plain HTTP with HSTS', async () => {
+test('every route answers with security headers, and over plain HTTP without HSTS', async () => {
   const baton = await TestApp.open()
   await baton.callBack(...descriptors('orders', 2))
   const base = `http://127.0.0.1:${await listening(baton.app)}`
@@ -38,7 +38,7 @@ test('every route answers with them, and none over plain HTTP with HSTS', async 
 test.each([
   ['past Fastify', ''],
   ['through Fastify', '?'],
-])('pulls and settles have them %s', async (_, query) => {
+])('pulls and settles have security headers %s', async (_, query) => {
   const baton = await TestApp.open()
   await baton.callBack(...descriptors('orders', 2))
   const client = await RawConnection.open(await listening(baton.app))
@@ -57,7 +57,7 @@ test.each([
   expect(await asked(settle('[nonsense]'))).toBe(400)
 })
 
-test('an invalid request is answered with them, too', async () => {
+test('an invalid request is answered with security headers, too', async () => {
   const baton = await TestApp.open()
   const client = await RawConnection.open(await listening(baton.app))
   client.send('NONSENSE\r\n\r\n')

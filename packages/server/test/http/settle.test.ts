@@ -12,7 +12,7 @@ async function leasedBy(options: { clock?: () => number }, ...indexes: number[])
 }
 
 describe('POST /settle', () => {
-  test('done finishes the partition', async () => {
+  test('with done finishes the partition', async () => {
     const { baton, ids, states } = await leased(1)
     const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }])
     expect(answer.status).toBe(200)
@@ -20,26 +20,26 @@ describe('POST /settle', () => {
     expect(await states()).toMatchObject({ done: 1, leased: 0 })
   })
 
-  test('released gives it back at once, without costing an attempt', async () => {
+  test('with released makes the partition ready at once, without using an attempt', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', reason: 'going home' }])
     expect((await baton.pull())[0]?.lease?.attempt).toBe(1)
   })
 
-  test('failed delays it by its back-off and shows the reason', async () => {
+  test('with failed delays the partition by its back-off and shows the reason', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', reason: 'table is locked' }])
     const { body } = await baton.get('/tasks/orders/partitions')
     expect(body.partitions).toMatchObject([{ state: 'delayed', attempts: 1, lastReason: 'table is locked' }])
   })
 
-  test('retryAfterSeconds of zero makes it ready again at once', async () => {
+  test('with retryAfterSeconds of zero makes the partition ready at once', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', retryAfterSeconds: 0 }])
     await until(async () => (await baton.pull())[0]?.lease?.attempt === 2)
   })
 
-  test('retryAfterSeconds of a fraction of a millisecond is still a delay', async () => {
+  test('with retryAfterSeconds of a fraction of a millisecond still delays', async () => {
     const now = Date.now()
     const { baton, ids } = await leasedBy({ clock: () => now }, 1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', retryAfterSeconds: 0.0004 }])
@@ -47,13 +47,13 @@ describe('POST /settle', () => {
     expect(body.partitions).toMatchObject([{ state: 'delayed', readyAt: new Date(now + 1).toISOString() }])
   })
 
-  test('final parks it, whatever attempts are left', async () => {
+  test('with final parks the partition, whatever attempts are left', async () => {
     const { baton, ids, states } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', final: true }])
     expect(await states()).toMatchObject({ parked: 1 })
   })
 
-  test('records is compared with what was declared', async () => {
+  test('with records compares them with the declared number', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done', records: 99 }])
     const { body } = await baton.get('/tasks/orders')
@@ -130,7 +130,7 @@ describe('POST /settle that also pulls', () => {
     ['records=1000000', 3],
     ['batch=2, records=1000000', 2],
     ['wait=60', 1],
-  ])('Prefer: %s hands out the next ones', async (prefer, count) => {
+  ])('with Prefer: %s hands out the next partitions', async (prefer, count) => {
     const { baton, ids } = await leased(1)
     await baton.callBack(descriptor('orders', 0, 2), descriptor('orders', 0, 3), descriptor('orders', 0, 4))
     const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], { prefer })
@@ -148,7 +148,7 @@ describe('POST /settle that also pulls', () => {
     expect((await asking).body.partitions).toMatchObject([{ partition_name: 'orders-0-2' }])
   })
 
-  test('gives a repeat with the same key the same leases', async () => {
+  test('returns the same leases for a repeat with the same key', async () => {
     const { baton, ids } = await leased(1)
     await baton.callBack(descriptor('orders', 0, 2), descriptor('orders', 0, 3))
     const headers = { prefer: 'batch=1', 'idempotency-key': 'next-1' }

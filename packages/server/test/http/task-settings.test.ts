@@ -32,7 +32,7 @@ describe('settings of a task', () => {
     await baton.expectSound()
   })
 
-  test('come with a call-back', async () => {
+  test('can be sent with a call-back', async () => {
     const baton = await TestApp.open()
     const callBack = (settings: string) =>
       baton.post('/call-back', [descriptor('a', 0, 0)], { 'task-settings': settings })
@@ -61,7 +61,7 @@ describe('settings of a task', () => {
     }
   })
 
-  test('are refused where they make no sense', async () => {
+  test('are refused if they are invalid', async () => {
     const baton = await TestApp.open()
     const put = (body: unknown) => baton.ask('PUT', '/tasks/a/settings', { body })
     const { status, body } = await put({ leaseSecond: 5, maxLeases: 0, weight: 'much' })
@@ -76,7 +76,7 @@ describe('settings of a task', () => {
     expect((await put({ weight: 2 })).body.code).toBe('task_cancelled')
   })
 
-  test('a barrier needs leases', async () => {
+  test('may include a level barrier only in a delivery mode with leases', async () => {
     const baton = await TestApp.open({ delivery: 'at-most-once' })
     const put = await baton.ask('PUT', '/tasks/a/settings', { body: { levelBarrier: true } })
     expect([put.status, put.body.errors[0].pointer]).toEqual([422, '/levelBarrier'])

@@ -39,7 +39,7 @@ describe('GET /tasks', () => {
     expect(await ids('search=red')).toEqual(['red-2', 'red-1'])
   })
 
-  test('lists only those with parked partitions when asked to, whatever their state', async () => {
+  test('lists only tasks with parked partitions if requested, whatever their state', async () => {
     const baton = await TestApp.open()
     for (const taskId of ['red-1', 'red-2', 'red-3', 'blue-1']) await baton.callBack(descriptor(taskId, 0, 1))
     for (const partition of await baton.pull({ prefer: 'batch=9' })) {
@@ -79,7 +79,7 @@ describe('GET /tasks', () => {
     'cursor=x',
     'cursor=IngiCg',
     'state=open&state=done',
-  ])('%s is answered 422', async (query) => {
+  ])('with %s is answered 422', async (query) => {
     const baton = await TestApp.open()
     const answer = await baton.get(`/tasks?${query}`)
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
@@ -162,7 +162,7 @@ describe('GET /tasks/{taskId}/partitions', () => {
     'state=lost',
     'cursor=W10',
     'cursor=WyJhIiwxXQ',
-  ])('%s is answered 422', async (query) => {
+  ])('with %s is answered 422', async (query) => {
     const baton = await TestApp.open()
     await baton.callBack(...five)
     expect((await baton.get(`/tasks/orders/partitions?${query}`)).status).toBe(422)
@@ -213,7 +213,7 @@ describe('GET /tasks/{taskId}/manifest', () => {
     expect(lines.at(-1).partition_name).toBe('orders-1-0')
   })
 
-  test('of one state or level only, with the attempts and their reasons', async () => {
+  test('exports one state or level, with the attempts and their reasons', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 0), descriptor('orders', 1, 0))
     const failed = {

@@ -133,7 +133,7 @@ describe('over TLS', () => {
 const connections = ({ app }: TestApp) =>
   new Promise((resolve) => app.http.server.getConnections((_, count) => resolve(count)))
 
-describe('files that change', () => {
+describe('certificate files that change', () => {
   const shownBy = async (port: number) => {
     const client = await RawConnection.openTls(port, { ca, checkServerIdentity: () => undefined })
     return (client.socket as TLSSocket).getPeerCertificate().subjectaltname
@@ -154,7 +154,7 @@ describe('files that change', () => {
     expect((await open.answer()).status).toBe(200)
   })
 
-  test('that do not belong together leave the previous certificate in use', async () => {
+  test('and do not belong together leave the previous certificate in use', async () => {
     const logged = Promise.withResolvers<unknown>()
     const { port, paths } = await secured({ ...quiet, error: logged.resolve })
     const before = await shownBy(port)
@@ -166,7 +166,7 @@ describe('files that change', () => {
   })
 })
 
-describe('files that cannot be used', () => {
+describe('certificate files that cannot be used', () => {
   const faultOf = async (change: (paths: { tlsCert: string; tlsKey: string }) => Promise<void>) => {
     const paths = await files()
     await change(paths)
@@ -181,14 +181,18 @@ describe('files that cannot be used', () => {
 
   test.each([
     [
-      'a certificate that is none',
+      'a file that is not a certificate',
       'the certificate CERT is not a certificate in PEM',
       { tlsCert: 'nonsense' },
     ],
-    ['a key that is none', 'the key KEY is not a private key in PEM', { tlsKey: 'nonsense' }],
-    ['a key of another', 'the key KEY does not belong to the certificate CERT', { tlsKey: otherKey() }],
+    ['a file that is not a key', 'the key KEY is not a private key in PEM', { tlsKey: 'nonsense' }],
     [
-      'a key that is encrypted',
+      'a key of another certificate',
+      'the key KEY does not belong to the certificate CERT',
+      { tlsKey: otherKey() },
+    ],
+    [
+      'an encrypted key',
       'the key KEY is encrypted: use an unencrypted key, in a file that only the service can read',
       {
         tlsKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
@@ -199,7 +203,7 @@ describe('files that cannot be used', () => {
         }),
       },
     ],
-  ])('%s', async (_, fault, contents) => {
+  ])('are reported: %s', async (_, fault, contents) => {
     const change = async (paths: { tlsCert: string; tlsKey: string }) => {
       for (const [name, text] of Object.entries(contents))
         await writeFile(paths[name as keyof typeof paths], text)
@@ -207,7 +211,7 @@ describe('files that cannot be used', () => {
     expect(await faultOf(change)).toBe(fault)
   })
 
-  test('a certificate that has expired is used, with a warning', async () => {
+  test('do not include an expired certificate, which causes a warning', async () => {
     const { tlsCert: cert, tlsKey: key } = await files('expired')
     const warnings: string[] = []
     const tls = new TlsFiles({ cert, key }, { ...quiet, warn: (_, text) => warnings.push(text) })
@@ -239,7 +243,7 @@ test('a certificate that is missing ends the start', async () => {
   expect(service.stderr).toBe('baton: the certificate /nowhere/tls.crt cannot be read (ENOENT)\n')
 })
 
-test('the command reaches it, with a CA configured in Node', async () => {
+test('the command reaches a service with TLS, with a CA configured in Node', async () => {
   const { tlsCert, tlsKey } = await files()
   const service = await ServiceProcess.started(['--tls-cert', tlsCert, '--tls-key', tlsKey])
   const trusting = await baton(['status', '--json'], {

@@ -21,7 +21,7 @@ async function guarded(): Promise<TestApp> {
 }
 
 describe('a token that is limited to tasks by prefixes', () => {
-  test('calls back such tasks and no others', async () => {
+  test('calls back those tasks and no others', async () => {
     const baton = await guarded()
     const callBack = (taskId: string) => baton.post('/call-back', [descriptor(taskId, 0, 1)], as('sales'))
     expect((await callBack('sales-2')).status).toBe(200)
@@ -33,7 +33,7 @@ describe('a token that is limited to tasks by prefixes', () => {
   })
 
   test.each(['', '/partitions', '/manifest'])(
-    'reads such tasks and no others: /tasks/{taskId}%s',
+    'reads those tasks and no others: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()
       expect((await baton.get(`/tasks/sales-1${path}`, as('wall'))).status).toBe(200)
@@ -46,7 +46,7 @@ describe('a token that is limited to tasks by prefixes', () => {
   )
 
   test.each(['pause', 'resume', 'seal', 'level-barrier', 'retry', 'skip-parked', 'cancel'])(
-    'controls such tasks and no others: %s',
+    'controls those tasks and no others: %s',
     async (verb) => {
       const baton = await guarded()
       const refused = await baton.post(`/tasks/stock-1/${verb}`, undefined, as('ops'))
@@ -59,7 +59,7 @@ describe('a token that is limited to tasks by prefixes', () => {
     },
   )
 
-  test('sees such tasks in lists and events, and nothing about all tasks', async () => {
+  test('sees those tasks in lists and events, and nothing about all tasks', async () => {
     const baton = await guarded()
     const { body } = await baton.get('/tasks', as('wall'))
     expect(body.tasks.map(({ taskId }: { taskId: string }) => taskId)).toEqual(['sales-1'])
@@ -96,7 +96,7 @@ describe('a token that is limited to tasks by prefixes', () => {
   })
 })
 
-test('a token that is limited to tables calls back partitions of these and no others, all or nothing', async () => {
+test('a token that is limited to tables calls back partitions of those tables and no others, all or nothing', async () => {
   const baton = await guarded()
   const of = (index: number, computeTableName: string) => descriptor('mixed', 0, index, { computeTableName })
   const own = [of(0, 'results.orders'), of(1, 'results.items')]

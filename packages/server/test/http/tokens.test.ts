@@ -104,7 +104,7 @@ describe('roles and routes', () => {
 })
 
 describe('with tokens', () => {
-  test('a request without one is answered 401, with a challenge', async () => {
+  test('a request without a token is answered 401, with a challenge', async () => {
     const baton = await guarded()
     const answer = await baton.get('/pull')
     expect([answer.status, answer.body.code]).toEqual([401, 'token_missing'])

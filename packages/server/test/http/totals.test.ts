@@ -4,7 +4,7 @@ import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.t
 const nothing = { total: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0 }
 
 describe('GET /totals', () => {
-  test('of an empty store are zero', async () => {
+  test('is zero for an empty store', async () => {
     const baton = await TestApp.open()
     const answer = await baton.get('/totals')
     expect([answer.status, answer.headers['cache-control']]).toEqual([200, 'no-store'])
@@ -16,7 +16,7 @@ describe('GET /totals', () => {
     })
   })
 
-  test('add up every task that is neither done nor cancelled, and what is done of it', async () => {
+  test('adds up every task that is neither done nor cancelled, and what is done of it', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
     await baton.callBack(...descriptors('stalled', 1))
     const failed = (await baton.pull()).map((partition) => ({
@@ -39,7 +39,7 @@ describe('GET /totals', () => {
     })
   })
 
-  test('stop at the largest safe integer', async () => {
+  test('stops at the largest safe integer', async () => {
     const baton = await TestApp.open()
     const largest = { record_count: Number.MAX_SAFE_INTEGER }
     await baton.callBack(descriptor('a', 0, 0, largest))
@@ -48,7 +48,7 @@ describe('GET /totals', () => {
     expect(body.records).toMatchObject({ total: Number.MAX_SAFE_INTEGER, ready: Number.MAX_SAFE_INTEGER })
   })
 
-  test('are not available while the store is unavailable', async () => {
+  test('fails while the store is unavailable', async () => {
     const baton = await TestApp.open()
     await baton.app.store.close()
     const { status, body } = await baton.get('/totals')

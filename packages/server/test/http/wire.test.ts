@@ -66,7 +66,7 @@ describe('what is not HTTP', () => {
       'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
     ],
     [
-      'a length beside chunks',
+      'a length in addition to chunks',
       'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     ],
     [
@@ -149,7 +149,7 @@ describe('invalid HTTP after a request', () => {
 })
 
 describe('the Host header', () => {
-  test.each(['1.1', '2.0'])('is demanded of HTTP/%s', async (version) => {
+  test.each(['1.1', '2.0'])('is required in HTTP/%s', async (version) => {
     const { client } = await connected()
     client.send(`GET /pull HTTP/${version}\r\n\r\n`)
     const answer = await client.answer()
@@ -223,7 +223,7 @@ describe('a body that is too large', () => {
     expect((await client.answer()).body.accepted).toBe(1)
   })
 
-  test('with another expectation is simply read', async () => {
+  test('with another expectation is read', async () => {
     const { client } = await connected()
     const body = JSON.stringify([descriptor('orders', 0, 1)])
     client.send(callBackHead(body.length, 'Expect: miracles\r\n') + body)

@@ -56,7 +56,7 @@ const tablesOf = ({ body }: Answer): string[] =>
 describe.each(['fast path', 'server'] as const)(
   'a worker that is limited to tables, by the %s path',
   (kind) => {
-    test('pulls partitions of these and no others', async () => {
+    test('pulls partitions of its tables and no others', async () => {
       const { baton, path } = await guarded(kind)
       const names = ['people', 'orders', 'items', 'people', 'orders']
       await baton.post('/call-back', names.map(of), as('any'))
@@ -66,7 +66,7 @@ describe.each(['fast path', 'server'] as const)(
       expect(tablesOf(await path.pull('any', '?batch=10'))).toEqual(['results.people', 'results.people'])
     })
 
-    test('chooses among these, and is refused what it names beside them', async () => {
+    test('may select among its tables, and is refused if it names another', async () => {
       const { baton, path } = await guarded(kind)
       await baton.post('/call-back', ['items', 'orders', 'people'].map(of), as('any'))
       const { status, body } = await path.pull('two', '?table=results.items&table=results.people')
@@ -78,7 +78,7 @@ describe.each(['fast path', 'server'] as const)(
       expect(tablesOf(await path.pull('two', '?task=mixed&batch=9'))).toEqual(['results.orders'])
     })
 
-    test('settles leases of these, and others are unknown', async () => {
+    test('settles leases of its tables, and others are unknown to it', async () => {
       const { baton, path } = await guarded(kind)
       await baton.post('/call-back', ['orders', 'people', 'orders', 'people'].map(of), as('any'))
       const { body } = await path.pull('any', '?batch=3')
@@ -93,7 +93,7 @@ describe.each(['fast path', 'server'] as const)(
       expect((await path.settle('any', [settlements[1]])).body.settled).toEqual([foreign])
     })
 
-    test('waits for these', async () => {
+    test('waits until a partition of its tables is ready', async () => {
       const { baton, path } = await guarded(kind)
       const waiting = path.pull('orders', '?wait=60')
       await until(() => baton.app.handOff.waitingPulls === 1)
@@ -104,7 +104,7 @@ describe.each(['fast path', 'server'] as const)(
   },
 )
 
-test('a worker that is limited to tables renews leases of these, and others are unknown', async () => {
+test('a worker that is limited to tables renews leases of its tables, and others are unknown to it', async () => {
   const { baton, path } = await guarded('server')
   await baton.post('/call-back', ['orders', 'people'].map(of), as('any'))
   const { body } = await path.pull('any', '?batch=2')

@@ -52,14 +52,14 @@ interface Waiting {
   readonly cost: number
 }
 
-/** Those between whom a pull shares: by whom it was handed something counts for no other group. */
+/** The tables or tasks that share a kind of pull. What a pull hands out counts only within its groups. */
 interface Group {
   readonly name: string
-  /** Whose share a partition is, and null where it is not within the group. */
+  /** The member that a partition belongs to; null if it is outside of the group. */
   memberOf(partition: Waiting): string | null
 }
 
-/** The groups that a pull shares between. One that names tasks moves no order but their turns. */
+/** The groups of a pull. A pull that names tasks changes only their rotation. */
 function groupsOf({ tables: named, tasks }: Filter, { table }: Waiting): Group[] {
   const turns = `turns of ${JSON.stringify([named, tasks])}`
   if (tasks !== null) return [{ name: turns, memberOf: ({ task }) => (tasks.includes(task) ? task : null) }]
@@ -73,7 +73,7 @@ function groupsOf({ tables: named, tasks }: Filter, { table }: Waiting): Group[]
 const plansOf = fc.array(plan, { minLength: 2, maxLength: 5 })
 const pullsOf = fc.array(fc.nat(filters.length - 1), { minLength: 60, maxLength: 250 })
 
-/** How far members of a group are ahead of each other in what it was handed, since both began to have work in it. */
+/** By how much each member of a group was handed more than each other one, since both have had work. */
 class Leads {
   readonly #leads = new Map<string, number>()
 
@@ -88,7 +88,7 @@ class Leads {
     return this.#leads.get(`${group} ${member} ${other}`) ?? 0
   }
 
-  /** Forgets pairs one of which has no work. */
+  /** Forgets the pairs of which one member has no work. */
   keep(group: string, members: ReadonlySet<string>): void {
     for (const name of this.#leads.keys())
       if (name.startsWith(`${group} `)) {
@@ -158,7 +158,7 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
 const membersOf = (group: Group, waiting: readonly Waiting[]): Set<string> =>
   new Set(waiting.map((partition) => group.memberOf(partition)).filter((member) => member !== null))
 
-/** Orders that do not share, to see that the check tells. What is returned puts them back. */
+/** Orders that are unfair, which the check must find. Each returns a function that restores the fair one. */
 const unfair: readonly { readonly what: string; readonly make: () => () => void }[] = [
   {
     what: 'tables and tasks that do not take turns',
@@ -171,7 +171,7 @@ const unfair: readonly { readonly what: string; readonly make: () => () => void 
     },
   },
   {
-    what: 'turns without weights',
+    what: 'rotations without weights',
     make: () => {
       const { charge } = Rotation.prototype
       Rotation.prototype.charge = function (name, recordCount) {
@@ -197,7 +197,7 @@ const unfair: readonly { readonly what: string; readonly make: () => () => void 
 ]
 
 describe('pulls with different filters', () => {
-  test('each shares by records and weight among those with work for it, whatever the others take', async () => {
+  test('each share by records and weight among tasks with work for them, whatever the others take', async () => {
     await fc.assert(
       fc.asyncProperty(plansOf, pullsOf, async (plans, choices) => {
         expect(await largestExcess(plans, choices)).toBeLessThanOrEqual(0)
@@ -218,7 +218,7 @@ describe('pulls with different filters', () => {
     }
   })
 
-  test('where several tables are named, none gets ahead by more than its largest partition and the other', async () => {
+  test('that name several tables let none get ahead by more than the largest partitions of the two', async () => {
     const size = fc.integer({ min: 1, max: 500 })
     await fc.assert(
       fc.asyncProperty(fc.array(size, { minLength: 20, maxLength: 60 }), size, async (sizes, other) => {

@@ -18,7 +18,7 @@ describe('while more tasks change than fit into a page', () => {
     return { store, next, settleEach }
   }
 
-  test('each has its turn, also the one that changes all the time', async () => {
+  test('each is reported in time, also the one that changes all the time', async () => {
     const { store, next, settleEach } = await openBusy()
     const told = new Set<string>()
     let after = next

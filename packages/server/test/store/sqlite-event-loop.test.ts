@@ -38,7 +38,7 @@ describe('while a large call-back is written', () => {
     expect(await turnsUntil(driver.callBack('large', some(0, LARGE)))).toBeGreaterThan(5)
   })
 
-  test('pulls and views continue beside it, and see nothing of it until it is stored', async () => {
+  test('pulls and views continue, and see nothing of it until it is stored', async () => {
     const driver = await open()
     await driver.callBack('small', some(1, 3))
     let isStored = false
@@ -96,7 +96,7 @@ describe('while as many leases as one request may name', () => {
     ['are settled as done', settleAll({ outcome: 'done' }), { done: MANY }],
     ['are settled as failed', settleAll({ outcome: 'failed', reason: 'no' }), { delayed: MANY }],
     ['are settled as failed for good', settleAll({ outcome: 'failed', final: true }), { parked: MANY }],
-    ['are given back', settleAll({ outcome: 'released' }), { ready: MANY }],
+    ['are released', settleAll({ outcome: 'released' }), { ready: MANY }],
     [
       'are renewed',
       async (driver) => {
@@ -130,7 +130,7 @@ describe('while as many leases as one request may name', () => {
     expect(await pulled).toMatchObject({ partitions: [] })
   })
 
-  test('are settled, those at the end count with their state at that time', async () => {
+  test('are settled, the last ones count with their state at that time', async () => {
     const driver = await open()
     const leases = await leased(driver)
     const reported = settlement({ outcome: 'done' })

@@ -51,7 +51,7 @@ test('files that others could read are restricted, with a warning', async () => 
   await warningsOfOpening(folder)
   await chmod(join(folder, 'baton.db'), 0o644)
   await chmod(join(folder, 'baton.lock'), 0o640)
-  // The files beside a database have its mode.
+  // The other files of a database have its mode.
   expect(await warningsOfOpening(folder)).toEqual([
     `files in ${folder} were accessible to other users; their permissions were restricted: baton.db (mode 644), ` +
       'baton.db-wal (mode 644), baton.db-shm (mode 644), baton.lock (mode 640), baton.lock-journal (mode 640)',
@@ -72,7 +72,7 @@ test('an existing folder and foreign files in it are unchanged, with a warning',
   expect(await modesIn(folder)).toEqual({ 'baton.db': '600', 'baton.lock': '600', notes: '644' })
 })
 
-test('the service logs it', async () => {
+test('the service logs the warning about file modes', async () => {
   const folder = await testFolder()
   await chmod(folder, 0o755)
   const service = await ServiceProcess.started([], folder)

@@ -47,7 +47,7 @@ describe('one process per data folder', () => {
     await store.close()
   })
 
-  test('so is one from another process, and the first continues', async () => {
+  test('an opening from another process is refused, and the first continues', async () => {
     const store = await open()
     await expect(SeparateStore.open(folder)).rejects.toMatchObject({
       name: 'StoreRefused',
@@ -71,8 +71,8 @@ describe('one process per data folder', () => {
   })
 })
 
-describe('a folder that must not be used', () => {
-  test('a newer schema is refused, with the required and the known version', async () => {
+describe('a folder that must not be used is refused', () => {
+  test('with a newer schema, naming the required and the known version', async () => {
     await (await open()).close()
     const db = new DatabaseSync(join(folder, 'baton.db'))
     db.exec('PRAGMA user_version = 4711')
@@ -84,7 +84,7 @@ describe('a folder that must not be used', () => {
     )
   })
 
-  test('a refused folder is released for other processes', async () => {
+  test('and released for other processes', async () => {
     await (await open()).close()
     const db = new DatabaseSync(join(folder, 'baton.db'))
     const { user_version: version } = db.prepare('PRAGMA user_version').get() ?? {}
@@ -101,7 +101,7 @@ describe('a folder that must not be used', () => {
     return (refused as Error).message
   }
 
-  test('a path that is no folder', async () => {
+  test('if it is a file', async () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
     const refusal = await refusalOf(path)
@@ -109,17 +109,20 @@ describe('a folder that must not be used', () => {
     expect(refusal).toContain('--data')
   })
 
-  test.each(['baton.db', 'baton.lock'])('a %s that is no database is not written to', async (name) => {
-    const notes = 'these are somebody’s notes, not a database'.repeat(200)
-    await writeFile(join(folder, name), notes)
-    expect(await refusalOf()).toBe(
-      `the data folder ${folder} cannot be used: ${name} is not a database and was not changed; ` +
-        'move the file to another place, or choose another folder with --data',
-    )
-    expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
-  })
+  test.each(['baton.db', 'baton.lock'])(
+    'with a %s that is not a database, which stays unchanged',
+    async (name) => {
+      const notes = 'these are somebody’s notes, not a database'.repeat(200)
+      await writeFile(join(folder, name), notes)
+      expect(await refusalOf()).toBe(
+        `the data folder ${folder} cannot be used: ${name} is not a database and was not changed; ` +
+          'move the file to another place, or choose another folder with --data',
+      )
+      expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
+    },
+  )
 
-  test('a damaged file', async () => {
+  test('with a damaged file', async () => {
     await (await open()).close()
     const path = join(folder, 'baton.db')
     const bytes = await readFile(path)
@@ -136,7 +139,7 @@ describe('a folder that must not be used', () => {
     ['with a table that is called like one of ours', 'CREATE TABLE task (id); PRAGMA user_version = 1'],
     ['that has nothing but a version', 'PRAGMA user_version = 2'],
     ['of a version beyond ours', 'CREATE TABLE note (text); PRAGMA user_version = 4711'],
-  ])("some other program's database %s is not written to", async (_, sql) => {
+  ])('with the database of another program %s, which stays unchanged', async (_, sql) => {
     const path = join(folder, 'baton.db')
     const db = new DatabaseSync(path)
     db.exec(sql)

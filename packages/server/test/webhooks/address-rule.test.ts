@@ -14,7 +14,7 @@ describe('addresses', () => {
   test.each(refused)('%s is not public', (address) => expect(rule.allows(address)).toBe(false))
   test.each(allowed)('%s is public', (address) => expect(rule.allows(address)).toBe(true))
 
-  test('networks can be allowed, and only those', () => {
+  test('of allowed networks are accepted, and no others', () => {
     const opened = new AddressRule(['10.20.0.0/16', '127.0.0.1', 'fd00::/8'])
     const verdicts = ['10.20.3.4', '127.0.0.1', 'fd01::1', '10.21.0.1', '127.0.0.2', 'fc00::1'].map(
       (address) => opened.allows(address),
@@ -22,7 +22,7 @@ describe('addresses', () => {
     expect(verdicts).toEqual([true, true, true, false, false, false])
   })
 
-  test('hosts of URLs, in every notation of an address', () => {
+  test('are recognized in URLs in every notation', () => {
     const hostOf = (url: string) => new URL(url).hostname
     for (const host of ['127.1', '0x7f000001', '017700000001', '[::1]', '[::ffff:7f00:1]', '2130706433'])
       expect([host, rule.allowsHost(hostOf(`http://${host}/`))]).toEqual([host, false])
@@ -30,7 +30,7 @@ describe('addresses', () => {
       expect([host, rule.allowsHost(hostOf(`http://${host}/`))]).toEqual([host, true])
   })
 
-  test('a name is resolved to addresses that are allowed, or to none', async () => {
+  test('of a name are those that are allowed, or none', async () => {
     const resolve = (over: AddressRule, all: boolean) =>
       new Promise((done) => {
         over.lookup('localhost', { all }, (error, address) => done(error?.message ?? address))

@@ -86,7 +86,7 @@ describe('a working receiver', () => {
     expect(new Set(receiver.taken.map(({ event }) => event.id)).size).toBe(1)
   })
 
-  test('can change its secret: for a while both sign', async () => {
+  test('can change its secret: both secrets sign for a while', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start()
     const { id, secret: old } = await subscribed(baton, receiver.url, { types: ['task.done'] })
@@ -127,7 +127,7 @@ describe('a receiver that fails', () => {
     ],
   ]
 
-  test.each(failing)('%s: every event arrives, in order for each task', async (_, behaviour) => {
+  test.each(failing)('and %s gets every event, in order for each task', async (_, behaviour) => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start(behaviour())
     const { id, secret } = await subscribed(baton, receiver.url)
@@ -138,7 +138,7 @@ describe('a receiver that fails', () => {
     await allDelivered(baton, id)
   })
 
-  test('for one task only: events of other tasks continue, and its own wait', async () => {
+  test('for one task only gets events of other tasks, while those of the task wait', async () => {
     const baton = await TestApp.open({ ...LOOPBACK, webhookBackoffSeconds: 30 })
     const receiver = await Receiver.start(({ event }) => (event.subject === 'bad' ? 500 : 204))
     await subscribed(baton, receiver.url, { types: ['level.done'] })
@@ -149,7 +149,7 @@ describe('a receiver that fails', () => {
     expect(bad.map(({ event }) => event.data['priorityLevel'])).toEqual([0])
   })
 
-  test('is down for a while: afterwards it gets all events', async () => {
+  test('for a while gets all events afterwards', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start()
     const { id } = await subscribed(baton, receiver.url)
@@ -169,7 +169,7 @@ describe('a receiver that fails', () => {
     receiver.expectInOrder()
   })
 
-  test('answers 410: its subscription is disabled, until an operator enables it', async () => {
+  test('with 410 has its subscription disabled until an operator enables it', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const receiver = await Receiver.start(() => 410)
     const { id } = await subscribed(baton, receiver.url, { types: ['task.done'] })
@@ -190,7 +190,7 @@ describe('a receiver that fails', () => {
     expect(receiver.received.map(({ event }) => event.subject)).toEqual(['a', 'c'])
   })
 
-  test('never answers: others are not delayed', async () => {
+  test('to answer does not delay others', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const silent = await Receiver.start(() => null)
     const receiver = await Receiver.start()
@@ -202,7 +202,7 @@ describe('a receiver that fails', () => {
     expect(silent.received.length).toBe(1)
   })
 
-  test('redirects into loopback: the redirect is not followed', async () => {
+  test('by redirecting into loopback is not followed', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const inner = await Receiver.start()
     const outer = await Receiver.start(

@@ -49,19 +49,19 @@ export function entriesTopic(harness: DiskHarness): void {
       return { under, log }
     }
 
-    test('a new disk has none', async () => {
+    test('are absent on a new disk', async () => {
       const { under } = await createLog()
       expect((await under.disk.open()).nextIds).toEqual({ task: 1, lane: 1, partition: 1, event: 1 })
     })
 
-    test('what was appended is there after a crash, in order', async () => {
+    test('are there after a crash, in order', async () => {
       const { log } = await createLog()
       const bodies = Array.from({ length: 12 }, (_, at) => `entry ${at}`)
       for (const body of bodies) await log.append(body)
       expect(await log.crash()).toEqual(bodies)
     })
 
-    test('flushed entries are not returned, and numbers continue', async () => {
+    test('are not returned once flushed, and numbers continue', async () => {
       const { log } = await createLog()
       for (let at = 1; at <= 5; at += 1) await log.append(`entry ${at}`)
       await log.flush(images(), 2)
@@ -73,7 +73,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.crash()).toEqual(['entry 6', 'entry 7'])
     })
 
-    test('many rounds of appending and flushing', async () => {
+    test('are appended and flushed in many rounds', async () => {
       const { log } = await createLog()
       let waiting: string[] = []
       for (let round = 1; round <= 20; round += 1) {
@@ -88,7 +88,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.crash()).toEqual(waiting)
     })
 
-    test('a body may be long, end in blanks, and contain any character', async () => {
+    test('may have a long body that ends in blanks and contains any character', async () => {
       const { log } = await createLog()
       const bodies = ['x'.repeat(300_000), 'ends in blanks   ', '"\u00e9\u{1f600}\\n"'.repeat(5000), '{}']
       for (const body of bodies) await log.append(body)
@@ -98,7 +98,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.open()).toEqual(['{}'])
     })
 
-    test('rows of new partitions come with their entry', async () => {
+    test('are stored together with the rows of new partitions', async () => {
       const { under, log } = await createLog()
       const newRows = [
         ...rows(1, 1, 120),
@@ -111,7 +111,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(newRows.map(({ id }) => found.get(id))).toEqual(newRows.map((row) => ({ ...row, ...status() })))
     })
 
-    test('an entry with a key that is known keeps nothing', async () => {
+    test('are not stored if they have a known key', async () => {
       const { under, log } = await createLog()
       await log.append('a')
       await log.flush(images({ keys: new Map([['k', { key: 'k', leases: [], forgetAt: NOW }]]) }))
@@ -124,7 +124,7 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.open()).toEqual(['c'])
     })
 
-    test('images and the deletion of their entries are atomic', async () => {
+    test('are deleted in the same transaction that stores their images', async () => {
       const { under, log } = await createLog()
       await log.append('a')
       const nextIds = { task: 8, lane: 9, partition: 10, event: 11 }

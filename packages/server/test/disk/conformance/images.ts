@@ -113,7 +113,7 @@ export function imagesTopic(harness: DiskHarness): void {
   describe('images', () => {
     const create = disksOf(harness)
 
-    test('every field of a task, a lane and a level is read back, also after a change', async () => {
+    test('have every field of a task, a lane and a level, also after a change', async () => {
       const { disk } = await create()
       const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, served: BEYOND_DOUBLE + 4n }
       await disk.flush(
@@ -143,7 +143,7 @@ export function imagesTopic(harness: DiskHarness): void {
       ])
     })
 
-    test('every field of a partition is read back; null removes it', async () => {
+    test('have every field of a partition; null removes it', async () => {
       const { disk } = await create()
       const descriptor = aRow(1, 5, { index: 1234, spelling: '01234', computeTable: 'täble' })
       await disk.stage([descriptor, ...rows(5, 2, 2)])
@@ -167,7 +167,7 @@ export function imagesTopic(harness: DiskHarness): void {
       expect(again.partitions).toEqual([{ ...descriptor, ...status() }])
     })
 
-    test('keys are added and removed', async () => {
+    test('add and remove keys', async () => {
       const { disk } = await create()
       const key = (name: string, forgetAt: number) => ({ key: name, leases: ['1-1-x', '2-1-y'], forgetAt })
       await disk.flush(images({ keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) }), 0)
@@ -188,7 +188,7 @@ export function imagesTopic(harness: DiskHarness): void {
       expect((await disk.dueKeys(NOW + 9, 1)).map((due) => due.key)).toEqual(['k3'])
     })
 
-    test('ranges are a union', async () => {
+    test('add ranges, which are merged', async () => {
       const { disk } = await create()
       const lane = aLane(1, 1)
       const ranges = async () => (await disk.taskDetail('task-1'))?.lanes[0]?.ranges
@@ -214,7 +214,7 @@ export function imagesTopic(harness: DiskHarness): void {
       expect((await disk.taskDetail('task-1'))?.lanes[0]?.lastIndex).toBe(102)
     })
 
-    test('known: the row, null where only the range is left, absent otherwise', async () => {
+    test('are found as rows, as null where only the range is left, or not at all', async () => {
       const { disk } = await create()
       await disk.stage([
         aRow(1, 7, { index: 1, recordCount: 5, spelling: '01', extraFields: '{"a":1}' }),
@@ -249,7 +249,7 @@ export function imagesTopic(harness: DiskHarness): void {
       expect(later?.get(30)).toMatchObject({ recordCount: 100 })
     })
 
-    test('staged rows can be removed again', async () => {
+    test('leave out staged rows, which can be removed again', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 3))
       await disk.stage(rows(1, 4, 200))

@@ -22,7 +22,7 @@ export function instancesTopic(harness: DiskHarness): void {
   describe('instances', () => {
     const create = disksOf(harness)
 
-    test('heartbeats add up', async () => {
+    test('add up their heartbeats', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('w', { pulls: 2, records: 40 })], NOW)
       const ago = { first: 400, last: 100 }
@@ -42,14 +42,14 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('x', NOW)).toBeNull()
     })
 
-    test('sums of records stop at the largest number', async () => {
+    test('have sums of records that stop at the largest number', async () => {
       const { disk } = await create()
       const most = { records: Number.MAX_SAFE_INTEGER }
       await disk.recordInstances([seen('w', most), seen('w', most)], NOW)
       expect((await disk.instance('w', NOW))?.totals.records).toBe(Number.MAX_SAFE_INTEGER)
     })
 
-    test('a node stays a node when a client uses its name', async () => {
+    test('stay nodes when a client uses their name', async () => {
       const { disk } = await create()
       const node = { version: '1.2.3', startedAt: NOW - 5, draining: false }
       await disk.recordInstances([seen('n', {}, { role: 'service', node })], NOW)
@@ -61,7 +61,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('n', NOW + 20)).toMatchObject({ node: draining, lastSeenAt: NOW + 20 })
     })
 
-    test('a pulling instance exists before its heartbeat, and an existing row is not replaced', async () => {
+    test('exist before their heartbeat once they pull, and an existing row is not replaced', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4 })], NOW)
       const image = (instanceId: string) =>
@@ -76,7 +76,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('old', NOW + 6)).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
     })
 
-    test('totals of images are added to existing totals or to none', async () => {
+    test('add the totals of images to existing totals or to none', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
       const added = (instanceId: string, done: number) =>
@@ -93,7 +93,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('new', NOW + 6)).toMatchObject({ firstSeenAt: NOW + 5, totals: { done: 7 } })
     })
 
-    test('by name, in pages', async () => {
+    test('are paged by name', async () => {
       const { disk } = await create()
       await disk.recordInstances(
         ['c', 'a', 'b'].map((name) => seen(name)),
@@ -106,7 +106,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await names('b', 2)).toEqual(['c'])
     })
 
-    test('recently seen instances and lease holders, in pages', async () => {
+    test('are paged if they were seen recently or hold leases', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('holder'), seen('gone')], NOW)
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
@@ -130,7 +130,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await names(99)).toEqual(['holder'])
     })
 
-    test('leases that run, of tasks that are not cancelled', async () => {
+    test('have their running leases of tasks that are not cancelled', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('w'), seen('v')], NOW)
       await disk.stage([...rows(1, 1, 4), ...rows(2, 5, 1)])
@@ -158,7 +158,7 @@ export function instancesTopic(harness: DiskHarness): void {
       ])
     })
 
-    test('the newest tasks that a producer called back', async () => {
+    test('have the newest tasks that they called back', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('p')], NOW)
       const produced = (task: number, at: number) => [`${task}:p`, { task, instance: 'p', at }] as const
@@ -188,7 +188,7 @@ export function instancesTopic(harness: DiskHarness): void {
       ])
     })
 
-    test('instances unseen for long are forgotten, unless they hold a lease', async () => {
+    test('are forgotten when unseen for long, unless they hold a lease', async () => {
       const { disk } = await create()
       const node = (draining: boolean) => ({ version: '1', startedAt: 1, draining })
       await disk.recordInstances(

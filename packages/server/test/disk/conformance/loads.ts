@@ -19,7 +19,7 @@ export function loadsTopic(harness: DiskHarness): void {
   describe('loads', () => {
     const create = disksOf(harness)
 
-    test('an empty request loads nothing', async () => {
+    test('read nothing for an empty request', async () => {
       const { disk } = await create()
       const tables = { laneTables: [], tableTimes: [] }
       const nothing = { tasks: [], lanes: [], levels: [], ...tables, partitions: [], keys: [], order: [] }
@@ -43,7 +43,7 @@ export function loadsTopic(harness: DiskHarness): void {
       ).toEqual({ ...nothing, nextLanes: [[]], rows: [[]], fresh: [[]], returned: [[]] })
     })
 
-    test('a partition is loaded with its lane, task and level, if they have rows', async () => {
+    test('read a partition with its lane, task and level, if they have rows', async () => {
       const { disk } = await create()
       const level = { level: 2, virtual: 1n, served: 2n }
       await disk.stage([...rows(1, 1, 2), aRow(3, 9)])
@@ -69,14 +69,14 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(ofTask.levels).toEqual([])
     })
 
-    test('partitions by their index', async () => {
+    test('find partitions by their index', async () => {
       const { disk } = await create()
       await disk.stage([aRow(1, 1, { index: 50 }), aRow(2, 1, { index: 40 }), aRow(3, 2, { index: 40 })])
       const { partitions } = await disk.load({ named: [{ lane: 1, indexes: [40, 45, 50] }] })
       expect(ids(partitions)).toEqual([2, 1])
     })
 
-    test('lanes in the order of the hand-off', async () => {
+    test('read lanes in the order of the hand-off', async () => {
       const { disk } = await create()
       const lane = (id: number, level: number, turn: bigint | null) => aLane(id, id, { level, turn })
       await disk.flush(
@@ -104,7 +104,7 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(ids((await disk.load({ order: { after: null, limit: 2 } })).lanes)).toEqual([6, 3])
     })
 
-    test('the next lanes of a task', async () => {
+    test('read the next lanes of a task', async () => {
       const { disk } = await create()
       const counts = [
         tally({ ready: 1 }),
@@ -142,7 +142,7 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(await next(1, 'waiting')).toEqual([4])
     })
 
-    test('untouched partitions of a lane, up to its tail', async () => {
+    test('read the untouched partitions of a lane, up to its tail', async () => {
       const { disk } = await create()
       await disk.stage([...rows(1, 1, 5), ...rows(2, 6, 2), ...rows(1, 8, 5)])
       const fresh = async (after: number, tail: number, limit: number) => {
@@ -156,7 +156,7 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(await fresh(10, 10, 2)).toEqual([])
     })
 
-    test('released and retried partitions, in their queues', async () => {
+    test('read released and retried partitions, in the order of their lines', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 9))
       const retry = (dueAt: number | null) => status({ line: 'retry', term: 1, dueAt })
@@ -189,7 +189,7 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(await line('released', { dueAt: 0, id: 6 })).toEqual([7])
     })
 
-    test('rows of a lane by index, of one state or of all, that count', async () => {
+    test('read the rows of a lane that count by index, of one state or of all', async () => {
       const { disk } = await create()
       const at = (id: number, index: number) => aRow(id, 1, { index })
       await disk.stage([at(1, 9), at(2, 8), at(3, 7), at(4, 6), at(5, 5), aRow(6, 2, { index: 1 })])
@@ -213,7 +213,7 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(await some('done')).toEqual([3])
     })
 
-    test('several parts at once, each in its order', async () => {
+    test('read several parts at once, each in its order', async () => {
       const { disk } = await create()
       await disk.stage([...rows(1, 1, 3), ...rows(2, 4, 3)])
       const loaded = await disk.load({

@@ -20,7 +20,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
   describe('maintenance', () => {
     const create = disksOf(harness)
 
-    test('leases and back-offs that are due', async () => {
+    test('finds the leases and back-offs that are due', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 7))
       const delayed = (dueAt: number) => status({ state: 'delayed', line: 'retry', term: 1, dueAt })
@@ -53,7 +53,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       expect((await disk.due(NOW - 9, 10, true)).nextDueAt).toBe(NOW - 1)
     })
 
-    test('the task to purge: one whose purge has begun, else the one that finished first', async () => {
+    test('purges the task whose purge has begun, else the one that finished first', async () => {
       const { disk } = await create()
       const done = (id: number, finishedAt: number, changes = {}) =>
         aTask(id, { state: 'done', finishedAt, partitions: tally({ done: 4 }), ...changes })
@@ -104,7 +104,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       expect(await next(NOW + 9)).toBe(3)
     })
 
-    test('tasks with work left behind', async () => {
+    test('finds tasks with unfinished background work', async () => {
       const { disk } = await create()
       const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
       await disk.flush(
@@ -119,7 +119,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       expect(await disk.unfinishedWork(10)).toEqual([])
     })
 
-    test('the recount counts rows that count', async () => {
+    test('recounts only rows that count', async () => {
       const { disk } = await create()
       const other = { computeTable: 'results.other' }
       await disk.stage([...rows(1, 1, 7), aRow(8, 1, other), aRow(9, 1, other), ...rows(2, 20, 2)])

@@ -8,7 +8,7 @@ export function viewsTopic(harness: DiskHarness): void {
   describe('views', () => {
     const create = disksOf(harness)
 
-    test('a task in detail', async () => {
+    test('show a task in detail', async () => {
       const { disk } = await create()
       const task = aTask(1, { levelBarrier: true, openLevel: 2, mismatched: 1 })
       const lanes = [aLane(3, 1, { level: 7 }), aLane(4, 1, { level: 2, turn: 5n })]
@@ -55,7 +55,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await disk.taskDetail('task-2')).toMatchObject({ openLane: null, computeTables: ['b'] })
     })
 
-    test('lists are truncated', async () => {
+    test('truncate lists', async () => {
       const { disk } = await create()
       const levels = MAX_LISTED_LEVELS + 2
       const lanes = Array.from({ length: levels }, (_, level) => aLane(level + 1, 1, { level }))
@@ -75,7 +75,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(detail?.lanes[0]?.lastIndex).toBe(391)
     })
 
-    test('pages of tasks, newest first', async () => {
+    test('page through tasks, newest first', async () => {
       const { disk } = await create()
       const lane = aLane(1, 3, { level: 6 })
       await disk.flush(
@@ -105,7 +105,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(summaries.map(({ openLane }) => openLane)).toEqual([lane, null])
     })
 
-    test('which tasks have a compute table', async () => {
+    test('find the tasks that have a compute table', async () => {
       const { disk } = await create()
       const tables = new Map([
         [1, new Set(['results.a'])],
@@ -128,7 +128,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await having([], ['results.a'])).toEqual([])
     })
 
-    test('the throughput of a task: the newest seconds are kept', async () => {
+    test('keep the newest seconds of the throughput of a task', async () => {
       const { disk } = await create()
       const pace = (task: number, second: number, partitions: number) =>
         [`${task}:${second}`, { task, second, partitions, records: 10 * partitions }] as const
@@ -155,7 +155,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await of('task-2')).toHaveLength(1)
     })
 
-    test('a finished task whose time is given', async () => {
+    test('show when a task finished', async () => {
       const { disk } = await create()
       await disk.flush(images({ tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) }), 0)
       expect((await disk.taskDetail('task-1'))?.task.finishedAt).toBe(NOW + 7)

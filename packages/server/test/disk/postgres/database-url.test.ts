@@ -86,7 +86,7 @@ describe('a password that is not percent-encoded', () => {
     ['postgres://u@[::1]:5432/db', '[::1]:5432'],
     ['postgres://u@one:1, two:2/db', 'one:1, two:2'],
     ['postgres://u@%2Frun%2Fpostgresql/db', '%2Frun%2Fpostgresql'],
-  ])('is not what %s has', (url, where) => {
+  ])('is not found in %s', (url, where) => {
     expect(parseDatabaseUrl(url).where).toBe(where)
   })
 })
@@ -106,7 +106,7 @@ describe('the printed location of a database', () => {
     ['postgres://baton:secret@one,two:5433/orders?alone=never', 'one:5432/orders, two:5433/orders'],
     ['postgres://baton:secret@/orders?host=%2Frun', '/run:5432/orders'],
     ['postgres://baton:secret@db', 'db:5432/baton'],
-  ])('%s', (url, where) => {
+  ])('is that of the URL %s', (url, where) => {
     vi.stubEnv('PGPORT', undefined)
     vi.stubEnv('PGDATABASE', undefined)
     onTestFinished(() => void vi.unstubAllEnvs())

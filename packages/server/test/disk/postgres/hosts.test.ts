@@ -32,55 +32,58 @@ async function refusalOf(url: string): Promise<string> {
   return (refusal as Error).message
 }
 
-describe('PostgreSQL refuses the connection, and the start reports its reason', () => {
+describe('if PostgreSQL refuses the connection, the start reports', () => {
   test('a wrong password', async () => {
     expect(await refusalOf(`postgres://careful:wrong@${at}/postgres`)).toBe(
       `PostgreSQL refuses the password (password authentication failed for user "careful"); check the database URL and PostgreSQL at ${at}`,
     )
   })
 
-  test('no password', async () => {
+  test('a missing password', async () => {
     expect(await refusalOf(`postgres://careful@${at}/postgres`)).toBe(
       `PostgreSQL requires a password, and the database URL has none; check the database URL and PostgreSQL at ${at}`,
     )
   })
 
-  test('a user who may connect with TLS only', async () => {
+  test('a user that may connect with TLS only', async () => {
     expect(await refusalOf(`postgres://ciphered@${at}/postgres`)).toBe(
       `PostgreSQL refuses the user (no pg_hba.conf entry for host "127.0.0.1", user "ciphered", database "postgres", no encryption); check the database URL and PostgreSQL at ${at}`,
     )
   })
 
-  test('a parameter that it does not know', async () => {
+  test('a parameter that PostgreSQL does not know', async () => {
     expect(await refusalOf(`postgres://postgres@${at}/postgres?options=-cno.such=1%20-cnowhere=1`)).toContain(
       'PostgreSQL refuses the connection (unrecognized configuration parameter "nowhere")',
     )
   })
 })
 
-describe('none of several hosts can be used', () => {
+describe('if none of several hosts can be used', () => {
   test.each([
     ['the first is away', () => `127.0.0.1:1,${at}`],
     ['the last is away', () => `${at},127.0.0.1:1`],
-  ])('%s: the start reports each, a request the one that answers', async (_, hosts) => {
-    const url = `postgres://careful:wrong@${hosts()}/postgres`
-    const told = await refusalOf(url)
-    expect(told).toMatch(/^no host of the database URL can be used: at /)
-    expect(told).toContain('at 127.0.0.1:1 PostgreSQL cannot be reached (ECONNREFUSED)')
-    expect(told).toContain(
-      `at ${at} PostgreSQL refuses the password (password authentication failed for user "careful")`,
-    )
-    expect(told).not.toContain('wrong')
-    const connecting = new Connector(parseDatabaseUrl(url).hosts).connect({
-      connectMillis: 3000,
-      answerMillis: 3000,
-    })
-    await expect(connecting).rejects.toMatchObject({
-      code: 'store_unavailable',
-      message: 'PostgreSQL refuses the password; the request can be sent again',
-      cause: { message: told.replace('no host of the database URL can be used: ', '') },
-    })
-  })
+  ])(
+    'and %s, the start reports each error, and a request that of the host that answers',
+    async (_, hosts) => {
+      const url = `postgres://careful:wrong@${hosts()}/postgres`
+      const told = await refusalOf(url)
+      expect(told).toMatch(/^no host of the database URL can be used: at /)
+      expect(told).toContain('at 127.0.0.1:1 PostgreSQL cannot be reached (ECONNREFUSED)')
+      expect(told).toContain(
+        `at ${at} PostgreSQL refuses the password (password authentication failed for user "careful")`,
+      )
+      expect(told).not.toContain('wrong')
+      const connecting = new Connector(parseDatabaseUrl(url).hosts).connect({
+        connectMillis: 3000,
+        answerMillis: 3000,
+      })
+      await expect(connecting).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: 'PostgreSQL refuses the password; the request can be sent again',
+        cause: { message: told.replace('no host of the database URL can be used: ', '') },
+      })
+    },
+  )
 })
 
 test('of the errors for several addresses of a name, one is reported', () => {

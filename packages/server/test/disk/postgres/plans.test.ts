@@ -157,17 +157,17 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ),
 ]
 
-describe('no statement reads a table from end to end', () => {
+describe('the plan avoids reading a whole table', () => {
   // Two tables that always have one row.
   const ONE_ROW = /Seq Scan on (?:head|flushed)\b/g
 
-  test.each(statements)('%s', async (_, statement, ...indexes) => {
+  test.each(statements)('of %s', async (_, statement, ...indexes) => {
     const plan = await explain(statement as Statement)
     expect(plan.replaceAll(ONE_ROW, '')).not.toContain('Seq Scan')
     for (const index of indexes) expect(plan).toContain(index)
   })
 
-  test('the fence', async () => {
+  test('of the fence', async () => {
     expect(await explain(fence('t'))).not.toMatch(/Seq Scan on (?!head)/)
   })
 })

@@ -21,7 +21,7 @@ async function databaseFor(role: string): Promise<{ name: string; url: string }>
 }
 
 describe('a start needs no privilege to create schemas', () => {
-  test('after the first', async () => {
+  test('after the first start', async () => {
     const { name, url } = await databaseFor('tenant')
     await server.query(`GRANT CREATE ON DATABASE ${name} TO tenant`)
     await (await opening(url)).close()
@@ -37,7 +37,7 @@ describe('a start needs no privilege to create schemas', () => {
 })
 
 describe('a failed start reports the cause', () => {
-  test('where nothing listens', async () => {
+  test('if nothing listens', async () => {
     const refused = opening('postgres://baton:secret@127.0.0.1:1/baton')
     await expect(refused).rejects.toThrow(StoreRefused)
     await expect(refused).rejects.toThrow(
@@ -45,7 +45,7 @@ describe('a failed start reports the cause', () => {
     )
   })
 
-  test('where there is no such database', async () => {
+  test('if the database does not exist', async () => {
     const { url } = await server.createDatabase()
     const other = new URL(url)
     other.pathname = '/nowhere'
@@ -56,7 +56,7 @@ describe('a failed start reports the cause', () => {
     )
   })
 
-  test('where the user may not create tables', async () => {
+  test('if the user may not create tables', async () => {
     const { url } = await databaseFor('reader')
     const refused = opening(url)
     await expect(refused).rejects.toThrow(StoreRefused)
@@ -64,7 +64,7 @@ describe('a failed start reports the cause', () => {
     await expect(refused).rejects.not.toThrow('secret')
   })
 
-  test('where the tables are those of another role', async () => {
+  test('if the tables belong to another role', async () => {
     const { name, url } = await databaseFor('stranger')
     await server.query(`GRANT CREATE ON DATABASE ${name} TO stranger`)
     await (await opening(server.url(name))).close()
@@ -75,7 +75,7 @@ describe('a failed start reports the cause', () => {
     )
   })
 
-  test('where the user owns the schema but not a table in it', async () => {
+  test('if the user owns the schema but not a table in it', async () => {
     const { name, url } = await databaseFor('heir')
     await (await opening(server.url(name))).close()
     await server.query('ALTER SCHEMA baton OWNER TO heir', name)

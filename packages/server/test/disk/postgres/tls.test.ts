@@ -51,13 +51,13 @@ describe('a server with a certificate', () => {
     )
   })
 
-  test('and a file that is not there', async () => {
+  test('is not used if a file of the URL is missing', async () => {
     expect(await refusalOf('sslmode=verify-full&sslrootcert=/nowhere/ca.crt')).toBe(
       `a file in the database URL cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.crt'); sslrootcert, sslcert and sslkey must be files on this machine`,
     )
   })
 
-  test('and a key that does not belong to our own certificate', async () => {
+  test('is not used if the key does not belong to the client certificate', async () => {
     const own = `sslcert=${certificateFile('ca.crt')}&sslkey=${certificateFile('server.key')}`
     expect(await refusalOf(`${VERIFIED}&${own}`)).toBe(
       'at HOST TLS with PostgreSQL failed (key values mismatch); check sslrootcert, sslcert and sslkey in the database URL, and the log of PostgreSQL',
@@ -65,21 +65,21 @@ describe('a server with a certificate', () => {
   })
 })
 
-test('a certificate that has expired', async () => {
+test('a certificate that has expired is refused', async () => {
   await server.showCertificate('expired')
   expect(await refusalOf(VERIFIED)).toBe(
     'at HOST the certificate of PostgreSQL, or of its CA, has expired; renew the certificate, and check the clock of this machine',
   )
 })
 
-test('a certificate for another host', async () => {
+test('a certificate for another host is refused', async () => {
   await server.showCertificate('other-host')
   expect(await refusalOf(VERIFIED)).toBe(
     'at HOST the certificate of PostgreSQL is for another host (it is for DNS:db.example, not for 127.0.0.1); use a host name of the certificate in the database URL, or issue a certificate for this host',
   )
 })
 
-test('a server without TLS', async () => {
+test('a server without TLS is refused if TLS is required', async () => {
   const plain = await PostgresServer.start()
   onTestFinished(() => plain.dispose())
   expect(await refusalOf('sslmode=require', { url: plain.url() })).toBe(

@@ -88,7 +88,7 @@ class HeldDisk extends MemoryDisk {
   }
 }
 
-test('a large call-back that fails while memory is read again for a known key: the disk is opened again', async () => {
+test('the disk is opened again if a large call-back fails while memory is read again for a known key', async () => {
   const medium = new MemoryMedium()
   const first = await opened(new MemoryDisk(medium))
   await first.callBack('a', some(0, 10))

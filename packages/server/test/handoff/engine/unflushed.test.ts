@@ -44,7 +44,7 @@ test('a partition that is finished soon after it was leased is written once', ()
   expect(unflushed.takeOlder()).toBeNull()
 })
 
-test('all of it: the last image of each row', () => {
+test('taking everything yields the last image of each row', () => {
   const unflushed = new Unflushed()
   unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
   unflushed.takeOlder()
@@ -59,7 +59,7 @@ test('all of it: the last image of each row', () => {
   expect(unflushed.takeAll()).toBeNull()
 })
 
-test('data of a single entry is written although a later one changed the task: failures, and totals to add', () => {
+test('failures and totals of an entry are written even if a later entry changed the task', () => {
   const unflushed = new Unflushed()
   const failures = { groups: [], others: 3 }
   const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })

@@ -6,7 +6,7 @@ export function atMostOnceTopic(harness: StoreHarness): void {
   describe('at-most-once delivery: pulling settles', () => {
     const open = storesOf(harness)
 
-    test('what is handed out is done, without a lease', async () => {
+    test('a partition that is handed out is done, without a lease', async () => {
       const store = await open({ delivery: 'at-most-once' })
       await store.callBack('a', some(0, 3))
       const { partitions } = await store.pull({ batch: 2, instance: 'w' })
@@ -49,7 +49,7 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts).toMatchObject({ delivered: 300 })
     })
 
-    test('a key was served once: its repeat gets nothing, and nothing new', async () => {
+    test('a repeated key gets nothing', async () => {
       const store = await open({ delivery: 'at-most-once' })
       await store.callBack('a', some(0, 2))
       await store.pull({ key: 'k' })

@@ -18,7 +18,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect(await store.states('orders')).toEqual({ '0-0': 'ready', '0-1': 'ready', '3-7': 'ready' })
     })
 
-    test('the same array again holds duplicates only, and a longer one adds what is new', async () => {
+    test('a repeated array contains only duplicates, and a longer one adds what is new', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 2))
       expect(await store.callBack('orders', some(0, 2))).toEqual({
@@ -34,7 +34,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect(await store.partitions('orders')).toHaveLength(5)
     })
 
-    test('a duplicate stays one in every state of the partition', async () => {
+    test('a partition is recognized as a duplicate in every state', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 3))
       const done = await store.pullOne()
@@ -112,7 +112,7 @@ export function callBackTopic(harness: StoreHarness): void {
       expect(await store.pullOne()).toMatchObject({ level: largest, index: largest, recordCount: largest })
     })
 
-    test('indexes with gaps in any order: each is stored once', async () => {
+    test('indexes with gaps in any order are each stored once', async () => {
       const store = await open()
       const indexes = [40, 2, 3, 99, 0, 41, 1]
       const array = indexes.map((index) => one(1, index))

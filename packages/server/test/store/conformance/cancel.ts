@@ -30,7 +30,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test('its leases are lost: settle and renew return the reason', async () => {
+    test('the leases of the task are lost: settle and renew return the reason', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -88,7 +88,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect(await store.renew(leaseId)).toEqual([{ refused: 'task_cancelled' }])
     })
 
-    test('it is idempotent; later call-backs of new partitions are refused, known ones are duplicates', async () => {
+    test('a second cancel changes nothing; new partitions are refused, known ones are duplicates', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.control({ verb: 'cancel', taskId: 'a' })
@@ -111,7 +111,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect(await store.control({ verb: 'cancel', taskId: 'b' })).toEqual({ kind: 'task_unknown' })
     })
 
-    test('a long task: in force at once, also after a restart', async () => {
+    test('a long task is cancelled at once, also after a restart', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, MANY)])
       const { leaseId } = await store.pullOne()
@@ -127,7 +127,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions).toMatchObject({ cancelled: 2 * MANY })
     })
 
-    test('a pull and a settle in the batch after it see it', async () => {
+    test('a pull and a settle in the next batch see the cancel', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const { leaseId } = await store.pullOne()

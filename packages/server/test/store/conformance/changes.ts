@@ -46,7 +46,7 @@ export function changesTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('more than a page holds comes with the next pages, none of it lost', async () => {
+    test('changes that do not fit into a page are on the next pages, and none is lost', async () => {
       const store = await open()
       const { position } = await follow(store, null)
       const names = Array.from({ length: 25 }, (_, number) => `t${number}`)

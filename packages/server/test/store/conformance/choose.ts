@@ -46,7 +46,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect((await store.pull({ tasks: ['a'] })).partitions).toEqual([])
     })
 
-    test('tables and tasks together: one of each', async () => {
+    test('a pull that names tables and tasks gets partitions that match both', async () => {
       const store = await open()
       for (const task of ['a', 'b', 'c']) await store.callBack(task, [one(0, 0, sales), one(0, 1, orders)])
       const { partitions } = await store.pull({ batch: 10, tables: SALES, tasks: ['a', 'c', 'x'] })
@@ -177,7 +177,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(again.partitions.map(nameOf)).toEqual(first.partitions.map(nameOf))
     })
 
-    test('a retry that starts where the fresh partitions of its lane do is stored like that', async () => {
+    test('a retry whose tag equals that of the fresh partitions of its lane is stored', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3, sales))
       await store.callBack('b', some(0, 3, sales))
@@ -188,7 +188,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(await store.store.audit()).toEqual([])
     })
 
-    test('many lanes of other tables do not keep it from its own, also after a restart', async () => {
+    test('many lanes of other tables do not keep a pull from its own, also after a restart', async () => {
       const store = await open()
       for (let at = 0; at < 40; at += 1) await store.callBack(`other-${at}`, some(0, 3, orders))
       await store.callBack('mine', [...some(0, 2, sales), ...some(4, 2, sales)])

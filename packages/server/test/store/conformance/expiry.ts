@@ -38,7 +38,7 @@ export function expiryTopic(harness: StoreHarness): void {
       expect(await store.sweep()).toMatchObject({ nextDueInMillis: null })
     })
 
-    test('during the grace leases stay, while back-offs end', async () => {
+    test('during the grace period leases stay, while back-offs end', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const failing = await store.pullOne()
@@ -69,7 +69,7 @@ export function expiryTopic(harness: StoreHarness): void {
       expect(await store.sweep(2)).toMatchObject({ expired: 1 })
     })
 
-    test('with no back-off at all an expired partition is ready within the same sweep', async () => {
+    test('without a back-off, an expired partition is ready within the same sweep', async () => {
       const store = await open({ backoffMillis: 0, backoffMaxMillis: 0 })
       await store.callBack('a', some(0, 1))
       await store.pullOne()
@@ -77,7 +77,7 @@ export function expiryTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'ready' })
     })
 
-    test('sweeping twice is sweeping once', async () => {
+    test('a second sweep changes nothing', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await store.pull({ batch: 3 })

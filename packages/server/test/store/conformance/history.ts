@@ -49,7 +49,7 @@ export function historyTopic(harness: StoreHarness): void {
       expect(await attemptsOf(store)).toEqual([failed, running])
     })
 
-    test('what is done at its first attempt keeps no history, and shows who did it and when', async () => {
+    test('a partition that is done at its first attempt has no history, and shows who did it and when', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const startedAt = store.clock.now()

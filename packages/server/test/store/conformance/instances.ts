@@ -38,7 +38,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('x')).toBeNull()
     })
 
-    test('recently seen instances and lease holders, in pages', async () => {
+    test('recently seen instances and lease holders are listed in pages', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.pull({ instance: 'holder' })
@@ -88,7 +88,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instance('w'))?.totals.partitions).toBe(4)
     })
 
-    test('its leases are revoked at once, and each has used an attempt', async () => {
+    test('the leases of an instance are revoked at once, and each has used an attempt', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('a', some(0, 4))
       const { partitions } = await store.pull({ instance: 'w', batch: 3 })
@@ -117,7 +117,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.audit()).toEqual([])
     })
 
-    test('what has no attempt left is parked when it is revoked, in bounded steps', async () => {
+    test('a partition without attempts left is parked when its lease is revoked, in bounded steps', async () => {
       const store = await open({ maxAttempts: 1 })
       await store.callBack('a', some(0, 3))
       await store.pull({ instance: 'w', batch: 3 })
@@ -128,7 +128,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.state('a')).toBe('stalled')
     })
 
-    test('the time is that of the request, not that of storing it', async () => {
+    test('an instance is seen at the time of its request, not when it is stored', async () => {
       const store = await open()
       const start = store.clock.now()
       await store.store.recordHeartbeats([seen('w', {}, { first: 4000, last: 1500 })])
@@ -197,7 +197,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('node')).toMatchObject({ node: { draining: true } })
     })
 
-    test('a client that takes the name of a node does not become it', async () => {
+    test('a client that uses the name of a node does not become a node', async () => {
       const store = await open()
       const seenAt = store.clock.now()
       const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false }

@@ -23,7 +23,7 @@ export function isolationTopic(harness: StoreHarness): void {
       ])
     })
 
-    test('the same array twice in one batch: accepted once, then duplicates', async () => {
+    test('the same array twice in one batch is accepted once, then counted as duplicates', async () => {
       const store = await open()
       const { callBacks } = await store.batch({
         callBacks: [batchedCallBack('a', some(0, 5)), batchedCallBack('a', some(0, 5))],
@@ -35,7 +35,7 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(await store.pullAll()).toHaveLength(5)
     })
 
-    test('arrays of one batch that contradict each other: the first is stored, the second refused', async () => {
+    test('of two contradicting arrays in one batch, the first is stored and the second refused', async () => {
       const store = await open()
       const { callBacks } = await store.batch({
         callBacks: [
@@ -65,7 +65,7 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(pulls[0]?.partitions.map(nameOf)).toEqual(['a-0-0', 'a-0-1'])
     })
 
-    test('two requests settle one lease: the first one wins', async () => {
+    test('if two requests settle one lease, the first one wins', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const lease = leaseOf((await store.pullOne()).leaseId)
@@ -77,7 +77,7 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(settles).toEqual([[null], ['lease_settled']])
     })
 
-    test('a settle and a renewal of the same lease in one batch: settled first', async () => {
+    test('a settle goes before a renewal of the same lease in one batch', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const lease = leaseOf((await store.pullOne()).leaseId)

@@ -101,7 +101,7 @@ export function lanesTopic(harness: StoreHarness): void {
       expect(taken).toBe(MANY)
     })
 
-    test('many levels: each is exhausted before the next', async () => {
+    test('each of many levels is exhausted before the next', async () => {
       const store = await open()
       const array = Array.from({ length: 300 }, (_, level) => [one(level, 0), one(level, 1)]).flat()
       await store.callBack('a', array)

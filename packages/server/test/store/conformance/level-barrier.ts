@@ -57,7 +57,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
 
-    test('also a pull in a batch with a repeated settle', async () => {
+    test('a pull in a batch with a repeated settle gets one, too', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [...some(0, 2), one(2, 0)])
       const [first, second] = [await store.pullOne(), await store.pullOne()]
@@ -124,7 +124,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       }
     })
 
-    test('parked keeps it closed; skip-parked opens it, and reports what became ready', async () => {
+    test('parked partitions keep a level closed; skip-parked opens it, and reports what became ready', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       await park(store)
@@ -138,7 +138,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('a parked partition that is retried keeps it closed until it is done', async () => {
+    test('a parked partition that is retried keeps the next level closed until it is done', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       await park(store)
@@ -165,7 +165,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       })
     })
 
-    test('a late done of a parked partition opens it', async () => {
+    test('a late settle of a parked partition as done opens the next level', async () => {
       const store = await open({ levelBarrier: true, maxAttempts: 1 })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       const { leaseId } = await store.pullOne()
@@ -174,7 +174,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('it is set and removed for one task, idempotently', async () => {
+    test('a barrier is set and removed for one task, and both may be repeated', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), one(1, 0), one(2, 0)])
       expect(await barrier(store, true)).toMatchObject({ kind: 'applied', changed: 1 })
@@ -187,7 +187,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-1-0', 'a-2-0'])
     })
 
-    test('paused and behind a barrier: both must end', async () => {
+    test('a paused task behind a barrier is held until both end', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])
       const { leaseId } = await store.pullOne()
@@ -198,7 +198,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
-    test('levels of thousands: closed and opened in bounded steps, nothing is handed out too early', async () => {
+    test('levels of thousands are closed and opened in bounded steps, and nothing is handed out too early', async () => {
       const store = await open()
       await store.callBack('a', [...some(1, MANY), ...some(2, MANY)])
       await barrier(store, true)
@@ -239,7 +239,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(new Set(taken).size).toBe(MANY)
     })
 
-    test('removed before it was set completely: each level continues in its order', async () => {
+    test('if a barrier is removed before it was set completely, each level continues in its order', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 20)).flat())
       await store.control({ verb: 'pause', taskId: 'a' })

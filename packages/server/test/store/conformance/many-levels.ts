@@ -39,7 +39,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       expect((await store.pullAll()).map(nameOf)).toEqual(['a-503-0', 'a-507-0'])
     })
 
-    test('retry takes all of them', async () => {
+    test('retry includes all levels', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await parkAll(store)
@@ -47,7 +47,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       expect(await store.pullAll(1000)).toHaveLength(LEVELS)
     })
 
-    test('done partitions run again: one level, or all of them', async () => {
+    test('done partitions of one level or of all levels run again', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await settleAll(store)
@@ -58,7 +58,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       expect(await store.pullAll(1000)).toHaveLength(LEVELS - 1)
     })
 
-    test('pause and resume: nothing is handed out in between, and then everything once', async () => {
+    test('nothing is handed out between pause and resume, and then everything once', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await store.control({ verb: 'pause', taskId: 'a' })
@@ -70,7 +70,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       )
     })
 
-    test('a barrier that is set and removed', async () => {
+    test('a barrier can be set and removed', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await store.control({ verb: 'level-barrier', taskId: 'a', enabled: true })
@@ -80,7 +80,7 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       expect(await store.pullAll(1000)).toHaveLength(LEVELS - 1)
     })
 
-    test('cancelled, and removed after its retention', async () => {
+    test('a cancelled task is removed after its retention', async () => {
       const store = await open()
       await store.callBack('a', levels())
       await store.control({ verb: 'cancel', taskId: 'a' })

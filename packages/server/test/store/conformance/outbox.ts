@@ -99,7 +99,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(done).toMatchObject({ taskId: 'a', at: store.clock.now(), progress: null })
     })
 
-    test('a partition that is parked, and the task that stalls for it', async () => {
+    test('a parked partition and the task that it stalls have events', async () => {
       const store = await open()
       const { id } = await subscribe(store)
       await store.callBack('a', [one(2, 0, { spelling: 'a-2-00' })])
@@ -132,7 +132,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toEqual(['partition.parked a 0-0', 'task.stalled a'])
     })
 
-    test('a task that is cancelled, once', async () => {
+    test('a cancelled task has one event', async () => {
       const store = await open()
       const { id } = await subscribe(store)
       await store.callBack('a', some(0, 2))
@@ -155,7 +155,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(generations).toEqual([1, 2, 3])
     })
 
-    test('at most once: a task that is done, reopened and done again by one pull each', async () => {
+    test('in at-most-once delivery, a task that is done, reopened and done again has an event each time', async () => {
       const store = await open({ delivery: 'at-most-once' })
       const { id } = await subscribe(store)
       await store.callBack('a', some(0, 1))
@@ -166,7 +166,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toHaveLength(4)
     })
 
-    test('only the types of a subscription, and only of its tasks', async () => {
+    test('a subscription gets only its types of events, and only of its tasks', async () => {
       const store = await open()
       const everything = await subscribe(store)
       const some1 = await subscribe(store, { types: ['task.done'], taskPrefix: 'orders-' })
@@ -200,7 +200,7 @@ export function outboxTopic(harness: StoreHarness): void {
       expect(await told(store, id)).toHaveLength(2)
     })
 
-    test('what ended while there was no subscription is no event of a later one', async () => {
+    test('a subscription gets no events of tasks that ended before it existed', async () => {
       const store = await open()
       for (const task of ['a', 'b']) {
         await store.callBack(task, some(0, 1))

@@ -30,7 +30,7 @@ export function partitionPagesTopic(harness: StoreHarness): void {
   describe('pages of partitions', () => {
     const open = storesOf(harness)
 
-    test('by level and index, each once, whatever the size of the page', async () => {
+    test('partitions are listed by level and index, each once, whatever the size of the page', async () => {
       const store = await open()
       const array = [one(0, 9), one(0, 2), one(1, 0), ...some(4, 5, {}, 3), one(4, Number.MAX_SAFE_INTEGER)]
       await store.callBack('a', array)
@@ -57,7 +57,7 @@ export function partitionPagesTopic(harness: StoreHarness): void {
       }
     })
 
-    test('filtered by state and by level, as the states are shown', async () => {
+    test('partitions are filtered by level and by the shown state', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 6), ...some(1, 2)])
       await store.settle((await store.pullOne()).leaseId)
@@ -82,7 +82,7 @@ export function partitionPagesTopic(harness: StoreHarness): void {
       expect(await pagesOf(store, { state: 'leased' }, 4)).toEqual([])
     })
 
-    test('who holds it, since when and until when; the last reason; what was reported', async () => {
+    test('a partition is shown with its holder, its times, the last reason and the reported records', async () => {
       const store = await open()
       const start = store.clock.now()
       await store.callBack('a', some(0, 2))

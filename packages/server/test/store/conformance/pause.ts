@@ -56,7 +56,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-1-0'])
     })
 
-    test('a long task: in force with the first step, complete with the last, everything once', async () => {
+    test('a long task is paused with the first step and complete with the last, and hands out everything once', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, MANY)])
       await store.pull({ batch: 10 })
@@ -71,7 +71,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(names.slice(0, 3)).toEqual(['a-0-10', 'a-0-11', 'a-0-12'])
     })
 
-    test('a pause during a resume, and back: nothing is stuck and nothing is duplicated', async () => {
+    test('a pause during a resume, and the reverse, leave nothing stuck and nothing duplicated', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 60)).flat())
       for (const verb of ['pause', 'resume', 'pause', 'resume'] as const)

@@ -30,14 +30,14 @@ export function pullOrderTopic(harness: StoreHarness): void {
       })
     })
 
-    test('what is leased is not handed out again', async () => {
+    test('a leased partition is not handed out again', async () => {
       const store = await open()
       await store.callBack('orders', some(0, 1))
       await store.pullOne()
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test('lowest level first, across tasks and arrays', async () => {
+    test('the lowest level goes first, across tasks and arrays', async () => {
       const store = await open()
       await store.callBack('a', [one(1, 0), one(2, 0)])
       await store.callBack('b', [one(0, 0), one(2, 0)])

@@ -90,7 +90,7 @@ export function releaseTopic(harness: StoreHarness): void {
       expect(partitions.map(nameOf)).toContain('a-0-0')
     })
 
-    test('released in a closed lane: held, and handed out once the lane opens', async () => {
+    test('a partition released in a closed lane is held, and handed out once the lane opens', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), one(0, 1)])
       const { leaseId } = await store.pullOne()

@@ -36,16 +36,19 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
     })
 
-    test.each([700, 2000])('after %i others they go before a higher level', async (count) => {
-      const store = await open()
-      await store.callBack('a', [...some(0, count), ...some(1, 500)])
-      const { leaseId } = await store.pullOne()
-      await store.settle(leaseId)
-      await store.retry('a', { done: true })
-      expect(await pullLevels(store, count)).toEqual([0])
-    })
+    test.each([700, 2000])(
+      'partitions that are rerun after %i others go before a higher level',
+      async (count) => {
+        const store = await open()
+        await store.callBack('a', [...some(0, count), ...some(1, 500)])
+        const { leaseId } = await store.pullOne()
+        await store.settle(leaseId)
+        await store.retry('a', { done: true })
+        expect(await pullLevels(store, count)).toEqual([0])
+      },
+    )
 
-    test('one level, or named partitions', async () => {
+    test('one level or named partitions can be rerun', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 2), ...some(1, 2)])
       await finishAll(store)
@@ -62,7 +65,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_sealed' })
     })
 
-    test('thousands, in steps that survive a restart: each runs again exactly once', async () => {
+    test('thousands are rerun exactly once, in steps that survive a restart', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, MANY)])
       await finishAll(store)
@@ -96,7 +99,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt: store.clock.now() })
     })
 
-    test('it may be paused and cancelled during a rerun', async () => {
+    test('a task may be paused and cancelled during a rerun', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)

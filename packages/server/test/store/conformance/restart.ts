@@ -12,7 +12,7 @@ export function restartTopic(harness: StoreHarness): void {
   describe('restart', () => {
     const open = storesOf(harness)
 
-    test('everything is unchanged', async () => {
+    test('a restart changes nothing', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 6), ...some(1, 2)], 'producer')
       await store.callBack('b', [...some(0, 2), one(4, 0)])

@@ -60,7 +60,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.done).toBe(5)
     })
 
-    test('the retention starts again when it was reopened and finished, however fast', async () => {
+    test('the retention of a task starts again when it is reopened and finished, however fast', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
@@ -82,7 +82,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.partitions('a')).toEqual([])
     })
 
-    test('what is not finished is never purged: open, paused, stalled', async () => {
+    test('an open, paused or stalled task is never purged', async () => {
       const store = await open()
       await store.callBack('stalled', some(0, 1))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
@@ -117,7 +117,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.partitions('cancelled')).toEqual([])
     })
 
-    test('a long cancelled task whose retention ends while it is still being rewritten', async () => {
+    test('a long cancelled task is purged correctly if its retention ends while it is being rewritten', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 30 }, (_, level) => some(level, 100)).flat())
       await store.store.control({ verb: 'cancel', taskId: 'a' })
@@ -127,7 +127,7 @@ export function retentionTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.cancelled).toBe(3000)
     })
 
-    test('thousands go in small steps, with pulls in between', async () => {
+    test('thousands of partitions are purged in small steps, with pulls in between', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)

@@ -15,7 +15,7 @@ export function retryTopic(harness: StoreHarness): void {
   describe('retry: parked partitions', () => {
     const open = storesOf(harness)
 
-    test('all of a task: attempts start over, in the order of the call-backs', async () => {
+    test('all parked partitions of a task start again without attempts, in the order of the call-backs', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 2), one(1, 0)])
       await parkAll(store)
@@ -26,7 +26,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(handed.map(({ lease }) => lease?.attempt)).toEqual([1, 1, 1])
     })
 
-    test('one level, or named partitions, and only those', async () => {
+    test('one level or named partitions can be retried, and only those', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 3), ...some(1, 3)])
       await parkAll(store)
@@ -36,7 +36,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.parked).toBe(2)
     })
 
-    test('of a level that the task does not have is refused', async () => {
+    test('a retry of a level that the task does not have is refused', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), one(2, 0)])
       expect(await store.retry('a', { level: 1 })).toEqual({ kind: 'level_unknown' })
@@ -44,7 +44,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.retry('a', { level: 2 })).toMatchObject({ kind: 'applied', changed: 0 })
     })
 
-    test('one that is named twice moves once, whether it was parked or done', async () => {
+    test('a partition that is named twice moves once, whether it was parked or done', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       const { leaseId } = await store.pullOne()
@@ -71,7 +71,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.parked).toBe(2)
     })
 
-    test('nothing parked: nothing changes; an unknown task: unknown', async () => {
+    test('a retry changes nothing if nothing is parked, and an unknown task is refused', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       expect(await store.retry('a')).toMatchObject({ kind: 'applied', changed: 0 })
@@ -81,7 +81,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'ready' })
     })
 
-    test('in a paused task they are held until it is resumed', async () => {
+    test('partitions retried in a paused task are held until it is resumed', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await parkAll(store)
@@ -92,7 +92,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.pullAll(1)).toHaveLength(2)
     })
 
-    test('a late done of the lease that parked it still counts, until a newer lease', async () => {
+    test('a late settle as done by the last lease still counts, until there is a newer lease', async () => {
       const store = await open({ maxAttempts: 1 })
       await store.callBack('a', some(0, 2))
       const [first, second] = [await store.pullOne(), await store.pullOne()]
@@ -103,16 +103,19 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.settle(second.leaseId)).toBe('lease_lost')
     })
 
-    test.each([700, 2000])('after %i others they go before a higher level', async (count) => {
-      const store = await open()
-      await store.callBack('a', [...some(0, count), ...some(1, 500)])
-      const { leaseId } = await store.pullOne()
-      await store.settle(leaseId, { outcome: 'failed', final: true })
-      await store.retry('a', { partitions: [{ level: 0, index: 0 }] })
-      expect(await pullLevels(store, count)).toEqual([0])
-    })
+    test.each([700, 2000])(
+      'partitions that are retried after %i others go before a higher level',
+      async (count) => {
+        const store = await open()
+        await store.callBack('a', [...some(0, count), ...some(1, 500)])
+        const { leaseId } = await store.pullOne()
+        await store.settle(leaseId, { outcome: 'failed', final: true })
+        await store.retry('a', { partitions: [{ level: 0, index: 0 }] })
+        expect(await pullLevels(store, count)).toEqual([0])
+      },
+    )
 
-    test('and so do those that are called back after them', async () => {
+    test('partitions that are called back after a retry also go before a higher level', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 700), ...some(1, 500)])
       const { leaseId } = await store.pullOne()
@@ -122,7 +125,7 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await pullLevels(store, 700 + MANY)).toEqual([0])
     })
 
-    test('thousands of them, in steps', async () => {
+    test('thousands of partitions are retried in steps', async () => {
       const store = await open({ maxAttempts: 1 })
       await store.callBack('a', some(0, MANY))
       await store.pullAll(1000)

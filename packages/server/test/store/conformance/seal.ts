@@ -34,7 +34,7 @@ export function sealTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts).toMatchObject({ expectedPartitions: 2 })
     })
 
-    test('a sealed task goes on to be worked on, and ends as done', async () => {
+    test('work on a sealed task continues until it is done', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'seal', taskId: 'a', expectedPartitions: 1 })

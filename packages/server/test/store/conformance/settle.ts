@@ -7,7 +7,7 @@ export function settleTopic(harness: StoreHarness): void {
   describe('settle', () => {
     const open = storesOf(harness)
 
-    test('done: finished permanently', async () => {
+    test('done finishes a partition permanently', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -46,7 +46,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect(await store.partition('a', 0, 0)).toMatchObject({ attempts: 1, reason: 'first' })
     })
 
-    test('failed: an attempt is used up and the reason kept; the next lease is the next attempt', async () => {
+    test('failed uses up an attempt and stores the reason; the next lease is the next attempt', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -60,7 +60,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect((await store.pullOne()).lease?.attempt).toBe(2)
     })
 
-    test('failed with no attempt left, or final: parked', async () => {
+    test('failed with no attempt left, or as final, parks', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('a', some(0, 2))
       const first = await store.pullOne()
@@ -106,7 +106,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect(facts).toMatchObject({ reportedRecords: Number.MAX_SAFE_INTEGER, mismatched: 3 })
     })
 
-    test('a lease that was never granted is unknown: forged, from the future, of no partition', async () => {
+    test('a lease that was never granted is unknown, whether its secret, term or partition is wrong', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -137,7 +137,7 @@ export function settleTopic(harness: StoreHarness): void {
       expect(pulls[0]?.partitions).toHaveLength(1)
     })
 
-    test('the last done finishes the task', async () => {
+    test('the last partition to become done finishes the task', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), one(1, 0)])
       await store.settle((await store.pullOne()).leaseId)

@@ -118,19 +118,19 @@ export function stuckTaskTopic(harness: StoreHarness): void {
     test.each<[string, (store: Driver) => Promise<unknown>, TaskState]>([
       ['a retry', (store) => store.retry('a'), 'open'],
       ['skip-parked', (store) => store.control({ verb: 'skip-parked', taskId: 'a' }), 'open'],
-      ['taking the barrier down', (store) => barrier(store, false), 'open'],
+      ['removing the barrier', (store) => barrier(store, false), 'open'],
       ['a call-back for the same level', (store) => store.callBack('a', [one(0, 7)]), 'open'],
       ['a pause', (store) => store.control({ verb: 'pause', taskId: 'a' }), 'paused'],
       ['a cancel', (store) => store.control({ verb: 'cancel', taskId: 'a' }), 'cancelled'],
       ['a call-back for a higher level', (store) => store.callBack('a', [one(7, 0)]), 'stalled'],
-      ['putting the barrier up again', (store) => barrier(store, true), 'stalled'],
+      ['setting the barrier again', (store) => barrier(store, true), 'stalled'],
       [
         'a seal',
         (store) => store.control({ verb: 'seal', taskId: 'a', expectedPartitions: null }),
         'stalled',
       ],
       ['a resume', (store) => store.control({ verb: 'resume', taskId: 'a' }), 'stalled'],
-    ])('after %s', async (_, request, state) => {
+    ])('has the right state after %s', async (_, request, state) => {
       const store = await stuck()
       const answer = (await request(store)) as { state?: TaskState }
       expect(answer.state ?? state).toBe(state)
@@ -168,7 +168,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       expect(await store.retry('a')).toMatchObject({ state: 'open' })
     })
 
-    test('becomes so by a barrier, and after a pause', async () => {
+    test('is stalled by setting a barrier, and after a pause', async () => {
       const store = await open()
       await store.callBack('a', [one(0, 0), ...some(1, MANY)])
       await park(store)

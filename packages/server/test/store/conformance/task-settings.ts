@@ -10,7 +10,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
   describe('settings of a task', () => {
     const open = storesOf(harness)
 
-    test('lease, attempts and back-off are its own, and those of others stay', async () => {
+    test('a task has its own lease length, attempts and back-off, and other tasks keep theirs', async () => {
       const store = await open()
       await store.callBack('mine', some(0, 1))
       await store.callBack('other', some(0, 1))
@@ -35,7 +35,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.partition('mine', 0, 0)).state).toBe('parked')
     })
 
-    test('its own attempts count when an operator revokes a lease', async () => {
+    test('the attempts of the task apply when an operator revokes a lease', async () => {
       const store = await open({ maxAttempts: 2 })
       await store.callBack('few', some(0, 1))
       await store.callBack('many', some(0, 1))
@@ -53,7 +53,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       }
     })
 
-    test('they may come before the first call-back, and survive a restart', async () => {
+    test('settings may come before the first call-back, and survive a restart', async () => {
       const store = await open()
       const settings = { leaseMillis: MINUTE, weight: 2.5 }
       expect(await set(store, 'a', { ...settings, levelBarrier: true })).toMatchObject({
@@ -75,7 +75,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.settings).toBeNull()
     })
 
-    test('they come with a call-back, for it and for what follows', async () => {
+    test('settings sent with a call-back apply to it and to later ones', async () => {
       const store = await open()
       const callBackWith = (settings: TaskSettingsChange, index: number) => ({
         ...batchedCallBack('a', [one(0, index), one(1, index)]),
@@ -93,7 +93,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
     test.each([
       ['small', 2],
       ['large', 3000],
-    ])('they come with a repeated call-back, too: a %s one', async (_, partitions) => {
+    ])('settings sent with a repeated call-back apply, too: a %s one', async (_, partitions) => {
       const store = await open()
       const callBack = batchedCallBack('a', [...some(0, partitions - 1), one(1, 0)])
       await store.batch({ callBacks: [{ ...callBack, settings: { levelBarrier: true } }] })
@@ -161,7 +161,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       }
     })
 
-    test('a cancelled task accepts none', async () => {
+    test('a cancelled task accepts no settings', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })

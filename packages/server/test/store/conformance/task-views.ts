@@ -21,7 +21,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
   describe('task views', () => {
     const open = storesOf(harness)
 
-    test('partitions and records by state, in all and per level', async () => {
+    test('a task shows partitions and records by state, in total and per level', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 3, { recordCount: 10 }), ...some(1, 2, { recordCount: 7 })])
       await store.settle((await store.pullOne()).leaseId)
@@ -42,7 +42,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(shown.records).toEqual({ ...none, total: 44, done: 10, delayed: 10, leased: 10, ready: 14 })
     })
 
-    test('compute tables, first and last call-back', async () => {
+    test('a task shows its compute tables and its first and last call-back', async () => {
       const store = await open()
       const start = store.clock.now()
       await store.callBack('a', [
@@ -56,7 +56,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(facts).toMatchObject({ firstCallBackAt: start, lastCallBackAt: start + MINUTE })
     })
 
-    test('tasks by id, and tasks of a table', async () => {
+    test('tasks are found by id and by table', async () => {
       const store = await open()
       const of = (...names: string[]) => names.map((name, at) => one(0, at, { computeTableName: name }))
       await store.callBack('a', of('x.one'))
@@ -111,7 +111,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(await list(store, { search: '5' })).toEqual(['t5'])
     })
 
-    test('tasks with parked partitions, whatever their state', async () => {
+    test('tasks with parked partitions are listed, whatever their state', async () => {
       const store = await open()
       for (let number = 0; number < 9; number += 1) await store.callBack(`t${number}`, some(0, 2))
       for (const { taskId, lease } of (await store.pull({ batch: 9 })).partitions)
@@ -147,7 +147,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(await list(store, { parked: true })).toEqual([])
     })
 
-    test('stalled when only parked ones are left, open again when they are retried', async () => {
+    test('a task is stalled when only parked partitions are left, and open again when they are retried', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })

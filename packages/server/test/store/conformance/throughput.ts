@@ -100,13 +100,13 @@ export function throughputTopic(harness: StoreHarness): void {
       expect(await sumOf(store)).toEqual({ partitions: 6, records: levels.reduce((a, b) => a + b) })
     })
 
-    test('an unknown task has none', async () => {
+    test('is null for an unknown task', async () => {
       const store = await open()
       const query = { taskId: 'x', step: 'hour' as const, from: null, to: null, byLevel: false }
       expect(await store.store.throughput(query)).toBeNull()
     })
 
-    test('only what becomes done counts; what runs again counts again', async () => {
+    test('counts only what becomes done, and a rerun again', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3, { recordCount: 7 }))
       const { leaseId } = await store.pullOne()
@@ -121,7 +121,7 @@ export function throughputTopic(harness: StoreHarness): void {
       expect(await sumOf(store)).toEqual({ partitions: 3, records: 21 })
     })
 
-    test('what is delivered at most once is done when it is handed out', async () => {
+    test('counts partitions as done when they are handed out, in at-most-once delivery', async () => {
       const store = await open({ delivery: 'at-most-once' })
       await store.callBack('a', some(0, 3, { recordCount: 4 }))
       await store.pull({ batch: 2 })
@@ -153,7 +153,7 @@ export function throughputTopic(harness: StoreHarness): void {
       expect(await history(store, { byLevel: true })).toEqual(before)
     })
 
-    test('minutes are kept for a day, hours for the retention', async () => {
+    test('keeps minutes for a day and hours for the retention', async () => {
       const store = await open()
       toNextHour(store)
       await store.callBack('a', some(0, 3))
@@ -173,7 +173,7 @@ export function throughputTopic(harness: StoreHarness): void {
       expect(await sumOf(store, { ...all, step: 'hour' })).toMatchObject({ partitions: 1 })
     })
 
-    test('nothing of it is left when the task is purged', async () => {
+    test('is removed when the task is purged', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await finish(store, 2)
@@ -184,7 +184,7 @@ export function throughputTopic(harness: StoreHarness): void {
         expect((await history(store, { step, from: 0 })).rows).toEqual([])
     })
 
-    test('an answer has the newest points, and of its first step those of all levels', async () => {
+    test('is truncated to the newest points, with all levels of the first step', async () => {
       const store = await open()
       toNextHour(store)
       const begin = store.clock.now()

@@ -16,7 +16,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.attemptsWasted).toBe(0)
     })
 
-    test('undoing is no release: any number of times in a row costs no back-off', async () => {
+    test('an undo is not a release: any number in a row causes no back-off', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       for (let times = 0; times < 6; times += 1)
@@ -24,7 +24,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'ready' })
     })
 
-    test('it checks first: a lease that has ended, was settled or has a successor is not changed', async () => {
+    test('a lease that has ended, was settled or has a successor is not changed', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       const settled = await store.pullOne()
@@ -60,7 +60,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions).toHaveLength(1)
     })
 
-    test('of a paused task the partition is held, and nothing is reported as ready', async () => {
+    test('in a paused task the partition is held, and nothing is reported as ready', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
@@ -69,7 +69,7 @@ export function undoTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'held' })
     })
 
-    test('of a cancelled task there is nothing to undo', async () => {
+    test('in a cancelled task there is nothing to undo', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()

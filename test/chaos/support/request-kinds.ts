@@ -13,7 +13,7 @@ import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 
 /** A kind of request, and the answers that the protocol allows for it here. */
-export interface Question<Body> {
+export interface RequestKind<Body> {
   readonly method: 'GET' | 'POST'
   /** The allowed statuses, besides those that only say to retry later. */
   readonly problems: readonly ErrorCode[]
@@ -23,27 +23,27 @@ export interface Question<Body> {
   readonly answer?: Body
 }
 
-function question<Schema extends TSchema>(
+function kind<Schema extends TSchema>(
   method: 'GET' | 'POST',
   schema: Schema,
   problems: readonly ErrorCode[] = [],
-): Question<Static<Schema>> {
+): RequestKind<Static<Schema>> {
   const compiled = Compile(schema)
   const fault = (body: unknown) =>
     compiled.Check(body) ? undefined : JSON.stringify(compiled.Errors(body).slice(0, 3))
   return { method, problems, fault }
 }
 
-export const questions = {
-  callBack: question('POST', callBackAnswerSchema, ['task_cancelled']),
-  pull: question('GET', pullAnswerSchema()),
-  settle: question('POST', settleAnswerSchema()),
-  renew: question('POST', renewAnswerSchema),
-  control: question('POST', controlAnswerSchema, ['task_finished', 'task_cancelled']),
-  task: question('GET', taskViewSchema),
-  partitions: question('GET', partitionListSchema()),
-  instances: question('GET', instanceListSchema),
+export const requestKinds = {
+  callBack: kind('POST', callBackAnswerSchema, ['task_cancelled']),
+  pull: kind('GET', pullAnswerSchema()),
+  settle: kind('POST', settleAnswerSchema()),
+  renew: kind('POST', renewAnswerSchema),
+  control: kind('POST', controlAnswerSchema, ['task_finished', 'task_cancelled']),
+  task: kind('GET', taskViewSchema),
+  partitions: kind('GET', partitionListSchema()),
+  instances: kind('GET', instanceListSchema),
 }
 
 /** A node that has lost its store, or is overloaded, answers so; the client has to retry. */
-export const askAgain: readonly ErrorCode[] = ['store_unavailable', 'overloaded']
+export const retryLater: readonly ErrorCode[] = ['store_unavailable', 'overloaded']

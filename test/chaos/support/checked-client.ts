@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ErrorCode, errorCodes, PROBLEM_MEDIA_TYPE, type Problem } from '@baton/protocol'
 import type { Chance } from './chance.ts'
 import type { FleetNode } from './fleet.ts'
-import { askAgain, type Question } from './questions.ts'
+import { type RequestKind, retryLater } from './request-kinds.ts'
 import type { Findings } from './scene.ts'
 
 /** Much longer than any disturbance keeps a node from answering. */
@@ -36,7 +36,7 @@ export type Answer<Body> =
   | (Exchange & { readonly body?: undefined; readonly problem: ErrorCode })
 
 /** Sends requests to nodes and checks every answer against the protocol. */
-export class Asking {
+export class CheckedClient {
   answers = 0
   unanswered = 0
   /** After the run, requests are no longer retried. */
@@ -57,9 +57,9 @@ export class Asking {
    * Returns undefined without an answer, or with one that only says to retry later: the request may have
    * taken effect.
    */
-  async ask<Body>(
+  async send<Body>(
     node: FleetNode,
-    question: Question<Body>,
+    kind: RequestKind<Body>,
     request: Request,
   ): Promise<Answer<Body> | undefined> {
     const { path, headers, body, hangUpAfter } = request
@@ -68,7 +68,7 @@ export class Asking {
     let text: string
     try {
       response = await fetch(node.url + path, {
-        method: question.method,
+        method: kind.method,
         headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(hangUpAfter ?? ANSWER_MILLIS),
@@ -80,12 +80,12 @@ export class Asking {
     }
     this.answers += 1
     const exchange = { node: node.name, sentAt, lastSentAt: sentAt, receivedAt: Date.now() }
-    return this.#read(question, `${question.method} ${path} on ${node.name}`, response, text, exchange)
+    return this.#read(kind, `${kind.method} ${path} on ${node.name}`, response, text, exchange)
   }
 
   /** Sends the request to one node after the other until one has answered. */
-  async insist<Body>(
-    question: Question<Body>,
+  async sendUntilAnswered<Body>(
+    kind: RequestKind<Body>,
     request: Request,
     chance: Chance,
     first = this.anyNode(chance),
@@ -93,25 +93,25 @@ export class Asking {
     const startedAt = Date.now()
     let wasRepeated = false
     for (let node = first; ; node = this.anyNode(chance)) {
-      const answer = await this.ask(node, question, request)
+      const answer = await this.send(node, kind, request)
       if (answer !== undefined) return { ...answer, sentAt: startedAt, wasRepeated }
       wasRepeated = true
       const isPatient = Date.now() - startedAt < PATIENCE_MILLIS
       if (this.isClosed || this.#findings.areEnough || !isPatient)
-        throw new Error(`${question.method} ${request.path} is not answered`)
+        throw new Error(`${kind.method} ${request.path} is not answered`)
       await sleep(chance.between(10, 80))
     }
   }
 
   /** For requests that are never answered with a problem. */
-  async demand<Body>(question: Question<Body>, request: Request, chance: Chance, node?: FleetNode) {
-    const answer = await this.insist(question, request, chance, node)
+  async sendUntilAccepted<Body>(kind: RequestKind<Body>, request: Request, chance: Chance, node?: FleetNode) {
+    const answer = await this.sendUntilAnswered(kind, request, chance, node)
     if (answer.problem !== undefined) throw new Error(`${request.path} was answered ${answer.problem}`)
     return answer
   }
 
   #read<Body>(
-    question: Question<Body>,
+    kind: RequestKind<Body>,
     asked: string,
     response: Response,
     text: string,
@@ -119,7 +119,7 @@ export class Asking {
   ): Answer<Body> | undefined {
     const body = parsed(text)
     if (response.status === 200) {
-      const fault = question.fault(body)
+      const fault = kind.fault(body)
       if (fault === undefined) return { ...exchange, body: body as Body }
       this.#findings.add(`${asked} has an answer that is not of the protocol: ${fault}`)
       return undefined
@@ -129,8 +129,8 @@ export class Asking {
     const isProblem =
       response.headers.get('content-type')?.startsWith(PROBLEM_MEDIA_TYPE) === true &&
       errorCodes[code]?.status === response.status
-    if (isProblem && askAgain.includes(code)) return undefined
-    if (isProblem && question.problems.includes(code)) return { ...exchange, problem: code }
+    if (isProblem && retryLater.includes(code)) return undefined
+    if (isProblem && kind.problems.includes(code)) return { ...exchange, problem: code }
     this.#findings.add(`${asked} was answered ${response.status}: ${text.slice(0, 500)}`)
     return undefined
   }

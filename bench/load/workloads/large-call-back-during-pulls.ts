@@ -28,7 +28,7 @@ export interface LargeCallBackResult {
 }
 
 /** Sends large arrays on one connection and measures on others how long all other clients wait. */
-export async function largeCallBackBesidePulls(input: LargeCallBackInput): Promise<LargeCallBackResult> {
+export async function largeCallBackDuringPulls(input: LargeCallBackInput): Promise<LargeCallBackResult> {
   // Build all bodies first: building one blocks this process for longer than the delays to be measured.
   const requests = Array.from({ length: input.callBacks }, () =>
     callBackRequest(input.url, callBackBody(input.descriptors)),

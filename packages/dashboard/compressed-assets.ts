@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import type { Plugin } from 'vite'
 
-/** Below this the headers weigh more than what is saved. */
+/** Compressing a smaller file saves less than its headers add. */
 const SMALLEST_WORTHWHILE = 512
 
-/** Writes a .br and a .gz beside each text file, so that the service has nothing to compress. */
-export function compressedBeside(): Plugin {
+/** Writes a .br and a .gz next to each text file, so that the service has nothing to compress. */
+export function compressedAssets(): Plugin {
   return {
-    name: 'compressed-beside',
+    name: 'compressed-assets',
     apply: 'build',
     writeBundle({ dir }) {
       if (dir === undefined) return

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { batchedPull } from '../store/conformance/driver.ts'
-import type { SettleStep, Step } from './model-orders.ts'
+import type { SettleStep, Step } from './model-steps.ts'
 
 /**
  * Each partition and lease that a step names stands for this many: more than a store reads ahead of a lane.
  */
-export const BRISK_RUN = 6
+export const HAND_OFF_RUN = 6
 
 type HandOffStep = Extract<Step, { kind: 'hand-off' }>
 
@@ -30,7 +30,7 @@ const callBacks = (often: number) =>
     .map(({ taskId, level, index }) => [{ taskId, places: [{ level, index }], contradicts: false }])
 
 const pulls = fc
-  .constantFrom(1, 4 * BRISK_RUN, 4 * BRISK_RUN, 4 * BRISK_RUN)
+  .constantFrom(1, 4 * HAND_OFF_RUN, 4 * HAND_OFF_RUN, 4 * HAND_OFF_RUN)
   .map((batch) => [batchedPull({ batch })])
 
 const settleStep = (pick: number, outcome: SettleStep['outcome']): SettleStep => ({
@@ -49,7 +49,7 @@ const settles = fc
 const releases = fc.nat(1).map((at) => [[settleStep(-1 - at, 'released')]])
 
 /**
- * Hand-offs only, by workers that keep up: what was just pulled is settled, so lanes run empty, and barriers
+ * Only hand-offs, by workers that keep up: what was just pulled is settled, so lanes run empty, and barriers
  * open and close. No control request, expiry or retention comes in between, which would make a store reload
  * its cache. Each round leaves some of these out.
  */
@@ -67,6 +67,6 @@ const round = fc
   )
   .chain((steps) => fc.subarray(steps, { minLength: 5 }))
 
-export const briskCourse: fc.Arbitrary<Step[]> = fc
+export const handOffSteps: fc.Arbitrary<Step[]> = fc
   .array(round, { minLength: 5, maxLength: 15, size: 'max' })
   .map((rounds) => rounds.flat())

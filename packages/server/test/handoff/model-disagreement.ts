@@ -6,3 +6,7 @@ export class Disagreement extends Error {
 export function disagree(text: string): never {
   throw new Disagreement(text)
 }
+
+export function claim(holds: boolean, text: string): void {
+  if (!holds) disagree(text)
+}
