@@ -28,7 +28,7 @@ describe('more unfinished tasks than the page reads', () => {
     await callBackMany(client)
     const page = await visit(url)
     await figure(page, 'Parked').getByText('1', { exact: true }).waitFor()
-    await figure(page, 'In hand').getByText('records, 1 partition of 313 left').waitFor()
+    await figure(page, 'Leased').getByText('records, 1 partition of 313 left').waitFor()
     await figure(page, 'Records left').getByText('of 31.3K in 311 unfinished tasks').waitFor()
     await tab(page, /^Open 311$/).waitFor()
     await tab(page, /^Needs attention 1$/).click()

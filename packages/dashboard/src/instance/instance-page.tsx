@@ -91,7 +91,7 @@ function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatu
   const settled = totals.done + totals.failed + totals.released
   return (
     <>
-      <Fact name="In hand" value={exact(leases)}>
+      <Fact name="Leased" value={exact(leases)}>
         {leases === 1 ? 'live lease' : 'live leases'}
       </Fact>
       <Fact name="Partitions taken" value={compact(totals.partitions)}>

@@ -71,7 +71,7 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
   return (
     <section class="panel" aria-labelledby="held-title">
       <header class="panel-head">
-        <h2 id="held-title">In hand</h2>
+        <h2 id="held-title">Leased partitions</h2>
         <p class="muted">{counted(leases, 'live lease')}</p>
       </header>
       {leases === 0 ? <p class="quiet">It holds no leases.</p> : null}

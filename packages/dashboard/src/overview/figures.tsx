@@ -39,7 +39,7 @@ function KnownFigures() {
         {compact(records)} in {floor}
         {counted(unfinishedCount.value, 'unfinished task')}
       </Figure>
-      <Figure name={names.hand} value={atLeast(compact(leasedRecords), isExact)} title={exact(leasedRecords)}>
+      <Figure name={names.leased} value={atLeast(compact(leasedRecords), isExact)} title={exact(leasedRecords)}>
         records, {floor}
         {counted(leased, 'partition')} of {atLeast(compact(partitionsLeft), isExact)} left
       </Figure>
@@ -88,7 +88,7 @@ function UnknownFigures() {
 const names = {
   pace: 'Records per second',
   left: 'Records left',
-  hand: 'In hand',
+  leased: 'Leased',
   eta: 'All done in',
   parked: 'Parked',
 } as const
