@@ -183,7 +183,7 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       throw brokenControl([
         {
           pointer: '/partitions',
-          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; expectedPartitions must be at least as large`,
+          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; partitions must be at least as large`,
         },
       ])
     case 'barrier_without_leases':
