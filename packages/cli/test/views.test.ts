@@ -279,7 +279,7 @@ describe('views of tasks', () => {
       stdout: '',
       stderr:
         'baton: the service refused the request\n' +
-        '  --partitions: the task has 3 partitions already; expectedPartitions must be at least as large\n',
+        '  --partitions: the task has 3 partitions already; partitions must be at least as large\n',
     })
   })
 

@@ -46,7 +46,7 @@ interface HandOffOptions {
   readonly retentionMillis: number
   readonly node: Node
   readonly log: Log
-  /** Runs next to the hand-off on the same store, and is stopped before the store is closed. */
+  /** Runs next to the hand-off on the same store. It is stopped while the hand-off drains. */
   readonly companion?: Companion
   readonly tracing?: BatchTracing | undefined
   /** The maximum number of waiting pulls. Further pulls are answered immediately. */
@@ -87,6 +87,7 @@ export class HandOff {
   readonly #diskSpace: DiskSpace
   readonly #failed: (error: unknown) => void
   readonly #companion: Companion | undefined
+  #companionStopped: Promise<void> | undefined
   #draining = false
 
   constructor(options: HandOffOptions) {
@@ -325,17 +326,18 @@ export class HandOff {
     })
   }
 
-  /** Stops handing out. Waiting pulls get an empty answer. Settling continues. */
+  /** Stops handing out, and stops the companion. Waiting pulls get an empty answer. Settling continues. */
   drain(): void {
     this.#draining = true
     this.#pulls.close()
     this.#instances.drain()
+    this.#companionStopped ??= this.#companion?.stop()
   }
 
   async stop(): Promise<void> {
     this.drain()
     this.events.stop()
-    await this.#companion?.stop()
+    await this.#companionStopped
     await this.#maintenance.stop()
     await this.#instances.stop()
     await this.#store.close()

@@ -323,8 +323,8 @@ export interface DeliveryAnswer {
   readonly subscriptions: readonly StoredSubscription[]
   /** The number of the next event. */
   readonly nextEvent: number
-  /** Incremented whenever an operator changes subscriptions or deliveries. */
-  readonly revision: number
+  /** By subscription, incremented whenever it or one of its deliveries is changed by an operator. */
+  readonly revisions: ReadonlyMap<string, number>
   readonly deliveries: readonly StoredDelivery[]
   readonly now: number
 }

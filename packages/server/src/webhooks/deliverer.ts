@@ -61,7 +61,7 @@ export class Deliverer {
   readonly #underWay = new Set<Promise<void>>()
   #abort = new AbortController()
   #nextEvent = 0
-  #revision = 0
+  #revisions: ReadonlyMap<string, number> = new Map()
   /** The store's clock at its last answer. */
   #now = 0
   #isStopping = false
@@ -182,7 +182,7 @@ export class Deliverer {
     }
   }
 
-  #adopt({ subscriptions, nextEvent, revision }: DeliveryAnswer): void {
+  #adopt({ subscriptions, nextEvent, revisions }: DeliveryAnswer): void {
     const active = subscriptions.filter(({ state, url }) => state === 'active' && url !== null)
     const ids = new Set(active.map(({ id }) => id))
     for (const id of this.#targets.keys()) if (!ids.has(id)) this.#targets.delete(id)
@@ -192,11 +192,11 @@ export class Deliverer {
         this.#targets.set(subscription.id, new Target(subscription, this.#options.retrySchedule))
       else target.subscription = subscription
     }
-    for (const target of this.#targets.values()) {
-      if (revision !== this.#revision) target.rewind()
+    for (const [id, target] of this.#targets) {
+      if (revisions.get(id) !== this.#revisions.get(id)) target.rewind()
       if (nextEvent !== this.#nextEvent) target.look()
     }
-    this.#revision = revision
+    this.#revisions = revisions
     this.#nextEvent = nextEvent
   }
 

@@ -69,6 +69,11 @@ export class Poster {
     let answered: IncomingMessage | undefined
     // Once the status has arrived, later errors do not matter.
     request.on('error', (error) => (answered === undefined ? reject(error) : resolve(answered)))
+    // If the answer is an upgrade (101), Node closes the connection without an error or a response.
+    request.on('close', () => {
+      if (answered === undefined) reject(new Error('the connection was closed without an answer'))
+      else resolve(answered)
+    })
     request.on('response', (response) => {
       answered = response
       let bytes = 0

@@ -112,7 +112,10 @@ export class Target {
     this.#isExhausted = false
   }
 
-  /** An operator changed what is pending, so everything is read again. Running requests continue. */
+  /**
+   * An operator changed this subscription or its deliveries, so everything is read again, and a pause ends.
+   * Running requests continue.
+   */
   rewind(): void {
     this.#position = 0
     this.#isExhausted = false
@@ -168,8 +171,8 @@ export class Target {
     // The receiver is back, so waiting events are sent at once.
     if (this.isBroken)
       for (const line of this.#lines.values()) if (line.until !== null) line.until = Math.min(line.until, now)
+    // `#openUntil` remains: the answer to another event may have requested a pause.
     this.#failures = 0
-    this.#openUntil = 0
   }
 
   #failed({ retryAfterMillis }: Posted, now: number): void {

@@ -9,16 +9,37 @@ const LONG = 600_000
 
 let under: StoreUnderTest
 let handOff: HandOff
+/** The companion stops when this is resolved. */
+let companionMayStop: PromiseWithResolvers<void>
+let calls: string[]
 
 beforeEach(async () => {
   under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const node = { instanceId: 'node', version: '0' }
-  handOff = new HandOff({ store: under.store, policy: testPolicy, retentionMillis: DAY, node, log })
+  calls = []
+  companionMayStop = Promise.withResolvers<void>()
+  const companion = {
+    start: async () => void calls.push('start'),
+    stop: async () => {
+      calls.push('stop')
+      await companionMayStop.promise
+      calls.push('stopped')
+    },
+  }
+  handOff = new HandOff({
+    store: under.store,
+    policy: testPolicy,
+    retentionMillis: DAY,
+    node,
+    log,
+    companion,
+  })
   await handOff.start()
 })
 
 afterEach(async () => {
+  companionMayStop.resolve()
   await handOff.stop()
   await under.dispose()
 })
@@ -181,6 +202,22 @@ describe('draining', () => {
     expect(settled).toEqual([leaseId])
     expect(pulled?.partitions).toEqual([])
     expect(handOff.isDraining).toBe(true)
+  })
+
+  test('stops the companion at the same time, and the store is closed after it', async () => {
+    const { store } = under
+    const close = store.close.bind(store)
+    store.close = async () => {
+      calls.push('closed')
+      await close()
+    }
+    handOff.drain()
+    expect(calls).toEqual(['start', 'stop'])
+    await callBack(1)
+    const stopped = handOff.stop()
+    companionMayStop.resolve()
+    await stopped
+    expect(calls).toEqual(['start', 'stop', 'stopped', 'closed'])
   })
 })
 

@@ -204,7 +204,8 @@ describe('seal', () => {
   test('expects no fewer partitions than were called back', async () => {
     const baton = await withTask(1, 2)
     const answer = await baton.post('/tasks/orders/seal', { partitions: 1 })
-    expect([answer.status, answer.body.errors]).toMatchObject([422, [{ pointer: '/partitions' }]])
+    const detail = 'the task has 2 partitions already; partitions must be at least as large'
+    expect([answer.status, answer.body.errors]).toEqual([422, [{ pointer: '/partitions', detail }]])
     expect((await baton.get('/tasks/orders')).body.sealed).toBe(false)
   })
 

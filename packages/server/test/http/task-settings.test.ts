@@ -76,6 +76,30 @@ describe('settings of a task', () => {
     expect((await put({ weight: 2 })).body.code).toBe('task_cancelled')
   })
 
+  test('are refused if the maximum back-off is less than the first', async () => {
+    const baton = await TestApp.open()
+    const put = (body: unknown) => baton.ask('PUT', '/tasks/a/settings', { body })
+    const call = (settings: string) =>
+      baton.post('/call-back', [descriptor('a', 0, 0)], { 'task-settings': settings })
+    const refused = await put({ backoffSeconds: 100, backoffMaxSeconds: 10 })
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      [{ pointer: '/backoffMaxSeconds', detail: 'backoffMaxSeconds must not be less than backoffSeconds' }],
+    ])
+    const called = await call('backoff-seconds=100, backoff-max-seconds=10')
+    expect([called.status, called.body.detail]).toEqual([
+      422,
+      'Task-Settings: backoff-max-seconds must not be less than backoff-seconds',
+    ])
+    for (const body of [
+      { backoffSeconds: 10, backoffMaxSeconds: 10 },
+      { backoffSeconds: 1000 },
+      { backoffMaxSeconds: 0 },
+    ])
+      expect([body, (await put(body)).status]).toEqual([body, 200])
+    expect((await call('backoff-seconds=1000')).status).toBe(200)
+  })
+
   test('may include a level barrier only in a delivery mode with leases', async () => {
     const baton = await TestApp.open({ delivery: 'at-most-once' })
     const put = await baton.ask('PUT', '/tasks/a/settings', { body: { levelBarrier: true } })

@@ -63,6 +63,9 @@ describe('the history of a task', () => {
       ['from=yesterday', 'from must be a time with a UTC offset, such as 2026-03-01T12:00:00Z'],
       ['from=2026-03-01', 'from must be a time'],
       ['to=2026-02-31T25:00:00Z', 'to must be a time'],
+      ['from=2026-02-30T00:00:00Z', 'from has a day that does not exist'],
+      ['to=2025-02-29T23:00:00-05:00', 'to has a day that does not exist'],
+      ['from=9000-01-01T00:00:00Z', 'from must not be in the future without to, which is now by default'],
       ['from=2026-03-02T00:00:00Z&to=2026-03-01T00:00:00Z', 'from must be earlier than to'],
       ['step=hour&step=hour', 'step must not be repeated'],
     ]) {
@@ -70,6 +73,8 @@ describe('the history of a task', () => {
       expect([query, status, body.code]).toEqual([query, 422, 'parameter_invalid'])
       expect(body.detail).toContain(says)
     }
+    const leapDay = 'from=2024-02-29T23:00:00-05:00&to=2024-02-29T23:01:00-05:00'
+    expect((await baton.get(`/tasks/orders/throughput?${leapDay}`)).status).toBe(200)
     const unknown = await baton.get('/tasks/nothing/throughput')
     expect([unknown.status, unknown.body.code]).toEqual([404, 'task_unknown'])
   })

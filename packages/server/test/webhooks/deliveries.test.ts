@@ -138,6 +138,32 @@ describe('a receiver that fails', () => {
     await allDelivered(baton, id)
   })
 
+  test('and requests a pause gets nothing until then, or until an operator changes its subscription', async () => {
+    const baton = await TestApp.open(LOOPBACK)
+    const pausing = await Receiver.start(
+      (_, response) => void response.writeHead(429, { 'retry-after': '600' }).end(),
+    )
+    const { id } = await subscribed(baton, pausing.url, { types: ['task.done'] })
+    await finish(baton, 'a')
+    const [first] = await until(async () => {
+      const log = await deliveries(baton, id)
+      return log[0]?.status === 429 ? log : undefined
+    })
+    pausing.behave = () => 204
+    const other = await Receiver.start()
+    const refused = await baton.ask('DELETE', '/subscriptions/sub_unknown')
+    expect(refused.status).toBe(404)
+    expect((await baton.post(`/subscriptions/${id}/deliveries/9999/redeliver`)).status).toBe(404)
+    await subscribed(baton, other.url, { types: ['task.done'] })
+    for (const task of ['b', 'c']) {
+      await finish(baton, task)
+      await until(() => other.taken.some(({ event }) => event.subject === task))
+    }
+    expect(pausing.received).toHaveLength(1)
+    await baton.post(`/subscriptions/${id}/deliveries/${first?.event}/redeliver`)
+    await until(() => pausing.taken.length === 3)
+  })
+
   test('for one task only gets events of other tasks, while those of the task wait', async () => {
     const baton = await TestApp.open({ ...LOOPBACK, webhookBackoffSeconds: 30 })
     const receiver = await Receiver.start(({ event }) => (event.subject === 'bad' ? 500 : 204))

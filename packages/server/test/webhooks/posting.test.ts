@@ -39,6 +39,49 @@ test('a receiver whose answer never ends has answered, and is not read forever',
   expect(await post(receiver.url)).toMatchObject({ isDelivered: true, status: 200 })
 })
 
+const failures = [
+  [
+    'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n',
+    'closed without an answer',
+  ],
+  ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n', 'no answer within'],
+  ['HTTP/1.1 200 OK\r\ncontent-le', 'no answer within'],
+] as const
+
+test.each(failures)('a receiver that sends only %j has not answered', async (bytes, error) => {
+  const receiver = await Receiver.start((_, __, request) => {
+    request.socket.write(bytes)
+    return null
+  })
+  expect(await post(receiver.url)).toMatchObject({
+    isDelivered: false,
+    status: null,
+    error: expect.stringContaining(error),
+  })
+})
+
+test.each(['HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-le'])(
+  'a receiver that closes the connection after %j has not answered',
+  async (bytes) => {
+    const receiver = await Receiver.start((_, __, request) => {
+      request.socket.end(bytes)
+      return null
+    })
+    expect(await post(receiver.url)).toMatchObject({ isDelivered: false, status: null })
+  },
+)
+
+test.each([
+  'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf',
+  'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nhalf',
+])('a receiver that closes the connection after %j has answered', async (bytes) => {
+  const receiver = await Receiver.start((_, __, request) => {
+    request.socket.end(bytes)
+    return null
+  })
+  expect(await post(receiver.url)).toMatchObject({ isDelivered: true, status: 200 })
+})
+
 test('Retry-After counts with 429 and 503 only, and not for longer than a day', async () => {
   const receiver = await Receiver.start()
   const answer = async (status: number, seconds: string) => {

@@ -58,6 +58,15 @@ class Sending {
     }
   }
 
+  /** Answers 429 with `Retry-After`. */
+  requestPause(event: number): void {
+    const delivery = this.#pending.get(event) as StoredDelivery
+    const posted = { ...accepted, isDelivered: false, status: 429, retryAfterMillis: 600_000 }
+    const progress = this.target.judge(delivery, posted, NOW, 1)
+    this.#pending.set(event, { ...delivery, progress })
+    this.target.finished({ subscription: 's', event, progress }, posted, NOW)
+  }
+
   accept(...events: number[]): void {
     for (const event of events) {
       const delivery = this.#pending.get(event) as StoredDelivery
@@ -97,4 +106,15 @@ test('an operator changes deliveries when an event was accepted and the next of 
   expect(await sending.send()).toEqual([3])
   sending.accept(3, 4)
   expect(await sending.send()).toEqual([5])
+})
+
+test('a pause that the receiver requested is kept when it accepts an earlier event', async () => {
+  const sending = await wide('a', 'b', 'c')
+  expect(await sending.send()).toEqual([2, 3])
+  sending.requestPause(2)
+  sending.accept(3)
+  expect(await sending.send()).toEqual([])
+  expect(sending.target.openUntil(NOW)).toBe(NOW + 600_000)
+  sending.target.rewind()
+  expect(await sending.send()).toEqual([4])
 })

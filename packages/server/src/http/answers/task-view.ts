@@ -160,3 +160,8 @@ export function settingsChange(sent: TaskSettingsRequest): TaskSettingsChange {
     ...millis('backoffMaxMillis', backoffMaxSeconds),
   }
 }
+
+/** Only if both are set: one that is omitted has the value of the service, which may change. */
+export function isMaxBackoffShorter({ backoffMillis, backoffMaxMillis }: TaskSettingsChange): boolean {
+  return backoffMillis !== undefined && backoffMaxMillis !== undefined && backoffMaxMillis < backoffMillis
+}

@@ -122,6 +122,9 @@ export function timeOf(query: Query, name: string): number | null {
   const millis = TIME.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(millis) || millis < 0)
     throw invalid(name, 'must be a time with a UTC offset, such as 2026-03-01T12:00:00Z (encode + as %2B)')
+  // `Date.parse` reads February 30 as March 2.
+  const day = text.slice(0, 10)
+  if (!new Date(day).toISOString().startsWith(day)) throw invalid(name, 'has a day that does not exist')
   return millis
 }
 

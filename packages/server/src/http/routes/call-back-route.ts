@@ -17,7 +17,7 @@ import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
 import { requireCallBackLimits } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { settingsChange } from '../answers/task-view.ts'
+import { isMaxBackoffShorter, settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/views.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
@@ -130,7 +130,13 @@ function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSett
       'parameter_invalid',
       'Task-Settings: a level barrier requires leases, and this service delivers at most once',
     )
-  return settingsChange(read.settings as TaskSettingsRequest)
+  const settings = settingsChange(read.settings as TaskSettingsRequest)
+  if (isMaxBackoffShorter(settings))
+    throw new RequestProblem(
+      'parameter_invalid',
+      'Task-Settings: backoff-max-seconds must not be less than backoff-seconds',
+    )
+  return settings
 }
 
 function conflictProblem(

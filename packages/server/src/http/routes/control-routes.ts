@@ -22,7 +22,7 @@ import { Check } from 'typebox/schema'
 import type { ControlRequest, ControlResult, RetryControl } from '../../handoff/rules/control.ts'
 import { mayAccessOthers, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { settingsChange, viewSettings } from '../answers/task-view.ts'
+import { isMaxBackoffShorter, settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/route-schemas.ts'
 import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
@@ -183,7 +183,7 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       throw brokenControl([
         {
           pointer: '/partitions',
-          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; expectedPartitions must be at least as large`,
+          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; partitions must be at least as large`,
         },
       ])
     case 'barrier_without_leases':
@@ -242,6 +242,10 @@ export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service
       const known = mayAccessOthers(token, 'operator') ? null : await handOff.task(taskId)
       if (known !== null) requireOwn(token, known.facts)
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
+      if (isMaxBackoffShorter(settings))
+        throw brokenControl([
+          { pointer: '/backoffMaxSeconds', detail: 'backoffMaxSeconds must not be less than backoffSeconds' },
+        ])
       const result = await handOff.control({ verb: 'settings', taskId, settings })
       if (result.kind === 'task_cancelled')
         throw new RequestProblem('task_cancelled', 'the task is cancelled: settings have no effect')

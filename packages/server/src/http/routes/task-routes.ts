@@ -202,6 +202,11 @@ export function throughputRoute(app: FastifyInstance, { handOff, tokens }: Servi
       const record = await handOff.throughput({ taskId, step, from, to, byLevel })
       if (record === null) throw unknownTask(taskId)
       requireOwn(token, record.task)
+      if (from !== null && from > record.to)
+        throw new RequestProblem(
+          'parameter_invalid',
+          'the query parameter from must not be in the future without to, which is now by default',
+        )
       const answer: Throughput = {
         taskId,
         step,

@@ -28,7 +28,7 @@ export class Subscriptions {
   readonly #runner: Runner
   readonly #exclusively: Exclusively
   readonly #view: View
-  #revision = 0
+  readonly #revisions = new Map<string, number>()
   /**
    * Until when deliveries to a subscription are paused, by subscription id. Reported by this node's
    * deliverer.
@@ -86,7 +86,7 @@ export class Subscriptions {
       return {
         subscriptions: [...subscriptions.values()],
         nextEvent: nextIds.event,
-        revision: this.#revision,
+        revisions: new Map(this.#revisions),
         deliveries,
         now: this.#runner.now,
       }
@@ -125,6 +125,7 @@ export class Subscriptions {
       if (rows.length === DELETED_PER_STEP) return
       tx.memory.subscriptions.delete(subscription)
       tx.outbox.subscriptions.set(subscription, null)
+      this.#revisions.delete(subscription)
     })
     return true
   }
@@ -166,10 +167,18 @@ export class Subscriptions {
   }
 
   #change(work: (tx: Transaction) => SubscriptionResult): Promise<SubscriptionResult> {
-    return this.#exclusively(() => {
-      this.#revision += 1
-      return this.#transact(work)
-    })
+    return this.#exclusively(() =>
+      this.#transact((tx) => {
+        const result = work(tx)
+        if (result.kind === 'subscription') this.#revise(result.subscription.id)
+        if (result.kind === 'delivery') this.#revise(result.delivery.subscription)
+        return result
+      }),
+    )
+  }
+
+  #revise(subscription: string): void {
+    this.#revisions.set(subscription, (this.#revisions.get(subscription) ?? 0) + 1)
   }
 
   /**
@@ -187,10 +196,12 @@ export class Subscriptions {
   }
 
   #define(defined: readonly DefinedSubscription[]): Promise<void> {
-    this.#revision += 1
     return this.#transact((tx) => {
       const { made, changed } = definitionChanges(tx.memory.subscriptions.values(), defined, tx.now)
-      for (const row of changed) put(tx, row)
+      for (const row of changed) {
+        put(tx, row)
+        this.#revise(row.id)
+      }
       for (const one of made) put(tx, { ...newSubscription(tx, one), name: one.name })
     })
   }
