@@ -1,4 +1,4 @@
-import type { LeaderRow, Peer } from '../handoff/leader-row.ts'
+import type { LeaderRow, Peer } from '../handoff/stored.ts'
 
 export interface LedRow extends LeaderRow {
   readonly leaderTerm: string

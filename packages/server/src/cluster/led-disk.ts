@@ -1,7 +1,7 @@
 import type { Stopwatch, WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
-import type { LeaderRow } from '../handoff/leader-row.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
+import type { LeaderRow } from '../handoff/stored.ts'
 import type { Election } from './election.ts'
 
 /** A disk that several nodes share, and that records which of them leads. */

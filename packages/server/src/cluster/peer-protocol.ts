@@ -2,7 +2,6 @@ import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
 import type { Stopwatch } from '../handoff/clock.ts'
-import type { LeaderRow } from '../handoff/leader-row.ts'
 import {
   type HandOffBatch,
   isLargeCallBack,
@@ -10,6 +9,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../handoff/store.ts'
+import type { LeaderRow } from '../handoff/stored.ts'
 
 /** The store's methods that followers forward to the leader. Sweep and maintenance run on the leader only. */
 export const carriedVerbs = [

@@ -19,11 +19,10 @@ import {
   type ThroughputRowsQuery,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
-import type { LeaderRow } from '../../handoff/leader-row.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
-import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
+import type { LeaderRow, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
 import { inChunks, keyColumns, taskColumns } from './columns.ts'

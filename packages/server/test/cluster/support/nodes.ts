@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import type { Election } from '../../../src/cluster/election.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-protocol.ts'
-import type { LeaderRow, Peer } from '../../../src/handoff/leader-row.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
+import type { LeaderRow, Peer } from '../../../src/handoff/stored.ts'
 import { admitPeers } from '../../../src/http/listening.ts'
 
 const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
