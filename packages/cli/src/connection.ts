@@ -10,6 +10,9 @@ import type { Arguments, Flag, Flags } from './command-line.ts'
 import { UsageError } from './errors.ts'
 import { remark } from './terminal.ts'
 
+/** The time limit of one request. */
+export const LONGEST_REQUEST_SECONDS = 30
+
 /** The address of the service, and the identity of the caller. */
 export const placeFlags = {
   url: {
@@ -48,7 +51,7 @@ export const connectionFlags = {
     placeholder: 'SECONDS',
     default: 30,
     fractions: true,
-    description: 'how long to retry while the service is unavailable; 0 tries once',
+    description: `how long to retry while the service is unavailable, and to wait for one answer, up to ${LONGEST_REQUEST_SECONDS}; 0 tries once`,
   },
   json: { kind: 'switch', description: 'print JSON, including errors' },
 } satisfies Flags
@@ -67,6 +70,8 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
       ...(instanceId === undefined ? {} : { instanceId }),
       tableField: given.textOrDefault('table-field'),
       retryForSeconds,
+      // Without retries, the single request has its full time.
+      timeoutSeconds: Math.min(retryForSeconds || LONGEST_REQUEST_SECONDS, LONGEST_REQUEST_SECONDS),
       onFailure: sayOnce(given, retryForSeconds),
       ...more,
     })

@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { BatonClient } from '@baton/client'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { testFolder } from '../../../test/support/test-folder.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
@@ -75,6 +78,25 @@ describe('baton on', () => {
     expect(going.code).toBe(exitCodes.refused)
     expect(await logged()).toEqual(['task.done a', 'task.done b'])
     expect(await baton([...args('--once'), '--', 'false'], { url })).toMatchObject({ code: 0 })
+  })
+
+  test('reports deleted events once, not at every poll', async () => {
+    const { state, args } = await scene()
+    let polls = 0
+    const service = createServer((_, response) => {
+      polls += 1
+      response.end(JSON.stringify({ events: [], next: '1', missed: true }))
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void service.close().closeAllConnections())
+    await once(service, 'listening')
+    const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+    const stored = { url, types: ['task.done'], taskPrefix: '', subscription: 'sub_1', after: '1' }
+    await writeFile(state, JSON.stringify(stored))
+    const going = startBaton([...args(), '--', 'true'], { url })
+    await until(() => polls >= 3)
+    going.ctrlC()
+    const { stderr } = await going.ended
+    expect(stderr.match(/retention deleted events/g)).toHaveLength(1)
   })
 
   test('reports invalid arguments', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
@@ -38,6 +38,14 @@ describe('an unreachable service', () => {
     const once = await retry()
     expect(once).toMatchObject({ code: 5, stderr: expect.not.stringContaining('retrying') })
     expect((await retry('--timeout', '1')).stderr).toContain('; retrying for up to 1 s')
+  })
+
+  test('that accepts connections but does not answer is given up in the requested time', async () => {
+    const url = await listening(createServer(() => {}))
+    const tasks = await baton(['tasks', '--timeout', '1'], { url })
+    expect(tasks).toMatchObject({ code: 5, stderr: expect.stringContaining('did not answer within 1 s') })
+    const wait = await baton(['wait', 'orders', '--for', '0.5'], { url })
+    expect(wait).toMatchObject({ code: 124, stderr: expect.stringContaining('did not answer within 1 s') })
   })
 
   test.each([
@@ -82,10 +90,13 @@ describe('an unreachable service', () => {
 })
 
 /** A web server that does not know the requested paths, with its own error page. */
-async function notBaton(): Promise<string> {
-  const server = createServer((_, response) => response.writeHead(404).end('<html>Not Found</html>'))
+function notBaton(): Promise<string> {
+  return listening(createServer((_, response) => response.writeHead(404).end('<html>Not Found</html>')))
+}
+
+async function listening(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => void server.close())
+  onTestFinished(() => void server.close().closeAllConnections())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

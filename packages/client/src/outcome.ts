@@ -66,9 +66,10 @@ export class Released extends Error {
 export function outcomeOfResult(result: unknown): HandlingOutcome {
   if (typeof result !== 'object' || result === null) return { outcome: 'done' }
   const { outcome } = result as { outcome?: unknown }
-  return outcome === 'failed' || outcome === 'released'
-    ? (result as HandlingOutcome)
-    : { ...(result as DoneOutcome), outcome: 'done' }
+  if (outcome !== 'failed' && outcome !== 'released') return { ...(result as DoneOutcome), outcome: 'done' }
+  // Read here and not later: a getter that throws then counts as an error of the handler.
+  const { reason, final, retryAfterSeconds, records } = result as FailedOutcome & DoneOutcome
+  return { outcome, reason, final, retryAfterSeconds, records } as HandlingOutcome
 }
 
 /**
@@ -76,23 +77,35 @@ export function outcomeOfResult(result: unknown): HandlingOutcome {
  * handler threw an explicit `Failed` or `Released`.
  */
 export function outcomeOfError(error: unknown, wasAborted: boolean): HandlingOutcome {
-  if (error instanceof Released || error instanceof Failed) {
-    const { message: reason, retryAfterSeconds } = error
-    const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
-    return error instanceof Released
-      ? { outcome: 'released', reason, ...timing }
-      : { outcome: 'failed', reason, final: error.final, ...timing }
+  const stopped = { outcome: 'released', reason: 'the worker stopped' } as const
+  try {
+    if (error instanceof Released || error instanceof Failed) {
+      const { message: reason, retryAfterSeconds } = error
+      const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+      return error instanceof Released
+        ? { outcome: 'released', reason, ...timing }
+        : { outcome: 'failed', reason, final: error.final, ...timing }
+    }
+    return wasAborted ? stopped : { outcome: 'failed', reason: reasonOf(error) }
+  } catch {
+    // A program may throw anything, for instance an error whose getters throw.
+    return wasAborted ? stopped : { outcome: 'failed', reason: UNREADABLE }
   }
-  return wasAborted
-    ? { outcome: 'released', reason: 'the worker stopped' }
-    : { outcome: 'failed', reason: reasonOf(error) }
 }
 
-/** The error and its causes, for a person. */
+/** The most errors of a chain of causes. */
+const MOST_ERRORS = 10
+const UNREADABLE = 'the reason cannot be converted to text'
+
+/** The error and its causes, for a person. A chain of causes may be circular. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const own = error.message === '' ? error.name : `${error.name}: ${error.message}`
-  return error.cause === undefined ? own : `${own}; caused by ${reasonOf(error.cause)}`
+  const chain = new Set<unknown>()
+  let next = error
+  do {
+    chain.add(next)
+    next = next instanceof Error ? next.cause : undefined
+  } while (next !== undefined && !chain.has(next) && chain.size < MOST_ERRORS)
+  return Array.from(chain, String).join('; caused by ')
 }
 
 /**
@@ -119,7 +132,15 @@ function isCount(value: unknown): value is number {
 }
 
 function sendable(reason: unknown): string {
-  const text = String(reason).replaceAll('\0', '')
+  const text = textOf(reason).replaceAll('\0', '')
   const kept = text.length > MAX_KEPT_REASON_LENGTH ? `${text.slice(0, MAX_KEPT_REASON_LENGTH - 1)}…` : text
   return kept.toWellFormed()
+}
+
+function textOf(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return UNREADABLE
+  }
 }

@@ -1,7 +1,7 @@
 import type { Problem } from '@baton/protocol'
 import { checkInstanceId, quoted } from '@baton/protocol/core'
 import { send } from '#send'
-import type { BatonClientOptions } from './client-options.ts'
+import type { BatonClientOptions, RequestReport } from './client-options.ts'
 import {
   ProblemError,
   problemError,
@@ -9,6 +9,7 @@ import {
   UnreachableError,
   UnsendableError,
 } from './errors.ts'
+import { guarded } from './guarded.ts'
 import { timer } from './retry.ts'
 import type { Received, ReceivedHeaders, Send, SentRequest } from './send.ts'
 
@@ -104,6 +105,7 @@ export class Transport {
   readonly #send: Send
   readonly #fetch: typeof globalThis.fetch
   readonly #timeoutMillis: number
+  readonly #onRequest: (request: RequestReport) => void
 
   constructor(options: BatonClientOptions) {
     this.#bases = new BaseUrls(options.url)
@@ -113,6 +115,7 @@ export class Transport {
     this.#send = options.fetch ?? send
     // Bound, because browsers throw if fetch is called without its global object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
+    this.#onRequest = guarded(options.onRequest)
     this.#timeoutMillis = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
   }
 
@@ -137,7 +140,7 @@ export class Transport {
     let status: number | undefined
     const report = (error?: unknown) => {
       const millis = performance.now() - begun
-      this.#options.onRequest?.({ method: spec.method, path: spec.path, status, millis, error })
+      this.#onRequest({ method: spec.method, path: spec.path, status, millis, error })
     }
     try {
       const result = await this.#bases.ask((base) =>

@@ -212,18 +212,6 @@ export type WorkerEvent =
 
 export type WorkerEventListener = (event: WorkerEvent) => void
 
-/** Wraps a listener so that its errors do not reach the worker: a broken log must not cost a lease. */
-export function guarded(listener: WorkerEventListener | undefined): WorkerEventListener {
-  if (listener === undefined) return () => {}
-  return (event) => {
-    try {
-      listener(event)
-    } catch (error) {
-      console.error('a listener for worker events threw', error)
-    }
-  }
-}
-
 /** Reports when the service becomes unavailable and when it is back, whichever request notices. */
 export class ServiceWatch {
   readonly #tell: WorkerEventListener

@@ -1,10 +1,10 @@
 import { clientOf, type ServiceAddress } from './client.ts'
+import { guarded } from './guarded.ts'
 import { HandOffLoop } from './hand-off-loop.ts'
 import { Holdings } from './holdings.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { timer } from './retry.ts'
 import {
-  guarded,
   type Handler,
   ServiceWatch,
   settingsOf,

@@ -1,8 +1,20 @@
-import { BatonClient, Failed, ProblemError, Released, Worker, type WorkerEvent } from '@baton/client'
+import {
+  BatonClient,
+  Failed,
+  type HandlingOutcome,
+  ProblemError,
+  Released,
+  Worker,
+  type WorkerEvent,
+} from '@baton/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
+
+function failing(): never {
+  throw new Error('the log is full')
+}
 
 describe('outcomes', () => {
   test('what a handler returns or throws becomes its settlement', async () => {
@@ -67,16 +79,56 @@ describe('outcomes', () => {
     expect(await statesOf(client, 'orders')).toEqual(['delayed', 'done', 'done', 'delayed', 'done'])
   })
 
-  test('a listener that throws does not affect the worker', async () => {
-    const { url } = await startService()
+  test('whatever a handler throws or returns, its partition is settled and the worker continues', async () => {
+    const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 1))
+    const circular = new Error('outer')
+    circular.cause = new Error('inner', { cause: circular })
+    let deep = new Error('level 0')
+    for (let level = 1; level <= 20_000; level += 1) deep = new Error(`level ${level}`, { cause: deep })
+    const unreadable = new Error('hidden')
+    const refuse = () => {
+      throw new TypeError('not readable')
+    }
+    Object.defineProperty(unreadable, 'message', { get: refuse })
+    const thrown = [circular, deep, Object.create(null), unreadable, undefined]
+    const returned = [
+      { outcome: 'released', reason: Object.create(null), retryAfterSeconds: 3600 },
+      Object.defineProperty({ outcome: 'failed' }, 'reason', { get: refuse }),
+    ] as HandlingOutcome[]
+    await client.callBack(descriptors('orders', thrown.length + returned.length))
+    const worker = new Worker(
+      client,
+      ({ partition_name }) => {
+        const index = Number(partition_name.at(-1))
+        if (index < thrown.length) throw thrown[index]
+        return returned[index - thrown.length]
+      },
+      { concurrency: 3, waitSeconds: 0, untilIdle: true },
+    )
+    await worker.run()
+    const causes = Array.from({ length: 10 }, (_, index) => `Error: level ${20_000 - index}`)
+    expect(await rowsOf(client, 'orders')).toMatchObject([
+      { state: 'delayed', attempts: 1, lastReason: 'Error: outer; caused by Error: inner' },
+      { state: 'delayed', attempts: 1, lastReason: causes.join('; caused by ') },
+      { state: 'delayed', attempts: 1, lastReason: 'the reason cannot be converted to text' },
+      { state: 'delayed', attempts: 1, lastReason: 'the reason cannot be converted to text' },
+      { state: 'delayed', attempts: 1, lastReason: 'undefined' },
+      { state: 'delayed', attempts: 0, lastReason: 'the reason cannot be converted to text' },
+      { state: 'delayed', attempts: 1, lastReason: 'TypeError: not readable' },
+    ])
+  })
+
+  test.each([
+    ['throws', () => failing()],
+    ['rejects', async () => failing()],
+  ])('a listener that %s does not affect the worker', async (_, listener) => {
+    const { url } = await startService()
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => {})
     onTestFinished(() => complaints.mockRestore())
-    const onEvent = () => {
-      throw new Error('the log is full')
-    }
-    await new Worker(client, () => {}, { waitSeconds: 0, untilIdle: true, onEvent }).run()
+    const client = new BatonClient({ url, onRequest: listener })
+    await client.callBack(descriptors('orders', 1))
+    await new Worker(client, () => {}, { waitSeconds: 0, untilIdle: true, onEvent: listener }).run()
     expect(await statesOf(client, 'orders')).toEqual(['done'])
     expect(complaints).toHaveBeenCalled()
   })

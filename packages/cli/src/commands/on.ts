@@ -114,17 +114,21 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   })
   let failures = 0
   let isAway = false
+  /** The position whose missing events were reported. Every page up to the next event has the same gap. */
+  let missedAfter: string | undefined
   while (true) {
     try {
       const subscription = await subscribed(client, position, { types, taskPrefix, signal })
       const { after } = position
       const page = await client.subscriptions.events(subscription, { after, limit: PAGE, signal })
       isAway = false
-      if (page.missed)
+      if (page.missed && after !== missedAfter) {
+        missedAfter = after
         remark(
           given,
           'retention deleted events before they were read; continuing with the oldest stored event',
         )
+      }
       for (const event of page.events) {
         const isDone = await handle(given, event, signal)
         if (!isDone && !given.switch('keep-going')) return exitCodes.refused

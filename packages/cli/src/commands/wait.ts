@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, ProblemError, type TaskView } from '@baton/client'
 import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
-import { connect, placeFlags } from '../connection.ts'
+import { connect, LONGEST_REQUEST_SECONDS, placeFlags } from '../connection.ts'
 import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { WaitLine } from '../show/progress.ts'
 import { shown } from '../show/table.ts'
@@ -9,6 +9,8 @@ import { print, printJson, remark } from '../terminal.ts'
 import { missingText } from './control.ts'
 
 const MOST_TASKS = 1000
+/** A request close to the time limit still has this time, so that the tasks are looked at in any case. */
+const SHORTEST_REQUEST_SECONDS = 1
 
 export const wait: Command = {
   operands: 'TASK…',
@@ -65,7 +67,7 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   let isAway = false
   while (true) {
     try {
-      const seen = await look(client, taskIds, given, signal)
+      const seen = await look(client, taskIds, given, { deadline, signal })
       isAway = false
       line.show(seen)
       if (seen.every(isEnded)) return ended(seen as readonly TaskView[], given, line)
@@ -90,12 +92,14 @@ async function look(
   client: BatonClient,
   taskIds: readonly string[],
   given: Arguments,
-  signal: AbortSignal,
+  { deadline, signal }: { readonly deadline: number; readonly signal: AbortSignal },
 ): Promise<Seen> {
   const seen: (TaskView | null)[] = []
   for (const taskId of taskIds) {
     if (taskId === '') throw new UsageError('a task id must not be empty')
-    seen.push(await client.task(taskId, { signal }).catch((error: unknown) => absent(error, given)))
+    const left = Math.max((deadline - performance.now()) / 1000, SHORTEST_REQUEST_SECONDS)
+    const limits = { signal, timeoutSeconds: Math.min(left, LONGEST_REQUEST_SECONDS) }
+    seen.push(await client.task(taskId, limits).catch((error: unknown) => absent(error, given)))
   }
   return seen
 }

@@ -67,7 +67,7 @@ async function verifySource(
  */
 export async function exportStore(location: Location, options: OutputOptions): Promise<PerSection<number>> {
   const { file, mayReplace = false, progress } = options
-  return withStoppedStore(location, (stopped) =>
+  return withStoppedStore(location, { mayBeNew: false }, (stopped) =>
     stopped.source(async (source) => {
       await writeArchive(source, { file, mayReplace, progress, confirm: stopped.confirm })
       return source.counts
@@ -91,7 +91,7 @@ export async function importStore(location: Location, options: ImportOptions): P
     throw new StoreRefused(
       `${file} is inconsistent; nothing was imported: ${findings.slice(0, 5).join('; ')}${findings.length > 5 ? `; and ${findings.length - 5} more` : ''}`,
     )
-  return withStoppedStore(location, (stopped) =>
+  return withStoppedStore(location, { mayBeNew: true }, (stopped) =>
     stopped.target(async (target) => {
       const source = await openArchive(file, known)
       await target.fill(withProgress(source.batches(), total, progress), source.nextIds, source.counts)

@@ -45,25 +45,33 @@ interface StoppedStore {
   confirm(): Promise<void>
 }
 
+interface StoppedOptions {
+  /** Whether a store that does not exist is created. */
+  readonly mayBeNew: boolean
+}
+
 export async function withStoppedStore<Result>(
   location: Location,
+  options: StoppedOptions,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
   return 'databaseUrl' in location
-    ? withStoppedPostgres(location.databaseUrl, work)
-    : withStoppedSqlite(location.data, work)
+    ? withStoppedPostgres(location.databaseUrl, options, work)
+    : withStoppedSqlite(location.data, options, work)
 }
 
 async function withStoppedSqlite<Result>(
   folder: string,
+  { mayBeNew }: StoppedOptions,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
-  const [{ openSqliteDisk }, { dataFileIn, sqliteSource, sqliteTarget, withSnapshot }, { DatabaseSync }] =
-    await Promise.all([
-      import('../disk/sqlite/sqlite-disk.ts'),
-      import('../disk/sqlite/archive.ts'),
-      import('node:sqlite'),
-    ])
+  const [{ openSqliteDisk }, archive, { DatabaseSync }] = await Promise.all([
+    import('../disk/sqlite/sqlite-disk.ts'),
+    import('../disk/sqlite/archive.ts'),
+    import('node:sqlite'),
+  ])
+  const { dataFileIn, refuseAbsent, sqliteSource, sqliteTarget, withSnapshot } = archive
+  if (!mayBeNew) refuseAbsent(dataFileIn(folder))
   const disk = await openSqliteDisk({ folder })
   return withEngineAtRest(disk, () =>
     work({
@@ -84,6 +92,7 @@ async function withStoppedSqlite<Result>(
 
 async function withStoppedPostgres<Result>(
   url: string,
+  { mayBeNew }: StoppedOptions,
   work: (stopped: StoppedStore) => Promise<Result>,
 ): Promise<Result> {
   const [{ openPostgresDisk }, archive] = await Promise.all([
@@ -92,7 +101,7 @@ async function withStoppedPostgres<Result>(
   ])
   const { postgresSource, postgresTarget, refuseOtherVersion, refuseRunningNodes, withConnection } = archive
   await withConnection(url, async (connection) => {
-    await refuseOtherVersion(connection, true)
+    await refuseOtherVersion(connection, mayBeNew)
     await refuseRunningNodes(connection)
   })
   const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: null } })

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -107,6 +107,17 @@ test('the moved data contains every state', async () => {
   )
   for (const what of ['parked', 'done', 'cancelled', 'purged', 'paused', 'sealed'])
     expect([...seen].some((one) => one.includes(what))).toBe(true)
+})
+
+test('a store that does not exist is neither exported nor created', async () => {
+  const file = join(await testFolder(), 'empty.ndjson')
+  const data = join(await testFolder(), 'data')
+  await expect(exportStore({ data }, { file })).rejects.toThrow('baton.db does not exist')
+  const { url: databaseUrl } = await server.createDatabase()
+  // Refused again: the first try has not created the schema.
+  for (const _ of ['first', 'second'])
+    await expect(exportStore({ databaseUrl }, { file })).rejects.toThrow('contains no data of Baton')
+  expect([file, data].filter(existsSync)).toEqual([])
 })
 
 test('an exported file is private, compressed if its name says so, and replaces another only on request', async () => {

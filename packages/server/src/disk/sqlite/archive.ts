@@ -176,6 +176,10 @@ const PAGES_AT_A_TIME = 100
 
 export const dataFileIn = (folder: string): string => join(resolve(folder), DATA_FILE)
 
+export function refuseAbsent(path: string): void {
+  if (!existsSync(path)) throw new StoreRefused(`${path} does not exist; name the data folder with --data`)
+}
+
 /**
  * Opens a read-only snapshot of a store's file, whether a service uses it or not. Later commits are not
  * visible in it.
@@ -184,7 +188,7 @@ export async function withSnapshot<Result>(
   path: string,
   work: (db: DatabaseSync) => Promise<Result>,
 ): Promise<Result> {
-  if (!existsSync(path)) throw new StoreRefused(`${path} does not exist; name the data folder with --data`)
+  refuseAbsent(path)
   try {
     const db = new DatabaseSync(path, { readOnly: true })
     try {
