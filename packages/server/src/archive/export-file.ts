@@ -9,6 +9,7 @@ import {
   openSync,
   renameSync,
   rmSync,
+  statSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Readable } from 'node:stream'
@@ -109,6 +110,10 @@ export class PrivateOutput {
     this.#path = resolve(path)
     this.#mayReplace = mayReplace
     this.temporary = `${this.#path}.${process.pid}.part`
+    if (path === '-' || statSync(this.#path, { throwIfNoEntry: false })?.isFile() === false)
+      throw new StoreRefused(
+        `${path} is not a regular file, and the output must be one: it gets its name when it is complete`,
+      )
     if (!mayReplace && lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) throw this.#isThere()
     const file = openSync(this.temporary, 'wx', FILE_MODE)
     // The mode must not depend on the umask.

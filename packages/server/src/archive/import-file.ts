@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import {
@@ -97,11 +97,22 @@ export async function openArchive(
   }
 }
 
-async function readLines(path: string): Promise<AsyncIterator<string>> {
+/** The first bytes of a file. Refuses a pipe, which could not be read a second time. */
+export async function startOf(path: string, length: number): Promise<Buffer> {
+  if (!(await stat(path)).isFile())
+    throw new StoreRefused(`${path} is not a regular file; write it to one first, because it is read twice`)
   const file = await open(path, 'r')
-  const start = Buffer.alloc(GZIP.length)
-  await file.read(start, 0, start.length, 0)
-  await file.close()
+  try {
+    const start = Buffer.alloc(length)
+    const { bytesRead } = await file.read(start, 0, length, 0)
+    return start.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+async function readLines(path: string): Promise<AsyncIterator<string>> {
+  const start = await startOf(path, GZIP.length)
   const bytes = createReadStream(path)
   const input = start.equals(GZIP) ? bytes.pipe(createGunzip()) : bytes
   // `pipe` does not forward errors of its source.

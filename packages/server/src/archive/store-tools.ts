@@ -1,9 +1,8 @@
-import { open } from 'node:fs/promises'
 import { type PerSection, type Progress, totalRows } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
 import { check } from './check.ts'
 import { PrivateOutput, writeArchive } from './export-file.ts'
-import { openArchive } from './import-file.ts'
+import { openArchive, startOf } from './import-file.ts'
 import { type Location, withFileSource, withSource, withStoppedStore } from './stores.ts'
 
 // The operator's tools for a store: backup, verification, export and import.
@@ -121,12 +120,5 @@ async function knownFields(): Promise<PerSection<readonly string[]>> {
 const SQLITE = 'SQLite format 3\0'
 
 async function isDatabase(path: string): Promise<boolean> {
-  const file = await open(path, 'r')
-  try {
-    const start = Buffer.alloc(SQLITE.length)
-    const { bytesRead } = await file.read(start, 0, start.length, 0)
-    return start.toString('latin1', 0, bytesRead) === SQLITE
-  } finally {
-    await file.close()
-  }
+  return (await startOf(path, SQLITE.length)).toString('latin1') === SQLITE
 }
