@@ -119,20 +119,22 @@ export const heldByStatement = (instanceId: string, limit: number): Statement =>
   values: [instanceId, limit],
 })
 
-export function instancesStatement(
-  { after, limit, activeMillis = null }: InstanceQuery,
-  now: number,
-): Statement {
-  const active = `AND (last_seen_at >= $4 OR EXISTS
-      (SELECT FROM baton.partition p WHERE p.leased_by = instance_id))`
+export function instancesStatement({ after, limit, names }: InstanceQuery, now: number): Statement {
   return {
     text: `SELECT ${SHOWN} FROM
-    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C" ${activeMillis === null ? '' : active}
+    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C"
+       ${names === undefined ? '' : 'AND instance_id = ANY ($4::text[])'}
      ORDER BY instance_id LIMIT $3) i
     ORDER BY i.instance_id`,
-    values: [now, after ?? '', limit, ...(activeMillis === null ? [] : [now - activeMillis])],
+    values: [now, after ?? '', limit, ...(names === undefined ? [] : [textArray(names)])],
   }
 }
+
+export const activeInstancesStatement = (since: number, limit: number): Statement => ({
+  text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1
+      OR EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = instance_id) LIMIT $2`,
+  values: [since, limit],
+})
 
 /** A client that holds a lease is kept, however long it has been silent. */
 export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({

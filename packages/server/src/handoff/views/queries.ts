@@ -138,8 +138,14 @@ export interface InstanceQuery {
   /** Cursor: the name of the last instance seen. */
   readonly after: string | null
   readonly limit: number
-  /** Only instances that were seen within this time or hold a lease; null or absent: all. */
-  readonly activeMillis?: number | null
+  /** Only the instances with these names, at most `limit`, in any order; absent: all. */
+  readonly names?: readonly string[]
+}
+
+/** Instances that were seen within this time or hold a lease. */
+export interface ActiveInstancesQuery {
+  readonly activeMillis: number
+  readonly limit: number
 }
 
 /** Ordered by name. */
