@@ -86,7 +86,7 @@ export async function readBacklog(
         limit,
         search: null,
       })
-      if (left === 0 && page.tasks.length > 0) return sum(false)
+      if (left === 0 && (page.tasks.length > 0 || page.next !== null)) return sum(false)
       for (const row of page.tasks) {
         const shown = progressView(row)
         for (const one of counted) {
@@ -98,7 +98,8 @@ export async function readBacklog(
         demands.push(demandOf(row, page.now))
       }
       tasks[state] += page.tasks.length
-      left -= page.tasks.length
+      // If the query names tables, the tasks that were read and do not match count too.
+      left -= page.next === null ? page.tasks.length : limit
       before = page.next
     } while (before !== null)
   }

@@ -59,7 +59,10 @@ export interface TaskQuery {
   readonly search: string | null
   /** Only these tasks, by full id; null or absent: any. */
   readonly tasks?: readonly string[] | null
-  /** Only tasks that have partitions of one of these compute tables; null or absent: any. */
+  /**
+   * Only tasks that have partitions of one of these compute tables; null or absent: any. A page then reads
+   * `limit` tasks and contains those that match.
+   */
   readonly tables?: readonly string[] | null
 }
 
