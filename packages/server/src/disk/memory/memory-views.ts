@@ -174,7 +174,8 @@ export function recordInstancesIn(medium: MemoryMedium, heartbeats: readonly Hea
 
 export function instanceIn(medium: MemoryMedium, instanceId: string, now: number): InstanceDetails | null {
   const row = medium.instances.get(instanceId)
-  return row === undefined ? null : instanceRecord(medium, row, now)
+  if (row === undefined) return null
+  return { ...instanceRecord(medium, row, now), tasks: producedBy(medium, instanceId) }
 }
 
 export function instancesIn(
@@ -185,7 +186,8 @@ export function instancesIn(
   const found = [...(names ?? medium.instances.keys())]
     .filter((name) => after === null || name > after)
     .sort()
-  return found.slice(0, limit).flatMap((name) => instanceIn(medium, name, now) ?? [])
+  const rows = found.slice(0, limit).flatMap((name) => medium.instances.get(name) ?? [])
+  return rows.map((row) => instanceRecord(medium, row, now))
 }
 
 export function activeInstancesIn(medium: MemoryMedium, since: number, limit: number): string[] {
@@ -207,7 +209,6 @@ function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): In
     leases: leases.length,
     leasesEndAt: leases.reduce<number | null>((least, { dueAt }) => earlier(least, dueAt), null),
     now,
-    tasks: producedBy(medium, row.instanceId),
   }
 }
 

@@ -42,7 +42,7 @@ export class InstanceRows {
 
   get(instanceId: string, now: number): InstanceDetails | null {
     const row = this.#sql.byName.get(instanceId)
-    return row === undefined ? null : this.#read(row, now)
+    return row === undefined ? null : { ...this.#read(row, now), tasks: this.#tasks(instanceId) }
   }
 
   /** Ids of the partitions leased to the instance. */
@@ -99,7 +99,6 @@ export class InstanceRows {
       leasesEndAt,
       node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
       now,
-      tasks: this.#tasks(instance_id),
     }
   }
 

@@ -133,8 +133,8 @@ export interface InstanceDetails {
   readonly leasesEndAt: number | null
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
   readonly now: number
-  /** The newest tasks that it called back, at most 100. */
-  readonly tasks: readonly ProducedTaskDetails[]
+  /** The newest tasks that it called back, at most 100. Absent in lists, which would read too many tasks. */
+  readonly tasks?: readonly ProducedTaskDetails[]
 }
 
 export interface InstanceQuery {

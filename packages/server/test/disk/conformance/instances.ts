@@ -186,6 +186,9 @@ export function instancesTopic(harness: DiskHarness): void {
         },
         expect.objectContaining({ taskId: `task-${tasks.length}` }),
       ])
+      // A list does not read them: it may have a thousand producers.
+      const listed = await disk.instances({ after: null, limit: 9 }, NOW)
+      expect(listed.map(({ instanceId, tasks: shown }) => [instanceId, shown])).toEqual([['p', undefined]])
     })
 
     test('are forgotten when unseen for long, unless they hold a lease', async () => {
