@@ -126,6 +126,8 @@ export class FaultyDisk implements Disk {
     this.#read((disk) => disk.forgetThroughput(...args))
   instance = (...args: Parameters<Disk['instance']>) => this.#read((disk) => disk.instance(...args))
   instances = (...args: Parameters<Disk['instances']>) => this.#read((disk) => disk.instances(...args))
+  activeInstances = (...args: Parameters<Disk['activeInstances']>) =>
+    this.#read((disk) => disk.activeInstances(...args))
   recordInstances = (...args: Parameters<Disk['recordInstances']>) =>
     this.#read((disk) => disk.recordInstances(...args))
   forgetInstances = (...args: Parameters<Disk['forgetInstances']>) =>

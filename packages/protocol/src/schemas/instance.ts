@@ -59,7 +59,8 @@ export const instanceStatusSchema = Type.Object(
     tasks: Type.Optional(
       Type.Array(producedTaskSchema, {
         maxItems: MAX_PRODUCER_TASKS,
-        description: 'For producers: the tasks they called back, most recent first',
+        description:
+          'For producers: the tasks they called back, most recent first; absent in lists and events',
       }),
     ),
     version: Type.Optional(

@@ -22,6 +22,7 @@ import {
   type SweepResult,
 } from '../handoff/store.ts'
 import type {
+  ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
   InstanceDetails,
@@ -170,6 +171,10 @@ export class ClusterStore implements Store, Carried {
 
   instances(query: InstanceQuery): Promise<InstancePage> {
     return this.#carried('instances', query)
+  }
+
+  activeInstances(query: ActiveInstancesQuery): Promise<string[]> {
+    return this.#carried('activeInstances', query)
   }
 
   probe(): Promise<void> {

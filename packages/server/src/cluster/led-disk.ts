@@ -74,6 +74,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
     recordInstances: guarded((heartbeats, now) => disk.recordInstances(heartbeats, now)),
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),
+    activeInstances: guarded((since, limit) => disk.activeInstances(since, limit)),
     forgetInstances: guarded((unseen, ended, limit) => disk.forgetInstances(unseen, ended, limit)),
     outbox: {
       subscriptions: guarded(() => disk.outbox.subscriptions()),

@@ -25,6 +25,7 @@ export const carriedVerbs = [
   'recordHeartbeats',
   'instance',
   'instances',
+  'activeInstances',
   'probe',
   'audit',
 ] as const satisfies readonly (keyof Store)[]

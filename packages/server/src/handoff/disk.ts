@@ -119,6 +119,8 @@ export interface Disk {
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceDetails | null>
   instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]>
+  /** Names of instances that were seen since then or hold a lease, in any order. */
+  activeInstances(since: number, limit: number): Promise<string[]>
   /**
    * Deletes instances without leases that were last seen before the time given for their kind. Returns how
    * many, at most `limit`.

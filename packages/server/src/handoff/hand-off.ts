@@ -143,7 +143,8 @@ export class HandOff {
       {
         probe: () => store.probe(),
         tasks: (query) => store.tasks(query),
-        instances: (query) => this.#instances.instances(query),
+        instances: (query) => store.instances(query),
+        activeInstances: (query) => this.#instances.activeInstances(query),
       },
       failed,
     )

@@ -1,7 +1,13 @@
 import type { Stopwatch, WallClock } from './clock.ts'
 import { HEARTBEAT_INTERVAL_MILLIS, Heartbeats } from './heartbeats.ts'
 import type { Store } from './store.ts'
-import { type InstanceDetails, type InstancePage, type InstanceQuery, noTotals } from './views/queries.ts'
+import {
+  type ActiveInstancesQuery,
+  type InstanceDetails,
+  type InstancePage,
+  type InstanceQuery,
+  noTotals,
+} from './views/queries.ts'
 
 export interface Node {
   readonly instanceId: string
@@ -87,6 +93,11 @@ export class InstanceRegister {
   async instances(query: InstanceQuery): Promise<InstancePage> {
     await this.#beat()
     return this.#store.instances(query)
+  }
+
+  async activeInstances(query: ActiveInstancesQuery): Promise<string[]> {
+    await this.#beat()
+    return this.#store.activeInstances(query)
   }
 
   async #recordOf(id: string): Promise<InstanceDetails | null> {

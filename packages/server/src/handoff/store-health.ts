@@ -174,6 +174,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     ),
     instance: timed('instance', (instanceId) => store.instance(instanceId)),
     instances: timed('instances', (query) => store.instances(query)),
+    activeInstances: timed('activeInstances', (query) => store.activeInstances(query)),
     probe: timed<void, void>(
       'probe',
       () => store.probe(),

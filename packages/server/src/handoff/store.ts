@@ -8,6 +8,7 @@ import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type {
+  ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
   InstanceDetails,
@@ -56,6 +57,8 @@ export interface Store {
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceDetails | null>
   instances(query: InstanceQuery): Promise<InstancePage>
+  /** Returns only names: the whole fleet is read once, and its records in pages. */
+  activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
   /** Recounts all rows and lists where counters or order tags disagree. For tests and operators. */

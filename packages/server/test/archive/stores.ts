@@ -38,18 +38,24 @@ export function rowsIn(location: Location): Promise<Record<string, unknown>> {
 /** All views. */
 export async function viewsOf({ store }: Driver): Promise<unknown> {
   const { tasks } = await store.tasks({ state: null, parked: false, before: null, limit: 100, search: null })
-  const { instances } = await store.instances({ after: null, limit: 100 })
+  const { instances: listed } = await store.instances({ after: null, limit: 100 })
+  const instances = await Promise.all(listed.map(({ instanceId }) => store.instance(instanceId)))
   const ids = tasks.map(({ facts }) => facts.taskId)
   const details = await Promise.all(ids.map((id) => store.task(id)))
   const partitions = await Promise.all(
     ids.map((taskId) => store.partitions({ taskId, state: null, level: null, after: null, limit: 1000 })),
   )
-  return { tasks, details, partitions, instances: instances.map(withOrderedTasks) }
+  return {
+    tasks,
+    details,
+    partitions,
+    instances: instances.flatMap((one) => (one === null ? [] : [withOrderedTasks(one)])),
+  }
 }
 
 /** The order of tasks that were called back at the same time is undefined. */
 function withOrderedTasks(instance: InstanceDetails): InstanceDetails {
-  const tasks = instance.tasks.toSorted(
+  const tasks = (instance.tasks ?? []).toSorted(
     (a, b) => b.lastCallBackAt - a.lastCallBackAt || (a.taskId < b.taskId ? -1 : 1),
   )
   return { ...instance, tasks }

@@ -202,7 +202,7 @@ describe('a file of schema version 6', () => {
     expect(computeTables).toEqual(['z.first', 'a.second'])
     expect((await rowsOf('sealed', 3)).map(({ spelling }) => spelling)).toEqual([null, null, 'sealed-3-009'])
     const producer = await disk.instance('producer-1', 1_780_000_125_500)
-    expect(producer?.tasks[0]).toMatchObject({ taskId: 'main', partitions: { total: 68, done: 2 } })
+    expect(producer?.tasks?.[0]).toMatchObject({ taskId: 'main', partitions: { total: 68, done: 2 } })
     expect(await disk.instance('worker-1', 1_780_000_125_500)).toMatchObject({
       totals: { pulls: 9, done: 6 },
     })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readFleet } from '../../src/handoff/counts/store-readings.ts'
 import {
+  type ActiveInstancesQuery,
   type InstanceDetails,
   type InstancePage,
   type InstanceQuery,
@@ -65,18 +66,20 @@ describe('the fleet', () => {
     ...changed,
   })
   const paged = (all: readonly InstanceDetails[]) => {
-    const asked: InstanceQuery[] = []
+    const asked: (InstanceQuery | ActiveInstancesQuery)[] = []
+    const activeInstances = async (query: ActiveInstancesQuery): Promise<string[]> => {
+      asked.push(query)
+      return all.slice(0, query.limit).map(({ instanceId }) => instanceId)
+    }
     const instances = async (query: InstanceQuery): Promise<InstancePage> => {
       asked.push(query)
-      const rest = all.filter(({ instanceId }) => query.after === null || instanceId > query.after)
-      const page = rest.slice(0, query.limit)
-      return { instances: page, next: rest.length > query.limit ? (page.at(-1)?.instanceId ?? null) : null }
+      return { instances: all.filter(({ instanceId }) => query.names?.includes(instanceId)), next: null }
     }
-    return { asked, instances }
+    return { asked, activeInstances, instances }
   }
 
-  test('is read page by page, without producers and nodes', async () => {
-    const { asked, instances } = paged([
+  test('is read page by page, without producers and nodes; the active instances are found once', async () => {
+    const store = paged([
       instance(1),
       instance(2, { leases: 3, leasesEndAt: 9000 }),
       instance(3, { role: 'producer' }),
@@ -84,23 +87,28 @@ describe('the fleet', () => {
       instance(5, { leases: 1, leasesEndAt: 41_000, now: 40_000 }),
       instance(6, { leases: 1, leasesEndAt: 61_000, now: 40_000 }),
     ])
-    const fleet = await readFleet(instances, { perPage: 2 })
+    const fleet = await readFleet(store, { perPage: 2 })
     expect([...fleet.holders]).toEqual([
       ['w002', 3],
       ['w006', 1],
     ])
     expect([...fleet.lost]).toEqual([['w005', 1]])
     expect(fleet).toMatchObject({ idle: 1, isComplete: true })
-    expect(asked).toHaveLength(3)
+    expect(store.asked).toEqual([
+      { activeMillis: 90_000, limit: 5001 },
+      { after: null, limit: 2, names: ['w001', 'w002'] },
+      { after: null, limit: 2, names: ['w003', 'w004'] },
+      { after: null, limit: 2, names: ['w005', 'w006'] },
+    ])
   })
 
   test('is reported as incomplete when it is larger than what is read', async () => {
     const all = Array.from({ length: 10 }, (_, at) => instance(at))
-    expect(await readFleet(paged(all).instances, { most: 9, perPage: 4 })).toMatchObject({
+    expect(await readFleet(paged(all), { most: 9, perPage: 4 })).toMatchObject({
       idle: 9,
       isComplete: false,
     })
-    expect(await readFleet(paged(all).instances, { most: 10, perPage: 4 })).toMatchObject({
+    expect(await readFleet(paged(all), { most: 10, perPage: 4 })).toMatchObject({
       idle: 10,
       isComplete: true,
     })

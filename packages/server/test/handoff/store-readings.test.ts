@@ -7,7 +7,7 @@ const empty = { now: 0, tasks: [], next: null }
 const away = { canCommit: false, backlog: null, fleet: null }
 
 /** A slow store that counts its requests. */
-class SlowStore implements Pick<Store, 'probe' | 'tasks' | 'instances'> {
+class SlowStore implements Pick<Store, 'probe' | 'tasks' | 'instances' | 'activeInstances'> {
   millis = 100
   probes = 0
   fails: Error | undefined
@@ -22,8 +22,12 @@ class SlowStore implements Pick<Store, 'probe' | 'tasks' | 'instances'> {
     return empty
   }
 
-  async instances(): Promise<InstancePage> {
+  async activeInstances(): Promise<string[]> {
     await this.#work()
+    return []
+  }
+
+  async instances(): Promise<InstancePage> {
     return { instances: [], next: null }
   }
 

@@ -61,6 +61,9 @@ describe('GET /test/instance-status', () => {
     expect(body.tasks).toMatchObject([
       { taskId: 'orders', partitions: { total: 2, done: 1 }, records: { total: 200, done: 100 } },
     ])
+    const { instances } = (await baton.get('/instances')).body
+    expect(instances).toMatchObject([{ instanceId: 'compute-3', role: 'producer' }, { role: 'service' }])
+    expect(instances[0]).not.toHaveProperty('tasks')
   })
 
   test('counts the call-backs of a producer that were accepted, and not those that were refused', async () => {

@@ -34,6 +34,7 @@ import {
 } from './memory-load.ts'
 import { MemoryMedium, type MemoryOutbox } from './memory-medium.ts'
 import {
+  activeInstancesIn,
   forgetInstancesIn,
   forgetThroughputIn,
   heldByIn,
@@ -173,6 +174,11 @@ export class MemoryDisk implements Disk {
   async instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]> {
     this.#checkOpen()
     return instancesIn(this.#medium, query, now)
+  }
+
+  async activeInstances(since: number, limit: number): Promise<string[]> {
+    this.#checkOpen()
+    return activeInstancesIn(this.#medium, since, limit)
   }
 
   async forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number> {

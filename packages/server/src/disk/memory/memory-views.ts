@@ -174,21 +174,28 @@ export function recordInstancesIn(medium: MemoryMedium, heartbeats: readonly Hea
 
 export function instanceIn(medium: MemoryMedium, instanceId: string, now: number): InstanceDetails | null {
   const row = medium.instances.get(instanceId)
-  return row === undefined ? null : instanceRecord(medium, row, now)
+  if (row === undefined) return null
+  return { ...instanceRecord(medium, row, now), tasks: producedBy(medium, instanceId) }
 }
 
 export function instancesIn(
   medium: MemoryMedium,
-  { after, limit, activeMillis = null }: InstanceQuery,
+  { after, limit, names }: InstanceQuery,
   now: number,
 ): InstanceDetails[] {
-  const isActive = ({ instanceId, lastSeenAt }: InstanceRow) =>
-    activeMillis === null || lastSeenAt >= now - activeMillis || leasesOf(medium, instanceId).length > 0
-  const names = [...medium.instances.values()]
-    .filter((row) => (after === null || row.instanceId > after) && isActive(row))
-    .map(({ instanceId }) => instanceId)
+  const found = [...(names ?? medium.instances.keys())]
+    .filter((name) => after === null || name > after)
     .sort()
-  return names.slice(0, limit).flatMap((name) => instanceIn(medium, name, now) ?? [])
+  const rows = found.slice(0, limit).flatMap((name) => medium.instances.get(name) ?? [])
+  return rows.map((row) => instanceRecord(medium, row, now))
+}
+
+export function activeInstancesIn(medium: MemoryMedium, since: number, limit: number): string[] {
+  const holders = new Set([...medium.partitions.leased].map((id) => medium.partitions.rows.get(id)?.holder))
+  return [...medium.instances.values()]
+    .filter(({ instanceId, lastSeenAt }) => lastSeenAt >= since || holders.has(instanceId))
+    .slice(0, limit)
+    .map(({ instanceId }) => instanceId)
 }
 
 function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): InstanceDetails {
@@ -202,7 +209,6 @@ function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): In
     leases: leases.length,
     leasesEndAt: leases.reduce<number | null>((least, { dueAt }) => earlier(least, dueAt), null),
     now,
-    tasks: producedBy(medium, row.instanceId),
   }
 }
 

@@ -95,22 +95,24 @@ export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
   }
 }
 
-/**
- * Uses the index of running leases by holder and the index of a producer's newest tasks. A task whose first
- * call-back is not complete has no counted partition, and is not visible yet.
- */
+/** Uses the index of running leases by holder. */
 const SHOWN = `i.*,
   (SELECT json_build_array(count(*), min(p.lease_ends_at)) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
      AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
-  ) AS leases,
-  ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColumns.asJson('t')}) FROM
+  ) AS leases`
+
+/**
+ * Uses the index of a producer's newest tasks. A task whose first call-back is not complete has no counted
+ * partition, and is not visible yet.
+ */
+const PRODUCED = `ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColumns.asJson('t')}) FROM
      (SELECT * FROM baton.produced_task WHERE instance = i.instance_id
       ORDER BY last_call_back_at DESC LIMIT ${MAX_PRODUCER_TASKS}) p
      CROSS JOIN LATERAL (SELECT * FROM baton.task WHERE id = p.task OFFSET 0) t
      WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.last_call_back_at DESC) AS tasks`
 
 export const instanceStatement = (instanceId: string, now: number): Statement => ({
-  text: `SELECT ${SHOWN} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
+  text: `SELECT ${SHOWN}, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
   values: [now, instanceId],
 })
 
@@ -119,20 +121,22 @@ export const heldByStatement = (instanceId: string, limit: number): Statement =>
   values: [instanceId, limit],
 })
 
-export function instancesStatement(
-  { after, limit, activeMillis = null }: InstanceQuery,
-  now: number,
-): Statement {
-  const active = `AND (last_seen_at >= $4 OR EXISTS
-      (SELECT FROM baton.partition p WHERE p.leased_by = instance_id))`
+export function instancesStatement({ after, limit, names }: InstanceQuery, now: number): Statement {
   return {
     text: `SELECT ${SHOWN} FROM
-    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C" ${activeMillis === null ? '' : active}
+    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C"
+       ${names === undefined ? '' : 'AND instance_id = ANY ($4::text[])'}
      ORDER BY instance_id LIMIT $3) i
     ORDER BY i.instance_id`,
-    values: [now, after ?? '', limit, ...(activeMillis === null ? [] : [now - activeMillis])],
+    values: [now, after ?? '', limit, ...(names === undefined ? [] : [textArray(names)])],
   }
 }
+
+export const activeInstancesStatement = (since: number, limit: number): Statement => ({
+  text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1
+      OR EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = instance_id) LIMIT $2`,
+  values: [since, limit],
+})
 
 /** A client that holds a lease is kept, however long it has been silent. */
 export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({
@@ -171,7 +175,7 @@ export function readInstance(row: Row, now: number): InstanceDetails {
             draining: row['draining'] as boolean,
           },
     now,
-    tasks: (row['tasks'] as [number, unknown[]][]).map(readProduced),
+    ...('tasks' in row ? { tasks: (row['tasks'] as [number, unknown[]][]).map(readProduced) } : {}),
   }
 }
 

@@ -36,6 +36,7 @@ import {
 } from './due-rows.ts'
 import { deletableTo, flushStatements } from './flush.ts'
 import {
+  activeInstancesStatement,
   forgetStatement,
   heldByStatement,
   instanceStatement,
@@ -274,6 +275,11 @@ export class PostgresDisk implements Disk {
 
   async instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]> {
     return (await this.#read(instancesStatement(query, now))).map((row) => readInstance(row, now))
+  }
+
+  async activeInstances(since: number, limit: number): Promise<string[]> {
+    const rows = await this.#read(activeInstancesStatement(since, limit))
+    return rows.map((row) => row['instance_id'] as string)
   }
 
   async forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number> {

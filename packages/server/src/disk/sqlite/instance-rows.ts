@@ -42,7 +42,7 @@ export class InstanceRows {
 
   get(instanceId: string, now: number): InstanceDetails | null {
     const row = this.#sql.byName.get(instanceId)
-    return row === undefined ? null : this.#read(row, now)
+    return row === undefined ? null : { ...this.#read(row, now), tasks: this.#tasks(instanceId) }
   }
 
   /** Ids of the partitions leased to the instance. */
@@ -50,13 +50,11 @@ export class InstanceRows {
     return this.#sql.held.all(instanceId, limit).map(([id]) => id)
   }
 
-  list({ after, limit, activeMillis = null }: InstanceQuery, now: number): InstanceDetails[] {
+  list({ after, limit, names }: InstanceQuery, now: number): InstanceDetails[] {
     const rows =
-      activeMillis === null
+      names === undefined
         ? this.#sql.list.all(after ?? '', limit)
-        : this.#active(after ?? '', limit, now - activeMillis).flatMap(
-            (name) => this.#sql.byName.get(name) ?? [],
-          )
+        : names.flatMap((name) => this.#sql.byName.get(name) ?? [])
     return rows.map((row) => this.#read(row, now))
   }
 
@@ -64,16 +62,16 @@ export class InstanceRows {
    * Finds active instances by the indexes of heartbeats and of leases, because the rows of inactive ones are
    * kept for days and must not be read.
    */
-  #active(after: string, limit: number, since: number): string[] {
-    const names = new Set(this.#sql.seenSince.all(since, after).map(([name]) => name))
-    let holder = after
-    for (let found = 0; found < limit; found += 1) {
-      const [next]: [string | null] = this.#sql.nextHolder.get(holder) ?? [null]
-      if (next === null) break
-      names.add(next)
-      holder = next
+  active(since: number, limit: number): string[] {
+    const names = new Set<string>()
+    let holder: string | null = ''
+    while (names.size < limit) {
+      ;[holder] = this.#sql.nextHolder.get(holder) ?? [null]
+      if (holder === null) break
+      names.add(holder)
     }
-    return [...names].sort(byBytes).slice(0, limit)
+    for (const [name] of this.#sql.seenSince.all(since, limit)) names.add(name)
+    return [...names].slice(0, limit)
   }
 
   forget(unseenSince: number, endedSince: number, limit: number): number {
@@ -101,7 +99,6 @@ export class InstanceRows {
       leasesEndAt,
       node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
       now,
-      tasks: this.#tasks(instance_id),
     }
   }
 
@@ -118,9 +115,6 @@ export class InstanceRows {
     })
   }
 }
-
-/** In the database's sort order of texts. */
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 const totalColumns = {
   pulls: 'pulls',
@@ -184,7 +178,7 @@ function prepare(db: DatabaseSync) {
     ),
     seenSince: arrayQuery<[string]>(
       db,
-      'SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ? AND instance_id > ?',
+      `SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ? ${LIMIT}`,
     ),
     nextHolder: arrayQuery<[string | null]>(
       db,

@@ -127,6 +127,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
       call((connection) => connection.transaction(() => connection.instances.record(heartbeats, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),
     instances: (query, now) => call(({ instances }) => instances.list(query, now)),
+    activeInstances: (since, limit) => call(({ instances }) => instances.active(since, limit)),
     forgetInstances: (unseenSince, endedSince, limit) =>
       call((connection) =>
         connection.transaction(() => connection.instances.forget(unseenSince, endedSince, limit)),

@@ -1,12 +1,11 @@
 import { type UnfinishedTaskState, unfinishedTaskStates } from '@baton/protocol'
 import { withTimeout } from '../clock.ts'
 import { CLIENT_FRESH_MILLIS, statusOf } from '../heartbeats.ts'
-import type { InstanceRegister } from '../instance-register.ts'
 import { partitionStates } from '../rules/life-cycle.ts'
 import { addCapped } from '../rules/task.ts'
 import { type Store, StoreUnavailable } from '../store.ts'
 import { demandOf, type TaskDemand } from '../views/eta.ts'
-import type { InstancePage, InstanceQuery, TaskPage, TaskQuery } from '../views/queries.ts'
+import type { TaskPage, TaskQuery } from '../views/queries.ts'
 import { progressView, type ViewedCounts } from '../views/view-state.ts'
 
 /**
@@ -87,7 +86,7 @@ export async function readBacklog(
         limit,
         search: null,
       })
-      if (left === 0 && page.tasks.length > 0) return sum(false)
+      if (left === 0 && (page.tasks.length > 0 || page.next !== null)) return sum(false)
       for (const row of page.tasks) {
         const shown = progressView(row)
         for (const one of counted) {
@@ -99,7 +98,8 @@ export async function readBacklog(
         demands.push(demandOf(row, page.now))
       }
       tasks[state] += page.tasks.length
-      left -= page.tasks.length
+      // If the query names tables, the tasks that were read and do not match count too.
+      left -= page.next === null ? page.tasks.length : limit
       before = page.next
     } while (before !== null)
   }
@@ -116,7 +116,7 @@ export interface StoreReading {
 
 const AWAY: StoreReading = { canCommit: false, backlog: null, fleet: null }
 
-type ReadStore = Pick<Store, 'probe' | 'tasks'> & Pick<InstanceRegister, 'instances'>
+type ReadStore = Pick<Store, 'probe' | 'tasks' | 'instances' | 'activeInstances'>
 
 /**
  * Clients such as metric scrapers have a timeout, often of ten seconds, and need the other values even if the
@@ -176,7 +176,7 @@ export class StoreReadings {
   }
 
   #fleet(): Promise<Fleet> {
-    return readFleet((query) => this.#store.instances(query))
+    return readFleet(this.#store)
   }
 
   async #look(): Promise<StoreReading> {
@@ -213,23 +213,25 @@ export interface Fleet {
   readonly isComplete: boolean
 }
 
-/** The store looks up the leases of every instance, so instances are read in small pages, up to a maximum. */
+/**
+ * The store looks up the leases of every instance, so instances are read in small pages, up to a maximum.
+ * Their names are read once: finding the active instances costs as much for one page as for all.
+ */
 const INSTANCES_PER_PAGE = 100
 const MOST_WORKERS = 5000
 
 export async function readFleet(
-  instances: (query: InstanceQuery) => Promise<InstancePage>,
+  store: Pick<Store, 'instances' | 'activeInstances'>,
   { most = MOST_WORKERS, perPage = INSTANCES_PER_PAGE } = {},
 ): Promise<Fleet> {
   const holders = new Map<string, number>()
   const lost = new Map<string, number>()
   let idle = 0
-  let left = most
-  let after: string | null = null
-  do {
-    const limit = Math.min(left, perPage)
-    const page: InstancePage = await instances({ after, limit, activeMillis: CLIENT_FRESH_MILLIS })
-    for (const instance of page.instances) {
+  const active = await store.activeInstances({ activeMillis: CLIENT_FRESH_MILLIS, limit: most + 1 })
+  for (let at = 0; at < Math.min(active.length, most); at += perPage) {
+    const names = active.slice(at, Math.min(at + perPage, most))
+    const { instances } = await store.instances({ after: null, limit: perPage, names })
+    for (const instance of instances) {
       const { instanceId, role, leases } = instance
       if (role === 'service') continue
       const status = statusOf(instance)
@@ -237,8 +239,6 @@ export async function readFleet(
       // A producer never pulls.
       else if (role === 'worker' && status === 'up') idle += 1
     }
-    left -= page.instances.length
-    after = page.next
-  } while (after !== null && left > 0)
-  return { holders, lost, idle, isComplete: after === null }
+  }
+  return { holders, lost, idle, isComplete: active.length <= most }
 }

@@ -40,6 +40,8 @@ export class Choice {
   readonly #tx: Transaction
   readonly #filter: Filter
   readonly #rotation: Rotation | null
+  /** By task: its lowest lane, or undefined if it has none. */
+  readonly #lowest = new Map<Task, Lane | undefined>()
 
   constructor(tx: Transaction, filter: Filter) {
     this.#tx = tx
@@ -80,7 +82,7 @@ export class Choice {
     const members: Member[] = []
     for (const name of names) {
       const task = tasksByName.get(name)
-      const lane = task === undefined ? undefined : yield* lowestLane(this.#tx, task, tables)
+      const lane = task === undefined ? undefined : yield* this.#lowestOf(task, tables)
       if (lane === undefined) continue
       if (tables === null) members.push({ name, source: lane, order: null })
       else
@@ -88,6 +90,15 @@ export class Choice {
           members.push({ name: `${name}\n${source.table}`, source, order: null })
     }
     return members
+  }
+
+  /** A pull only takes partitions away, so a lane stays the lowest of its task until it has none left. */
+  *#lowestOf(task: Task, tables: readonly string[] | null): Steps<Lane | undefined> {
+    const known = this.#lowest.get(task)
+    if (known === undefined ? this.#lowest.has(task) : hasWork(known, tables)) return known
+    const lane = yield* lowestLane(this.#tx, task, tables)
+    this.#lowest.set(task, lane)
+    return lane
   }
 }
 
@@ -120,9 +131,8 @@ function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | nu
   while (true) {
     let lowest: Lane | undefined
     for (const lane of task.lanes.values()) {
-      if (lane.turn === null || !mayServe(task, lane.level)) continue
       if (lowest !== undefined && lowest.level < lane.level) continue
-      if (tables === null || tablesWaiting(lane, tables).length > 0) lowest = lane
+      if (hasWork(lane, tables)) lowest = lane
     }
     if (task.waitingLoadedTo > (lowest?.level ?? Number.MAX_SAFE_INTEGER)) return lowest
     const from = task.waitingLoadedTo
@@ -134,6 +144,12 @@ function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | nu
     task.waitingLoadedTo =
       found.length < TASK_LANES_AT_A_TIME || last === undefined ? Number.POSITIVE_INFINITY : last.level + 1
   }
+}
+
+/** Whether a lane has a partition for the pull that may be handed out now. */
+function hasWork(lane: Lane, tables: readonly string[] | null): boolean {
+  if (lane.turn === null || !mayServe(lane.parentTask, lane.level)) return false
+  return tables === null || tablesWaiting(lane, tables).length > 0
 }
 
 const tablesWaiting = ({ tables }: Lane, names: readonly string[]): LaneTable[] =>

@@ -16,6 +16,7 @@ import {
   storeClosed,
 } from '../store.ts'
 import type {
+  ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
   InstanceDetails,
@@ -205,6 +206,10 @@ class EngineStore implements Store {
         next: instances.length > query.limit ? (page.at(-1)?.instanceId ?? null) : null,
       }
     })
+  }
+
+  activeInstances({ activeMillis, limit }: ActiveInstancesQuery): Promise<string[]> {
+    return this.#view((now) => this.#disk.activeInstances(now - activeMillis, limit))
   }
 
   probe(): Promise<void> {

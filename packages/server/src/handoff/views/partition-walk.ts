@@ -13,8 +13,8 @@ import type { PartitionDetails, PartitionPage, PartitionQuery, TaskQuery } from 
  */
 export const TASKS_SEARCHED = 5000
 /** Searches read large pages even if few tasks are requested, to avoid one query per task. */
-export const tasksReadAtATime = ({ state, parked, search, limit, tables }: TaskQuery) =>
-  search === null && tables == null && !(parked && state !== null) ? limit : Math.max(limit, ROWS_AT_A_TIME)
+export const tasksReadAtATime = ({ state, parked, search, limit }: TaskQuery) =>
+  search === null && !(parked && state !== null) ? limit : Math.max(limit, ROWS_AT_A_TIME)
 
 /**
  * The maximum number of rows that a page of partitions reads, however few of them match, and the number per

@@ -59,7 +59,10 @@ export interface TaskQuery {
   readonly search: string | null
   /** Only these tasks, by full id; null or absent: any. */
   readonly tasks?: readonly string[] | null
-  /** Only tasks that have partitions of one of these compute tables; null or absent: any. */
+  /**
+   * Only tasks that have partitions of one of these compute tables; null or absent: any. A page then reads
+   * `limit` tasks and contains those that match.
+   */
   readonly tables?: readonly string[] | null
 }
 
@@ -130,16 +133,22 @@ export interface InstanceDetails {
   readonly leasesEndAt: number | null
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
   readonly now: number
-  /** The newest tasks that it called back, at most 100. */
-  readonly tasks: readonly ProducedTaskDetails[]
+  /** The newest tasks that it called back, at most 100. Absent in lists, which would read too many tasks. */
+  readonly tasks?: readonly ProducedTaskDetails[]
 }
 
 export interface InstanceQuery {
   /** Cursor: the name of the last instance seen. */
   readonly after: string | null
   readonly limit: number
-  /** Only instances that were seen within this time or hold a lease; null or absent: all. */
-  readonly activeMillis?: number | null
+  /** Only the instances with these names, at most `limit`, in any order; absent: all. */
+  readonly names?: readonly string[]
+}
+
+/** Instances that were seen within this time or hold a lease. */
+export interface ActiveInstancesQuery {
+  readonly activeMillis: number
+  readonly limit: number
 }
 
 /** Ordered by name. */

@@ -162,7 +162,8 @@ export function mayAccessOthers(token: Token | null, ...roles: readonly string[]
 /** The record, without the tasks that the token does not cover. */
 export function instanceWithinLimits(token: Token | null, instance: InstanceDetails): InstanceDetails {
   if (token === null || token.tasks === null) return instance
-  return { ...instance, tasks: instance.tasks.filter(({ taskId }) => isWithin(token.tasks, taskId)) }
+  const tasks = instance.tasks?.filter(({ taskId }) => isWithin(token.tasks, taskId)) ?? []
+  return { ...instance, tasks }
 }
 
 /**

@@ -42,7 +42,7 @@ export function viewInstance(instance: InstanceDetails): InstanceStatus {
     leases,
     totals,
     ...(node === null ? {} : { version: node.version, startedAt: timestampOf(node.startedAt) }),
-    ...(role === 'producer' || tasks.length > 0
+    ...(tasks !== undefined && (role === 'producer' || tasks.length > 0)
       ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: timestampOf(task.lastCallBackAt) })) }
       : {}),
   }

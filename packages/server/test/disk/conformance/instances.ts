@@ -106,7 +106,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await names('b', 2)).toEqual(['c'])
     })
 
-    test('are paged if they were seen recently or hold leases', async () => {
+    test('are active if they were seen recently or hold leases, and are read by name', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('holder'), seen('gone')], NOW)
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
@@ -119,15 +119,15 @@ export function instancesTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      const names = async (activeMillis: number | null, after: string | null = null, limit = 9) => {
-        const found = await disk.instances({ after, limit, activeMillis }, NOW + 1000)
-        return found.map(({ instanceId }) => instanceId)
-      }
-      expect(await names(null)).toEqual(['a', 'gone', 'holder', 'z'])
-      expect(await names(100)).toEqual(['a', 'holder', 'z'])
-      expect(await names(100, null, 2)).toEqual(['a', 'holder'])
-      expect(await names(100, 'holder')).toEqual(['z'])
-      expect(await names(99)).toEqual(['holder'])
+      const active = async (since: number, limit = 9) => (await disk.activeInstances(since, limit)).toSorted()
+      expect(await active(NOW + 900)).toEqual(['a', 'holder', 'z'])
+      expect(await active(NOW + 900, 2)).toHaveLength(2)
+      expect(await active(NOW + 901)).toEqual(['holder'])
+      const named = await disk.instances({ after: null, limit: 9, names: ['z', 'holder', 'x'] }, NOW + 1000)
+      expect(named.map(({ instanceId, leases }) => [instanceId, leases]).toSorted()).toEqual([
+        ['holder', 1],
+        ['z', 0],
+      ])
     })
 
     test('have their running leases of tasks that are not cancelled', async () => {
@@ -186,6 +186,9 @@ export function instancesTopic(harness: DiskHarness): void {
         },
         expect.objectContaining({ taskId: `task-${tasks.length}` }),
       ])
+      // A list does not read them: it may have a thousand producers.
+      const listed = await disk.instances({ after: null, limit: 9 }, NOW)
+      expect(listed.map(({ instanceId, tasks: shown }) => [instanceId, shown])).toEqual([['p', undefined]])
     })
 
     test('are forgotten when unseen for long, unless they hold a lease', async () => {

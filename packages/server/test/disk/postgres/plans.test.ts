@@ -131,8 +131,8 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
   ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
   [
-    'active instances',
-    instancesStatement({ after: null, limit: 5, activeMillis: 10 }, 100),
+    'instances by name',
+    instancesStatement({ after: null, limit: 5, names: ['a'] }, 100),
     'partition_leased_by',
     'instance_pkey',
   ],

@@ -38,21 +38,20 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('x')).toBeNull()
     })
 
-    test('recently seen instances and lease holders are listed in pages', async () => {
+    test('recently seen instances and lease holders are active', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.pull({ instance: 'holder' })
       await store.store.recordHeartbeats([seen('gone')])
       store.clock.advance(MINUTE)
       await store.store.recordHeartbeats([seen('new'), seen('Zoë'), seen('\u{1F600}'), seen('\uFFFD')])
-      const names: string[] = []
-      let after: string | null = null
-      do {
-        const page = await store.store.instances({ after, limit: 2, activeMillis: MINUTE / 2 })
-        names.push(...page.instances.map(({ instanceId }) => instanceId))
-        after = page.next
-      } while (after !== null)
-      expect(names.toSorted()).toEqual(['Zoë', 'holder', 'new', '\u{1F600}', '\uFFFD'].toSorted())
+      const active = (limit: number) => store.store.activeInstances({ activeMillis: MINUTE / 2, limit })
+      const names = ['Zoë', 'holder', 'new', '\u{1F600}', '\uFFFD'].toSorted()
+      expect((await active(9)).toSorted()).toEqual(names)
+      expect(await active(2)).toHaveLength(2)
+      const { instances, next } = await store.store.instances({ after: null, limit: 9, names })
+      expect(instances.map(({ instanceId }) => instanceId).toSorted()).toEqual(names)
+      expect(next).toBeNull()
     })
 
     test('the work of an instance is counted in the same transaction: nothing is lost in a crash, nothing counted twice', async () => {

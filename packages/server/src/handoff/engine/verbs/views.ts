@@ -72,7 +72,8 @@ export async function viewTasks(
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
-  const leasesRead = query.tables == null ? LEASES_READ_FOR_LISTS : LEASES_READ
+  const hasTables = query.tables != null
+  const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
     tasks: await rowsOf(disk, found, policy, leasesRead),
@@ -80,7 +81,7 @@ export async function viewTasks(
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
   let read = 0
-  while (read < TASKS_SEARCHED) {
+  while (read < (hasTables ? limit : TASKS_SEARCHED)) {
     const summaries = await disk.taskPage({ which, before: position, limit: atATime })
     for (const summary of await havingTables(disk, summaries, query)) {
       if (found.length === limit) return page(position)
