@@ -64,7 +64,7 @@ export function timingTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.callBack('b', some(0, 1))
-      const settings = { backoffMillis: 8000, backoffMaxMillis: 4000 }
+      const settings = { backoffMillis: 4000, backoffMaxMillis: 8000 }
       await store.control({ verb: 'settings', taskId: 'a', settings: { leaseMillis: 60 * MINUTE } })
       await store.control({ verb: 'settings', taskId: 'b', settings: { leaseMillis: MINUTE, ...settings } })
       const { leaseId } = await store.pullOne({ tasks: ['b'] })
