@@ -124,6 +124,8 @@ export class Batcher {
   /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
   #expected = 0
   #waitUntil = 0
+  /** The last large call-back of each task that has one in progress. */
+  readonly #large = new Map<string, Pending>()
   readonly #batching: Batching
 
   constructor(store: Store, events: BatcherEvents, tracing?: BatchTracing) {
@@ -138,7 +140,7 @@ export class Batcher {
       const size = sizeOf(ask)
       const pending = { ask, size, traced: this.#tracing?.current(), resolve, reject }
       if (ask.callBack !== undefined && isLargeCallBack(ask.callBack))
-        void this.#commit([pending], () => undefined)
+        this.#sendLarge(pending, ask.callBack.callBack.taskId)
       else {
         this.#queue.push(pending)
         this.#queueSize += size
@@ -191,10 +193,27 @@ export class Batcher {
     return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#queueSize >= full)
   }
 
+  #sendLarge(pending: Pending, taskId: string): void {
+    this.#large.set(taskId, pending)
+    void this.#commit([pending], () => {
+      if (this.#large.get(taskId) === pending) this.#large.delete(taskId)
+    })
+  }
+
+  /** A call-back waits for a large one of its task. It is sent alone, so that no other request waits, too. */
+  #sendAlone(pending: Pending): boolean {
+    const { callBack } = pending.ask
+    if (callBack === undefined || !this.#large.has(callBack.callBack.taskId)) return false
+    void this.#commit([pending], () => undefined)
+    return true
+  }
+
   #send(): void {
     while (this.#queue.length > 0 && this.#mayStart()) {
+      let batch = this.#nextBatch()
+      if (this.#large.size > 0) batch = batch.filter((pending) => !this.#sendAlone(pending))
+      if (batch.length === 0) continue
       this.#inFlight += 1
-      const batch = this.#nextBatch()
       const sentAt = performance.now()
       void this.#commit(batch, () => {
         this.#inFlight -= 1

@@ -94,7 +94,8 @@ export interface Disk {
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
   /**
    * The next task to purge: a task whose purge has begun, or else the unpurged task that finished first,
-   * before this time. Tasks with leased or delayed partitions are skipped.
+   * before this time. Tasks with leased or delayed partitions are skipped, and so are tasks that a large
+   * call-back is about to reopen.
    */
   purgeable(finishedBefore: number): Promise<StoredTask | null>
   /** Tasks with reruns to continue, or with a call-back that was not completed. */

@@ -7,7 +7,7 @@ import {
   type Store,
   StoreUnavailable,
 } from '../../src/handoff/store.ts'
-import { batchedCallBack, batchedPull, leaseOf, one, settlement } from '../store/conformance/driver.ts'
+import { batchedCallBack, batchedPull, leaseOf, one, settlement, some } from '../store/conformance/driver.ts'
 
 const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')
 
@@ -174,6 +174,40 @@ describe('batches', () => {
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2])
     await store.commit()
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2, 1])
+  })
+
+  describe('during a large call-back', () => {
+    const large = () => ({ callBack: batchedCallBack('a', some(0, 2001)) })
+    const small = (taskId: string) => ({ callBack: batchedCallBack(taskId, [one(1, 0)]) })
+    const sent = ({ batches }: SlowStore) =>
+      batches.map(({ callBacks, pulls }) => [...callBacks.map(({ callBack }) => callBack.taskId), ...pulls])
+
+    test('a small one of the same task is sent alone', async () => {
+      const { store, batcher } = setUp()
+      const pull = batchedPull()
+      for (const ask of [large(), small('a'), small('b'), { pull }]) batcher.ask(ask)
+      await turn()
+      expect(sent(store)).toEqual([['a'], ['a'], ['b', pull]])
+      await store.commit()
+      await store.commit()
+      await store.commit()
+      for (const ask of [small('a'), { pull }]) batcher.ask(ask)
+      await turn()
+      expect(sent(store).slice(3)).toEqual([['a', pull]])
+    })
+
+    test('small ones that were queued before it are sent alone, and do not count as a batch', async () => {
+      const { store, batcher } = setUp()
+      const pull = batchedPull()
+      batcher.ask({ pull })
+      await turn()
+      for (const ask of [small('a'), small('a'), large()]) batcher.ask(ask)
+      await store.commit()
+      expect(sent(store)).toEqual([[pull], ['a'], ['a'], ['a']])
+      batcher.ask({ pull })
+      await turn()
+      expect(sent(store).slice(4)).toEqual([[pull]])
+    })
   })
 
   test('return to each request its own answers', async () => {

@@ -60,6 +60,28 @@ describe('a producer', () => {
   })
 })
 
+describe('a call-back with Task-Settings', () => {
+  const setting = (token: string) => ({ 'task-settings': 'weight=2', ...as(token) })
+
+  test('is refused for a task of another producer, unless it adds a partition', async () => {
+    const baton = await guarded()
+    const weight = async () => (await baton.get('/tasks/orders', as('ops'))).body.settings.weight
+    const refused = await baton.post('/call-back', descriptors('orders', 2), setting('stock'))
+    expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+    expect(await weight()).toBe(1)
+    expect((await baton.post('/call-back', descriptors('orders', 2), setting('next'))).status).toBe(200)
+    expect(await weight()).toBe(2)
+    expect((await baton.post('/call-back', descriptors('orders', 3), setting('stock'))).status).toBe(200)
+  })
+
+  test('of a cancelled task is refused', async () => {
+    const baton = await guarded()
+    await baton.post('/tasks/orders/cancel', undefined, as('ops'))
+    const refused = await baton.post('/call-back', descriptors('orders', 2), setting('orders'))
+    expect([refused.status, refused.body.code]).toEqual([409, 'task_cancelled'])
+  })
+})
+
 describe('a call-back with Baton-Seal', () => {
   const sealing = (seal: string, more: Record<string, string> = {}) => ({ 'baton-seal': seal, ...more })
 

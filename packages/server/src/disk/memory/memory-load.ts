@@ -268,7 +268,11 @@ export function purgeableIn(medium: MemoryMedium, finishedBefore: number): Store
     if (task.purgedAt !== null) {
       const lanes = medium.lanesOf.get(task.id) ?? []
       if (lanes.some(({ id }) => medium.partitions.ofLane(id).ids.length > 0)) return copyTask(task)
-    } else if (task.finishedAt < finishedBefore && (first?.finishedAt ?? Infinity) > task.finishedAt)
+    } else if (
+      task.finishedAt < finishedBefore &&
+      task.staging === null &&
+      (first?.finishedAt ?? Infinity) > task.finishedAt
+    )
       first = task
   }
   return first === null ? null : copyTask(first)

@@ -25,6 +25,7 @@ export const purgeableStatement = (finishedBefore: number): Statement => ({
       UNION ALL
       (SELECT 1 AS choice, f.* FROM baton.task f
        WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1 AND leased_partitions + delayed_partitions = 0
+         AND has_work IS NULL
        ORDER BY finished_at, id LIMIT 1)
     ) t ORDER BY t.choice LIMIT 1`,
   values: [finishedBefore],

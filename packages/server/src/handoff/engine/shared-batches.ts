@@ -140,10 +140,8 @@ export class SharedBatches {
     for (const gathered of this.#gathered) {
       if (together.length > 0 && size >= BATCHING.full) break
       this.#gathered.delete(gathered)
-      // The batch was queued before a large call-back for the same task, which has started in the meantime.
-      if (this.#mustWait(gathered.batch))
-        this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
-      else together.push(gathered)
+      // A large call-back of its task that started in the meantime is behind it in the queue.
+      together.push(gathered)
       size += sizeOf(gathered.batch)
     }
     if (together.length > 0) await this.#runTogether(together)

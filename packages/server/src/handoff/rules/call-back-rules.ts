@@ -5,7 +5,7 @@ export type CallBackRefusal =
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
   /** It would seal the task with fewer partitions than are known. */
   | { readonly kind: 'more_are_known'; readonly known: number }
-  /** It has no new partitions, and would seal a task that other owners called back. */
+  /** It has no new partitions, and would seal or set a task that other owners called back. */
   | { readonly kind: 'not_own' }
 
 /**
@@ -20,23 +20,24 @@ export function refusalOfNew(task: MutableTask, records: number): CallBackRefusa
     : { kind: 'record_total_too_large' }
 }
 
-/** The fields of a call-back that also seals its task. */
-interface SealingCallBack {
-  readonly partitions: number | null
+/** The fields of a call-back that also seals its task or changes its settings. */
+interface ChangingCallBack {
+  /** The total number of partitions that a seal declares. */
+  readonly declared: number | null
   readonly owner: string | null
   readonly accepted: number
 }
 
-/** Why a call-back may not seal its task; undefined if it may. */
-export function refusalOfSeal(
+/** Why a call-back may not seal its task or change its settings; undefined if it may. */
+export function refusalOfChange(
   task: MutableTask | undefined,
-  { partitions, owner, accepted }: SealingCallBack,
+  { declared, owner, accepted }: ChangingCallBack,
 ): CallBackRefusal | undefined {
   if (task?.cancelled === true) return { kind: 'task_cancelled' }
   if (task !== undefined && accepted === 0 && owner !== null && !task.owners.includes(owner))
     return { kind: 'not_own' }
   const known = (task === undefined ? 0 : totalOf(task.partitions)) + accepted
-  return (partitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
+  return (declared ?? known) < known ? { kind: 'more_are_known', known } : undefined
 }
 
 /** The maximum number of owners kept per task. Later ones are not stored. */

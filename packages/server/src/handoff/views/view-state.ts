@@ -2,7 +2,7 @@ import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/atte
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import { isDone, isLaneOpen, type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
-import type { LaneFacts, PartitionDetails, TaskDetails, TaskRow } from './queries.ts'
+import type { LaneFacts, PartitionDetails, TaskRow } from './queries.ts'
 
 // Converts stored counts into what users see. A waiting partition is ready if its lane is open, and held
 // otherwise. In a cancelled task everything that was not done is cancelled, whether or not its rows have been
@@ -76,14 +76,15 @@ export function missingPartitions({ expectedPartitions, partitions }: TaskFacts)
   return expectedPartitions === null ? null : Math.max(0, expectedPartitions - totalOf(partitions))
 }
 
-/** The lowest unfinished level, if a level above it must wait for it. */
-export function waitingFor({ facts, lanes, lanesOmitted }: TaskDetails): WaitedFor | null {
-  if (!facts.levelBarrier || facts.openLevel === null || facts.cancelled) return null
-  const lane = lanes.find(({ level }) => level === facts.openLevel)
-  const isLast = lanesOmitted === 0 && lanes.at(-1)?.level === facts.openLevel
-  if (lane === undefined || isLast) return null
-  return { level: lane.level, parked: lane.partitions.parked, unfinished: unfinishedOf(lane.partitions) }
+/** The lowest unfinished level, if partitions of other levels must wait for it. */
+export function waitingFor({ facts, openLane }: Pick<TaskRow, 'facts' | 'openLane'>): WaitedFor | null {
+  const { levelBarrier, openLevel: level, cancelled } = facts
+  if (!levelBarrier || level === null || openLane === null || cancelled) return null
+  if (waitingOf(facts.partitions) === waitingOf(openLane.partitions)) return null
+  return { level, parked: openLane.partitions.parked, unfinished: unfinishedOf(openLane.partitions) }
 }
+
+const waitingOf = ({ ready, held, delayed }: Tally): number => ready + held + delayed
 
 /** `open` is the part of the tally in open lanes, if it is only a part. */
 function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null): ViewedCounts {

@@ -45,7 +45,10 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
       errors: [{ pointer: '/partitions/1', detail: 'the task does not have this partition' }],
     },
   ),
-  task_cancelled: problem('task_cancelled', 'the task is cancelled and accepts no new partitions'),
+  task_cancelled: problem(
+    'task_cancelled',
+    'the task is cancelled and accepts no new partitions, seal or settings',
+  ),
   task_sealed: problem('task_sealed', 'the task is sealed, and the array contains new partitions'),
   task_finished: problem('task_finished', 'every partition of the task is done: pause has no effect'),
   task_purged: problem('task_purged', 'retention deleted the partitions of the task'),

@@ -97,7 +97,10 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         case 'conflict':
           throw conflictProblem(callBack, result.conflicts, result.total, tableField)
         case 'task_cancelled':
-          throw new RequestProblem('task_cancelled', 'the task is cancelled and accepts no new partitions')
+          throw new RequestProblem(
+            'task_cancelled',
+            'the task is cancelled and accepts no new partitions, seal or settings',
+          )
         case 'task_sealed':
           throw new RequestProblem('task_sealed', 'the task is sealed, and the array contains new partitions')
         case 'more_are_known':
@@ -108,7 +111,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         case 'not_own':
           throw new RequestProblem(
             'token_limited',
-            'the array has no new partition, and a producer can seal only tasks that it called back; nothing was changed',
+            'the array has no new partition, and a producer can seal, or change the settings of, only tasks that it called back; nothing was changed',
           )
         case 'record_total_too_large':
           throw new RequestProblem(

@@ -102,6 +102,10 @@ export function maintenanceTopic(harness: DiskHarness): void {
         0,
       )
       expect(await next(NOW + 9)).toBe(3)
+      // A large call-back is about to reopen them.
+      const staging = { first: 100, last: 220 }
+      await disk.flush(images({ tasks: byId(done(2, NOW + 1, { staging }), done(3, NOW, { staging })) }), 0)
+      expect(await next(NOW + 9)).toBeNull()
     })
 
     test('finds tasks with unfinished background work', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { waitingFor } from '../../../src/handoff/views/view-state.ts'
 import { batchedPull, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -35,6 +36,19 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect((await store.pull()).partitions).toEqual([])
       await store.settle(third.leaseId)
       expect(nameOf(await store.pullOne())).toBe('a-5-0')
+    })
+
+    test('the view says what higher levels wait for, unless nothing waits', async () => {
+      const store = await open({ levelBarrier: true })
+      const waited = async () => waitingFor(await store.task('a'))
+      await store.callBack('a', [one(1, 0)])
+      await store.settle((await store.pullOne()).leaseId)
+      await store.callBack('a', [one(0, 0)])
+      expect(await waited()).toBeNull()
+      await store.callBack('a', [one(1, 1)])
+      expect(await waited()).toEqual({ level: 0, parked: 0, unfinished: 1 })
+      await store.settle((await store.pullOne()).leaseId)
+      expect(await waited()).toBeNull()
     })
 
     test('the barrier holds only its own task: other tasks continue', async () => {

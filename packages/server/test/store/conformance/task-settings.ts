@@ -166,6 +166,11 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
       expect(await set(store, 'a', { weight: 2 })).toEqual({ kind: 'task_cancelled' })
+      const { callBacks } = await store.batch({
+        callBacks: [{ ...batchedCallBack('a', some(0, 1)), settings: { weight: 2 } }],
+      })
+      expect(callBacks).toEqual([{ kind: 'task_cancelled' }])
+      expect((await store.task('a')).facts.settings).toBeNull()
     })
   })
 }

@@ -60,6 +60,22 @@ export function timingTopic(harness: StoreHarness): void {
       ])
     })
 
+    test('the lease length and the back-off of the task apply to it', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.callBack('b', some(0, 1))
+      const settings = { backoffMillis: 4000, backoffMaxMillis: 8000 }
+      await store.control({ verb: 'settings', taskId: 'a', settings: { leaseMillis: 60 * MINUTE } })
+      await store.control({ verb: 'settings', taskId: 'b', settings: { leaseMillis: MINUTE, ...settings } })
+      const { leaseId } = await store.pullOne({ tasks: ['b'] })
+      await store.pullOne({ tasks: ['a'] })
+      store.clock.advance(MINUTE / 2)
+      await store.renew(leaseId)
+      expect((await store.task('a')).timing?.underWay).toMatchObject([{ renewed: false }])
+      const { timing } = await store.task('b')
+      expect(timing).toMatchObject({ underWay: [{ renewed: true }], backoffMillis: 3000 })
+    })
+
     test('the time left is not too short while a dead worker holds the last partition', async () => {
       const store = await open()
       await store.callBack('a', some(0, 31))

@@ -6,7 +6,7 @@ import {
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
 import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
-import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../../rules/call-back-rules.ts'
+import { isSamePartition, refusalOfChange, refusalOfNew, withOwner } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isDone, isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
@@ -157,13 +157,13 @@ export function* compare(
 export function refusalOfCallBack(
   task: Task | undefined,
   comparison: Comparison,
-  { seal = null, owner = null }: BatchedCallBack,
+  { seal = null, settings = null, owner = null }: BatchedCallBack,
 ): CallBackResult | undefined {
   const { accepted, records, conflicts, conflictTotal: total } = comparison
   if (total > 0) return { kind: 'conflict', conflicts, total }
   const refusal = accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
-  if (refusal !== undefined || seal === null) return refusal
-  return refusalOfSeal(task, { partitions: seal.partitions, owner, accepted })
+  if (refusal !== undefined || (seal === null && settings === null)) return refusal
+  return refusalOfChange(task, { declared: seal?.partitions ?? null, owner, accepted })
 }
 
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */

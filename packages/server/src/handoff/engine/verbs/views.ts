@@ -2,7 +2,7 @@ import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/
 import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskSummary } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
-import { leaseMillis, type Policy } from '../../rules/policy.ts'
+import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import { type Tallies, type TaskFacts, totalOf } from '../../rules/task.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
 import { PartitionWalk, TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
@@ -171,15 +171,18 @@ async function readTiming(
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
   const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
   const byTask = Map.groupBy(rows, ({ task }) => task)
-  return ({ id, durations }) => ({
-    durations,
-    // The mean of the jittered back-off.
-    backoffMillis: policy.backoffMillis * 0.75,
-    underWay: (byTask.get(id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
-      ...row,
-      renewed: row.dueAt - row.leasedAt > leaseMillis(policy, row.recordCount) + RENEWAL_MILLIS,
-    })),
-  })
+  return (task) => {
+    const ofTask = policyOf(policy, task)
+    return {
+      durations: task.durations,
+      // The mean of the jittered back-off.
+      backoffMillis: backoffMillis(ofTask, 1, 0.5),
+      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
+        ...row,
+        renewed: row.dueAt - row.leasedAt > leaseMillis(ofTask, row.recordCount) + RENEWAL_MILLIS,
+      })),
+    }
+  }
 }
 
 export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise<PartitionPage | null> {

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
+import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
+import { Batcher } from '../../../src/handoff/batcher.ts'
+import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
+import { batchedCallBack, batchedPull, one, some } from '../../store/conformance/driver.ts'
+import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+
+/** A disk that holds back staged rows. */
+class HeldDisk extends MemoryDisk {
+  readonly isStaging = Promise.withResolvers<void>()
+  readonly mayStage = Promise.withResolvers<void>()
+
+  override async stage(...given: Parameters<MemoryDisk['stage']>): Promise<void> {
+    this.isStaging.resolve()
+    await this.mayStage.promise
+    return super.stage(...given)
+  }
+}
+
+async function opened() {
+  const disk = new HeldDisk(new MemoryMedium())
+  const parts = { policy: testPolicy, clock: new TestClock().now, random: () => 0 }
+  const store = await openEngine({ disk, ...parts, secret: () => 'A'.repeat(16) })
+  const batcher = new Batcher(store, { committed: () => undefined, failed: () => undefined })
+  return { disk, store, batcher }
+}
+
+const large = batchedCallBack('a', some(0, 2001))
+
+test('during a large call-back, others of its task wait and requests for other tasks are answered', async () => {
+  const { disk, store, batcher } = await opened()
+  await batcher.ask({ callBack: batchedCallBack('b', some(0, 1)) })
+  const first = batcher.ask({ callBack: large })
+  await disk.isStaging.promise
+  let isStored = false
+  const second = batcher.ask({ callBack: batchedCallBack('a', [one(0, 2001)]) }).finally(() => {
+    isStored = true
+  })
+  expect((await batcher.ask({ pull: batchedPull() })).pull?.partitions).toMatchObject([{ taskId: 'b' }])
+  expect((await batcher.ask({ pull: batchedPull() })).pull?.partitions).toEqual([])
+  expect(isStored).toBe(false)
+  disk.mayStage.resolve()
+  expect((await first).callBack).toMatchObject({ accepted: 2001 })
+  expect((await second).callBack).toMatchObject({ accepted: 1 })
+  expect(await store.audit()).toEqual([])
+})
+
+test('a batch that the store received before a large call-back of its task runs before it', async () => {
+  const { disk, store } = await opened()
+  const empty = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+  const small = store.handOff({
+    ...empty,
+    callBacks: [batchedCallBack('a', [one(0, 0)])],
+    pulls: [batchedPull()],
+  })
+  const first = store.handOff({ ...empty, callBacks: [large] })
+  expect(await small).toMatchObject({ callBacks: [{ accepted: 1 }], pulls: [{ partitions: [{ index: 0 }] }] })
+  disk.mayStage.resolve()
+  expect(await first).toMatchObject({ callBacks: [{ accepted: 2000, duplicates: 1 }] })
+  expect(await store.audit()).toEqual([])
+})
