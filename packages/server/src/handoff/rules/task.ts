@@ -127,6 +127,7 @@ export function bringUpToDate(task: MutableTask, openLane: BarrierLane | null, a
 /** Reopens a done task that gets new partitions. */
 export function reopen(task: MutableTask): void {
   task.generation += 1
+  task.state = 'open'
   // Also reset if the task is done again within the same transaction: it gets a new finish time.
   task.finishedAt = null
   task.purgedAt = null
