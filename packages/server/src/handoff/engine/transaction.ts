@@ -245,7 +245,7 @@ export class Transaction {
   }
 
   barrierWanted(task: Task, enabled: boolean | undefined): void {
-    if (enabled !== undefined && enabled !== task.levelBarrier) this.barriers.set(task, enabled)
+    if (enabled !== undefined) this.barriers.set(task, enabled)
   }
 
   addTable(task: Task, table: string): void {

@@ -90,6 +90,18 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.settings).toBeNull()
     })
 
+    test('of several call-backs in a batch, the settings of the last one apply', async () => {
+      const store = await open()
+      const callBackWith = (levelBarrier: boolean, index: number) => ({
+        ...batchedCallBack('a', [one(0, index), one(1, index)]),
+        settings: { levelBarrier },
+      })
+      await store.batch({ callBacks: [callBackWith(true, 0), callBackWith(false, 1)] })
+      expect((await store.task('a')).facts).toMatchObject({ levelBarrier: false, openLevel: null })
+      await store.batch({ callBacks: [callBackWith(false, 2), callBackWith(true, 3)] })
+      expect((await store.task('a')).facts).toMatchObject({ levelBarrier: true, openLevel: 0 })
+    })
+
     test.each([
       ['small', 2],
       ['large', 3000],
