@@ -127,9 +127,12 @@ export function outboxTopic(harness: StoreHarness): void {
       const store = await open({ maxAttempts: 1 })
       const { id } = await subscribe(store)
       await store.callBack('a', some(0, 1))
-      await store.pullOne()
+      const { leaseId } = await store.pullOne()
       await store.pass(DAY)
       expect(await told(store, id)).toEqual(['partition.parked a 0-0', 'task.stalled a'])
+      // It is parked already.
+      expect(await store.settle(leaseId, { outcome: 'failed', final: true })).toBeNull()
+      expect(await told(store, id)).toHaveLength(2)
     })
 
     test('a cancelled task has one event', async () => {
