@@ -97,8 +97,10 @@ export interface Disk {
    * before this time. Tasks with leased or delayed partitions are skipped.
    */
   purgeable(finishedBefore: number): Promise<StoredTask | null>
-  /** Tasks with reruns to continue, or with a call-back that was not completed. */
-  unfinishedWork(limit: number): Promise<StoredTask[]>
+  /** Tasks with reruns to continue. */
+  tasksWithReruns(limit: number): Promise<StoredTask[]>
+  /** All tasks with a call-back that was not completed. */
+  tasksWithStagedRows(): Promise<StoredTask[]>
 
   /** Views. Rows are flushed before they are read. */
   taskDetail(taskId: string): Promise<TaskDetail | null>
