@@ -98,8 +98,10 @@ export interface Disk {
    * call-back is about to reopen.
    */
   purgeable(finishedBefore: number): Promise<StoredTask | null>
-  /** Tasks with reruns to continue, or with a call-back that was not completed. */
-  unfinishedWork(limit: number): Promise<StoredTask[]>
+  /** Tasks with reruns to continue. */
+  tasksWithReruns(limit: number): Promise<StoredTask[]>
+  /** All tasks with a call-back that was not completed. */
+  tasksWithStagedRows(): Promise<StoredTask[]>
 
   /** Views. Rows are flushed before they are read. */
   taskDetail(taskId: string): Promise<TaskDetail | null>

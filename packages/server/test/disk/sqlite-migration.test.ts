@@ -171,7 +171,7 @@ describe('a file of schema version 6', () => {
   })
 
   test('continues a rerun', async () => {
-    const [task] = await disk.unfinishedWork(10)
+    const [task] = await disk.tasksWithReruns(10)
     expect(task).toMatchObject({
       taskId: 'rerun',
       reruns: [{ only: null, begunAt: 1_780_000_121_000, level: 0, index: 499 }],

@@ -53,7 +53,7 @@ export class Model {
     if (conflicts.length > 0) return { kind: 'conflict' }
     if (fresh.length > 0 && task.cancelled) return { kind: 'task_cancelled' }
     if (fresh.length > 0 && task.sealed) return { kind: 'task_sealed' }
-    if (fresh.length > 0 && task.partitions.size > 0 && task.state === 'done') {
+    if (fresh.length > 0 && task.partitions.size > 0 && task.finishedAt !== null) {
       task.generation += 1
       task.purged = false
       task.finishedAt = null

@@ -23,15 +23,7 @@ import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import { storeClosed } from '../../handoff/store.ts'
 import type { StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
-import {
-  dueFrom,
-  dueKeysIn,
-  knownIn,
-  loadFrom,
-  purgeableIn,
-  recountOf,
-  unfinishedWorkIn,
-} from './memory-load.ts'
+import { dueFrom, dueKeysIn, knownIn, loadFrom, purgeableIn, recountOf, tasksIn } from './memory-load.ts'
 import { MemoryMedium, type MemoryOutbox } from './memory-medium.ts'
 import {
   activeInstancesIn,
@@ -125,9 +117,14 @@ export class MemoryDisk implements Disk {
     return purgeableIn(this.#medium, finishedBefore)
   }
 
-  async unfinishedWork(limit: number): Promise<StoredTask[]> {
+  async tasksWithReruns(limit: number): Promise<StoredTask[]> {
     this.#checkOpen()
-    return unfinishedWorkIn(this.#medium, limit)
+    return tasksIn(this.#medium, ({ reruns }) => reruns.length > 0).slice(0, limit)
+  }
+
+  async tasksWithStagedRows(): Promise<StoredTask[]> {
+    this.#checkOpen()
+    return tasksIn(this.#medium, ({ staging }) => staging !== null)
   }
 
   async taskDetail(taskId: string): Promise<TaskDetail | null> {

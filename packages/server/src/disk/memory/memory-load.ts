@@ -278,14 +278,8 @@ export function purgeableIn(medium: MemoryMedium, finishedBefore: number): Store
   return first === null ? null : copyTask(first)
 }
 
-export function unfinishedWorkIn(medium: MemoryMedium, limit: number): StoredTask[] {
-  const found: StoredTask[] = []
-  for (const task of medium.tasks.values()) {
-    if (found.length === limit) break
-    if (task.reruns.length > 0 || task.staging !== null) found.push(copyTask(task))
-  }
-  return found
-}
+export const tasksIn = (medium: MemoryMedium, isWanted: (task: StoredTask) => boolean): StoredTask[] =>
+  [...medium.tasks.values()].filter(isWanted).map(copyTask)
 
 export function recountOf(medium: MemoryMedium): Recount[] {
   const counts: Recount[] = []

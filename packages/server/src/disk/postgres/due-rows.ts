@@ -31,11 +31,16 @@ export const purgeableStatement = (finishedBefore: number): Statement => ({
   values: [finishedBefore],
 })
 
-export const unfinishedWorkStatement = (limit: number): Statement => ({
+export const tasksWithRerunsStatement = (limit: number): Statement => ({
   text: `SELECT ${taskColumns.asJson('t')} AS task FROM
-    (SELECT * FROM baton.task WHERE has_work ORDER BY id LIMIT $1) t ORDER BY t.id`,
+    (SELECT * FROM baton.task WHERE has_work AND reruns::text <> '[]' ORDER BY id LIMIT $1) t ORDER BY t.id`,
   values: [limit],
 })
+
+export const tasksWithStagedRowsStatement: Statement = {
+  text: `SELECT ${taskColumns.asJson('t')} AS task FROM baton.task t
+    WHERE t.has_work AND t.staging IS NOT NULL ORDER BY t.id`,
+}
 
 /** Changes no row, but fails on a server that does not accept writes. */
 export const probeStatement: Statement = {

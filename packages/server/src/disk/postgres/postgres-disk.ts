@@ -32,7 +32,8 @@ import {
   purgeableStatement,
   readRecount,
   recountStatement,
-  unfinishedWorkStatement,
+  tasksWithRerunsStatement,
+  tasksWithStagedRowsStatement,
 } from './due-rows.ts'
 import { deletableTo, flushStatements } from './flush.ts'
 import {
@@ -232,8 +233,12 @@ export class PostgresDisk implements Disk {
     return row === undefined ? null : readTask(row)
   }
 
-  async unfinishedWork(limit: number): Promise<StoredTask[]> {
-    return (await this.#read(unfinishedWorkStatement(limit))).map(readTask)
+  async tasksWithReruns(limit: number): Promise<StoredTask[]> {
+    return (await this.#read(tasksWithRerunsStatement(limit))).map(readTask)
+  }
+
+  async tasksWithStagedRows(): Promise<StoredTask[]> {
+    return (await this.#read(tasksWithStagedRowsStatement)).map(readTask)
   }
 
   async taskDetail(taskId: string): Promise<TaskDetail | null> {

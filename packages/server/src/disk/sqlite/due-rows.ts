@@ -47,8 +47,12 @@ export class DueRowReader {
     }
   }
 
-  unfinishedWork(limit: number): StoredTask[] {
-    return this.#sql.unfinishedWork.all(limit)
+  tasksWithReruns(limit: number): StoredTask[] {
+    return this.#sql.withReruns.all(limit)
+  }
+
+  tasksWithStagedRows(): StoredTask[] {
+    return this.#sql.withStagedRows.all()
   }
 
   recount(): Recount[] {
@@ -126,7 +130,12 @@ function prepare(db: DatabaseSync) {
          AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
     ),
     endPurge: db.prepare('DELETE FROM purging WHERE task = ?'),
-    unfinishedWork: finder(db, tasks, `WHERE ${taskHas.unfinishedWork} ORDER BY id ${LIMIT}`),
+    withReruns: finder(
+      db,
+      tasks,
+      `WHERE ${taskHas.unfinishedWork} AND reruns IS NOT NULL ORDER BY id ${LIMIT}`,
+    ),
+    withStagedRows: finder(db, tasks, `WHERE ${taskHas.unfinishedWork} AND staging IS NOT NULL ORDER BY id`),
     lanes: finder(db, lanes, ''),
     tasks: finder(db, tasks, ''),
     tablesOf: finder(db, laneTables, 'WHERE lane = ?'),

@@ -195,12 +195,13 @@ export class Transaction {
     }
     this.touchLane(lane)
     this.touchTask(task)
-    if (wasAtLimit && !isAtLimit(task)) this.#freeLeases(task, partitions)
+    if (from === 'leased' && to !== 'leased') this.#freeLeases(task, partitions, wasAtLimit)
   }
 
-  /** The task was at its lease limit and is now below it. */
-  #freeLeases(task: Task, count: number): void {
-    this.lines.reopen(task)
+  /** Below a lease limit, each lease that ended allows another: pulls may wait for every one of them. */
+  #freeLeases(task: Task, count: number, wasAtLimit: boolean): void {
+    if (task.settings?.maxLeases === undefined || isAtLimit(task)) return
+    if (wasAtLimit) this.lines.reopen(task)
     if (!task.paused && !task.cancelled)
       this.readied.add(task.taskId, null, Math.min(count, task.partitions.ready))
   }
@@ -245,7 +246,7 @@ export class Transaction {
   }
 
   barrierWanted(task: Task, enabled: boolean | undefined): void {
-    if (enabled !== undefined && enabled !== task.levelBarrier) this.barriers.set(task, enabled)
+    if (enabled !== undefined) this.barriers.set(task, enabled)
   }
 
   addTable(task: Task, table: string): void {

@@ -23,7 +23,7 @@ export function createDeliveries(tx: Transaction): void {
     }))
   }
   for (const lane of tx.touchedLanes) {
-    const finished = finishedOf(lane.partitions)
+    const finished = finishedOf(lane, lane.parentTask)
     if (finished === lane.lastEventFinished) continue
     lane.lastEventFinished = finished
     if (finished !== null && !lane.parentTask.cancelled)
@@ -47,7 +47,7 @@ export function createDeliveries(tx: Transaction): void {
 
 /** Call it before the first subscription is created: subscriptions get no past events. */
 export function skipPastEvents({ lanes, tasks }: Memory): void {
-  for (const lane of lanes.values()) lane.lastEventFinished = finishedOf(lane.partitions)
+  for (const lane of lanes.values()) lane.lastEventFinished = finishedOf(lane, lane.parentTask)
   for (const task of tasks.values()) {
     task.lastEventState = task.state
     task.lastEventGeneration = task.generation

@@ -28,9 +28,23 @@ export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, st
 export const unfinishedOf = (tally: Tally): number =>
   unfinishedStates.reduce((sum, state) => sum + tally[state], 0)
 
-/** The number of done partitions if all are done, otherwise null. */
-export const finishedOf = (tally: Tally): number | null =>
-  tally.done > 0 && tally.cancelled === 0 && unfinishedOf(tally) === 0 ? tally.done : null
+interface Reruns {
+  readonly reruns: readonly { readonly only: number | null; readonly level: number }[]
+}
+
+/**
+ * The number of done partitions of a lane if all are done, otherwise null. Also null until a rerun has passed
+ * the lane, because it may still reset some of them.
+ */
+export function finishedOf(
+  { level, partitions }: { readonly level: number; readonly partitions: Tally },
+  { reruns }: Reruns,
+): number | null {
+  const { done, cancelled } = partitions
+  if (done === 0 || cancelled > 0 || unfinishedOf(partitions) > 0) return null
+  const isAhead = reruns.some((rerun) => level >= rerun.level && (rerun.only ?? level) === level)
+  return isAhead ? null : done
+}
 
 /**
  * For sums of values that clients report, which are unbounded: capped at the largest integer that every
@@ -127,6 +141,7 @@ export function bringUpToDate(task: MutableTask, openLane: BarrierLane | null, a
 /** Reopens a done task that gets new partitions. */
 export function reopen(task: MutableTask): void {
   task.generation += 1
+  task.state = 'open'
   // Also reset if the task is done again within the same transaction: it gets a new finish time.
   task.finishedAt = null
   task.purgedAt = null

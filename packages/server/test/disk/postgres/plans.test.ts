@@ -3,7 +3,8 @@ import { knownStatement, unstageStatement } from '../../../src/disk/postgres/app
 import {
   dueKeysStatement,
   purgeableStatement,
-  unfinishedWorkStatement,
+  tasksWithRerunsStatement,
+  tasksWithStagedRowsStatement,
 } from '../../../src/disk/postgres/due-rows.ts'
 import { flushStatements } from '../../../src/disk/postgres/flush.ts'
 import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
@@ -121,7 +122,8 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['known', knownStatement([{ lane: 1, tail: 9, indexes: [1, 2] }]), 'partition_by_index', 'lane_range_pkey'],
   ['due keys', dueKeysStatement(1, 10), 'pull_key_to_forget'],
   ['purgeable', purgeableStatement(1), 'task_to_purge', 'task_purged'],
-  ['unfinished work', unfinishedWorkStatement(10), 'task_with_work'],
+  ['tasks with reruns', tasksWithRerunsStatement(10), 'task_with_work'],
+  ['tasks with staged rows', tasksWithStagedRowsStatement, 'task_with_work'],
   ['all tasks', taskPageStatement({ before: 9, limit: 5, which: 'all' })],
   ['tasks with parked', taskPageStatement({ before: 9, limit: 5, which: 'parked' }), 'task_with_parked'],
   ['tasks in a state', taskPageStatement({ before: 9, limit: 5, which: { state: 'open' } }), 'task_by_state'],

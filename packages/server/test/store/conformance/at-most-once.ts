@@ -74,6 +74,20 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts).toMatchObject({ delivered: 1 })
     })
 
+    test('with a barrier from before, the delivery that finishes a level opens the next', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), one(1, 0), one(2, 0), one(2, 1)])
+      await store.reopen({ ...testPolicy, delivery: 'at-most-once' })
+      const { partitions } = await store.pull({ batch: 5 })
+      expect(partitions.map(nameOf)).toEqual(['a-0-0'])
+      expect(await store.states('a')).toEqual({ '0-0': 'done', '1-0': 'ready', '2-0': 'held', '2-1': 'held' })
+      const { pulls, readied } = await store.batch({ pulls: [batchedPull(), batchedPull()] })
+      expect(pulls.map((pull) => pull.partitions.map(nameOf))).toEqual([['a-1-0'], ['a-2-0']])
+      expect(readied).toBeGreaterThan(0)
+      expect((await store.pull()).partitions.map(nameOf)).toEqual(['a-2-1'])
+      expect(await store.state('a')).toBe('done')
+    })
+
     test('leases from before the mode was changed can still be settled', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))

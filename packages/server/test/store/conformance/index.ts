@@ -33,6 +33,7 @@ import { taskViewsTopic } from './task-views.ts'
 import { throughputTopic } from './throughput.ts'
 import { timingTopic } from './timing.ts'
 import { undoTopic } from './undo.ts'
+import { webhookEventsTopic } from './webhook-events.ts'
 
 /** What every store must do, topic by topic. */
 const topics = [
@@ -66,6 +67,7 @@ const topics = [
   partitionPagesTopic,
   instancesTopic,
   changesTopic,
+  webhookEventsTopic,
   outboxTopic,
   isolationTopic,
   restartTopic,

@@ -77,6 +77,21 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(settles).toEqual([[null], ['lease_settled']])
     })
 
+    test('a call-back in the batch of the last settle adds to the task, and two reopen a done task once', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
+      await store.batch({
+        settles: [{ instance: null, settlements }],
+        callBacks: [batchedCallBack('a', [one(0, 1)])],
+      })
+      expect((await store.task('a')).facts).toMatchObject({ generation: 1, finishedAt: null })
+      await store.settle((await store.pullOne()).leaseId)
+      await store.batch({ callBacks: [2, 3].map((index) => batchedCallBack('a', [one(0, index)])) })
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt: null })
+    })
+
     test('a settle goes before a renewal of the same lease in one batch', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))

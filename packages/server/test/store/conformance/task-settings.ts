@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TaskSettingsChange } from '../../../src/handoff/rules/policy.ts'
 import { batchedCallBack, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
-import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
+import { HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const set = (store: Driver, taskId: string, settings: TaskSettingsChange) =>
   store.control({ verb: 'settings', taskId, settings })
@@ -90,6 +90,18 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.settings).toBeNull()
     })
 
+    test('of several call-backs in a batch, the settings of the last one apply', async () => {
+      const store = await open()
+      const callBackWith = (levelBarrier: boolean, index: number) => ({
+        ...batchedCallBack('a', [one(0, index), one(1, index)]),
+        settings: { levelBarrier },
+      })
+      await store.batch({ callBacks: [callBackWith(true, 0), callBackWith(false, 1)] })
+      expect((await store.task('a')).facts).toMatchObject({ levelBarrier: false, openLevel: null })
+      await store.batch({ callBacks: [callBackWith(false, 2), callBackWith(true, 3)] })
+      expect((await store.task('a')).facts).toMatchObject({ levelBarrier: true, openLevel: 0 })
+    })
+
     test.each([
       ['small', 2],
       ['large', 3000],
@@ -138,14 +150,22 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       expect(partitions.map(({ taskId }) => taskId)).toEqual(['limited', 'limited'])
     })
 
-    test('a waiting pull is woken when a lease below the limit is free', async () => {
+    test('a waiting pull is woken for each lease below the limit that is free', async () => {
       const store = await open()
-      await store.callBack('a', some(0, 3))
-      await set(store, 'a', { maxLeases: 1 })
-      const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
+      await store.callBack('a', some(0, 10))
+      await set(store, 'a', { maxLeases: 3 })
+      const { partitions } = await store.pull({ batch: 5 })
+      const settlements = partitions.map(({ lease }) => ({
+        lease: leaseOf(lease?.id ?? ''),
+        order: settlement(),
+      }))
       const { readied } = await store.batch({ settles: [{ instance: null, settlements }] })
-      expect(readied).toBeGreaterThan(0)
+      expect(readied).toBe(3)
+      const { leaseId } = await store.pullOne()
+      const renews = [{ leases: [leaseOf(leaseId)] }]
+      expect(await store.batch({ renews })).toMatchObject({ renews: [[{ refused: null }]], readied: 0 })
+      await store.pull({ batch: 2 })
+      expect(await store.pass(HOUR)).toMatchObject({ expired: 3, woken: 3 })
     })
 
     test('tasks share by their weights, with a filter and without', async () => {

@@ -84,8 +84,8 @@ export interface Lane extends StoredLane, HeapLane<Lane>, Changing {
   done: DoneWithin | null
   doneIn: number
   /**
-   * The number of done partitions when all were done, as of the last event about the lane or when it was
-   * loaded.
+   * The number of done partitions when the lane was finished, as of the last event about the lane or when it
+   * was loaded.
    */
   lastEventFinished: number | null
 }

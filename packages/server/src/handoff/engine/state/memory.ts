@@ -129,7 +129,7 @@ export class Memory {
       pins: 0,
       done: null,
       doneIn: 0,
-      lastEventFinished: finishedOf(row.partitions),
+      lastEventFinished: finishedOf(row, task),
     }
     this.lanes.set(lane.id, lane)
     task.lanes.set(lane.level, lane)

@@ -73,7 +73,7 @@ export class BackgroundWork {
   }
 
   async #rerun(): Promise<Step> {
-    const tasks = (await this.#disk.unfinishedWork(TASKS_LOOKED_AT)).filter(({ reruns }) => reruns.length > 0)
+    const tasks = await this.#disk.tasksWithReruns(TASKS_LOOKED_AT)
     const next = tasks.find(({ id }) => id > this.#lastRerun) ?? tasks[0]
     if (next === undefined) return NOTHING
     this.#lastRerun = next.id

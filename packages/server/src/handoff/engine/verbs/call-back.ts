@@ -8,7 +8,7 @@ import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
 import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
 import { isSamePartition, refusalOfChange, refusalOfNew, withOwner } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
-import { isDone, isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
+import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { freshOrReleased, type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
 import { applySettings } from '../task-updates.ts'
@@ -179,8 +179,8 @@ export function accept(
     applySettings(tx, task, settings)
     tx.barrierWanted(task, settings.levelBarrier)
   }
-  // Also if a settle of this batch finished the task: settles run first.
-  if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) reopen(task)
+  // Not if only a settle of this batch finished the task: it was never seen as done, as if this came first.
+  if (arrivals.length > 0 && totalOf(task.partitions) > 0 && task.state === 'done') reopen(task)
   const tables = new Set<string>()
   for (const arrival of arrivals) {
     addToLane(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)

@@ -333,6 +333,8 @@ export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<vo
         if (partition.state === 'done' && (partition.settledAt ?? 0) <= rerun.begunAt) rerunOne(tx, partition)
       left -= some.length + 1
       const isThrough = some.length === rows.length && rows.length < most
+      // If its partitions are already done again, its event was held back until now.
+      if (isThrough) tx.touchLane(lane)
       level = isThrough ? lane.level + 1 : lane.level
       index = isThrough ? -1 : (some.at(-1)?.index ?? -1)
     }

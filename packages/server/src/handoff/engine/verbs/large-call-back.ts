@@ -76,8 +76,7 @@ export class LargeCallBacks {
    */
   async removeAbandonedRows(): Promise<void> {
     await Promise.allSettled(this.#pieces)
-    const tasks = (await this.#disk.unfinishedWork(1000)).filter(({ staging }) => staging !== null)
-    for (const { taskId, staging } of tasks) {
+    for (const { taskId, staging } of await this.#disk.tasksWithStagedRows()) {
       if (staging !== null) await this.#disk.unstage(staging)
       await this.#runner.transact((tx) => setStaging(tx, taskId, null))
     }

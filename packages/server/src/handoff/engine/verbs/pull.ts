@@ -14,6 +14,7 @@ import {
 } from '../load-lanes.ts'
 import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
 import { isLaneTable, lineToServe } from '../state/memory-rows.ts'
+import { moveBarriers } from '../task-updates.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
@@ -28,6 +29,8 @@ export function* pull(tx: Transaction, batched: readonly BatchedPull[]): Steps<P
   for (const asked of batched) {
     results.push(yield* pullOne(tx, asked, demand))
     demand -= asked.batch
+    // A delivery may have finished a level. The next pull sees the level that this opens.
+    if (tx.policy.delivery === 'at-most-once') yield* moveBarriers(tx)
   }
   return results
 }

@@ -126,9 +126,10 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   partition.releases = change.releases
   if (change.event === null) return
   const { to } = change
-  const waited = partition.state === 'ready'
+  const { state: from } = partition
+  const waited = from === 'ready'
   if (waited) tx.lines.dequeue(partition)
-  tx.count(lane, partition.state, to, recordCount)
+  tx.count(lane, from, to, recordCount)
   partition.state = to
   partition.dueAt = null
   switch (to) {
@@ -148,7 +149,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       break
     case 'parked':
       partition.line = 'retry'
-      tx.parked.push(partition)
+      if (from !== 'parked') tx.parked.push(partition)
       break
     case 'done':
       partition.settledAt = tx.now
