@@ -110,6 +110,7 @@ export class FaultyDisk implements Disk {
 
   load = (needs: Needs) => this.#read((disk) => disk.load(needs))
   known = (...args: Parameters<Disk['known']>) => this.#read((disk) => disk.known(...args))
+  doneRows = (task: number) => this.#read((disk) => disk.doneRows(task))
   due = (...args: Parameters<Disk['due']>) => this.#read((disk) => disk.due(...args))
   leasedOrDelayed = (limit: number) => this.#read((disk) => disk.leasedOrDelayed(limit))
   heldBy = (...args: Parameters<Disk['heldBy']>) => this.#read((disk) => disk.heldBy(...args))

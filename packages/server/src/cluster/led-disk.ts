@@ -59,6 +59,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
     stage: guarded((rows) => disk.stage(rows)),
     unstage: guarded((ids) => disk.unstage(ids)),
     known: guarded((asked) => disk.known(asked)),
+    doneRows: guarded((task) => disk.doneRows(task)),
     due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
     leasedOrDelayed: guarded((limit) => disk.leasedOrDelayed(limit)),
     heldBy: guarded((instanceId, limit) => disk.heldBy(instanceId, limit)),

@@ -82,6 +82,9 @@ export interface Disk {
    */
   known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]>
 
+  /** Counts the done partitions of a task whose rows are not purged, from the counters of its lanes. */
+  doneRows(task: number): Promise<number>
+
   /** Leased and delayed partitions that are due, ordered by (dueAt, id), at most `limit` of each kind. */
   due(now: number, limit: number, leases: boolean): Promise<Due>
   /** Partitions leased to an instance, ordered by the end of their lease. */

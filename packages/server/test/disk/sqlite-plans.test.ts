@@ -23,6 +23,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   ['lanes with a later turn', /FROM lane WHERE level = \? AND turn > /, 'lane_order (level=? AND turn>?)'],
   ['lanes of later levels', /FROM lane WHERE level > \? AND turn IS NOT NULL/, 'lane_order (level>?)'],
+  ['the lanes of a task, to add them up', /^SELECT sum\(max\(0, done_partitions/, 'lane_identity (task=?)'],
   ['unfinished lanes', /\+ parked_partitions > 0 ORDER/, 'lane_unfinished (task=? AND level>?)'],
   [
     'lanes with parked partitions',

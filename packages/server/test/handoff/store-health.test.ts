@@ -57,6 +57,7 @@ class EmptyStore {
   recordHeartbeats = async () => this.#write()
   instance = async () => null
   instances = async () => ({ instances: [], next: null })
+  activeInstances = async () => []
   probe = async () => this.#write()
   close = async () => {}
 

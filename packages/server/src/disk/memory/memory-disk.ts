@@ -137,6 +137,12 @@ export class MemoryDisk implements Disk {
     return taskPageIn(this.#medium, query)
   }
 
+  async doneRows(task: number): Promise<number> {
+    this.#checkOpen()
+    const lanes = this.#medium.lanesOf.get(task) ?? []
+    return lanes.reduce((sum, { partitions, purged }) => sum + Math.max(0, partitions.done - purged), 0)
+  }
+
   async tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]> {
     this.#checkOpen()
     return tasksWithTablesIn(this.#medium, ids, tables)

@@ -134,7 +134,8 @@ export function instancesStatement({ after, limit, names }: InstanceQuery, now: 
 
 export const activeInstancesStatement = (since: number, limit: number): Statement => ({
   text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1
-      OR EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = instance_id) LIMIT $2`,
+      OR EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = instance_id)
+    ORDER BY instance_id LIMIT $2`,
   values: [since, limit],
 })
 

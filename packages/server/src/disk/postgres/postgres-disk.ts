@@ -60,6 +60,7 @@ import {
 import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
 import { asRefused, asUnavailable, foundNoRow, NotLeader } from './session/failures.ts'
 import {
+  doneRowsStatement,
   leasedOrDelayedStatement,
   readDetail,
   readSummary,
@@ -239,6 +240,11 @@ export class PostgresDisk implements Disk {
 
   async tasksWithStagedRows(): Promise<StoredTask[]> {
     return (await this.#read(tasksWithStagedRowsStatement)).map(readTask)
+  }
+
+  async doneRows(task: number): Promise<number> {
+    const [row] = await this.#read(doneRowsStatement(task))
+    return (row?.['done'] ?? 0) as number
   }
 
   async taskDetail(taskId: string): Promise<TaskDetail | null> {

@@ -43,6 +43,11 @@ export function tasksWithTablesStatement(ids: readonly number[], tables: readonl
   }
 }
 
+export const doneRowsStatement = (task: number): Statement => ({
+  text: `SELECT sum(greatest(0, done_partitions - purged))::bigint AS done FROM baton.lane WHERE task = $1`,
+  values: [task],
+})
+
 /** Reads counters and short lists, never all partitions. */
 export const taskDetailStatement = (taskId: string): Statement => ({
   text: `SELECT ${SUMMARY},

@@ -110,6 +110,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     stage: (rows) => call((connection) => connection.stage(rows)),
     unstage: (ids) => call((connection) => connection.unstage(ids)),
     known: (asked) => call(({ loader }) => asked.map((one) => loader.known(one))),
+    doneRows: (task) => call(({ views }) => views.doneRows(task)),
     due: (now, limit, leases) => call(({ dueRows }) => dueRows.due(now, limit, leases)),
     heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
     leasedOrDelayed: (limit) => call(({ views }) => views.leasedOrDelayed(limit)),

@@ -61,6 +61,10 @@ export class Views {
     })
   }
 
+  doneRows(task: number): number {
+    return this.#sql.doneRows.get(task)?.[0] ?? 0
+  }
+
   leasedOrDelayed(limit: number): LeasedOrDelayedRow[] {
     return plain([...this.#sql.leased.all(limit), ...this.#sql.delayed.all(limit)])
   }
@@ -107,6 +111,10 @@ function prepare(db: DatabaseSync) {
     ),
     lane: finder(db, lanes, 'WHERE task = ? AND level = ?'),
     lanes: finder(db, lanes, `WHERE task = ? ORDER BY level ${LIMIT}`),
+    doneRows: arrayQuery<[number | null]>(
+      db,
+      'SELECT sum(max(0, done_partitions - purged)) FROM lane WHERE task = ?',
+    ),
     laneCount: arrayQuery<[number]>(db, 'SELECT count(*) FROM lane WHERE task = ?'),
     ranges: query<IndexRange>(
       db,

@@ -263,6 +263,8 @@ export class Runner {
         return this.#disk.load(request.needs)
       case 'known':
         return this.#disk.known(request.indexes)
+      case 'doneRows':
+        return this.#disk.doneRows(request.task)
       case 'yield':
         return this.yieldToEventLoop()
     }

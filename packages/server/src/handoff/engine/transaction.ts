@@ -22,6 +22,7 @@ import { WaitingLines } from './waiting-lines.ts'
 export type EngineRequest =
   | { readonly kind: 'load'; readonly needs: Needs }
   | { readonly kind: 'known'; readonly indexes: readonly IndexesOfLane[] }
+  | { readonly kind: 'doneRows'; readonly task: number }
   | { readonly kind: 'yield' }
 
 /**

@@ -105,6 +105,19 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(summaries.map(({ openLane }) => openLane)).toEqual([lane, null])
     })
 
+    test('count the done partitions that are not purged', async () => {
+      const { disk } = await create()
+      const lanes = [
+        aLane(1, 1, { level: 0, partitions: tally({ done: 5, ready: 3 }) }),
+        aLane(2, 1, { level: 1, partitions: tally({ done: 5 }), purged: 3 }),
+        aLane(3, 1, { level: 2, partitions: tally({ done: 1, cancelled: 9 }), purged: 7 }),
+        aLane(4, 2, { partitions: tally({ done: 50 }) }),
+      ]
+      await disk.flush(images({ tasks: byId(aTask(1), aTask(2)), lanes: byId(...lanes) }), 0)
+      expect(await disk.doneRows(1)).toBe(7)
+      expect(await disk.doneRows(3)).toBe(0)
+    })
+
     test('find the tasks that have a compute table', async () => {
       const { disk } = await create()
       const tables = new Map([

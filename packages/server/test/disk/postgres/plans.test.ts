@@ -7,13 +7,18 @@ import {
   tasksWithStagedRowsStatement,
 } from '../../../src/disk/postgres/due-rows.ts'
 import { flushStatements } from '../../../src/disk/postgres/flush.ts'
-import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
+import {
+  activeInstancesStatement,
+  instanceStatement,
+  instancesStatement,
+} from '../../../src/disk/postgres/instance-rows.ts'
 import { fence } from '../../../src/disk/postgres/leader-row.ts'
 import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
 import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { BEGIN_READING, type Statement } from '../../../src/disk/postgres/session/connection.ts'
 import {
+  doneRowsStatement,
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
@@ -130,8 +135,10 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['summaries', taskSummariesStatement([1, 2])],
   ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_compute_table'],
   ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_compute_table_in_order'],
+  ['the lanes of a task, to add them up', doneRowsStatement(1), 'lane_task_level_key'],
   ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
   ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
+  ['active instances', activeInstancesStatement(100, 5), 'partition_leased_by', 'instance_pkey'],
   [
     'instances by name',
     instancesStatement({ after: null, limit: 5, names: ['a'] }, 100),

@@ -283,26 +283,16 @@ function* beginRerun(
 ): Steps<{ changed: number }> {
   if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
   const lane = only === null ? undefined : task.lanes.get(only)
-  const done = lane === undefined ? yield* doneRows(tx, task) : lane.partitions.done - lane.purged
+  // Rows are flushed. The disk adds up the lanes, because there may be hundreds of thousands.
+  const done =
+    lane === undefined
+      ? ((yield { kind: 'doneRows', task: task.id }) as number)
+      : lane.partitions.done - lane.purged
   // If the clock was set back, partitions may have been settled in the future. They are included too.
   const begunAt = Math.max(tx.now, lastSettledAt)
   setReruns(tx, task, [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }])
   yield* advanceRerun(tx, task, task.reruns.length - 1)
   return { changed: done }
-}
-
-/** Counts the done partitions whose rows are not purged. */
-function* doneRows(tx: Transaction, task: Task): Steps<number> {
-  let rows = 0
-  let from = 0
-  while (true) {
-    const needs = { task: task.id, from, having: 'rows' as const, limit: STEP }
-    const { nextLanes } = yield* load(tx, { nextLanes: [needs] })
-    const lanes = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
-    for (const { partitions, purged } of lanes) rows += Math.max(0, partitions.done - purged)
-    if (lanes.length < STEP) return rows
-    from = (lanes.at(-1)?.level ?? from) + 1
-  }
 }
 
 /** Runs one bounded step of a rerun of done partitions. */
