@@ -39,7 +39,11 @@ function KnownFigures() {
         {compact(records)} in {floor}
         {counted(unfinishedCount.value, 'unfinished task')}
       </Figure>
-      <Figure name={names.leased} value={atLeast(compact(leasedRecords), isExact)} title={exact(leasedRecords)}>
+      <Figure
+        name={names.leased}
+        value={atLeast(compact(leasedRecords), isExact)}
+        title={exact(leasedRecords)}
+      >
         records, {floor}
         {counted(leased, 'partition')} of {atLeast(compact(partitionsLeft), isExact)} left
       </Figure>
