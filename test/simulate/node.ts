@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
+import type { StoredLane } from '../../packages/server/src/handoff/stored.ts'
 import type { Call } from './calls.ts'
 import { type Appending, FaultyDisk, type Host } from './faulty-disk.ts'
 import type { Simulation } from './simulation.ts'
@@ -20,8 +22,8 @@ export interface Append {
   isJudged: boolean
 }
 
-/** In every entry that changes tasks alone, and in a few others. */
-const TASKS_ALONE = ',[]'.repeat(9)
+/** In every entry that changes no partitions, and in a few others. */
+const NO_PARTITIONS = ',[]'.repeat(8)
 
 /** One process of a node. It may be killed, may freeze, and may wrongly believe that it is the leader. */
 export class SimulatedNode implements Host {
@@ -153,14 +155,14 @@ export class SimulatedNode implements Host {
   }
 
   /**
-   * An entry is also appended if nothing changed, to repeat that a call-back is not open, and to count a
-   * call-back that has nothing new.
+   * An entry is also appended if nothing changed that the model knows: to repeat that a call-back is not open,
+   * to count a call-back that has nothing new, and for the turns of lanes that were loaded again.
    */
   #isEmpty({ body }: Appended): boolean {
-    if (!body.includes(TASKS_ALONE)) return false
+    if (!body.includes(NO_PARTITIONS)) return false
     const { tasks, lanes } = decodeEntry(body)
-    // A request to skip parked partitions may change only lanes.
-    if (lanes.length > 0) return false
+    const { truth } = this.simulation
+    if (lanes.some((lane) => !isSameApartFromTurn(lane, truth.laneWithId(lane.id)))) return false
     return tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return settings === null
@@ -193,3 +195,10 @@ export class SimulatedNode implements Host {
     return first.batch === null || staged !== null ? [first] : calls.filter(({ batch }) => batch !== null)
   }
 }
+
+/** A request to skip parked partitions changes lanes alone, too. */
+function isSameApartFromTurn(lane: StoredLane, before: StoredLane | undefined): boolean {
+  return before !== undefined && isDeepStrictEqual(lane, { ...before, ...turnOf(lane) })
+}
+
+const turnOf = ({ tag, retryTag, turn }: StoredLane) => ({ tag, retryTag, turn })

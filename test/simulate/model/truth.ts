@@ -74,7 +74,11 @@ export class Truth {
 
   lane(lane: ModelLane): StoredLane | undefined {
     if (lane.id === 0) lane.id = this.#find(this.task(lane.task.taskId)?.id ?? 0, lane.level)?.id ?? 0
-    return this.#lanes.get(lane.id) ?? this.#medium.lanes.get(lane.id)
+    return this.laneWithId(lane.id)
+  }
+
+  laneWithId(id: number): StoredLane | undefined {
+    return this.#lanes.get(id) ?? this.#medium.lanes.get(id)
   }
 
   /** What the history counts as done within all minutes, and within all hours, of a level. */
