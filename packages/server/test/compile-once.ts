@@ -33,7 +33,7 @@ async function prepare({ config }: TestProject): Promise<void> {
     const file = join(folder, name)
     if (!existsSync(file) || readFileSync(file, 'utf8') !== code) writeFileSync(file, code)
   }
-  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name))
+  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name), { force: true })
   const loadedOnDemand = [...files.keys()].filter(
     (name) => name.endsWith('.js') && !(name.replace('.js', '') in entries),
   )

@@ -2,6 +2,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
+import { withTimeout } from '../handoff/clock.ts'
 import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
 import type { Peer } from '../handoff/stored.ts'
 import type { LedRow } from './election.ts'
@@ -25,6 +26,10 @@ import {
 const TICK_MILLIS = 500
 const SILENT_TICKS = 10
 const LONGEST_LINE = 10_000
+/** How long a leader may refuse requests before its stream says that it stops. */
+const REFUSED_MILLIS = 1000
+/** How long a leader that has resigned may take to answer the requests that it has carried out. */
+const LAST_ANSWERS_MILLIS = 5000
 
 /**
  * Why a link ended. `gone`: this leader will not answer any more. `left`: it has announced its end. `broken`:
@@ -61,10 +66,13 @@ export class LeaderLink {
   /** Concurrent requests use separate connections, so a large call-back does not block others. */
   readonly #agent: http.Agent
   readonly #end: (end: LinkEnd) => void
+  readonly #inFlight = new Set<Promise<string>>()
   #stream: http.ClientRequest | undefined
   #ticker: NodeJS.Timeout | undefined
   #silentTicks = 0
+  #refused: NodeJS.Timeout | undefined
   #isOpen = false
+  #isOver = false
   #isLeaving = false
 
   /** `trusted`: CA certificates for TLS to the leader; null for those of the system. */
@@ -80,8 +88,9 @@ export class LeaderLink {
     this.#path = `${path?.replace(/\/+$/, '')}/peer/`
     this.#agent = new this.#transport.Agent({ keepAlive: true })
     const { promise, resolve } = Promise.withResolvers<LinkEnd>()
-    this.ended = promise.finally(() => this.#tearDown())
+    this.ended = promise
     this.#end = resolve
+    void promise.then((end) => this.#tearDown(end))
     this.#follow()
   }
 
@@ -95,7 +104,18 @@ export class LeaderLink {
   }
 
   /** Resolves with the text of the answer. Rejects with NotTaken if it is certain that nothing was done. */
-  ask(verb: string, body: PeerBody): Promise<string> {
+  async ask(verb: string, body: PeerBody): Promise<string> {
+    if (this.#isOver) throw new NotTaken('the link to the leader has ended')
+    const answer = this.#send(verb, body)
+    this.#inFlight.add(answer)
+    try {
+      return await answer
+    } finally {
+      this.#inFlight.delete(answer)
+    }
+  }
+
+  #send(verb: string, body: PeerBody): Promise<string> {
     const { header } = this.#signature.sign(verb, this.leader.nodeId, body.digest)
     return new Promise((resolve, reject) => {
       let isConnected = false
@@ -133,8 +153,18 @@ export class LeaderLink {
     } catch {
       error = new NotTaken('another service answers at the address of the leader')
     }
-    if (error instanceof NotTaken && !this.#isLeaving) this.#end({ kind: 'broken', reason: error.message })
+    if (error instanceof NotTaken && !this.#isOver) this.#refusedBy(error)
     return error
+  }
+
+  /** A leader that stops says so on its stream, and its refusals may arrive before that. */
+  #refusedBy({ refusal, message }: NotTaken): void {
+    const broken = () => this.#end({ kind: 'broken', reason: message })
+    if (refusal !== 'not_leading') broken()
+    else if (!this.#isLeaving) {
+      this.#events.leaving()
+      this.#refused ??= setTimeout(broken, REFUSED_MILLIS)
+    }
   }
 
   #follow(): void {
@@ -197,6 +227,7 @@ export class LeaderLink {
       }
     } else if ('leaving' in line) {
       this.#isLeaving = true
+      clearTimeout(this.#refused)
       this.#events.leaving()
     } else if (this.#isOpen) this.#events.readied(line.readied, line.readiedOf ?? null)
   }
@@ -215,10 +246,16 @@ export class LeaderLink {
     return this.#transport.request({ ...this.#address, path: `${this.#path}${verb}`, ...options })
   }
 
-  /** Running requests fail, because their connections close. */
-  #tearDown(): void {
+  /**
+   * Requests in flight fail when their connections close. A leader that has resigned has carried them out, and
+   * its answers may arrive after the end of its stream.
+   */
+  async #tearDown({ kind }: LinkEnd): Promise<void> {
+    this.#isOver = true
     clearInterval(this.#ticker)
+    clearTimeout(this.#refused)
     this.#stream?.destroy()
+    if (kind === 'left') await withTimeout(Promise.allSettled(this.#inFlight), LAST_ANSWERS_MILLIS, () => [])
     this.#agent.destroy()
   }
 }

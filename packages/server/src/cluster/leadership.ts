@@ -178,9 +178,9 @@ export class Leadership {
       this.#stopping.signal.addEventListener('abort', stop)
       const { kind, reason } = await link.ended
       this.#stopping.signal.removeEventListener('abort', stop)
-      this.#vacancy.empty(reason)
-      if (kind === 'closed') return false
-      if (kind === 'left') return true
+      // If this leader was gone from the start, a take-over follows, and its failure is the better reason.
+      if (kind !== 'gone' || link.wasOpen) this.#vacancy.empty(reason)
+      if (kind === 'closed' || kind === 'left') return false
       log.warn({ leader: url, reason }, 'the leader does not answer')
       if (kind === 'gone') return true
       // The stream broke. The next one shows at once whether the leader is still there.
@@ -237,7 +237,8 @@ export class Leadership {
       streams.lead(term)
       log.info({ term }, 'this node is the leader')
       this.#handOver = () => ended.resolve('handed over')
-      if (this.#stopping.signal.aborted) this.#handOver()
+      // A follower may have connected during the take-over.
+      if (this.#stopping.signal.aborted || (this.#isLeaving && streams.size > 0)) this.#handOver()
       this.#vacancy.fill({ engine, link: null })
       this.onLed()
       this.onReadied(Number.POSITIVE_INFINITY)

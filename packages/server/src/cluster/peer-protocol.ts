@@ -127,12 +127,18 @@ export function errorOf(problem: PeerProblem): Error {
   if ('unavailable' in problem) return new StoreUnavailable(problem.unavailable, problem.detail)
   if ('failed' in problem)
     return new Error('the leader failed to carry out a request', { cause: problem.failed })
-  return new NotTaken(`the leader refused a request as ${problem.refused}`)
+  return new NotTaken(`the leader refused a request as ${problem.refused}`, problem.refused)
 }
 
 /** Nothing of the request was carried out, so it may be sent to the next leader. */
 export class NotTaken extends Error {
   override name = 'NotTaken'
+  readonly refusal: PeerRefusal | null
+
+  constructor(message: string, refusal: PeerRefusal | null = null) {
+    super(message)
+    this.refusal = refusal
+  }
 }
 
 export const SIGNATURE_HEADER = 'x-baton-peer'

@@ -1,7 +1,7 @@
-import { createServer } from 'node:http'
+import { createServer, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PulledPartition } from '../../src/handoff/partition.ts'
 import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
@@ -110,6 +110,55 @@ describe('the leader', () => {
     ).toHaveLength(1)
   })
 
+  test('can still answer a request after another node has taken over from it', async () => {
+    const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+    await leader.store.handOff(calling(1))
+    // Answers and resignation use separate connections, so the resignation may arrive first.
+    leader.server.prependListener('request', (request, response) => {
+      if (!request.url?.endsWith('handOff')) return
+      const end = response.end.bind(response)
+      response.end = ((text: string) => {
+        void until(() => follower.leads).then(() => end(text))
+        return response
+      }) as typeof end
+    })
+    const { arrived, release } = holdUp(leader)
+    const underWay = pull(follower)
+    await arrived
+    const left = leader.cluster.leave()
+    release()
+    expect(await underWay).toHaveLength(1)
+    await left
+  })
+
+  test('finishes its requests although a follower learns from a refusal that it stops', async () => {
+    const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+    await leader.store.handOff(calling(2))
+    const { arrived, release } = holdUp(leader)
+    const underWay = pull(follower)
+    await arrived
+    const refused = Promise.withResolvers<void>()
+    leader.server.prependListener('request', (_, response) => response.once('finish', refused.resolve))
+    const write = ServerResponse.prototype.write
+    const announcing = vi.spyOn(ServerResponse.prototype, 'write').mockImplementation(function (
+      this: ServerResponse,
+      ...written: unknown[]
+    ) {
+      const go = () => write.apply(this, written as Parameters<typeof write>)
+      if (!String(written[0]).includes('leaving')) return go()
+      void refused.promise.then(() => setTimeout(go, 50))
+      return true
+    })
+    onTestFinished(() => announcing.mockRestore())
+    const left = leader.cluster.leave()
+    const waits = pull(follower)
+    await refused.promise
+    setTimeout(release, 100)
+    expect(await underWay).toHaveLength(1)
+    expect(await waits).toHaveLength(1)
+    await left
+  })
+
   test('stays leader until its end when it stops as the only node', async () => {
     const [leader] = (await start(1)) as [TestNode]
     await leader.cluster.leave()
@@ -129,13 +178,29 @@ describe('the leader', () => {
     expect(await pull(newcomer)).toHaveLength(1)
   })
 
+  test('is replaced by a node that follows it before its take-over is complete, if it stops by then', async () => {
+    const [leader, follower] = [await TestNode.listen(shared), await TestNode.listen(shared)]
+    nodes.push(leader, follower)
+    const opening = Promise.withResolvers<void>()
+    leader.opening = opening.promise
+    const following = new Promise((resolve) => leader.server.once('request', resolve))
+    const joined = [leader.cluster.join()]
+    await until(() => leader.leads)
+    await leader.cluster.leave()
+    joined.push(follower.cluster.join())
+    await following
+    opening.resolve()
+    const waits = pull(follower)
+    await Promise.all(joined)
+    await until(() => follower.leads)
+    expect(await waits).toHaveLength(0)
+  })
+
   test('is not the deposed node, which notices and follows', async () => {
     const [old, follower] = (await start(2)) as [TestNode, TestNode]
     await old.store.handOff(calling(3))
-    const newcomer = new TestNode(shared)
+    const newcomer = await TestNode.listen(shared)
     nodes.push(newcomer)
-    await new Promise<void>((resolve) => newcomer.server.listen(0, '127.0.0.1', resolve))
-    newcomer.self.url = `http://127.0.0.1:${(newcomer.server.address() as AddressInfo).port}`
     // As if it had found the leader gone, although it is not.
     shared.takeOver(newcomer.self)
     await expect(old.store.handOff(pulling)).rejects.toThrow(StoreUnavailable)

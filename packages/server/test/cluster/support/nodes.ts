@@ -53,6 +53,8 @@ export class TestNode {
   #isDead = false
   /** The engine of this node waits for this before it processes a batch. */
   before: (verb: EngineVerb) => Promise<void> = async () => {}
+  /** A take-over of this node waits for this. */
+  opening: Promise<void> | undefined
 
   constructor(shared: SharedStore) {
     this.#shared = shared
@@ -76,6 +78,7 @@ export class TestNode {
         if (shared.term !== seen.leaderTerm)
           throw new StoreUnavailable('store_unavailable', 'another was faster')
         const term = shared.takeOver(this.self)
+        await this.opening
         opened(term)
         return this.#engineOf(term, lost)
       },
@@ -88,10 +91,16 @@ export class TestNode {
   }
 
   static async start(shared: SharedStore): Promise<TestNode> {
+    const node = await TestNode.listen(shared)
+    await node.cluster.join()
+    return node
+  }
+
+  /** A node that has not joined yet. */
+  static async listen(shared: SharedStore): Promise<TestNode> {
     const node = new TestNode(shared)
     await new Promise<void>((resolve) => node.server.listen(0, '127.0.0.1', resolve))
     node.self.url = `http://127.0.0.1:${(node.server.address() as AddressInfo).port}`
-    await node.cluster.join()
     return node
   }
 
