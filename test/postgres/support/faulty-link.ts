@@ -90,6 +90,11 @@ export class FaultyLink {
     }
   }
 
+  /** Clients lose their connections. The server is not notified, and executes what it has received. */
+  hangUp(): void {
+    for (const connection of this.#connections) connection.hangUp()
+  }
+
   reset(): void {
     for (const connection of this.#connections) connection.end()
   }
@@ -169,6 +174,11 @@ class Connection {
   swallow(): void {
     this.#requests = 'shut'
     this.#answers = 'shut'
+  }
+
+  hangUp(): void {
+    this.swallow()
+    this.#client.destroy()
   }
 
   /** Closes the connection right after the answers. */

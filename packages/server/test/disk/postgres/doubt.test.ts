@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { CuttingProxy } from '../../../../../test/postgres/support/cutting-proxy.ts'
+import { FaultyLink } from '../../../../../test/postgres/support/faulty-link.ts'
 import { ForgetfulPooler } from '../../../../../test/postgres/support/forgetful-pooler.ts'
 import { KnownKeys } from '../../../src/handoff/disk.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
@@ -12,9 +12,9 @@ const databases = diskDatabases()
 describe('an append whose answer is lost', () => {
   test('is in doubt, and the next open resolves it', async () => {
     const database = await databases.create()
-    const proxy = await CuttingProxy.start(databases.server.port)
-    onTestFinished(() => proxy.stop())
-    const disk = await database.disk({ port: proxy.port })
+    const link = await FaultyLink.start(databases.server.port)
+    onTestFinished(() => link.stop())
+    const disk = await database.disk({ port: link.port })
     const { last } = await disk.open()
     await disk.append(entry(last + 1))
     const blocking = await database.session()
@@ -22,7 +22,7 @@ describe('an append whose answer is lost', () => {
     const appending = disk.append(entry(last + 2, { newRows: [row(1)] }))
     await untilWaiting(database.name)
     // The server is not notified of the disconnect, and continues.
-    proxy.hangUp({ isHeard: false })
+    link.hangUp()
     await expect(appending).rejects.toThrow(StoreUnavailable)
     await expect(disk.append(entry(last + 2))).rejects.toThrow(StoreUnavailable)
     const reopening = disk.open()
