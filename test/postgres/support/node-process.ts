@@ -95,11 +95,20 @@ export class NodeProcess {
   }
 
   async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** Stops it gracefully. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child
     this.#child = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await ended
   }
 }

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { openPostgresDisk } from '../../../packages/server/src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../../packages/server/src/handoff/engine/engine-store.ts'
+import { StoreUnavailable } from '../../../packages/server/src/handoff/store.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/harness.ts'
 import { Load, type LoadOptions } from './load.ts'
 import { NodeProcess } from './node-process.ts'
@@ -24,17 +25,31 @@ export function loadOn(choice: Choice): Load {
 /** Checks that everything was done once, and that the database agrees. */
 export async function expectAllDone(load: Load, databaseUrl: string): Promise<void> {
   expect(load.findings()).toEqual([])
-  // Takes over leadership from the nodes, and hands it back.
+  while (true) {
+    try {
+      return await expectDoneIn(databaseUrl, load.size)
+    } catch (error) {
+      // A node has taken over again before the checks were complete.
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+}
+
+/** Takes over leadership from the nodes, and hands it back. */
+async function expectDoneIn(databaseUrl: string, size: number): Promise<void> {
   const disk = await openPostgresDisk({ url: databaseUrl, node: { nodeId: 'judge', url: null } })
   const parts = { policy: testPolicy, clock: Date.now, random: Math.random, secret: () => 'secretsecret' }
-  const store = await openEngine({ disk, ...parts })
+  const store = await openEngine({ disk, ...parts }).catch(async (error: unknown) => {
+    await disk.close()
+    throw error
+  })
   try {
     const task = await store.task('orders')
     expect(task?.facts.partitions).toMatchObject({
-      ...{ done: load.size, ready: 0, leased: 0, delayed: 0 },
+      ...{ done: size, ready: 0, leased: 0, delayed: 0 },
     })
     expect(await store.audit()).toEqual([])
   } finally {
-    await store.close()
+    await store.close().catch(() => undefined)
   }
 }

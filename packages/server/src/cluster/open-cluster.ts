@@ -51,7 +51,10 @@ export function clusterOf({ nodeId, election, open, close, log, trusted = null }
       // Without a leader, requests are answered with 503, and the readiness probe reports the reason.
       await leadership.whenPlaced().catch(() => undefined)
     },
-    leave: () => leadership.leave(),
+    leave: async () => {
+      await leadership.leave()
+      await peers.disconnected()
+    },
   }
 }
 

@@ -1,5 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { withTimeout } from '../handoff/clock.ts'
 import { parseLeaseId } from '../handoff/lease-id.ts'
 import { type HandOffAnswers, type HandOffBatch, StoreUnavailable } from '../handoff/store.ts'
 import type { HintStreams } from './hint-streams.ts'
@@ -19,6 +21,8 @@ import {
 
 /** Followers are trusted, but no call-back is this long, so a longer body is an error. */
 const LONGEST_BODY = 2 ** 30
+/** How long followers may take to close their connections when this node stops. */
+const DISCONNECT_MILLIS = 2000
 
 /** The requests of other nodes that this node runs while it leads. */
 export interface Carried {
@@ -31,6 +35,7 @@ export class PeerServer {
   readonly #streams: HintStreams
   readonly #signature: PeerSignature
   readonly #carried: Carried
+  readonly #connections = new Set<Socket>()
 
   constructor(signature: PeerSignature, streams: HintStreams, carried: Carried) {
     this.#signature = signature
@@ -47,11 +52,30 @@ export class PeerServer {
       if (!this.#streams.open(signed, request, response)) refuse(response, 'not_leading')
     } else if (!isCarried(verb)) refuse(response, 'unknown')
     else if (Number(request.headers['content-length'] ?? 0) > LONGEST_BODY) refuse(response, 'damaged')
-    else
+    else {
+      this.#track(request.socket)
       readBytes(request, (body, digest) => {
         if (digest === signed.digest) void this.#answer(verb, body, signed.from, response)
         else refuse(response, 'damaged')
       })
+    }
+  }
+
+  /**
+   * Resolves when the followers have closed their connections, which they do when the leader has resigned. If
+   * this node closed them, it might close one on which a request has just been sent.
+   */
+  async disconnected(): Promise<void> {
+    const closed = [...this.#connections].map(
+      (socket) => new Promise((resolve) => socket.once('close', resolve)),
+    )
+    await withTimeout(Promise.all(closed), DISCONNECT_MILLIS, () => [])
+  }
+
+  #track(socket: Socket): void {
+    if (this.#connections.has(socket)) return
+    this.#connections.add(socket)
+    socket.once('close', () => this.#connections.delete(socket))
   }
 
   async #answer(verb: CarriedVerb, body: Buffer, from: string, response: ServerResponse): Promise<void> {

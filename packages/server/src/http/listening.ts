@@ -101,8 +101,8 @@ export function closeGracefully(
   })
   app.addHook('preClose', async () => {
     handOff.drain()
-    await peers?.leave()
     const deadline = performance.now() + closeMillis
+    await peers?.leave()
     while ((await connectionsUnderWay(app, fastPath, listeners)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()
