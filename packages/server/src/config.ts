@@ -1,5 +1,6 @@
 import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK, MAX_SCALE_TARGET_SECONDS } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
+import { MAX_WAITING_PULLS } from './handoff/pulls.ts'
 import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
 const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000
@@ -160,7 +161,7 @@ export const configSchema = Type.Object({
   maxWaitingPulls: Type.Integer({
     minimum: 0,
     maximum: 1_000_000,
-    default: 20_000,
+    default: MAX_WAITING_PULLS,
     description: 'maximum number of waiting pulls; further pulls are answered without waiting',
   }),
   maxWaitingPullsPerCaller: Type.Integer({
