@@ -116,7 +116,7 @@ function batchedPullOf({ instance, batch, records, key, tables, tasks }: PullReq
 type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 /** The number of recent notifications that are kept. */
-const EVENTS_KEPT = 100
+const NOTIFICATIONS_KEPT = 100
 
 /** Pulls with the same filter are in the same group. */
 const groupOf = ({ tables, tasks }: Filter): string =>
@@ -144,20 +144,20 @@ function wantedOf(
 class Notifications {
   /** Incremented whenever partitions become ready. */
   count = 0
-  readonly #events: (readonly ReadiedOf[] | null)[] = []
+  readonly #recent: (readonly ReadiedOf[] | null)[] = []
 
   note(readiedOf: readonly ReadiedOf[] | null): void {
     this.count += 1
-    this.#events.push(readiedOf)
-    if (this.#events.length > EVENTS_KEPT) this.#events.shift()
+    this.#recent.push(readiedOf)
+    if (this.#recent.length > NOTIFICATIONS_KEPT) this.#recent.shift()
   }
 
   /** Whether partitions that match the filter may have become ready since this count. */
   mayHaveCome(filter: Filter, since: number): boolean {
     const missed = this.count - since
     if (missed <= 0) return false
-    if (missed > this.#events.length || groupOf(filter) === '') return true
-    return this.#events.slice(-missed).some((readiedOf) => wantedOf(filter, 1, readiedOf) > 0)
+    if (missed > this.#recent.length || groupOf(filter) === '') return true
+    return this.#recent.slice(-missed).some((readiedOf) => wantedOf(filter, 1, readiedOf) > 0)
   }
 }
 

@@ -46,7 +46,7 @@ describe('a settlement in time', () => {
           releases: 0,
           wasted: 1,
           delayMillis: 2 * policy.backoffMillis,
-          keepsRank: false,
+          keepsLine: false,
           reason: 'x',
         },
       },
@@ -65,10 +65,10 @@ describe('a settlement in time', () => {
       return verdict.refused === null ? verdict.change : null
     })
     expect(changes).toMatchObject([
-      { event: 'return', to: 'ready', delayMillis: 0, releases: 1, wasted: 0, keepsRank: true },
+      { event: 'return', to: 'ready', delayMillis: 0, releases: 1, wasted: 0, keepsLine: true },
       { event: 'return', to: 'ready', delayMillis: 0, releases: 2 },
       { event: 'postpone', to: 'delayed', delayMillis: policy.backoffMillis, releases: 3, attempts: 0 },
-      { event: 'postpone', to: 'delayed', delayMillis: 2 * policy.backoffMillis, keepsRank: true },
+      { event: 'postpone', to: 'delayed', delayMillis: 2 * policy.backoffMillis, keepsLine: true },
     ])
   })
 
@@ -195,7 +195,7 @@ describe('undo', () => {
       attempts: 1,
       releases: 2,
       wasted: 0,
-      keepsRank: true,
+      keepsLine: true,
     })
   })
 

@@ -44,8 +44,8 @@ export interface Change {
   /** Attempts wasted by this change; -1 if a renewal withdraws an expiry. */
   readonly wasted: number
   readonly delayMillis: number
-  /** The partition returns to its old place in the order. */
-  readonly keepsRank: boolean
+  /** False if the partition joins the retry line. True for a release, whose next hand-out is not charged. */
+  readonly keepsLine: boolean
   /** `undefined` keeps the recorded reason. */
   readonly reason?: string | null
   readonly records?: number | null
@@ -145,7 +145,7 @@ export function judgeUndo(leaseState: LeaseState | undefined, lease: NamedLease)
     leaseState.taskCancelled
   )
     return null
-  return { ...changeBy(leaseState, 'return'), outcome: 'released', keepsRank: true }
+  return { ...changeBy(leaseState, 'return'), outcome: 'released', keepsLine: true }
 }
 
 function refusalOfLease(leaseState: LeaseState | undefined, lease: NamedLease): RefusalCode | null {
@@ -167,7 +167,7 @@ function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change 
     releases: leaseState.releases,
     wasted: 0,
     delayMillis: 0,
-    keepsRank: false,
+    keepsLine: false,
     history: 'keep',
   }
 }
@@ -223,7 +223,7 @@ function release(leaseState: LeaseState, reported: ReportedOutcome, policy: Poli
     outcome: 'released',
     releases,
     delayMillis,
-    keepsRank: true,
+    keepsLine: true,
     history: 'append',
     ...(reported.reason === null ? {} : { reason: reported.reason }),
   }

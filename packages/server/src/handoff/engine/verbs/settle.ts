@@ -21,7 +21,7 @@ import type { BatchedRenew, BatchedSettle, RenewResult, SettleResult } from '../
 import type { Lane, Partition } from '../state/memory-rows.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 
-/** Everything that workers or timeouts do to leases. */
+/** Settles, renews and undoes leases. `applyChange` is also how leases expire and are revoked. */
 
 export function* settle(tx: Transaction, batched: BatchedSettle): Steps<SettleResult> {
   const { instance, settlements, tables = null } = batched
@@ -134,7 +134,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   partition.dueAt = null
   switch (to) {
     case 'ready':
-      if (!change.keepsRank) partition.line = 'retry'
+      if (!change.keepsLine) partition.line = 'retry'
       giveBack(partition, tx.now)
       tx.lines.enqueue(partition)
       break
@@ -143,7 +143,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       tx.due(partition.dueAt)
       break
     case 'delayed':
-      if (!change.keepsRank) partition.line = 'retry'
+      if (!change.keepsLine) partition.line = 'retry'
       partition.dueAt = tx.now + change.delayMillis
       tx.due(partition.dueAt)
       break
@@ -213,9 +213,7 @@ function giveBack(partition: Partition, now: number): void {
 }
 
 export function leaseStateOf(partition: Partition): LeaseState
-
 export function leaseStateOf(partition: Partition | undefined): LeaseState | undefined
-
 export function leaseStateOf(partition: Partition | undefined): LeaseState | undefined {
   if (partition === undefined) return undefined
   const { state, term, secret, outcome, attempts, releases, parentLane: lane } = partition
@@ -225,7 +223,7 @@ export function leaseStateOf(partition: Partition | undefined): LeaseState | und
     secret,
     outcome,
     attempts,
-    releases: releases,
+    releases,
     taskCancelled: lane.parentTask.cancelled,
   }
 }
