@@ -16,7 +16,8 @@ interface Line extends Attempt {
 }
 
 /** A table of attempts, oldest first. Partitions that were never handed out have none. */
-function attemptTable(rows: readonly PartitionRow[], width: number, now: number = Date.now()): string {
+function attemptTable(rows: readonly PartitionRow[], width: number): string {
+  const now = Date.now()
   const lines = rows.flatMap(({ partition_name, history }): Line[] =>
     history.map((attempt) => ({ ...attempt, name: partition_name })),
   )

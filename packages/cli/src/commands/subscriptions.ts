@@ -7,7 +7,7 @@ import { ahead, count, since } from '../show/numbers.ts'
 import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
 import { note, print, printJson, styled } from '../terminal.ts'
 
-function subscriptionTable(subscriptions: readonly SubscriptionStatus[], width = tableWidth()): string {
+function subscriptionTable(subscriptions: readonly SubscriptionStatus[]): string {
   return table(
     subscriptions,
     [
@@ -33,7 +33,7 @@ function subscriptionTable(subscriptions: readonly SubscriptionStatus[], width =
       },
       { title: 'WHY', of: whyOf },
     ],
-    width,
+    tableWidth(),
   )
 }
 
@@ -44,7 +44,7 @@ function whyOf({ reason, circuitOpenUntil }: SubscriptionStatus): string {
 
 const colours = { delivered: 'green', pending: 'yellow', failed: 'red', kept: 'dim' } as const
 
-function deliveryTable(deliveries: readonly Delivery[], width = tableWidth()): string {
+function deliveryTable(deliveries: readonly Delivery[]): string {
   return table(
     deliveries,
     [
@@ -60,7 +60,7 @@ function deliveryTable(deliveries: readonly Delivery[], width = tableWidth()): s
         of: ({ status, error }) => shown(error ?? (status === null ? '' : String(status))),
       },
     ],
-    width,
+    tableWidth(),
   )
 }
 

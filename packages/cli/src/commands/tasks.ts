@@ -31,11 +31,11 @@ function lookOf({ state, generation, sealed, expectedPartitions, partitions, rec
 }
 
 /** A task on one line, with the time: for logs. */
-function taskLine(task: TaskSummary, at: Date = new Date()): string {
+function taskLine(task: TaskSummary): string {
   const { taskId, state, partitions, records, recordsPerSecond, etaSeconds } = task
   const whole = records.total > 0 ? records : partitions
   return [
-    `${at.toTimeString().slice(0, 8)} ${shown(taskId)} ${styled(taskColours[state], state)}`,
+    `${new Date().toTimeString().slice(0, 8)} ${shown(taskId)} ${styled(taskColours[state], state)}`,
     `${percent(whole.done, whole.total)} done`,
     `${count(partitions.done)} of ${count(partitions.total)} partitions`,
     ...(partitions.leased > 0 ? [`${count(partitions.leased)} leased`] : []),

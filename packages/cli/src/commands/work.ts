@@ -18,7 +18,7 @@ import { chosenFlags, chosenIn } from './leases.ts'
  * Throws if the command cannot be run, before anything is pulled for it. Not checked on Windows, which has
  * its own rules for executable files.
  */
-function checkCommand(command: string, path = process.env['PATH'] ?? ''): void {
+function checkCommand(command: string): void {
   if (process.platform === 'win32') return
   if (command.includes('/')) {
     const fault = faultOf(command)
@@ -26,7 +26,7 @@ function checkCommand(command: string, path = process.env['PATH'] ?? ''): void {
     return
   }
   let fault: NodeJS.ErrnoException | undefined
-  for (const folder of path.split(delimiter)) {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
     const found = faultOf(join(folder === '' ? '.' : folder, command))
     if (found === undefined) return
     // Prefer the error of a file that exists but cannot be executed over a missing file.

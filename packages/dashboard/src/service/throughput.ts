@@ -2,6 +2,8 @@ import { signal } from '@preact/signals'
 
 const MOST_SECONDS_SHOWN = 180
 const FEWEST_SECONDS_SHOWN = 30
+/** The current pace is that of the last seconds. */
+const PACE_SECONDS = 10
 
 interface DoneSecond {
   readonly second: number
@@ -54,11 +56,11 @@ export function noteDone(records: number): void {
 }
 
 /** The mean pace over the last complete seconds. Null until two of them were observed. */
-export function recentPace(now: number, seconds = 10): number | null {
+export function recentPace(now: number): number | null {
   const watch = watches.value.at(-1)
   if (watch === undefined || watch.last !== null) return null
   const end = Math.floor(now / 1000)
-  const watched = Math.min(seconds, end - watch.first)
+  const watched = Math.min(PACE_SECONDS, end - watch.first)
   if (watched < 2) return null
   const start = end - watched
   const sum = doneSeconds.value

@@ -99,8 +99,8 @@ export class LeaderLink {
     return this.#isOpen
   }
 
-  close(reason = 'this node is no longer a follower'): void {
-    this.#end({ kind: 'closed', reason })
+  close(): void {
+    this.#end({ kind: 'closed', reason: 'this node is no longer a follower' })
   }
 
   /** Resolves with the text of the answer. Rejects with NotTaken if it is certain that nothing was done. */

@@ -1,4 +1,4 @@
-import type { Stopwatch, WallClock } from '../handoff/clock.ts'
+import type { WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
 import type { LeaderRow } from '../handoff/stored.ts'
@@ -101,21 +101,16 @@ const deposed = () => new LeaderUnavailable('another node is the leader now; sen
  * back.
  */
 export class LeaderClock {
-  readonly #stopwatch: Stopwatch
   #ahead = 0
   #last = 0
 
-  constructor(stopwatch: Stopwatch = () => performance.now()) {
-    this.#stopwatch = stopwatch
-  }
-
   /** `now` is the database's clock, just read. */
   set(now: number): void {
-    this.#ahead = now - this.#stopwatch()
+    this.#ahead = now - performance.now()
   }
 
   readonly now: WallClock = () => {
-    this.#last = Math.max(this.#last, Math.floor(this.#stopwatch() + this.#ahead))
+    this.#last = Math.max(this.#last, Math.floor(performance.now() + this.#ahead))
     return this.#last
   }
 }

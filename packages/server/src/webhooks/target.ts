@@ -11,11 +11,9 @@ import type { Posted } from './posting.ts'
 /** The waits after failures. They are all multiples of the first wait, which tests make short. */
 export class RetrySchedule {
   readonly #firstMillis: number
-  readonly #random: () => number
 
-  constructor(firstMillis: number, random: () => number = Math.random) {
+  constructor(firstMillis: number) {
     this.#firstMillis = firstMillis
-    this.#random = random
   }
 
   /** The wait before the next attempt at an event: 5 s, 15 s, 45 s … 8 hours, if the first is 5 s. */
@@ -32,7 +30,7 @@ export class RetrySchedule {
   }
 
   #jittered(millis: number): number {
-    return Math.round(millis * (0.8 + 0.4 * this.#random()))
+    return Math.round(millis * (0.8 + 0.4 * Math.random()))
   }
 }
 

@@ -18,12 +18,12 @@ import { load, type Steps, type Transaction } from './transaction.ts'
 const LANES_AT_FIRST = 4
 
 /** Opens and closes levels. Call it before serving pulls, so that they see newly opened levels. */
-export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
+export function* moveBarriers(tx: Transaction): Steps<void> {
   for (const [task, enabled] of tx.barriers) {
     tx.barriers.delete(task)
     yield* setBarrier(tx, task, enabled)
   }
-  for (let at = from; at < tx.touchedLanes.length; at += 1) {
+  for (let at = 0; at < tx.touchedLanes.length; at += 1) {
     const lane = tx.touchedLanes[at] as Lane
     if (lane.parentTask.levelBarrier) yield* moveBarrier(tx, lane)
   }

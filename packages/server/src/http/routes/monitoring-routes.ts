@@ -169,7 +169,7 @@ class ProcessHealth {
   readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
   readonly #onSample: (lateMillis: number) => void
 
-  constructor(onSample: (lateMillis: number) => void = () => {}) {
+  constructor(onSample: (lateMillis: number) => void) {
     this.#onSample = onSample
   }
 
