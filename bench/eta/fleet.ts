@@ -21,8 +21,6 @@ export interface Fleet {
   readonly failing?: number
   /** The number of attempts after which each of these workers dies in the middle of one. */
   readonly dyingAfter?: readonly number[]
-  /** Whether workers renew their leases. Dead workers never do. */
-  readonly renews?: boolean
 }
 
 export interface Look {
@@ -149,7 +147,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
 
   hand()
   while (done < fleet.partitions.length) {
-    const ends = [...leases.values()].map((lease) => Math.min(lease.endsAt, expiryOf(lease, fleet)))
+    const ends = [...leases.values()].map((lease) => Math.min(lease.endsAt, expiryOf(lease)))
     const next = Math.min(...ends, ...delayed.map(({ dueAt }) => dueAt))
     if (!Number.isFinite(next)) throw new Error(`${fleet.name}: no worker is left to finish the task`)
     while (nextLook < next) {
@@ -186,12 +184,11 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
   return { looks, doneAt: now }
 }
 
-const expiryOf = (lease: Lease, fleet: Fleet): number =>
-  lease.end === 'never' || fleet.renews === false ? lease.dueAt : Number.POSITIVE_INFINITY
+/** Dead workers do not renew their leases. */
+const expiryOf = (lease: Lease): number => (lease.end === 'never' ? lease.dueAt : Number.POSITIVE_INFINITY)
 
 /** A third of the lease after the last renewal, as in the client. */
 function renew(leases: ReadonlyMap<number, Lease>, fleet: Fleet, now: number): void {
-  if (fleet.renews === false) return
   const third = fleet.leaseMillis / 3
   for (const lease of leases.values()) {
     if (lease.end === 'never') continue

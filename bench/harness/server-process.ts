@@ -76,10 +76,10 @@ function readyLine(child: ChildProcess, server: ServerCommand): Promise<string> 
   })
 }
 
-export async function endProcess(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+export async function endProcess(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
-  child.kill(signal)
+  child.kill('SIGTERM')
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS)
   await ended
   clearTimeout(timer)

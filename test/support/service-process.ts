@@ -37,8 +37,8 @@ export class ServiceProcess {
   }
 
   /** The limit of open files. */
-  static async withOpenFiles(count: number, args: readonly string[] = []): Promise<ServiceProcess> {
-    const given = ['--port', '0', '--data', await testFolder(), ...args]
+  static async withOpenFiles(count: number): Promise<ServiceProcess> {
+    const given = ['--port', '0', '--data', await testFolder()]
     const service = new ServiceProcess(spawnService(given, { openFiles: count }))
     await service.listening()
     return service

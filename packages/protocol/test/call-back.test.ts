@@ -15,8 +15,8 @@ function refused(body: unknown, options?: CallBackOptions) {
   return check
 }
 
-function complaint(body: unknown, options?: CallBackOptions) {
-  const { violations, total } = refused(body, options)
+function complaint(body: unknown) {
+  const { violations, total } = refused(body)
   expect(total).toBe(1)
   return violations[0]
 }

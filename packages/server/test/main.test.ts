@@ -83,8 +83,8 @@ describe('informational flags', () => {
 })
 
 describe('a failed start', () => {
-  async function refusal(args: string[], environment: Record<string, string> = {}) {
-    const service = ServiceProcess.run(args, environment)
+  async function refusal(args: string[]) {
+    const service = ServiceProcess.run(args)
     const { code } = await service.exited
     return { code, stdout: service.stdout, stderr: service.stderr }
   }

@@ -21,10 +21,10 @@ export function commandsOf(document: string, title: string, instead: Record<stri
 }
 
 /** Runs commands as a person in a checkout would, with the Node version of the checkout. */
-export async function runInBash(commands: string, folder: string = root): Promise<string> {
+export async function runInBash(commands: string): Promise<string> {
   const { PATH = '', ...others } = process.env
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], {
-    cwd: folder,
+    cwd: root,
     env: { ...others, PATH: `${root}node_modules/.bin:${PATH}` },
   })
   return stdout

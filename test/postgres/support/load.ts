@@ -24,9 +24,10 @@ export interface LoadOptions {
   readonly leaseMillis: number
   /** How long a worker takes for what it pulled. */
   readonly workMillis: number
-  /** A request without an answer is sent again after this time. */
-  readonly answerMillis?: number
 }
+
+/** A request without an answer is sent again after this time. */
+const ANSWER_MILLIS = 8000
 
 /**
  * Producers and workers that retry every request, on any node, until it is answered. Records every answer, so
@@ -156,7 +157,7 @@ export class Load {
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Record<string, unknown>> {
-    const { urls, answerMillis = 8000 } = this.#options
+    const { urls } = this.#options
     while (true) {
       const url = chance.pick(urls)
       this.requests += 1
@@ -165,7 +166,7 @@ export class Load {
           method,
           headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-          signal: AbortSignal.timeout(answerMillis),
+          signal: AbortSignal.timeout(ANSWER_MILLIS),
         })
         const answer = (await response.json()) as Record<string, unknown>
         if (response.ok) return answer

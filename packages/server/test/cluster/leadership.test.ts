@@ -15,9 +15,9 @@ const pulling: HandOffBatch = {
   ...empty,
   pulls: [{ instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }],
 }
-const calling = (count: number, taskId = 'a'): HandOffBatch => ({
+const calling = (count: number): HandOffBatch => ({
   ...empty,
-  callBacks: [batchedCallBack(taskId, some(0, count))],
+  callBacks: [batchedCallBack('a', some(0, count))],
 })
 
 let under: StoreUnderTest

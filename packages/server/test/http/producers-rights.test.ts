@@ -10,8 +10,8 @@ const tokens = [
 ]
 const as = (name: string) => bearer(tokenNamed(name))
 
-async function guarded(changed = {}): Promise<TestApp> {
-  const baton = await TestApp.open({ tokensFile: await tokensFile({ tokens }), ...changed })
+async function guarded(): Promise<TestApp> {
+  const baton = await TestApp.open({ tokensFile: await tokensFile({ tokens }) })
   expect((await baton.post('/call-back', descriptors('orders', 2), as('orders'))).status).toBe(200)
   return baton
 }

@@ -72,11 +72,11 @@ export class TestApp {
   }
 
   /** One service for all tests of a file whose requests do not interfere. */
-  static shared(changed: Partial<Config> = {}, options: Partial<AppOptions> = {}): () => TestApp {
+  static shared(changed: Partial<Config> = {}): () => TestApp {
     let baton: TestApp | undefined
     const cleanUps: (() => Promise<void>)[] = []
     beforeAll(async () => {
-      baton = await TestApp.open(changed, { ...options, atEnd: (cleanUp) => cleanUps.unshift(cleanUp) })
+      baton = await TestApp.open(changed, { atEnd: (cleanUp) => cleanUps.unshift(cleanUp) })
     })
     afterAll(async () => {
       for (const cleanUp of cleanUps) await cleanUp()

@@ -10,8 +10,8 @@ beforeEach(() => {
 })
 afterEach(() => poster.close())
 
-const post = (url: string, signal = new AbortController().signal) =>
-  poster.post(url, { 'content-type': 'application/json' }, '{}', signal)
+const post = (url: string) =>
+  poster.post(url, { 'content-type': 'application/json' }, '{}', new AbortController().signal)
 
 test('a receiver that never answers times out', async () => {
   const receiver = await Receiver.start(() => null)

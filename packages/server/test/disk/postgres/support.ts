@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { PostgresServer, type ServerOptions } from '../../../../../test/postgres/support/postgres-server.ts'
+import { PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
 import {
   openPostgresDisk,
   type PostgresDisk,
@@ -25,11 +25,11 @@ export interface DiskDatabases {
 }
 
 /** One server for all tests of a file, and databases on it. */
-export function diskDatabases(options?: ServerOptions): DiskDatabases {
+export function diskDatabases(): DiskDatabases {
   let server: PostgresServer
   let databases: CleanDatabases
   beforeAll(async () => {
-    server = await PostgresServer.start(options)
+    server = await PostgresServer.start()
     databases = await CleanDatabases.on(server)
   })
   afterAll(() => server.dispose())

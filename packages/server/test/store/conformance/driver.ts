@@ -104,8 +104,8 @@ export class Driver {
   }
 
   /** Runs retention until nothing is left to do. */
-  async maintainAll(retentionMillis?: number, forgetInstancesMillis?: number): Promise<void> {
-    while ((await this.maintain(retentionMillis, forgetInstancesMillis)).more);
+  async maintainAll(retentionMillis?: number): Promise<void> {
+    while ((await this.maintain(retentionMillis)).more);
   }
 
   /** Repeats a control request until it has no further step, as the hand-off does. */

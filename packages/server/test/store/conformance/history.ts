@@ -3,15 +3,15 @@ import { attemptViews } from '../../../src/handoff/views/view-state.ts'
 import { type Driver, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
-const attemptsOf = async (store: Driver, index = 0) => {
+const attemptsOf = async (store: Driver) => {
   const { facts } = await store.task('a')
-  return attemptViews(facts, await store.partition('a', 0, index))
+  return attemptViews(facts, await store.partition('a', 0, 0))
 }
 
 const outcomesOf = async (store: Driver) => (await attemptsOf(store)).map(({ outcome }) => outcome)
 
-const fail = async (store: Driver, reason: string, instance = 'w1') => {
-  const { leaseId } = await store.pullOne({ instance })
+const fail = async (store: Driver, reason: string) => {
+  const { leaseId } = await store.pullOne({ instance: 'w1' })
   store.clock.advance(1000)
   await store.settle(leaseId, { outcome: 'failed', reason, retryAfterMillis: 0 })
   await store.sweep()

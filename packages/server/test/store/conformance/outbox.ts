@@ -18,11 +18,11 @@ async function deliver(store: Driver, request: DeliveryRequest): Promise<Deliver
   return answer
 }
 
-const pending = (subscription: string, taskId: string | null = null, after = 0) => ({
+const pending = (subscription: string, taskId: string | null = null) => ({
   ask: 'pending' as const,
   subscription,
   ofTask: taskId === null ? null : { taskId, upTo: Number.MAX_SAFE_INTEGER },
-  after,
+  after: 0,
   limit: 100,
 })
 

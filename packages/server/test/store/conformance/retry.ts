@@ -4,8 +4,8 @@ import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY, pullLevels } from './lanes.ts'
 
 /** Hands everything out and parks it. */
-async function parkAll(store: Driver, batch = 500): Promise<string[]> {
-  const handed = await store.pullAll(batch)
+async function parkAll(store: Driver): Promise<string[]> {
+  const handed = await store.pullAll(500)
   for (const { lease } of handed)
     await store.settle(lease?.id ?? '', { outcome: 'failed', final: true, reason: 'no luck' })
   return handed.map(({ lease }) => lease?.id ?? '')

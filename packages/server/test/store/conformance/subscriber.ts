@@ -23,18 +23,13 @@ export async function subscribe(
   store: Driver,
   changes: { types?: readonly WebhookEventType[]; taskPrefix?: string; url?: string | null } = {},
 ): Promise<StoredSubscription> {
-  const order = { types: webhookEventTypes, taskPrefix: '', url: 'http://a.example/', secret: 'whsec_1' }
-  return (await ask(store, { ask: 'create', ...order, ...changes }, 'subscription')).subscription
+  const request = { types: webhookEventTypes, taskPrefix: '', url: 'http://a.example/', secret: 'whsec_1' }
+  return (await ask(store, { ask: 'create', ...request, ...changes }, 'subscription')).subscription
 }
 
-export async function log(
-  store: Driver,
-  id: string,
-  after = 0,
-  limit = 1000,
-): Promise<readonly StoredDelivery[]> {
-  const order = { ask: 'deliveries' as const, id, after, newestFirst: false, limit }
-  return (await ask(store, order, 'deliveries')).deliveries
+export async function log(store: Driver, id: string): Promise<readonly StoredDelivery[]> {
+  const request = { ask: 'deliveries' as const, id, after: 0, newestFirst: false, limit: 1000 }
+  return (await ask(store, request, 'deliveries')).deliveries
 }
 
 /** The events, as `<type> <task> <level or partition>`. */

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import type { CloudEvent } from '@baton/protocol'
 import { Webhook } from 'standardwebhooks'
 import { expect, onTestFinished } from 'vitest'
-import type { AtEnd } from '../../../../../test/support/test-folder.ts'
 
 export interface Received {
   readonly headers: IncomingHttpHeaders
@@ -31,11 +30,11 @@ export class Receiver {
   #server = createServer((request, response) => this.#serve(request, response))
   #port = 0
 
-  static async start(behave: Behaviour = () => 204, atEnd: AtEnd = onTestFinished): Promise<Receiver> {
+  static async start(behave: Behaviour = () => 204): Promise<Receiver> {
     const receiver = new Receiver()
     receiver.behave = behave
     await receiver.up()
-    atEnd(() => receiver.down())
+    onTestFinished(() => receiver.down())
     return receiver
   }
 
