@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
+import { SCHEMA_VERSION } from '../../src/disk/sqlite/migrate.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 
@@ -47,18 +48,18 @@ describe('a folder that must not be used is refused', () => {
     await (await open()).close()
     inFile('PRAGMA user_version = 4711')
     expect(await refusalOf()).toMatch(
-      /schema version 4711.*supports versions up to 9; start a version of Baton that supports/,
+      new RegExp(`schema version 4711.*supports versions up to ${SCHEMA_VERSION}; start a version of Baton`),
     )
-    inFile('PRAGMA user_version = 9')
+    inFile(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     await (await open()).close()
   })
 
   test('if it is a file', async () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
-    expect(await refusalOf(path)).toContain(
-      `the data folder ${path} cannot be used: a file with this name exists`,
-    )
+    const refusal = await refusalOf(path)
+    expect(refusal).toContain(`the data folder ${path} cannot be used: a file with this name exists`)
+    expect(refusal).toContain('--data')
   })
 
   test.each(['baton.db', 'baton.lock'])(
@@ -66,7 +67,10 @@ describe('a folder that must not be used is refused', () => {
     async (name) => {
       const notes = 'these are notes, not a database'.repeat(200)
       await writeFile(join(folder, name), notes)
-      expect(await refusalOf()).toContain(`${name} is not a database and was not changed`)
+      expect(await refusalOf()).toBe(
+        `the data folder ${folder} cannot be used: ${name} is not a database and was not changed; ` +
+          'move the file to another place, or choose another folder with --data',
+      )
       expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
     },
   )
@@ -76,7 +80,10 @@ describe('a folder that must not be used is refused', () => {
     const path = join(folder, 'baton.db')
     const bytes = await readFile(path)
     await writeFile(path, bytes.fill(0xff, 100, 4096))
-    expect(await refusalOf()).toContain('baton.db is damaged; restore it from a backup')
+    expect(await refusalOf()).toBe(
+      `the data folder ${folder} cannot be used: baton.db is damaged; ` +
+        'restore it from a backup, or choose another folder with --data',
+    )
   })
 
   test.each([
@@ -84,10 +91,15 @@ describe('a folder that must not be used is refused', () => {
     ['that has a version of its own', 'CREATE TABLE note (text); PRAGMA user_version = 2'],
     ['with a table that is called like one of ours', 'CREATE TABLE task (id); PRAGMA user_version = 1'],
     ['that has nothing but a version', 'PRAGMA user_version = 2'],
+    ['of a version beyond ours', 'CREATE TABLE note (text); PRAGMA user_version = 4711'],
   ])('with the database of another program %s, which stays unchanged', async (_, sql) => {
     inFile(sql)
-    const before = await readFile(join(folder, 'baton.db'))
-    expect(await refusalOf()).toContain('is a database of another program and was not changed')
-    expect(await readFile(join(folder, 'baton.db'))).toEqual(before)
+    const path = join(folder, 'baton.db')
+    const before = await readFile(path)
+    expect(await refusalOf()).toBe(
+      `${path} is a database of another program and was not changed; ` +
+        'move it to another place, or choose another folder with --data',
+    )
+    expect(await readFile(path)).toEqual(before)
   })
 })
