@@ -73,5 +73,8 @@ test('every call, event and error is described', () => {
     (name) => !['constructor', 'tableField', 'callBackText'].includes(name),
   )
   const errors = Object.keys(client).filter((name) => name.endsWith('Error'))
-  for (const name of [...calls, ...errors]) expect(document).toContain(`\`${name}\``)
+  const source = readDocument('packages/client/src/worker-options.ts')
+  const events = [...source.matchAll(/readonly kind: '(\w+)'/g)].map((match) => match[1])
+  expect(events.length).toBeGreaterThan(10)
+  for (const name of [...calls, ...errors, ...events]) expect(document).toContain(`\`${name}\``)
 })
