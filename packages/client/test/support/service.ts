@@ -26,10 +26,10 @@ export async function startService(...flags: string[]): Promise<Service> {
 }
 
 /** For all tests of a file that do not pull, or pull everything. */
-export function sharedService(...flags: string[]): () => Service {
+export function sharedService(): () => Service {
   let service: Awaited<ReturnType<typeof open>> | undefined
   beforeAll(async () => {
-    service = await open(flags)
+    service = await open([])
   })
   afterAll(async () => {
     await service?.close()

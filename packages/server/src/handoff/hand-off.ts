@@ -294,7 +294,7 @@ export class HandOff {
       changed += result.changed
       this.#pulls.wake(result.readied, result.readiedOf)
       if (!result.more) {
-        this.#maintenance.maintainSoon(0)
+        this.#maintenance.maintainNow()
         return { ...result, changed }
       }
     }

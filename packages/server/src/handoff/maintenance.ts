@@ -72,8 +72,9 @@ export class Maintenance {
     this.#sweeping.dueIn(millis)
   }
 
-  maintainSoon(millis: number): void {
-    this.#maintaining.dueIn(millis)
+  /** There may be background work, for example a rerun. */
+  maintainNow(): void {
+    this.#maintaining.dueIn(0)
   }
 
   async #sweep(): Promise<number> {

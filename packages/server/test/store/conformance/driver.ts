@@ -99,8 +99,9 @@ export class Driver {
     return this.store.sweep({ limit, expireLeases })
   }
 
-  maintain(retentionMillis = 7 * DAY, forgetInstancesMillis = 7 * DAY): Promise<MaintenanceResult> {
-    return this.store.maintain({ retentionMillis, forgetInstancesMillis, forgetEndedNodesMillis: HOUR })
+  maintain(retentionMillis = 7 * DAY): Promise<MaintenanceResult> {
+    const forget = { forgetInstancesMillis: 7 * DAY, forgetEndedNodesMillis: HOUR }
+    return this.store.maintain({ retentionMillis, ...forget })
   }
 
   /** Runs retention until nothing is left to do. */
