@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { exportStore, importStore, verify } from '../../src/archive/store-tools.ts'
+import { SCHEMA_VERSION } from '../../src/disk/sqlite/migrate.ts'
 import { one, some } from '../store/conformance/driver.ts'
 import { openAt, startOfTests } from './stores.ts'
 
@@ -134,7 +135,7 @@ test('a file that is not a store is recognized', async () => {
   older.exec('PRAGMA user_version = 6')
   older.close()
   await expect(verify(old)).rejects.toThrow(
-    'has schema version 6, not 9; start this version of Baton with it once',
+    `has schema version 6, not ${SCHEMA_VERSION}; start this version of Baton with it once`,
   )
 })
 
