@@ -18,7 +18,7 @@ export const leaseSchema = Type.Object(
   {
     id: Type.String({
       description: 'A secret: a client that knows the id can renew and settle the lease',
-      examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
+      examples: ['1-1-5rZgDvRtAkmEHc4F'],
     }),
     attempt: Type.Integer({
       minimum: 1,
@@ -127,7 +127,7 @@ export const leaseIdSchema = Type.String({
   maxLength: 256,
   pattern: wellFormedText.pattern,
   description: 'The id of a lease, from a pull',
-  examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
+  examples: ['1-1-5rZgDvRtAkmEHc4F'],
 })
 
 export const refusalSchema = Type.Object(

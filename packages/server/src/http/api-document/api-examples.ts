@@ -95,7 +95,7 @@ const cloudEvent = {
   data: { taskId, generation: 1, partitions: { total: 42, done: 42, parked: 0 } },
 }
 
-const leaseId = 'b3xq7Yt1cZ0kPm4vL9sNfg'
+const leaseId = '1-1-5rZgDvRtAkmEHc4F'
 const lease = { id: leaseId, attempt: 1, expiresAt: at('12:05:00'), expiresInSeconds: 300 }
 
 const settings = {
