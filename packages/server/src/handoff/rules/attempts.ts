@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from '@baton/protocol'
+import { type AttemptOutcome, MAX_LISTED_ATTEMPTS, MAX_LISTED_FAILURES } from '@baton/protocol'
 
 // The history of unsuccessful attempts. A partition that is done at its first attempt has none: its row
 // contains who finished it and when.
@@ -30,13 +30,9 @@ interface FailureGroup {
   readonly lastAt: number
 }
 
-/** The maximum number of ended attempts kept per partition. The oldest are dropped first. */
-export const ATTEMPTS_KEPT = 10
 /** The maximum length of a reason in the history. The last reason is also stored separately, in full. */
 const REASON_KEPT = 512
 
-/** The maximum number of reasons that a task counts separately. */
-const FAILURE_GROUPS_KEPT = 20
 /** Reasons are grouped by their first line, up to this length. */
 const GROUP_REASON_KEPT = 200
 
@@ -116,8 +112,9 @@ export function withoutExpired(history: History): History {
   return history.length === 1 ? null : history.slice(0, -1)
 }
 
+/** No more are kept than an answer lists. The oldest are dropped first. */
 function appended(history: History, attempt: EndedAttempt): readonly EndedAttempt[] {
-  return [...(history ?? []), attempt].slice(-ATTEMPTS_KEPT)
+  return [...(history ?? []), attempt].slice(-MAX_LISTED_ATTEMPTS)
 }
 
 function cut(reason: string | null, length: number): string | null {
@@ -136,7 +133,8 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 const EXPIRED = 'the lease expired before it was settled'
 
 /**
- * Counts an attempt that failed or expired. If there are too many reasons, the rarest is added to `others`.
+ * Counts an attempt that failed or expired. If there are more reasons than an answer lists, the rarest is
+ * added to `others`.
  */
 export function countFailure(
   failures: FailureGroups | null,
@@ -151,7 +149,7 @@ export function countFailure(
   if (known !== undefined)
     return { groups: groups.with(at, { ...known, count: known.count + 1, lastAt: now }), others }
   const added = { outcome, reason: name, count: 1, firstAt: now, lastAt: now }
-  if (groups.length < FAILURE_GROUPS_KEPT) return { groups: [...groups, added], others }
+  if (groups.length < MAX_LISTED_FAILURES) return { groups: [...groups, added], others }
   const rarest = groups.reduce((a, b) =>
     b.count < a.count || (b.count === a.count && b.lastAt < a.lastAt) ? b : a,
   )

@@ -1,4 +1,5 @@
-import { ATTEMPTS_KEPT, type EndedAttempt, finishedAttempt } from '../rules/attempts.ts'
+import { MAX_LISTED_ATTEMPTS } from '@baton/protocol'
+import { type EndedAttempt, finishedAttempt } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import { isDone, isLaneOpen, type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
@@ -126,5 +127,5 @@ export function attemptViews(facts: TaskFacts, record: PartitionDetails): Attemp
     })
   else if (state === 'done' && (outcome === 'done' || outcome === 'delivered'))
     shown.push(finishedAttempt(record, outcome))
-  return shown.slice(-ATTEMPTS_KEPT)
+  return shown.slice(-MAX_LISTED_ATTEMPTS)
 }
