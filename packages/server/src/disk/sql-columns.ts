@@ -1,3 +1,4 @@
+import type { InstanceTotals } from '@baton/protocol'
 import type { Fields, Kind } from '../handoff/fields.ts'
 import { type PartitionState, partitionStates } from '../handoff/rules/life-cycle.ts'
 
@@ -68,3 +69,22 @@ export function rowOf(columns: readonly Column[], valueAt: (column: Column, at: 
   })
   return `({ ${members.join(', ')} })`
 }
+
+// Of the table of instances.
+
+/** The columns of the totals, by field. */
+export const totalColumns = {
+  pulls: 'pulls',
+  partitions: 'partitions',
+  records: 'records',
+  done: 'done',
+  failed: 'failed',
+  released: 'released',
+  callBacks: 'call_backs',
+  calledBack: 'called_back',
+} as const satisfies Record<keyof InstanceTotals, string>
+
+export const identityColumns = ['role', 'version', 'started_at', 'draining']
+
+/** In SQL: a client uses the name of a known node. Its totals are added; the node's record stays as it is. */
+export const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'

@@ -9,27 +9,13 @@ import {
   type ProducedTaskDetails,
   type TotalsAdded,
 } from '../../handoff/views/queries.ts'
+import { identityColumns, TAKES_A_NODES_NAME, totalColumns } from '../sql-columns.ts'
 import { plainArray, taskColumns, textArray } from './columns.ts'
 import { sumOf } from './load.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** The columns of the totals, by field name. */
-const totalColumns = {
-  pulls: 'pulls',
-  partitions: 'partitions',
-  records: 'records',
-  done: 'done',
-  failed: 'failed',
-  released: 'released',
-  callBacks: 'call_backs',
-  calledBack: 'called_back',
-} as const satisfies Record<keyof InstanceTotals, string>
 const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
 const columns = totals.map(([, column]) => column)
-
-const identity = ['role', 'version', 'started_at', 'draining']
-/** In SQL: a client uses the name of a known node. Its totals are added; the node's record stays as it is. */
-const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
 
 /**
  * Another node may have seen the instance later and written so earlier. A time in the future, from before the
@@ -44,7 +30,7 @@ const RECORD = `INSERT INTO baton.instance
   FROM json_populate_recordset(NULL::baton.instance, $1::json) ORDER BY instance_id
   ON CONFLICT (instance_id) DO UPDATE SET
     last_seen_at = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.last_seen_at ELSE ${LAST_SEEN} END,
-    ${identity.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
+    ${identityColumns.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
     ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
 
 /** Merges the heartbeats of each instance, because an upsert cannot write a row twice. */

@@ -8,6 +8,7 @@ import type {
   ProducedTaskDetails,
   TotalsAdded,
 } from '../../handoff/views/queries.ts'
+import { identityColumns, TAKES_A_NODES_NAME, totalColumns } from '../sql-columns.ts'
 import { arrayQuery, LIMIT, query, tasks } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
@@ -116,16 +117,6 @@ export class InstanceRows {
   }
 }
 
-const totalColumns = {
-  pulls: 'pulls',
-  partitions: 'partitions',
-  records: 'records',
-  done: 'done',
-  failed: 'failed',
-  released: 'released',
-  callBacks: 'call_backs',
-  calledBack: 'called_back',
-} as const satisfies Record<keyof InstanceTotals, string>
 const totalFields = Object.keys(totalColumns) as (keyof InstanceTotals)[]
 
 type TotalColumn = (typeof totalColumns)[keyof InstanceTotals]
@@ -138,10 +129,6 @@ type InstanceRow = Record<TotalColumn, number> & {
   readonly started_at: number | null
   readonly draining: number
 }
-
-const identity = ['role', 'version', 'started_at', 'draining']
-/** In SQL: a client uses the name of a known node. Its totals are added; the node's record stays as it is. */
-const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
 
 /** The time never goes back, except from the future to now after the clock was set back. */
 const LAST_SEEN = 'max(excluded.last_seen_at, min(instance.last_seen_at, ?))'
@@ -163,7 +150,7 @@ function prepare(db: DatabaseSync) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
        ON CONFLICT (instance_id) DO UPDATE SET
          last_seen_at = iif(${TAKES_A_NODES_NAME}, instance.last_seen_at, ${LAST_SEEN}),
-         ${identity.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
+         ${identityColumns.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
          ${addTotals.join(', ')}`,
     ),
     add: db.prepare(
