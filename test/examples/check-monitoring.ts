@@ -10,9 +10,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { BatonClient } from '@baton/client'
 import { openApp } from '../../packages/server/src/app.ts'
 import { readSettings } from '../../packages/server/src/settings.ts'
+import { quiet } from '../support/quiet-log.ts'
 import { monitoring, readDashboard } from './support/monitoring.ts'
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const SCRAPE_SECONDS = 1
 
 function requirePrograms(...names: string[]): void {

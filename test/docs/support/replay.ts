@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type App, openApp } from '../../../packages/server/src/app.ts'
 import { readCommandLine } from '../../../packages/server/src/command-line.ts'
 import { readSettings } from '../../../packages/server/src/settings.ts'
+import { quiet } from '../../support/quiet-log.ts'
 import type { ShownRequest } from './transcript.ts'
 
 export interface RealReply {
@@ -13,8 +14,6 @@ export interface RealReply {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
 }
-
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** A real service on a real port. Its clock is stopped and advances only on request. */
 export class ReplayedService {

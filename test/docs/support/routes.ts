@@ -1,9 +1,8 @@
 import { openApp } from '../../../packages/server/src/app.ts'
 import { readPageFiles } from '../../../packages/server/src/http/routes/page-routes.ts'
 import { readSettings } from '../../../packages/server/src/settings.ts'
+import { quiet } from '../../support/quiet-log.ts'
 import { testFolder } from '../../support/test-folder.ts'
-
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 interface ApiDocument {
   readonly paths: Record<string, Record<string, { responses: Record<string, Answered> }>>

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { dial, postHead, statusOf } from '../../support/hostile-client.ts'
+import { stay } from './floods.ts'
 
 const MIB = 2 ** 20
 const ADDRESS = '127.0.0.2'
@@ -16,8 +16,6 @@ export interface Attack {
   readonly openFiles?: number
   run(port: number, over: AbortSignal): Promise<void>
 }
-
-const stay = (millis: number, over: AbortSignal) => pause(millis, undefined, { signal: over }).catch(() => {})
 
 let opened = 0
 

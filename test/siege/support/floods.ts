@@ -27,7 +27,9 @@ async function connections({ port, address }: Target, count: number): Promise<So
 }
 
 /** Not longer than the siege. */
-const stay = (millis: number, over: AbortSignal) => pause(millis, undefined, { signal: over }).catch(() => {})
+/** Waits, at most until the end. */
+export const stay = (millis: number, over: AbortSignal) =>
+  pause(millis, undefined, { signal: over }).catch(() => {})
 
 function leave(sockets: readonly Socket[], chance: Chance): void {
   const ways = [() => {}, (socket: Socket) => socket.resetAndDestroy(), (socket: Socket) => socket.end()]

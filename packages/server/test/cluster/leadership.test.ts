@@ -2,6 +2,7 @@ import { createServer, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PulledPartition } from '../../src/handoff/partition.ts'
 import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
@@ -280,8 +281,7 @@ test('a large call-back is forwarded in pieces and stored as one', async () => {
 
 describe('a pull that waits', () => {
   const handOffOn = async (node: TestNode) => {
-    const log = { debug() {}, info() {}, warn() {}, error() {} }
-    const options = { store: node.store, policy: testPolicy, retentionMillis: DAY, log }
+    const options = { store: node.store, policy: testPolicy, retentionMillis: DAY, log: quiet }
     const handOff = new HandOff({ ...options, node: { instanceId: node.self.nodeId, version: '0' } })
     await handOff.start()
     handOffs.push(handOff)

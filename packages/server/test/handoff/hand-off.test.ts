@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type PullRequest, StoreUnavailable } from '../../src/handoff/store.ts'
 import { batchedCallBack, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
@@ -15,7 +16,6 @@ let calls: string[]
 
 beforeEach(async () => {
   under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
-  const log = { debug() {}, info() {}, warn() {}, error() {} }
   const node = { instanceId: 'node', version: '0' }
   calls = []
   companionMayStop = Promise.withResolvers<void>()
@@ -32,7 +32,7 @@ beforeEach(async () => {
     policy: testPolicy,
     retentionMillis: DAY,
     node,
-    log,
+    log: quiet,
     companion,
   })
   await handOff.start()

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { sheddingOrder } from '../../src/http/admission/access.ts'
 import { networkOfSocket } from '../../src/http/admission/proxies.ts'
 import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-bytes.ts'
@@ -9,7 +10,6 @@ import { BoundsMet } from '../../src/http/budget/bounds.ts'
 import { Overload, RateLimit } from '../../src/http/budget/budget.ts'
 import { ReceivedBytes } from '../../src/http/budget/received-bytes.ts'
 import { openBudget } from '../support/open-budget.ts'
-import { quiet } from '../support/test-app.ts'
 
 describe('the shape of a body', () => {
   const generous = { elements: 1e9, values: 1e9 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { AuditLog } from '../../src/http/observability/audit.ts'
-import { descriptors, quiet, TestApp } from '../support/test-app.ts'
+import { descriptors, TestApp } from '../support/test-app.ts'
 
 const tokens = [
   { name: 'ops', token: tokenNamed('ops'), roles: ['operator', 'producer'] },

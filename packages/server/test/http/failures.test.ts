@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { descriptor, quiet, TestApp } from '../support/test-app.ts'
+import { quiet } from '../../../../test/support/quiet-log.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
 
 describe('a store that cannot commit', () => {
   test.each([

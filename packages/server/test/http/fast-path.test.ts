@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
-import { type Answer, descriptor, leaseId, quiet, TestApp } from '../support/test-app.ts'
+import { type Answer, descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 const unknownLease = '1-1-aaaaaaaaaaaaaaaa'
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { isNetwork, Proxies } from '../../src/http/admission/proxies.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
-import { descriptors, quiet, TestApp } from '../support/test-app.ts'
+import { descriptors, TestApp } from '../support/test-app.ts'
 
 describe('the address of a client', () => {
   const proxies = new Proxies(['10.0.0.0/8', '192.168.1.7', 'fd00::/8'])

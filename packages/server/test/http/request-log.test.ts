@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
-import { quiet, TestApp } from '../support/test-app.ts'
+import { TestApp } from '../support/test-app.ts'
 
 test.each([
   ['on the fast path', true],

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { certificateFile } from '../../../../test/postgres/support/postgres-server.ts'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { until } from '../../../../test/support/until.ts'
@@ -13,7 +14,7 @@ import { baton } from '../../../cli/test/support/baton.ts'
 import type { Log } from '../../src/handoff/log.ts'
 import { TlsFiles } from '../../src/http/tls.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
-import { descriptors, leaseId, quiet, TestApp } from '../support/test-app.ts'
+import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
 const ca = await readFile(certificateFile('ca.crt'))
 

@@ -1,9 +1,10 @@
 import { rename, rm } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { bearer, tokenNamed, tokensFile, writeTokens } from '../../../../test/support/tokens-file.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
-import { descriptor, quiet, TestApp } from '../support/test-app.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
 
 const entry = (name: string, role: string, token = tokenNamed(name)) => ({ name, token, roles: [role] })
 

@@ -1,8 +1,8 @@
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { Proxies } from '../../src/http/admission/proxies.ts'
 import { noTokens, type TokenLookup } from '../../src/http/admission/tokens.ts'
 import type { AdmissionLimits } from '../../src/http/budget/bounds.ts'
 import { AdmissionBudget } from '../../src/http/budget/budget.ts'
-import { quiet } from './test-app.ts'
 
 const plenty = 1_000_000
 

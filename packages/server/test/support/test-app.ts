@@ -7,6 +7,7 @@ import {
 } from '@baton/protocol'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { quiet } from '../../../../test/support/quiet-log.ts'
 import { type AtEnd, testFolder } from '../../../../test/support/test-folder.ts'
 import { type App, type AppOptions, openApp } from '../../src/app.ts'
 import type { Config } from '../../src/config.ts'
@@ -28,8 +29,6 @@ export interface Request {
   /** Sent unchanged instead of a JSON body. */
   readonly raw?: string | Buffer
 }
-
-export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 let newDatabase: (() => Promise<CleanDatabase>) | undefined
 
