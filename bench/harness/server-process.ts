@@ -6,8 +6,6 @@ export interface ServerProcess {
   pid: number
   /** What the ready pattern captured, e.g. the URL. */
   ready: string
-  /** The time from just before spawning to the ready line. */
-  readyAfterMs: number
   stop(): Promise<void>
 }
 
@@ -28,7 +26,6 @@ const KEPT_OUTPUT = 8_000
 
 /** Starts a server, waits until it is ready, and registers its clean-up. */
 export async function startServer(server: ServerCommand, cleanUp: CleanUp): Promise<ServerProcess> {
-  const startedAt = performance.now()
   const child = spawn(server.command, server.args, {
     env: { ...inheritedEnvironment(), ...server.env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -37,7 +34,7 @@ export async function startServer(server: ServerCommand, cleanUp: CleanUp): Prom
   cleanUp.add(stop)
   const ready = await readyLine(child, server)
   if (child.pid === undefined) throw new Error(`${server.name} has no process id`)
-  return { pid: child.pid, ready, readyAfterMs: performance.now() - startedAt, stop }
+  return { pid: child.pid, ready, stop }
 }
 
 /** Removes BATON_ variables of the caller's environment, which must not configure the measured service. */

@@ -15,7 +15,6 @@ const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.met
 export interface Service {
   url: string
   pid: number
-  readyAfterMs: number
   stop(): Promise<void>
 }
 

@@ -35,7 +35,6 @@ function percentile(sorted: ArrayLike<number>, share: number): number {
 }
 
 export interface LatencySummary {
-  count: number
   p50Ms: number
   p99Ms: number
   maxMs: number
@@ -61,7 +60,6 @@ export class LatencySamples {
   summary(): LatencySummary {
     const sorted = this.#samples.slice(0, this.#count).sort()
     return {
-      count: this.#count,
       p50Ms: percentile(sorted, 0.5),
       p99Ms: percentile(sorted, 0.99),
       maxMs: percentile(sorted, 1),

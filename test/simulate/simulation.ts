@@ -30,7 +30,6 @@ const START = 1_780_000_000_000
  * sequence of events.
  */
 export class Simulation {
-  readonly seed: number
   readonly chance: Chance
   readonly time = new VirtualTime()
   readonly medium: MemoryMedium
@@ -59,7 +58,6 @@ export class Simulation {
 
   constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {
     const { medium, engine } = { ...REAL, ...parts }
-    this.seed = seed
     this.chance = new Chance(seed).for('simulation')
     this.story = isTold ? [] : null
     this.medium = medium()
