@@ -33,14 +33,17 @@ async function runForEvent(
       BATON_TASK_ID: event.subject,
     },
   })
+  // Before anything else: an error without a listener would end this process.
+  const closed = once(child, 'close')
   // A SIGTERM to this process alone also ends the command.
   const end = () => child.kill('SIGTERM')
   signal.addEventListener('abort', end)
   // The command may exit without reading its stdin.
-  child.stdin.on('error', () => {})
-  child.stdin.end(`${JSON.stringify(event)}\n`)
+  // If there is no file descriptor for it, the child has no stdin.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(`${JSON.stringify(event)}\n`)
   try {
-    const [code, killed] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+    const [code, killed] = (await closed) as [number | null, NodeJS.Signals | null]
     if (code === 0) return undefined
     return killed === null ? `exit code ${code}` : `stopped by ${killed}`
   } catch (error) {

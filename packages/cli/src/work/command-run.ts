@@ -86,14 +86,17 @@ export class CommandUnusable extends Error {
 export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   const { command, args, env, input, stderr, signal, killAfterMillis } = spec
   const child = spawn(command, args, { env, stdio: ['pipe', 'inherit', 'pipe'], detached: hasGroups })
+  // Before anything else: an error without a listener would end the worker.
+  const exited = once(child, 'exit')
   const tail = new Tail(KEPT_STDERR_BYTES)
-  child.stderr.on('data', (bytes: Buffer) => {
+  // If there is no file descriptor for them, the child has no streams.
+  child.stderr?.on('data', (bytes: Buffer) => {
     tail.add(bytes)
     stderr.add(bytes)
   })
   // The command may exit without reading its stdin.
-  child.stdin.on('error', () => {})
-  child.stdin.end(input)
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(input)
   let kill: NodeJS.Timeout | undefined
   const end = () => {
     signalGroup(child, 'SIGTERM')
@@ -103,7 +106,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   else signal.addEventListener('abort', end, { once: true })
   try {
     const closed = once(child, 'close').catch(() => {})
-    const [code, endedBy] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    const [code, endedBy] = (await exited) as [number | null, NodeJS.Signals | null]
     await Promise.race([closed, pauseUnref(LAST_WORDS_MILLIS)])
     return { code, signal: endedBy, stderr: tail.text }
   } catch (error) {
@@ -111,7 +114,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   } finally {
     clearTimeout(kill)
     signal.removeEventListener('abort', end)
-    child.stderr.destroy()
+    child.stderr?.destroy()
     stderr.end()
     // Its child processes must not continue with a partition that another worker may have.
     if (signal.aborted) signalGroup(child, 'SIGKILL')
