@@ -22,7 +22,9 @@ const clientOf = (url: string) => new BatonClient({ url, retryForSeconds: 0 })
 
 describe("Node's own HTTP client", () => {
   test('is used by default on Node', async () => {
-    const { url } = await listening(({ headers }, response) => response.end(JSON.stringify({ headers })))
+    const { url } = await listening(({ headers }, response) =>
+      response.end(JSON.stringify({ tasks: [], headers })),
+    )
     // Only fetch sends Sec-Fetch headers.
     expect(await clientOf(url).tasks()).not.toHaveProperty(['headers', 'sec-fetch-mode'])
     expect(await new BatonClient({ url, fetch }).tasks()).toHaveProperty(['headers', 'sec-fetch-mode'])
@@ -32,7 +34,7 @@ describe("Node's own HTTP client", () => {
     const caches: unknown[] = []
     const own: typeof fetch = async (_url, init) => {
       caches.push(init?.cache)
-      return new Response('{}')
+      return new Response('{"tasks":[],"partition_name":"orders-0-0"}')
     }
     const client = new BatonClient({ url: 'http://127.0.0.1:2', fetch: own })
     await client.tasks()
@@ -41,7 +43,7 @@ describe("Node's own HTTP client", () => {
   })
 
   test('sends one request after the other over one connection', async () => {
-    const { server, url } = await listening((_request, response) => response.end('{}'))
+    const { server, url } = await listening((_request, response) => response.end('{"tasks":[]}'))
     let connections = 0
     server.on('connection', () => {
       connections += 1
@@ -70,7 +72,7 @@ describe("Node's own HTTP client", () => {
   })
 
   test('reads an answer whose chunks split characters', async () => {
-    const bytes = Buffer.from(JSON.stringify({ name: 'Müller 🥖' }))
+    const bytes = Buffer.from(JSON.stringify({ tasks: ['Müller 🥖'] }))
     const { url } = await listening(async (_request, response) => {
       for (const byte of bytes) {
         response.write(Buffer.of(byte))
@@ -78,7 +80,7 @@ describe("Node's own HTTP client", () => {
       }
       response.end()
     })
-    expect(await clientOf(url).tasks()).toEqual({ name: 'Müller 🥖' })
+    expect(await clientOf(url).tasks()).toEqual({ tasks: ['Müller 🥖'] })
   })
 
   test('rejects a truncated answer', async () => {
