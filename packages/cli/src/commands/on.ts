@@ -137,6 +137,7 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
         if (!isDone && !given.switch('keep-going')) return exitCodes.refused
         if (!isDone) failures += 1
         await position.move(event.sequence)
+        signal.throwIfAborted()
       }
       if (page.events.length > 0) continue
       if (given.switch('once')) return failures > 0 ? exitCodes.refused : exitCodes.ok
@@ -174,10 +175,10 @@ interface SubscriptionRequest {
 async function subscribed(
   client: BatonClient,
   position: EventPosition,
-  { signal, ...request }: SubscriptionRequest,
+  request: SubscriptionRequest,
 ): Promise<string> {
   if (position.subscription !== null) return position.subscription
-  const { id } = await client.subscriptions.create(request, { signal })
+  const id = await created(client, position, request)
   try {
     await position.begin(id)
   } catch (error) {
@@ -188,10 +189,33 @@ async function subscribed(
   return id
 }
 
+/**
+ * Creates the subscription. If the answer of an earlier try was lost, another try would create a second one,
+ * so the one that has appeared since the start is taken.
+ */
+async function created(
+  client: BatonClient,
+  position: EventPosition,
+  { signal, ...request }: SubscriptionRequest,
+): Promise<string> {
+  const listed = await client.subscriptions.list({ signal })
+  position.othersAtStart ??= new Set(listed.map(({ id }) => id))
+  const { types, taskPrefix } = request
+  const lost = listed.find(
+    (found) =>
+      !position.othersAtStart?.has(found.id) &&
+      found.url === null &&
+      found.taskPrefix === taskPrefix &&
+      String(found.types.toSorted()) === String(types),
+  )
+  return lost?.id ?? (await client.subscriptions.create(request, { signal })).id
+}
+
 async function handle(given: Arguments, event: CloudEvent, signal: AbortSignal): Promise<boolean> {
   const failure = await runForEvent(given.command, event, urlOf(given), signal)
-  if (signal.aborted) throw signal.reason
+  // Also if this program is ending: the command has finished, so the event must not be repeated.
   if (failure === undefined) return true
+  if (signal.aborted) throw signal.reason
   remark(given, `the command for ${event.type} of ${shown(event.subject)} failed: ${failure}`)
   return false
 }
@@ -223,6 +247,8 @@ class EventPosition {
   readonly #path: string
   readonly #following: Following
   #state: State | null
+  /** The ids of all subscriptions before this program created its own. */
+  othersAtStart: ReadonlySet<string> | undefined
 
   private constructor(path: string, following: Following, state: State | null) {
     this.#path = path
