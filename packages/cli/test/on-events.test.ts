@@ -135,6 +135,14 @@ describe('baton on', () => {
     expect(stderr.match(/retention deleted events/g)).toHaveLength(1)
   })
 
+  test('names a state file that cannot be written, and leaves no subscription', async () => {
+    const { url, client, state } = await scene()
+    const missing = join(`${state}-missing`, 'state.json')
+    const { code, stderr } = await baton(['on', 'task.done', '--state', missing, '--', 'true'], { url })
+    expect([code, stderr]).toEqual([exitCodes.refused, `baton: ${missing} cannot be written (ENOENT)\n`])
+    expect(await client.subscriptions.list()).toEqual([])
+  })
+
   test('reports invalid arguments', async () => {
     const { url, args, state, client } = await scene()
     const usage = async (line: readonly string[], text: string) => {

@@ -12,7 +12,7 @@ import {
 import { webhookEventTypes } from '@baton/protocol/core'
 import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
-import { exitCodes, interruptible, UsageError } from '../errors.ts'
+import { exitCodes, interruptible, Refusal, UsageError } from '../errors.ts'
 import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
 
@@ -286,17 +286,25 @@ class EventPosition {
   }
 
   async #write(state: State): Promise<void> {
-    const replacement = `${this.#path}.new`
-    const file = await open(replacement, 'w', 0o600)
     try {
-      await file.writeFile(`${JSON.stringify(state, null, 2)}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
+      await replaceFile(this.#path, `${JSON.stringify(state, null, 2)}\n`)
+    } catch (error) {
+      throw new Refusal(`${this.#path} cannot be written (${(error as NodeJS.ErrnoException).code})`)
     }
-    await rename(replacement, this.#path)
     this.#state = state
   }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const replacement = `${path}.new`
+  const file = await open(replacement, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(replacement, path)
 }
 
 async function read(path: string): Promise<State | null> {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -146,7 +147,7 @@ export interface Report {
 
 /** Files to which commands may write a report, because every language can write a file. */
 export class ReportFiles implements AsyncDisposable {
-  readonly #folder: string
+  #folder: string
   #last = 0
 
   private constructor(folder: string) {
@@ -154,10 +155,12 @@ export class ReportFiles implements AsyncDisposable {
   }
 
   static async open(): Promise<ReportFiles> {
-    return new ReportFiles(await mkdtemp(join(tmpdir(), 'baton-work-')))
+    return new ReportFiles(await newFolder())
   }
 
-  next(): string {
+  /** Systems remove old temporary folders, also this one if the worker was idle for days. */
+  async next(): Promise<string> {
+    if (!existsSync(this.#folder)) this.#folder = await newFolder()
     this.#last += 1
     return join(this.#folder, `${this.#last}.json`)
   }
@@ -188,6 +191,10 @@ export class ReportFiles implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true })
   }
+}
+
+function newFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'baton-work-'))
 }
 
 type Rule = readonly [rule: string, holds: (value: unknown) => boolean]
