@@ -7,6 +7,6 @@ test('a terminal of unknown size has the usual size', () => {
 })
 
 test('a state that only a newer service knows is shown without a style', () => {
-  const { frozen } = taskColours as Record<string, undefined>
+  const { frozen }: { frozen?: 'dim' } = taskColours
   expect(styled(frozen, 'frozen')).toBe('frozen')
 })

@@ -246,9 +246,20 @@ export function parsed(text: string, status: number, field: string): unknown {
   throw new UnexpectedAnswerError(`the answer has no ${field}: ${beginningOf(text)}`, status)
 }
 
+/**
+ * No token, wrong method. A redirect to another origin drops the token, and 301 and 302 turn a POST into a
+ * GET, so the problem that the service reports would mislead.
+ */
+const lostByRedirect = new Set([401, 405])
+
 async function refusal(response: Received): Promise<Error> {
-  const { status } = response
+  const { status, redirected, url = '' } = response
   const text = await response.text()
+  if (redirected === true && lostByRedirect.has(status)) {
+    const { origin, pathname } = new URL(url)
+    const what = `status ${status} after a redirect to ${origin}${pathname}`
+    return new UnexpectedAnswerError(`${what}, which drops the token, and the body of some requests`, status)
+  }
   const retryAfter = retryAfterOf(response.headers)
   try {
     const document = JSON.parse(text) as Partial<Problem>

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { BatonClient, UnreachableError } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { tokenNamed, tokensFile } from '../../../test/support/tokens-file.ts'
 import { send } from '../src/node/send.ts'
 import { descriptors } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
@@ -69,6 +70,21 @@ describe("Node's own HTTP client", () => {
       response.writeHead(308, { location: `${service.url}${request.url}` }).end()
     })
     expect(await clientOf(url).callBack(descriptors('orders', 3))).toMatchObject({ accepted: 3 })
+  })
+
+  test.each([
+    ['the token', 308, 401, (client: BatonClient) => client.tasks()],
+    ['the method', 301, 405, (client: BatonClient) => client.renew(['a'])],
+  ])('reports a redirect that drops %s', async (_, redirect, status, call) => {
+    const token = tokenNamed('loader')
+    const tokens = [{ name: 'loader', token, roles: ['operator', 'worker'] }]
+    const service = await startService('--tokens-file', await tokensFile({ tokens }))
+    const { url } = await listening((request, response) => {
+      request.resume()
+      response.writeHead(redirect, { location: `${service.url}${request.url}` }).end()
+    })
+    const client = new BatonClient({ url, token, retryForSeconds: 0 })
+    await expect(call(client)).rejects.toThrow(`status ${status} after a redirect to ${service.url}`)
   })
 
   test('reads an answer whose chunks split characters', async () => {
