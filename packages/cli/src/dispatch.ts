@@ -137,8 +137,9 @@ export async function dispatch(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // The service only prints where it listens, and continues without that line.
     if (argv[0] === 'serve') return
-    // A reader such as head closes the pipe when it has read enough. That is not an error.
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok)
+    // A reader such as head closes the pipe when it has read enough. That is not an error. The exit code is
+    // that of the command if it has one already, or else 0.
+    if (error.code === 'EPIPE') process.exit()
     note(`baton: standard output cannot be written (${error.code})`)
     process.exit(exitCodes.refused)
   })

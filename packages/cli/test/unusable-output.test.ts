@@ -43,6 +43,18 @@ describe.skipIf(process.platform !== 'linux')('output that cannot be written', (
     expect(code).toBe(1)
   })
 
+  test('a reader that ends does not change the exit code of a command', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 2))
+    const unread = (...args: string[]) => inShell('{ "$@"; echo $? >&2; } | true', args, url)
+    expect(await unread('tasks', 'orders', '--watch', '--interval', '0.1')).toMatchObject({ stderr: '1\n' })
+    expect(await unread('settle', 'unknown')).toMatchObject({ stderr: expect.stringMatching(/\n1\n$/) })
+    await client.cancel('orders')
+    expect(await unread('wait', 'orders')).toMatchObject({ stderr: '7\n' })
+    expect(await unread('manifest', 'orders')).toMatchObject({ stderr: '0\n' })
+  })
+
   test('a service starts although the line that says where it listens cannot be written', async () => {
     const folder = await testFolder()
     const script = `"$@" >/dev/full 2>log & until grep -q accepting log; do sleep 0.1; done
