@@ -240,6 +240,8 @@ export function parsed(text: string, status: number, field: string): unknown {
   try {
     value = JSON.parse(text)
   } catch {
+    // A proxy that sends no length can cut an answer without an error of the connection.
+    if (text.startsWith('{')) throw new UnreachableError(`the answer is incomplete: ${beginningOf(text)}`)
     throw new UnexpectedAnswerError(`the answer is not JSON but ${beginningOf(text)}`, status)
   }
   if (typeof value === 'object' && value !== null && Object.hasOwn(value, field)) return value

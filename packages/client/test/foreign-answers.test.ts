@@ -36,6 +36,15 @@ describe.each(Object.entries(calls))('%s', (_, call) => {
   )
 })
 
+test('an answer that a proxy cut is requested again', async () => {
+  const bodies = ['{"tasks":[{"taskId":"ord', '{"tasks":[],"next":null}']
+  const client = new BatonClient({
+    url: 'http://127.0.0.1:7070',
+    fetch: async () => new Response(bodies.shift()),
+  })
+  expect(await client.tasks()).toEqual({ tasks: [], next: null })
+})
+
 test('the page of a proxy becomes one line without control characters', async () => {
   const page = '<html>\r\n\t<body>\u001b[31m502 Bad Gateway</body>\r\n</html>\r\n'
   const error = (await answeredWith(page, 502)
