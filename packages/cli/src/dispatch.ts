@@ -134,11 +134,17 @@ function entryOf(name: string) {
 
 /** Runs the command line and sets the exit code. */
 export async function dispatch(argv: readonly string[]): Promise<void> {
-  // A reader such as head closes the pipe when it has read enough. That is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok)
-    throw error
+    // The service only prints where it listens, and continues without that line.
+    if (argv[0] === 'serve') return
+    // A reader such as head closes the pipe when it has read enough. That is not an error. The exit code is
+    // that of the command if it has one already, or else 0.
+    if (error.code === 'EPIPE') process.exit()
+    note(`baton: standard output cannot be written (${error.code})`)
+    process.exit(exitCodes.refused)
   })
+  // Without its log, a worker continues: ending it would leave its commands running without leases.
+  process.stderr.on('error', () => {})
   try {
     process.exitCode = await main(argv)
   } catch (error) {

@@ -20,6 +20,9 @@ import { shown } from './show/table.ts'
 const urlHint =
   'Check --url or BATON_URL: it must be the URL of Baton, including its base path if it has one.'
 
+/** For an answer of a proxy that did not get one from Baton. */
+const proxyHint = 'A proxy answered. Check that the service is running, and that the proxy can reach it.'
+
 /**
  * Replaces messages of the protocol that are written for authors of requests, not for users of the command.
  */
@@ -120,8 +123,8 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
       'Check that the service is running, and that --url or BATON_URL is correct.',
     ]
   }
-  if (error instanceof UnexpectedAnswerError && !error.retryable) {
-    return [`baton: the answer is not from Baton: ${shown(error.message)}`, urlHint]
+  if (error instanceof UnexpectedAnswerError) {
+    return [`baton: the answer is not from Baton: ${error.message}`, error.retryable ? proxyHint : urlHint]
   }
   const isPlain = [BatonError, Interruption, Refusal, SpoolError].some((kind) => error instanceof kind)
   if (isPlain || isFault(error)) return [`baton: ${(error as Error).message}`]

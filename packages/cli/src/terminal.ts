@@ -49,9 +49,16 @@ export function remark(given: Arguments, text: string): void {
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Applies a style if the stream supports it. Respects NO_COLOR and FORCE_COLOR. */
-export function styled(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
-  return styleText(style, text, { stream })
+/**
+ * Applies a style if the stream supports it. Respects NO_COLOR and FORCE_COLOR. A state that only a newer
+ * version of the service knows has no style.
+ */
+export function styled(
+  style: Style | undefined,
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string {
+  return style === undefined ? text : styleText(style, text, { stream })
 }
 
 /** Some terminals, for instance serial ones and those of CI, do not know their size and report 0. */

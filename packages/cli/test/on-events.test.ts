@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { BatonClient } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { testFolder } from '../../../test/support/test-folder.ts'
@@ -50,6 +51,29 @@ describe('baton on', () => {
     expect(JSON.parse(await readFile(state, 'utf8'))).toMatchObject({ types: ['task.done'], taskPrefix: '' })
   })
 
+  test('creates one subscription, however often the answer is lost', async () => {
+    const { url, client, args } = await scene()
+    await client.subscriptions.create({ types: ['task.done'] })
+    let losses = 0
+    const proxy = createServer(async (request, response) => {
+      const body = await text(request)
+      const { method = '', headers } = request
+      const sent = body === '' ? {} : { body, headers: { 'content-type': headers['content-type'] ?? '' } }
+      const answer = await fetch(`${url}${request.url}`, { method, ...sent })
+      const said = await answer.text()
+      if (method === 'POST' && losses < 2) {
+        losses += 1
+        response.destroy()
+      } else response.writeHead(answer.status).end(said)
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    onTestFinished(() => void proxy.close().closeAllConnections())
+    const flaky = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const { code } = await baton([...args('--once'), '--', 'true'], { url: flaky })
+    expect({ code, losses }).toEqual({ code: 0, losses: 1 })
+    expect(await client.subscriptions.list()).toHaveLength(2)
+  })
+
   test('passes the event to the command on stdin', async () => {
     const { url, finish, args, log } = await scene()
     await baton([...args('--once'), '--', 'true'], { url })
@@ -80,6 +104,18 @@ describe('baton on', () => {
     expect(await baton([...args('--once'), '--', 'false'], { url })).toMatchObject({ code: 0 })
   })
 
+  test('does not repeat an event whose command finishes after a SIGTERM', async () => {
+    const { url, finish, args, append, logged } = await scene()
+    await baton([...args('--once'), '--', 'true'], { url })
+    for (const task of ['a', 'b']) await finish(task)
+    const slow = startBaton([...args(), '--', 'sh', '-c', `trap '' TERM; ${append}; sleep 0.5`], { url })
+    await until(async () => (await logged()).length === 1)
+    slow.process.kill('SIGTERM')
+    expect(await slow.ended).toMatchObject({ code: exitCodes.terminated })
+    await baton([...args('--once'), '--', 'sh', '-c', append], { url })
+    expect(await logged()).toEqual(['task.done a', 'task.done b'])
+  })
+
   test('reports deleted events once, not at every poll', async () => {
     const { state, args } = await scene()
     let polls = 0
@@ -97,6 +133,14 @@ describe('baton on', () => {
     going.ctrlC()
     const { stderr } = await going.ended
     expect(stderr.match(/retention deleted events/g)).toHaveLength(1)
+  })
+
+  test('names a state file that cannot be written, and leaves no subscription', async () => {
+    const { url, client, state } = await scene()
+    const missing = join(`${state}-missing`, 'state.json')
+    const { code, stderr } = await baton(['on', 'task.done', '--state', missing, '--', 'true'], { url })
+    expect([code, stderr]).toEqual([exitCodes.refused, `baton: ${missing} cannot be written (ENOENT)\n`])
+    expect(await client.subscriptions.list()).toEqual([])
   })
 
   test('reports invalid arguments', async () => {

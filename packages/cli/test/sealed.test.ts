@@ -18,7 +18,7 @@ describe('a task that is sealed before all of it was called back', () => {
     const { url } = service()
     await doneTask('sealed')
     const lacking =
-      '7 of 10 partitions were not called back, and the sealed task accepts no new partitions.  ' +
+      '7 of 10 partitions were not called back, and the sealed task accepts no new partitions. ' +
       'If the expected number is wrong, seal the task again with the correct number.'
     expect(await baton(['seal', 'sealed', '--yes', '--partitions', '10'], { url })).toEqual({
       code: 0,

@@ -60,6 +60,17 @@ describe('an unreachable service', () => {
     }
   })
 
+  test('behind a proxy that answers for it is retried, and reported in two lines', async () => {
+    const page = '<html>\r\n<body>\u001b[31m502 Bad Gateway</body>\r\n</html>\r\n'
+    const url = await listening(createServer((_, response) => response.writeHead(502).end(page)))
+    const { code, stderr } = await baton(['tasks', '--timeout', '0'], { url })
+    expect(stderr).toBe(
+      'baton: the answer is not from Baton: status 502 with <html> <body> [31m502 Bad Gateway</body> </html>\n' +
+        'A proxy answered. Check that the service is running, and that the proxy can reach it.\n',
+    )
+    expect(code).toBe(5)
+  })
+
   test('is explained if it is called over TLS but listens for plain HTTP', async () => {
     const { port } = await startService()
     const { code, stderr } = await baton(['tasks'], { url: `https://127.0.0.1:${port}` })

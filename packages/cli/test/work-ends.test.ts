@@ -98,6 +98,31 @@ describe('a worker that stops', () => {
     expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
   })
 
+  test('says which results wait for the service, and how many it never reported', async () => {
+    const service = await startService()
+    const client = new BatonClient(service.url)
+    await client.callBack(descriptors('orders', 1))
+    const network = await FaultyNetwork.to(service.port)
+    const scratch = new Scratch()
+    const working = startBaton(['work', '--kill-after', '0', '--', 'sh', '-c', gated], {
+      url: network.url,
+      env: { OUT: scratch.path },
+    })
+    let stderr = ''
+    working.process.stderr?.on('data', (bytes) => {
+      stderr += bytes
+    })
+    await until(() => scratch.lines('begun').length === 1)
+    network.loseAnswers(1000)
+    scratch.file('gate', '')
+    await until(() => stderr.includes('cannot be reached'))
+    working.ctrlC()
+    await until(() => stderr.includes('reporting 1 result; Ctrl-C again gives up'))
+    working.ctrlC()
+    expect(await working.ended).toMatchObject({ code: 130 })
+    expect(stderr).toContain('not settled: 1 partition; the service hands them out again')
+  })
+
   test('by a supervisor releases what is not finished in time', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)

@@ -170,6 +170,14 @@ test('if the service restarts in the middle, every command runs once and every p
   expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
 })
 
+test('a command can write its report although its folder was removed meanwhile', async () => {
+  const { url } = await startService()
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 2))
+  const script = 'echo "{\\"records\\": 7}" > "$BATON_REPORT" && rm -r "$(dirname "$BATON_REPORT")"'
+  expect(await baton(['work', '--until-idle', '--', 'sh', '-c', script], { url })).toMatchObject({ code: 0 })
+})
+
 test('64 commands run at once', async () => {
   const { url } = await startService()
   const client = new BatonClient(url)

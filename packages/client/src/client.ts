@@ -46,7 +46,15 @@ import { followEvents, textLines } from './event-stream.ts'
 import { persist } from './retry.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
-import { type Answer, jsonText, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
+import {
+  type Answer,
+  type JsonRequestSpec,
+  jsonText,
+  parsed,
+  type RequestSpec,
+  retryAfterOf,
+  Transport,
+} from './transport.ts'
 
 /**
  * The path of a task. The ids rejected here are invalid at every service. In a URL they would produce another
@@ -114,7 +122,7 @@ export class BatonClient {
   /** The same for an array that is already JSON text. */
   async callBackText(json: string, options: SealableCallOptions = {}): Promise<CallBackAnswer> {
     const headers = { ...sealing(options.seal), ...setting(options) }
-    const spec = { method: 'POST', path: '/call-back', body: json, headers } as const
+    const spec = { method: 'POST', path: '/call-back', body: json, headers, field: 'accepted' } as const
     return (await this.#call(spec, options)) as CallBackAnswer
   }
 
@@ -123,7 +131,8 @@ export class BatonClient {
     const { idempotencyKey = newIdempotencyKey(), waitSeconds } = options
     const headers = { ...preferring(options), 'idempotency-key': idempotencyKey }
     const query = choosing(options)
-    const answer = await this.#ask({ method: 'GET', path: '/pull', query, headers, waitSeconds }, options)
+    const spec = { method: 'GET', path: '/pull', query, headers, waitSeconds, field: 'partitions' } as const
+    const answer = await this.#ask(spec, options)
     const { partitions } = answer.body as { partitions: (PulledPartition & Fields)[] }
     return {
       partitions: partitions.map((partition) => this.#table.fromWire(partition)),
@@ -140,7 +149,8 @@ export class BatonClient {
     const waitSeconds = pull?.waitSeconds
     const body = jsonText(settlements, 'the settlement')
     const query = pull === undefined ? {} : choosing(pull)
-    const spec = { method: 'POST', path: '/settle', query, headers, body, waitSeconds } as const
+    const sent = { query, headers, body, waitSeconds }
+    const spec = { method: 'POST', path: '/settle', ...sent, field: 'settled' } as const
     const answer = (await this.#call(spec, options)) as SettleAnswer
     return {
       ...answer,
@@ -151,19 +161,20 @@ export class BatonClient {
   /** Extends leases by their full duration from now. */
   async renew(leaseIds: readonly string[], options: CallOptions = {}): Promise<RenewAnswer> {
     const body = jsonText(leaseIds, 'the list of leases')
-    return (await this.#call({ method: 'POST', path: '/renew', body }, options)) as RenewAnswer
+    const spec = { method: 'POST', path: '/renew', body, field: 'renewed' } as const
+    return (await this.#call(spec, options)) as RenewAnswer
   }
 
   /** The tasks, newest first. */
   async tasks(options: TasksOptions = {}): Promise<TaskList> {
     const { state, parked, search, cursor, limit } = options
     const query = { state, parked: parked ? 'true' : undefined, search, cursor, limit }
-    return (await this.#get('/tasks', query, options)) as TaskList
+    return (await this.#get('/tasks', query, 'tasks', options)) as TaskList
   }
 
   /** The totals of all unfinished tasks. */
   async totals(options: CallOptions = {}): Promise<Totals> {
-    return (await this.#get('/totals', {}, options)) as Totals
+    return (await this.#get('/totals', {}, 'complete', options)) as Totals
   }
 
   /**
@@ -172,19 +183,20 @@ export class BatonClient {
    */
   async scale(options: ScaleOptions = {}): Promise<Scale> {
     const query = { ...choosing(options), target: options.targetSeconds }
-    return (await this.#get('/scale', query, options)) as Scale
+    return (await this.#get('/scale', query, 'desiredWorkers', options)) as Scale
   }
 
   /** The state and progress of a task. */
   async task(taskId: string, options: CallOptions = {}): Promise<TaskView> {
-    return (await this.#get(taskPath(taskId), {}, options)) as TaskView
+    return (await this.#get(taskPath(taskId), {}, 'taskId', options)) as TaskView
   }
 
   /** The partitions of a task, by level and index. */
   async partitions(taskId: string, options: PartitionsOptions = {}): Promise<PartitionList> {
     const { state, level, cursor, limit } = options
     const query = { state, level, cursor, limit }
-    const list = (await this.#get(`${taskPath(taskId)}/partitions`, query, options)) as PartitionList
+    const path = `${taskPath(taskId)}/partitions`
+    const list = (await this.#get(path, query, 'partitions', options)) as PartitionList
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
@@ -192,7 +204,7 @@ export class BatonClient {
   async throughput(taskId: string, options: ThroughputOptions = {}): Promise<Throughput> {
     const { step, from, to, by } = options
     const query = { step, from: timeText(from), to: timeText(to), by }
-    return (await this.#get(`${taskPath(taskId)}/throughput`, query, options)) as Throughput
+    return (await this.#get(`${taskPath(taskId)}/throughput`, query, 'points', options)) as Throughput
   }
 
   /**
@@ -208,7 +220,7 @@ export class BatonClient {
     const spec = { method: 'GET', path, query: { state, level }, ...limits(options) } as const
     const body = await this.#persist(() => this.#transport.stream(spec), options)
     for await (const line of textLines(body, options)) {
-      if (line !== '') yield this.#table.fromWire(JSON.parse(line) as ManifestLine)
+      if (line !== '') yield this.#table.fromWire(parsed(line, 200, 'partition_name') as ManifestLine)
     }
   }
 
@@ -280,19 +292,19 @@ export class BatonClient {
     options: CallOptions = {},
   ): Promise<TaskSettingsAnswer> {
     const body = jsonText(settings, 'the settings')
-    const spec = { method: 'PUT', path: `${taskPath(taskId)}/settings`, body } as const
+    const spec = { method: 'PUT', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
     return (await this.#call(spec, options)) as TaskSettingsAnswer
   }
 
   /** The status of an instance; without a name, of the node that answers. */
   async instanceStatus(instanceId?: string, options: CallOptions = {}): Promise<InstanceStatus> {
-    return (await this.#get('/test/instance-status', { instanceId }, options)) as InstanceStatus
+    return (await this.#get('/test/instance-status', { instanceId }, 'instanceId', options)) as InstanceStatus
   }
 
   /** All known instances, by name. */
   async instances(options: PageOptions = {}): Promise<InstanceList> {
     const { cursor, limit } = options
-    return (await this.#get('/instances', { cursor, limit }, options)) as InstanceList
+    return (await this.#get('/instances', { cursor, limit }, 'instances', options)) as InstanceList
   }
 
   /**
@@ -301,7 +313,7 @@ export class BatonClient {
    */
   async audit(options: PageOptions = {}): Promise<AuditList> {
     const { cursor, limit } = options
-    return (await this.#get('/audit', { cursor, limit }, options)) as AuditList
+    return (await this.#get('/audit', { cursor, limit }, 'entries', options)) as AuditList
   }
 
   /**
@@ -310,24 +322,24 @@ export class BatonClient {
    */
   async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
     const path = `/instances/${encodeURIComponent(instanceId)}/release`
-    return (await this.#call({ method: 'POST', path }, options)) as ReleaseAnswer
+    return (await this.#call({ method: 'POST', path, field: 'released' }, options)) as ReleaseAnswer
   }
 
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
-    const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}` } as const
+    const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}`, field: 'taskId' } as const
     const whole = body === undefined ? spec : { ...spec, body: jsonText(body, 'the request') }
     return this.#call(whole, options) as Promise<ControlAnswer>
   }
 
-  #get(path: string, query: NonNullable<RequestSpec['query']>, options: CallOptions): Promise<unknown> {
-    return this.#call({ method: 'GET', path, query }, options)
+  #get(path: string, query: JsonRequestSpec['query'], field: string, options: CallOptions): Promise<unknown> {
+    return this.#call({ method: 'GET', path, query, field }, options)
   }
 
-  async #call(spec: RequestSpec, options: CallOptions): Promise<unknown> {
+  async #call(spec: JsonRequestSpec, options: CallOptions): Promise<unknown> {
     return (await this.#ask(spec, options)).body
   }
 
-  #ask(spec: RequestSpec, options: CallOptions): Promise<Answer> {
+  #ask(spec: JsonRequestSpec, options: CallOptions): Promise<Answer> {
     const { traceparent } = options
     const traced = traceparent === undefined ? spec : { ...spec, headers: { ...spec.headers, traceparent } }
     return this.#persist(() => this.#transport.json({ ...traced, ...limits(options) }), options)

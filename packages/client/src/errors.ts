@@ -169,3 +169,8 @@ export function problemError(problem: Problem, retryAfterSeconds?: number): Prob
   if (problem.code === 'partition_conflict') return new ConflictError(problem)
   return new ProblemError(problem, retryAfterSeconds)
 }
+
+/** Whether the service, or a proxy in front of it, refused the body as too large. */
+export function isTooLarge(error: unknown): boolean {
+  return (error as { status?: unknown }).status === 413
+}

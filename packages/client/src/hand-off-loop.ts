@@ -1,6 +1,7 @@
-import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
+import type { PulledPartition, Refusal, SettleAnswer, Settlement } from '@baton/protocol'
 import type { BatonClient } from './client.ts'
 import { type Chosen, newIdempotencyKey, type PullChoice, sharedTrace } from './client-options.ts'
+import { isTooLarge } from './errors.ts'
 import { type FailedTry, persist } from './retry.ts'
 import type { ServiceWatch } from './worker-options.ts'
 
@@ -66,6 +67,8 @@ export class HandOffLoop {
   readonly #closing = new AbortController()
   readonly #ending = new AbortController()
   readonly #settlements: WaitingSettlement[] = []
+  /** Lower if a proxy in front of the service refused a request as too large. */
+  #mostAtOnce = SETTLEMENTS_PER_REQUEST
   /** Whether the loop is waiting for other handlers that end in the same iteration of the event loop. */
   #gathers = false
   #exchange: Promise<void> | undefined
@@ -142,13 +145,20 @@ export class HandOffLoop {
     const idempotencyKey = newIdempotencyKey()
     let pull: PullChoice | undefined
     let tries = 0
-    const attempt = () => {
+    const attempt = async (): Promise<SettleAnswer> => {
       tries += 1
-      settling.push(...this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST - settling.length))
+      settling.push(...this.#settlements.splice(0, this.#mostAtOnce - settling.length))
       // Once a try has included a pull, each repetition includes it, even if no capacity is left: the answer
       // may have been lost, and with it leases.
       pull = this.#nextPull() ?? pull
-      return this.#settle(settling, this.#settlements.length === 0 ? pull : undefined, idempotencyKey)
+      try {
+        return await this.#settle(settling, this.#settlements.length === 0 ? pull : undefined, idempotencyKey)
+      } catch (error) {
+        if (!isTooLarge(error) || settling.length === 1) throw error
+        this.#mostAtOnce = Math.ceil(settling.length / 2)
+        this.#settlements.unshift(...settling.splice(this.#mostAtOnce))
+        return attempt()
+      }
     }
     try {
       const answer = await this.#untilAnswered(attempt, this.#ending.signal)

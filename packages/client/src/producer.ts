@@ -3,7 +3,14 @@ import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem, type UnknownFields
 import { CallBackCheck, checkAgainstContract, rebased } from './call-back-check.ts'
 import { type BatonClient, clientOf, type ServiceAddress } from './client.ts'
 import type { SealableCallOptions } from './client-options.ts'
-import { BatonError, type CallBackProgress, ContractError, ProblemError, problemError } from './errors.ts'
+import {
+  BatonError,
+  type CallBackProgress,
+  ContractError,
+  isTooLarge,
+  ProblemError,
+  problemError,
+} from './errors.ts'
 import { jsonText } from './transport.ts'
 
 const DEFAULT_DESCRIPTORS_PER_REQUEST = 50_000
@@ -312,10 +319,6 @@ class CallBackSending {
   get #progress(): CallBackProgress {
     return { sent: this.#sent, accepted: this.#accepted, duplicates: this.#duplicates }
   }
-}
-
-function isTooLarge(error: unknown): boolean {
-  return (error as { status?: unknown }).status === 413
 }
 
 function pointingIntoWhole(error: ProblemError, offset: number): ProblemError {

@@ -13,6 +13,9 @@ export interface Received {
   readonly ok: boolean
   readonly status: number
   readonly headers: ReceivedHeaders
+  /** Whether the answer came after a redirect, and from where. */
+  readonly redirected?: boolean
+  readonly url?: string
   text(): Promise<string>
 }
 

@@ -11,7 +11,7 @@ import type {
   UnsubscribeAnswer,
 } from '@baton/protocol'
 import type { CallOptions, PageOptions } from './client-options.ts'
-import { jsonText, type RequestSpec } from './transport.ts'
+import { type JsonRequestSpec, jsonText } from './transport.ts'
 
 /** Where to continue, and the most events to return. */
 export interface EventPageOptions extends CallOptions {
@@ -20,7 +20,7 @@ export interface EventPageOptions extends CallOptions {
   readonly limit?: number | undefined
 }
 
-type Call = (spec: RequestSpec, options: CallOptions) => Promise<unknown>
+type Call = (spec: JsonRequestSpec, options: CallOptions) => Promise<unknown>
 
 /** Subscriptions to events of tasks, delivered by webhook or read by the client: `client.subscriptions`. */
 export class Subscriptions {
@@ -31,7 +31,8 @@ export class Subscriptions {
   }
 
   async list(options: CallOptions = {}): Promise<SubscriptionStatus[]> {
-    const list = (await this.#call({ method: 'GET', path: '/subscriptions' }, options)) as SubscriptionList
+    const spec = { method: 'GET', path: '/subscriptions', field: 'subscriptions' } as const
+    const list = (await this.#call(spec, options)) as SubscriptionList
     return list.subscriptions
   }
 
@@ -46,7 +47,8 @@ export class Subscriptions {
 
   /** Removes a subscription, including its undelivered events. */
   async remove(id: string, options: CallOptions = {}): Promise<UnsubscribeAnswer> {
-    return (await this.#call({ method: 'DELETE', path: pathOf(id) }, options)) as UnsubscribeAnswer
+    const spec = { method: 'DELETE', path: pathOf(id), field: 'id' } as const
+    return (await this.#call(spec, options)) as UnsubscribeAnswer
   }
 
   /** Enables a disabled subscription again. */
@@ -68,7 +70,12 @@ export class Subscriptions {
   /** The deliveries of its events, newest first. */
   async deliveries(id: string, options: PageOptions = {}): Promise<DeliveryList> {
     const { cursor, limit } = options
-    const spec = { method: 'GET', path: `${pathOf(id)}/deliveries`, query: { cursor, limit } } as const
+    const spec = {
+      method: 'GET',
+      path: `${pathOf(id)}/deliveries`,
+      query: { cursor, limit },
+      field: 'deliveries',
+    } as const
     return (await this.#call(spec, options)) as DeliveryList
   }
 
@@ -80,12 +87,17 @@ export class Subscriptions {
   /** Its events after a position, oldest first. Empty if there are no more yet. */
   async events(id: string, options: EventPageOptions = {}): Promise<EventPage> {
     const { after, limit } = options
-    const spec = { method: 'GET', path: `${pathOf(id)}/events`, query: { after, limit } } as const
+    const spec = {
+      method: 'GET',
+      path: `${pathOf(id)}/events`,
+      query: { after, limit },
+      field: 'events',
+    } as const
     return (await this.#call(spec, options)) as EventPage
   }
 
   #post(path: string, body: object, options: CallOptions): Promise<unknown> {
-    return this.#call({ method: 'POST', path, body: jsonText(body, 'the request') }, options)
+    return this.#call({ method: 'POST', path, body: jsonText(body, 'the request'), field: 'id' }, options)
   }
 }
 

@@ -82,7 +82,7 @@ export interface RequestSpec {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Relative to the base URL, beginning with a slash. */
   readonly path: string
-  readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>
+  readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>> | undefined
   readonly headers?: Readonly<Record<string, string>>
   /** JSON text. */
   readonly body?: string
@@ -91,6 +91,12 @@ export interface RequestSpec {
   /** In addition to that wait. */
   readonly timeoutMillis?: number | undefined
   readonly signal?: AbortSignal | undefined
+}
+
+/** A request whose answer is a JSON object. */
+export interface JsonRequestSpec extends RequestSpec {
+  /** A field of every answer. Without it, the answer is from another program. */
+  readonly field: string
 }
 
 export interface Answer {
@@ -119,10 +125,10 @@ export class Transport {
     this.#timeoutMillis = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
   }
 
-  async json(spec: RequestSpec): Promise<Answer> {
+  async json(spec: JsonRequestSpec): Promise<Answer> {
     return this.#reported(spec, this.#send, async (response) => {
       const text = await response.text()
-      return { body: parsed(text, response.status), headers: response.headers }
+      return { body: parsed(text, response.status, spec.field), headers: response.headers }
     })
   }
 
@@ -228,17 +234,34 @@ function isBadPort(error: unknown): boolean {
   return (error as { cause?: { message?: unknown } } | null)?.cause?.message === 'bad port'
 }
 
-function parsed(text: string, status: number): unknown {
+/** The object in an answer. Every object of this kind has the field. */
+export function parsed(text: string, status: number, field: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
+    // A proxy that sends no length can cut an answer without an error of the connection.
+    if (text.startsWith('{')) throw new UnreachableError(`the answer is incomplete: ${beginningOf(text)}`)
     throw new UnexpectedAnswerError(`the answer is not JSON but ${beginningOf(text)}`, status)
   }
+  if (typeof value === 'object' && value !== null && Object.hasOwn(value, field)) return value
+  throw new UnexpectedAnswerError(`the answer has no ${field}: ${beginningOf(text)}`, status)
 }
 
+/**
+ * No token, wrong method. A redirect to another origin drops the token, and 301 and 302 turn a POST into a
+ * GET, so the problem that the service reports would mislead.
+ */
+const lostByRedirect = new Set([401, 405])
+
 async function refusal(response: Received): Promise<Error> {
-  const { status } = response
+  const { status, redirected, url = '' } = response
   const text = await response.text()
+  if (redirected === true && lostByRedirect.has(status)) {
+    const { origin, pathname } = new URL(url)
+    const what = `status ${status} after a redirect to ${origin}${pathname}`
+    return new UnexpectedAnswerError(`${what}, which drops the token, and the body of some requests`, status)
+  }
   const retryAfter = retryAfterOf(response.headers)
   try {
     const document = JSON.parse(text) as Partial<Problem>
@@ -256,9 +279,11 @@ export function retryAfterOf(headers: ReceivedHeaders): number | undefined {
   return text !== null && /^\d{1,6}$/.test(text) ? Number(text) : undefined
 }
 
+/** On one line and without control characters, because it becomes part of messages in logs and terminals. */
 function beginningOf(text: string): string {
-  if (text === '') return 'an empty body'
-  return text.length > SHOWN_BODY_CHARACTERS ? `${text.slice(0, SHOWN_BODY_CHARACTERS)}…` : text
+  const line = text.replace(/[\s\p{C}]+/gu, ' ').trim()
+  if (line === '') return 'an empty body'
+  return line.length > SHOWN_BODY_CHARACTERS ? `${line.slice(0, SHOWN_BODY_CHARACTERS)}…` : line
 }
 
 function isAbort(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { BatonClient, UnreachableError } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { tokenNamed, tokensFile } from '../../../test/support/tokens-file.ts'
 import { send } from '../src/node/send.ts'
 import { descriptors } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
@@ -22,7 +23,9 @@ const clientOf = (url: string) => new BatonClient({ url, retryForSeconds: 0 })
 
 describe("Node's own HTTP client", () => {
   test('is used by default on Node', async () => {
-    const { url } = await listening(({ headers }, response) => response.end(JSON.stringify({ headers })))
+    const { url } = await listening(({ headers }, response) =>
+      response.end(JSON.stringify({ tasks: [], headers })),
+    )
     // Only fetch sends Sec-Fetch headers.
     expect(await clientOf(url).tasks()).not.toHaveProperty(['headers', 'sec-fetch-mode'])
     expect(await new BatonClient({ url, fetch }).tasks()).toHaveProperty(['headers', 'sec-fetch-mode'])
@@ -32,7 +35,7 @@ describe("Node's own HTTP client", () => {
     const caches: unknown[] = []
     const own: typeof fetch = async (_url, init) => {
       caches.push(init?.cache)
-      return new Response('{}')
+      return new Response('{"tasks":[],"partition_name":"orders-0-0"}')
     }
     const client = new BatonClient({ url: 'http://127.0.0.1:2', fetch: own })
     await client.tasks()
@@ -41,7 +44,7 @@ describe("Node's own HTTP client", () => {
   })
 
   test('sends one request after the other over one connection', async () => {
-    const { server, url } = await listening((_request, response) => response.end('{}'))
+    const { server, url } = await listening((_request, response) => response.end('{"tasks":[]}'))
     let connections = 0
     server.on('connection', () => {
       connections += 1
@@ -69,8 +72,23 @@ describe("Node's own HTTP client", () => {
     expect(await clientOf(url).callBack(descriptors('orders', 3))).toMatchObject({ accepted: 3 })
   })
 
+  test.each([
+    ['the token', 308, 401, (client: BatonClient) => client.tasks()],
+    ['the method', 301, 405, (client: BatonClient) => client.renew(['a'])],
+  ])('reports a redirect that drops %s', async (_, redirect, status, call) => {
+    const token = tokenNamed('loader')
+    const tokens = [{ name: 'loader', token, roles: ['operator', 'worker'] }]
+    const service = await startService('--tokens-file', await tokensFile({ tokens }))
+    const { url } = await listening((request, response) => {
+      request.resume()
+      response.writeHead(redirect, { location: `${service.url}${request.url}` }).end()
+    })
+    const client = new BatonClient({ url, token, retryForSeconds: 0 })
+    await expect(call(client)).rejects.toThrow(`status ${status} after a redirect to ${service.url}`)
+  })
+
   test('reads an answer whose chunks split characters', async () => {
-    const bytes = Buffer.from(JSON.stringify({ name: 'Müller 🥖' }))
+    const bytes = Buffer.from(JSON.stringify({ tasks: ['Müller 🥖'] }))
     const { url } = await listening(async (_request, response) => {
       for (const byte of bytes) {
         response.write(Buffer.of(byte))
@@ -78,7 +96,7 @@ describe("Node's own HTTP client", () => {
       }
       response.end()
     })
-    expect(await clientOf(url).tasks()).toEqual({ name: 'Müller 🥖' })
+    expect(await clientOf(url).tasks()).toEqual({ tasks: ['Müller 🥖'] })
   })
 
   test('rejects a truncated answer', async () => {

@@ -1,4 +1,4 @@
-import { BatonClient, Worker, type WorkerEvent } from '@baton/client'
+import { BatonClient, Failed, Worker, type WorkerEvent } from '@baton/client'
 import { expect, test } from 'vitest'
 import { RestartableService } from '../../../test/support/restartable-service.ts'
 import { until } from '../../../test/support/until.ts'
@@ -72,6 +72,34 @@ test('lost answers only cause retries', async () => {
   expect(network.lost).toBeGreaterThanOrEqual(4)
   expect(handled.toSorted()).toEqual(settled.toSorted())
   expect(new Set(settled).size).toBe(30)
+})
+
+test('results that are too large for a proxy are reported in smaller requests', async () => {
+  const service = await startService()
+  const client = new BatonClient(service.url)
+  const count = 10
+  await client.callBack(descriptors('orders', count))
+  const behindProxy = new BatonClient({
+    url: service.url,
+    fetch: async (input, init) =>
+      String(init?.body ?? '').length > 3000
+        ? new Response('<html>413 Request Entity Too Large</html>', { status: 413 })
+        : fetch(input, init),
+  })
+  const allRun = Promise.withResolvers<void>()
+  let running = 0
+  const worker = new Worker(
+    behindProxy,
+    async () => {
+      running += 1
+      if (running === count) allRun.resolve()
+      await allRun.promise
+      throw new Failed('x'.repeat(1000), { final: true })
+    },
+    { concurrency: count, untilIdle: true },
+  )
+  await worker.run()
+  expect(await client.task('orders')).toMatchObject({ state: 'stalled', partitions: { parked: count } })
 })
 
 test('a service that shuts down gracefully gets no requests until it is back', async () => {

@@ -68,6 +68,8 @@ async function start(argv: readonly string[]): Promise<void> {
   const { instanceId, delivery } = config
   const tokens = config.tokensFile !== null
   log.info({ url, instanceId, version, ...app.storedIn, delivery, tokens }, 'accepting requests')
+  // If the disk is full or the reader is gone, this line is lost, like those of the log.
+  process.stdout.on('error', () => {})
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 

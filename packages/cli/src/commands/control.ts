@@ -206,7 +206,7 @@ async function lackingText(client: BatonClient, taskId: string): Promise<string 
   const missing = task === undefined ? undefined : missingText(task)
   if (missing === undefined) return undefined
   return (
-    `${missing} were not called back, and the sealed task accepts no new partitions.  ` +
+    `${missing} were not called back, and the sealed task accepts no new partitions. ` +
     'If the expected number is wrong, seal the task again with the correct number.'
   )
 }

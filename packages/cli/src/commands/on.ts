@@ -12,7 +12,7 @@ import {
 import { webhookEventTypes } from '@baton/protocol/core'
 import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
-import { exitCodes, interruptible, UsageError } from '../errors.ts'
+import { exitCodes, interruptible, Refusal, UsageError } from '../errors.ts'
 import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
 
@@ -33,14 +33,17 @@ async function runForEvent(
       BATON_TASK_ID: event.subject,
     },
   })
+  // Before anything else: an error without a listener would end this process.
+  const closed = once(child, 'close')
   // A SIGTERM to this process alone also ends the command.
   const end = () => child.kill('SIGTERM')
   signal.addEventListener('abort', end)
   // The command may exit without reading its stdin.
-  child.stdin.on('error', () => {})
-  child.stdin.end(`${JSON.stringify(event)}\n`)
+  // If there is no file descriptor for it, the child has no stdin.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(`${JSON.stringify(event)}\n`)
   try {
-    const [code, killed] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+    const [code, killed] = (await closed) as [number | null, NodeJS.Signals | null]
     if (code === 0) return undefined
     return killed === null ? `exit code ${code}` : `stopped by ${killed}`
   } catch (error) {
@@ -134,6 +137,7 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
         if (!isDone && !given.switch('keep-going')) return exitCodes.refused
         if (!isDone) failures += 1
         await position.move(event.sequence)
+        signal.throwIfAborted()
       }
       if (page.events.length > 0) continue
       if (given.switch('once')) return failures > 0 ? exitCodes.refused : exitCodes.ok
@@ -171,10 +175,10 @@ interface SubscriptionRequest {
 async function subscribed(
   client: BatonClient,
   position: EventPosition,
-  { signal, ...request }: SubscriptionRequest,
+  request: SubscriptionRequest,
 ): Promise<string> {
   if (position.subscription !== null) return position.subscription
-  const { id } = await client.subscriptions.create(request, { signal })
+  const id = await created(client, position, request)
   try {
     await position.begin(id)
   } catch (error) {
@@ -185,10 +189,33 @@ async function subscribed(
   return id
 }
 
+/**
+ * Creates the subscription. If the answer of an earlier try was lost, another try would create a second one,
+ * so the one that has appeared since the start is taken.
+ */
+async function created(
+  client: BatonClient,
+  position: EventPosition,
+  { signal, ...request }: SubscriptionRequest,
+): Promise<string> {
+  const listed = await client.subscriptions.list({ signal })
+  position.othersAtStart ??= new Set(listed.map(({ id }) => id))
+  const { types, taskPrefix } = request
+  const lost = listed.find(
+    (found) =>
+      !position.othersAtStart?.has(found.id) &&
+      found.url === null &&
+      found.taskPrefix === taskPrefix &&
+      String(found.types.toSorted()) === String(types),
+  )
+  return lost?.id ?? (await client.subscriptions.create(request, { signal })).id
+}
+
 async function handle(given: Arguments, event: CloudEvent, signal: AbortSignal): Promise<boolean> {
   const failure = await runForEvent(given.command, event, urlOf(given), signal)
-  if (signal.aborted) throw signal.reason
+  // Also if this program is ending: the command has finished, so the event must not be repeated.
   if (failure === undefined) return true
+  if (signal.aborted) throw signal.reason
   remark(given, `the command for ${event.type} of ${shown(event.subject)} failed: ${failure}`)
   return false
 }
@@ -220,6 +247,8 @@ class EventPosition {
   readonly #path: string
   readonly #following: Following
   #state: State | null
+  /** The ids of all subscriptions before this program created its own. */
+  othersAtStart: ReadonlySet<string> | undefined
 
   private constructor(path: string, following: Following, state: State | null) {
     this.#path = path
@@ -257,17 +286,25 @@ class EventPosition {
   }
 
   async #write(state: State): Promise<void> {
-    const replacement = `${this.#path}.new`
-    const file = await open(replacement, 'w', 0o600)
     try {
-      await file.writeFile(`${JSON.stringify(state, null, 2)}\n`)
-      await file.sync()
-    } finally {
-      await file.close()
+      await replaceFile(this.#path, `${JSON.stringify(state, null, 2)}\n`)
+    } catch (error) {
+      throw new Refusal(`${this.#path} cannot be written (${(error as NodeJS.ErrnoException).code})`)
     }
-    await rename(replacement, this.#path)
     this.#state = state
   }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const replacement = `${path}.new`
+  const file = await open(replacement, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(replacement, path)
 }
 
 async function read(path: string): Promise<State | null> {

@@ -226,6 +226,8 @@ async function once(given: Arguments): Promise<number> {
 async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
   const client = connect(given, { retryForSeconds: 0 })
   const intervalMillis = given.numberOrDefault('interval') * 1000
+  // If the reader of the output ends first, it is not known that the task is done.
+  if (given.operands.length > 0) process.exitCode = exitCodes.refused
   const screen = !given.switch('json') && process.stdout.isTTY ? new Redrawn(process.stdout) : undefined
   const changes = new Changes()
   let shown = ''

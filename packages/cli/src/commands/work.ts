@@ -191,6 +191,7 @@ async function run(given: Arguments): Promise<number> {
     killAfterSeconds,
     drainSeconds: given.numberOrDefault('drain-seconds'),
     takesBack: () => log.takesBack,
+    unsettled: () => log.unsettled,
     say: (text) => log.say(text),
   })
   await worker.run()
@@ -220,6 +221,8 @@ interface StopSignalsOptions {
   readonly killAfterSeconds: number
   /** Whether the service accepts released partitions. */
   readonly takesBack: () => boolean
+  /** The number of partitions that are in progress or not reported yet. */
+  readonly unsettled: () => number
   readonly say: (text: string) => void
 }
 
@@ -255,7 +258,7 @@ class StopSignals implements Disposable {
   }
 
   #interrupt(): void {
-    const { worker, takesBack, say } = this.#options
+    const { worker, takesBack, unsettled, say } = this.#options
     this.#interrupts += 1
     this.endedBy ??= exitCodes.interrupted
     if (this.#interrupts === 1) {
@@ -264,6 +267,8 @@ class StopSignals implements Disposable {
           ? 'releases their partitions'
           : 'loses their partitions, which the service counts as done'
         say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again stops the commands and ${then}`)
+      } else if (unsettled() > 0) {
+        say(`reporting ${counted(unsettled(), 'result')}; Ctrl-C again gives up`)
       }
       void worker.stop({ finishWithinSeconds: Number.POSITIVE_INFINITY })
     } else if (this.#interrupts === 2) {

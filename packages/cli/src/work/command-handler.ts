@@ -69,7 +69,7 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
   const [program = '', ...args] = command
   const giveBacks = new GiveBacks(options.giveBackLimit)
   return async (partition, context) => {
-    const reportPath = reports.next()
+    const reportPath = await reports.next()
     const { signal } = context
     try {
       const end = await runCommand({

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -86,14 +87,17 @@ export class CommandUnusable extends Error {
 export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   const { command, args, env, input, stderr, signal, killAfterMillis } = spec
   const child = spawn(command, args, { env, stdio: ['pipe', 'inherit', 'pipe'], detached: hasGroups })
+  // Before anything else: an error without a listener would end the worker.
+  const exited = once(child, 'exit')
   const tail = new Tail(KEPT_STDERR_BYTES)
-  child.stderr.on('data', (bytes: Buffer) => {
+  // If there is no file descriptor for them, the child has no streams.
+  child.stderr?.on('data', (bytes: Buffer) => {
     tail.add(bytes)
     stderr.add(bytes)
   })
   // The command may exit without reading its stdin.
-  child.stdin.on('error', () => {})
-  child.stdin.end(input)
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(input)
   let kill: NodeJS.Timeout | undefined
   const end = () => {
     signalGroup(child, 'SIGTERM')
@@ -103,7 +107,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   else signal.addEventListener('abort', end, { once: true })
   try {
     const closed = once(child, 'close').catch(() => {})
-    const [code, endedBy] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+    const [code, endedBy] = (await exited) as [number | null, NodeJS.Signals | null]
     await Promise.race([closed, pauseUnref(LAST_WORDS_MILLIS)])
     return { code, signal: endedBy, stderr: tail.text }
   } catch (error) {
@@ -111,7 +115,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   } finally {
     clearTimeout(kill)
     signal.removeEventListener('abort', end)
-    child.stderr.destroy()
+    child.stderr?.destroy()
     stderr.end()
     // Its child processes must not continue with a partition that another worker may have.
     if (signal.aborted) signalGroup(child, 'SIGKILL')
@@ -143,7 +147,7 @@ export interface Report {
 
 /** Files to which commands may write a report, because every language can write a file. */
 export class ReportFiles implements AsyncDisposable {
-  readonly #folder: string
+  #folder: string
   #last = 0
 
   private constructor(folder: string) {
@@ -151,10 +155,12 @@ export class ReportFiles implements AsyncDisposable {
   }
 
   static async open(): Promise<ReportFiles> {
-    return new ReportFiles(await mkdtemp(join(tmpdir(), 'baton-work-')))
+    return new ReportFiles(await newFolder())
   }
 
-  next(): string {
+  /** Systems remove old temporary folders, also this one if the worker was idle for days. */
+  async next(): Promise<string> {
+    if (!existsSync(this.#folder)) this.#folder = await newFolder()
     this.#last += 1
     return join(this.#folder, `${this.#last}.json`)
   }
@@ -185,6 +191,10 @@ export class ReportFiles implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true })
   }
+}
+
+function newFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'baton-work-'))
 }
 
 type Rule = readonly [rule: string, holds: (value: unknown) => boolean]

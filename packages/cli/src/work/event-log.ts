@@ -48,6 +48,8 @@ const LONGEST_LINE = 8192
 export class EventLog {
   readonly #form: 'lines' | 'json' | 'nothing'
   readonly counts = { done: 0, failed: 0, released: 0, lost: 0 }
+  /** Partitions that were started and not settled. */
+  readonly #unsettled = new Set<PulledPartition>()
   #takesBack = true
 
   constructor(form: 'lines' | 'json' | 'nothing') {
@@ -59,14 +61,21 @@ export class EventLog {
     return this.#takesBack
   }
 
+  /** The number of partitions whose command runs, or whose result was not reported yet. */
+  get unsettled(): number {
+    return this.#unsettled.size
+  }
+
   readonly tell = (event: WorkerEvent): void => {
+    if (event.kind === 'started') this.#unsettled.add(event.partition)
+    else if (endKinds.has(event.kind) && 'partition' in event) this.#unsettled.delete(event.partition)
     if (event.kind === 'pulled') this.#takesBack = event.partitions.every(({ lease }) => lease !== null)
     if (event.kind === 'unreported') this.counts[unreportedAs[event.outcome]] += 1
     if (event.kind === 'settled') this.counts[event.outcome] += 1
     if (event.kind === 'lost' || event.kind === 'refused') this.counts.lost += 1
     if (this.#form === 'json') noteJson(plain(event))
     if (this.#form !== 'lines') return
-    const line = lineOf(event)
+    const line = lineOf(event, this.#takesBack)
     if (line !== undefined) this.say(line)
   }
 
@@ -86,6 +95,8 @@ export class EventLog {
   }
 }
 
+const endKinds: ReadonlySet<WorkerEvent['kind']> = new Set(['settled', 'refused', 'lost', 'unreported'])
+
 function noteJson(event: object): void {
   note(JSON.stringify({ at: new Date().toISOString(), ...event }))
 }
@@ -101,7 +112,7 @@ const unreportedWords = { done: 'done', failed: 'failed permanently', released: 
 const colours = { done: 'green', failed: 'red', released: 'yellow' } as const
 const coloured = (style: 'green' | 'red' | 'yellow', text: string) => styled(style, text, process.stderr)
 
-function lineOf(event: WorkerEvent): string | undefined {
+function lineOf(event: WorkerEvent, takesBack: boolean): string | undefined {
   switch (event.kind) {
     case 'started': {
       const { partition_name, record_count, lease } = event.partition
@@ -122,9 +133,19 @@ function lineOf(event: WorkerEvent): string | undefined {
       return coloured('yellow', `${event.error.message}; retrying in ${duration(event.pauseMillis / 1000)}`)
     case 'back':
       return coloured('green', `the service is available again after ${duration(event.awayMillis / 1000)}`)
+    case 'stopped':
+      return event.abandoned === 0 ? undefined : coloured('red', abandonedText(event.abandoned, takesBack))
     default:
       return undefined
   }
+}
+
+/** Commands may have finished without the service knowing it, so someone may want to look at their results. */
+function abandonedText(abandoned: number, takesBack: boolean): string {
+  const then = takesBack
+    ? 'the service hands them out again when their leases expire'
+    : 'the service counts them as done'
+  return `not settled: ${counted(abandoned, 'partition')}; ${then}`
 }
 
 /** Says whether the partition is retried or parked: a failure that is retried needs no action. */
