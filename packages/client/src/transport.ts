@@ -329,12 +329,18 @@ class BaseUrls {
   }
 }
 
+/** Not shown in an error. */
+const CREDENTIALS = /\/\/[^/]*@/
+
 function baseOf(url: string | URL): string {
   const read = URL.canParse(String(url)) ? new URL(url) : undefined
   if (read?.protocol !== 'http:' && read?.protocol !== 'https:') {
-    const got = typeof url === 'string' ? quoted(url) : String(url)
+    const shown = String(url).replace(CREDENTIALS, '//…@')
+    const got = typeof url === 'string' ? quoted(shown) : shown
     throw new TypeError(`url must be a URL that begins with http:// or https://, got ${got}`)
   }
+  if (read.username !== '' || read.password !== '')
+    throw new TypeError('url must not have a user name or a password: they are not sent; use a token')
   return read.origin + read.pathname.replace(/\/+$/, '')
 }
 

@@ -112,11 +112,14 @@ describe('answers of another server', () => {
       ['nonsense', '"nonsense"'],
       ['http://', '"http://"'],
       [new URL('ftp://example.com/'), 'ftp://example.com/'],
+      ['ftp://ann:secret@example.com', '"ftp://…@example.com"'],
       [{} as { url: string }, 'undefined'],
     ] as const) {
       const words = `url must be a URL that begins with http:// or https://, got ${named}`
       expect(() => new BatonClient(given)).toThrow(new TypeError(words))
     }
+    const words = 'url must not have a user name or a password: they are not sent; use a token'
+    expect(() => new BatonClient('http://ann:secret@example.com')).toThrow(new TypeError(words))
   })
 })
 
