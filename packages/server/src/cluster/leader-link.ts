@@ -28,7 +28,7 @@ const SILENT_TICKS = 10
 const LONGEST_LINE = 10_000
 /** How long a leader may refuse requests before its stream says that it stops. */
 const REFUSED_MILLIS = 1000
-/** How long a leader that has resigned may take to answer the requests that it has carried out. */
+/** How long a leader may take to answer the requests in flight after the end of its stream. */
 const LAST_ANSWERS_MILLIS = 5000
 
 /**
@@ -138,7 +138,7 @@ export class LeaderLink {
         readText(response, (text) => {
           if (text === undefined) reject(lost(new Error('the answer was cut off')))
           else if (response.statusCode === 200) resolve(text)
-          else reject(this.#problemIn(text))
+          else reject(this.#problemIn(text, response.statusCode))
         })
       })
       for (const piece of body.pieces) request.write(piece)
@@ -146,13 +146,8 @@ export class LeaderLink {
     })
   }
 
-  #problemIn(text: string): Error {
-    let error: Error
-    try {
-      error = errorOf(JSON.parse(text) as PeerProblem)
-    } catch {
-      error = new NotTaken('another service answers at the address of the leader')
-    }
+  #problemIn(text: string, status = 0): Error {
+    const error = errorIn(text, status)
     if (error instanceof NotTaken && !this.#isOver) this.#refusedBy(error)
     return error
   }
@@ -178,6 +173,10 @@ export class LeaderLink {
       this.#end({ kind, reason: `${url} cannot be reached: ${error.message}` })
     })
     stream.on('response', (response) => {
+      if (response.statusCode === 401) {
+        readText(response, (text = '') => this.#streamRefused(errorIn(text, 401)))
+        return
+      }
       if (response.statusCode !== 200 || response.headers['content-type'] !== STREAM_TYPE) {
         this.#answeredByOther()
         return
@@ -200,6 +199,16 @@ export class LeaderLink {
       response.on('error', () => undefined)
     })
     stream.end()
+  }
+
+  /**
+   * After this machine was suspended, its signatures are stale until the leader row is read again. The leader
+   * is still there.
+   */
+  #streamRefused(error: Error): void {
+    if (error instanceof NotTaken && error.refusal === 'stale')
+      this.#end({ kind: 'broken', reason: error.message })
+    else this.#answeredByOther()
   }
 
   #answeredByOther(): void {
@@ -248,15 +257,29 @@ export class LeaderLink {
 
   /**
    * Requests in flight fail when their connections close. A leader that has resigned has carried them out, and
-   * its answers may arrive after the end of its stream.
+   * its answers may arrive after the end of its stream. If only the stream broke, the leader still answers.
    */
   async #tearDown({ kind }: LinkEnd): Promise<void> {
     this.#isOver = true
     clearInterval(this.#ticker)
     clearTimeout(this.#refused)
     this.#stream?.destroy()
-    if (kind === 'left') await withTimeout(Promise.allSettled(this.#inFlight), LAST_ANSWERS_MILLIS, () => [])
+    if (kind === 'left' || kind === 'broken')
+      await withTimeout(Promise.allSettled(this.#inFlight), LAST_ANSWERS_MILLIS, () => [])
     this.#agent.destroy()
+  }
+}
+
+/**
+ * The error in the body of a response. A proxy in front of the leader answers with its own body, and with
+ * 502 or 504 if it may have passed the request on.
+ */
+function errorIn(text: string, status: number): Error {
+  try {
+    return errorOf(JSON.parse(text) as PeerProblem)
+  } catch {
+    if (status >= 500) return lost(new Error(`another service answered with status ${status}`))
+    return new NotTaken('another service answers at the address of the leader')
   }
 }
 

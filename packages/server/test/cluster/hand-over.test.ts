@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http'
-import { beforeEach, expect, test } from 'vitest'
+import { createServer, type IncomingMessage, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { HandOffBatch } from '../../src/handoff/store.ts'
 import { batchedCallBack, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
-import { SharedStore, TestNode } from './support/nodes.ts'
+import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
 
 const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 const pulling: HandOffBatch = {
@@ -18,7 +19,7 @@ const calling = (count: number): HandOffBatch => ({
 
 let under: StoreUnderTest
 let shared: SharedStore
-const nodes: TestNode[] = []
+let nodes: TestNode[] = []
 
 beforeEach(async () => {
   under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
@@ -68,4 +69,52 @@ test('a node that joins while the leader stops lets it finish its requests', asy
   expect(await underWay).toHaveLength(1)
   await Promise.all([left, joined])
   expect(await pull(newcomer)).toHaveLength(1)
+})
+
+test('a cut hint stream does not cut off requests in flight', async () => {
+  const { leader, underWay, streams, release } = await withPullUnderWay()
+  streams[0]?.socket.destroy()
+  await until(() => streams.length > 1)
+  release()
+  expect(await underWay).toHaveLength(1)
+  expect(leader.leads).toBe(true)
+})
+
+test('a node whose clock stood still does not take over from a leader that works', async () => {
+  nodes = await startNodes(shared, 1)
+  const row = shared.leaderRow.bind(shared)
+  const newcomer = await TestNode.listen(shared)
+  nodes.push(newcomer)
+  let reads = 0
+  shared.leaderRow = () => ({ ...row(), now: Date.now() - (reads++ === 0 ? 70_000 : 0) })
+  await newcomer.cluster.join()
+  expect(shared.takeOvers).toBe(1)
+  expect(await pull(newcomer)).toHaveLength(0)
+})
+
+test('a request that a proxy may have passed on to the leader is not carried twice', async () => {
+  const leader = await TestNode.listen(shared)
+  nodes.push(leader)
+  const target = leader.self.url
+  const proxy = createServer((request, response) => {
+    const { method, headers } = request
+    const passed = send(`${target}${request.url}`, { method, headers: { ...headers, connection: 'close' } })
+    passed.on('response', (answer) => {
+      const isLost = request.url?.endsWith('handOff') === true
+      response.writeHead(isLost ? 502 : (answer.statusCode ?? 500), isLost ? {} : answer.headers)
+      if (isLost) response.end('<html>Bad Gateway</html>')
+      else answer.pipe(response)
+    })
+    passed.on('error', () => response.destroy())
+    request.pipe(passed)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void proxy.close().closeAllConnections())
+  leader.self.url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  await leader.cluster.join()
+  await leader.store.handOff(calling(2))
+  const follower = await TestNode.start(shared)
+  nodes.push(follower)
+  await expect(pull(follower)).rejects.toThrow('may have been carried out')
+  expect(await pull(leader)).toHaveLength(1)
 })
