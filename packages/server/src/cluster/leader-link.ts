@@ -99,6 +99,11 @@ export class LeaderLink {
     return this.#isOpen
   }
 
+  /** How long the leader has sent nothing. */
+  get silentMillis(): number {
+    return this.#silentTicks * TICK_MILLIS
+  }
+
   close(reason = 'this node is no longer a follower'): void {
     this.#end({ kind: 'closed', reason })
   }

@@ -39,10 +39,10 @@ const RETRY_MILLIS = 100
 /** How long running requests may take to finish when this node hands over. */
 const FINISH_MILLIS = 5000
 /**
- * A leader that responds but cannot be followed is given up after this many tries, about as long as a silent
- * one.
+ * A leader that responds but cannot be followed is given up as soon as a silent one. The sum of pauses and
+ * silence is compared: a try may fail at once, or after seconds if the machine of the leader is unreachable.
  */
-const MOST_TRIES = 50
+const UNFOLLOWED_MILLIS = 5000
 
 interface LeadershipOptions {
   readonly signature: PeerSignature
@@ -70,7 +70,7 @@ export class Leadership {
     pause: (millis) => this.#pause(millis),
   })
   #running: Promise<void> | undefined
-  #tries = 0
+  #unfollowedMillis = 0
   #isLeaving = false
   /** Ends this node's leadership gracefully. */
   #handOver: (() => void) | undefined
@@ -164,7 +164,7 @@ export class Leadership {
     while (true) {
       const events: LinkEvents = {
         opened: () => {
-          this.#tries = 0
+          this.#unfollowedMillis = 0
           this.#holdBack.followed()
           this.#vacancy.fill({ engine: null, link })
           log.info({ leader: url }, 'this node is a follower')
@@ -185,8 +185,8 @@ export class Leadership {
       if (kind === 'gone') return true
       // The stream broke. The next one shows at once whether the leader is still there.
       if (link.wasOpen) continue
-      this.#tries += 1
-      if (this.#tries >= MOST_TRIES) return true
+      this.#unfollowedMillis += link.silentMillis + RETRY_MILLIS
+      if (this.#unfollowedMillis >= UNFOLLOWED_MILLIS) return true
       await this.#pause(RETRY_MILLIS)
       return false
     }
@@ -233,7 +233,7 @@ export class Leadership {
         lost,
         over: over.signal,
       })
-      this.#tries = 0
+      this.#unfollowedMillis = 0
       streams.lead(term)
       log.info({ term }, 'this node is the leader')
       this.#handOver = () => ended.resolve('handed over')

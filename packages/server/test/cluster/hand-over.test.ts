@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { HandOffBatch } from '../../src/handoff/store.ts'
 import { batchedCallBack, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
@@ -117,4 +117,27 @@ test('a request that a proxy may have passed on to the leader is not carried twi
   nodes.push(follower)
   await expect(pull(follower)).rejects.toThrow('may have been carried out')
   expect(await pull(leader)).toHaveLength(1)
+})
+
+test('a leader whose address fails only after seconds is given up as soon as a silent one', async () => {
+  // Silence is counted in ticks of 500 ms, here ten times as fast.
+  const start = globalThis.setInterval
+  const faster = vi
+    .spyOn(globalThis, 'setInterval')
+    .mockImplementation(((run: () => void, millis: number) => start(run, millis / 10)) as typeof setInterval)
+  onTestFinished(() => faster.mockRestore())
+  let tries = 0
+  const unreachable = createTcpServer((socket) => {
+    tries += 1
+    setTimeout(() => socket.destroy(), 330)
+  })
+  await new Promise<void>((resolve) => unreachable.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void unreachable.close())
+  shared.takeOver({
+    nodeId: 'gone',
+    url: `http://127.0.0.1:${(unreachable.address() as AddressInfo).port}`,
+  })
+  nodes = await startNodes(shared, 1)
+  await until(() => nodes[0]?.leads === true)
+  expect(tries).toBeLessThan(5)
 })
