@@ -3,7 +3,7 @@ import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { withTimeout } from '../handoff/clock.ts'
-import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
+import { LeaderUnavailable, type ReadiedOf, StoreUnavailable } from '../handoff/store.ts'
 import type { Peer } from '../handoff/stored.ts'
 import type { LedRow } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
@@ -154,6 +154,9 @@ export class LeaderLink {
   #problemIn(text: string, status = 0): Error {
     const error = errorIn(text, status)
     if (error instanceof NotTaken && !this.#isOver) this.#refusedBy(error)
+    // The leader did not finish this request before it resigned. That is no fault of the store.
+    if (this.#isLeaving && error instanceof StoreUnavailable && error.code === 'store_unavailable')
+      return new LeaderUnavailable(error.message)
     return error
   }
 

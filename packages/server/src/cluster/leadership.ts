@@ -36,8 +36,11 @@ const RELUCTANT_MILLIS = 300
 /** How often a leader checks that it still leads. It only affects how soon it notices. */
 const WATCH_MILLIS = 1000
 const RETRY_MILLIS = 100
-/** How long running requests may take to finish when this node hands over. */
-const FINISH_MILLIS = 5000
+/**
+ * How long running requests may take to finish when this node hands over. Shorter than the time that others
+ * wait for the next leader, so that a long call-back does not cause all of them to fail.
+ */
+const FINISH_MILLIS = 2000
 /**
  * A leader that responds but cannot be followed is given up as soon as a silent one. The sum of pauses and
  * silence is compared: a try may fail at once, or after seconds if the machine of the leader is unreachable.
@@ -253,9 +256,10 @@ export class Leadership {
         log.warn({}, 'another node is the leader now; requests in progress are answered with 503')
         return
       }
-      await this.#underWayIsDone()
-      await engine.close()
-      engine = undefined
+      if (await this.#underWayIsDone()) {
+        await engine.close()
+        engine = undefined
+      } else over.abort()
       await election.resign()
     } finally {
       // Not awaited: nothing that this engine does has an effect any more.
@@ -264,8 +268,10 @@ export class Leadership {
     }
   }
 
-  async #underWayIsDone(): Promise<void> {
-    await withTimeout(Promise.allSettled([...this.#underWay]), FINISH_MILLIS, () => [])
+  /** Resolves with false if running requests take too long. */
+  #underWayIsDone(): Promise<boolean> {
+    const done = Promise.allSettled(this.#underWay).then(() => true)
+    return withTimeout(done, FINISH_MILLIS, () => false)
   }
 
   async #watch(lost: () => void): Promise<void> {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import type { HandOffBatch } from '../../src/handoff/store.ts'
+import { type HandOffBatch, LeaderUnavailable } from '../../src/handoff/store.ts'
 import { batchedCallBack, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
@@ -69,6 +69,19 @@ test('a node that joins while the leader stops lets it finish its requests', asy
   expect(await underWay).toHaveLength(1)
   await Promise.all([left, joined])
   expect(await pull(newcomer)).toHaveLength(1)
+})
+
+test('a request that takes too long does not keep the others from the next leader', async () => {
+  const { leader, follower, underWay, release } = await withPullUnderWay()
+  const refused = expect(underWay).rejects.toThrow(LeaderUnavailable)
+  const closing = Promise.withResolvers<void>()
+  leader.closing = closing.promise
+  const left = leader.cluster.leave()
+  expect(await pull(follower)).toHaveLength(1)
+  expect(leader.leads).toBe(false)
+  release()
+  closing.resolve()
+  await Promise.all([left, refused])
 })
 
 test('a cut hint stream does not cut off requests in flight', async () => {
