@@ -230,7 +230,8 @@ export class Leadership {
     try {
       engine = await open(seen, {
         opened: (opened) => {
-          if (term !== '') streams.lead(opened)
+          // The engine may still be opening the disk again when this leadership has ended.
+          if (term !== '' && !over.signal.aborted) streams.lead(opened)
           term = opened
         },
         lost,
