@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
 import { LeaderUnavailable, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
-import type { LeaderRow } from '../handoff/stored.ts'
+import type { LeaderRow, Peer } from '../handoff/stored.ts'
 import { type Election, HoldBack, isLed, type LedRow } from './election.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink, type LinkEvents } from './leader-link.ts'
@@ -143,7 +143,8 @@ export class Leadership {
       try {
         const row = await this.#readLeaderRow()
         const isFree = !isLed(row) || row.leader.nodeId === this.#nodeId
-        if (isFree || ((await this.#follow(row)) && (await this.#mayTakeOver(row)))) await this.#takeOver(row)
+        if (isFree) await this.#takeOver(row)
+        else if (await this.#follow(row)) await this.#replace(row.leader)
         pause = RETRY_MILLIS
       } catch (error) {
         this.#vacancy.empty(
@@ -193,6 +194,16 @@ export class Leadership {
       await this.#pause(RETRY_MILLIS)
       return false
     }
+  }
+
+  /**
+   * After a failure of the database, a leader takes over from itself in a new term, which its followers do not
+   * know.
+   */
+  async #replace({ nodeId }: Peer): Promise<void> {
+    const row = await this.#readLeaderRow()
+    if (isLed(row) && row.leader.nodeId === nodeId && (await this.#mayTakeOver(row)))
+      await this.#takeOver(row)
   }
 
   /** This node cannot reach the leader. If that leader deposed this node, other nodes may well reach it. */

@@ -154,3 +154,14 @@ test('a leader whose address fails only after seconds is given up as soon as a s
   await until(() => nodes[0]?.leads === true)
   expect(tries).toBeLessThan(5)
 })
+
+test('a leader that has taken over from itself is replaced as soon as it is missed', async () => {
+  nodes = await startNodes(shared, 2)
+  const [leader, follower] = nodes as [TestNode, TestNode]
+  // As after a failure of the database.
+  shared.takeOver(leader.self)
+  leader.kill()
+  await until(() => follower.leads)
+  // Its stream broke, and its port refused the next one. A frozen leader would not be missed for 5 s more.
+  expect(follower.warnings).toEqual(Array(2).fill('the leader does not answer'))
+})
