@@ -41,6 +41,7 @@ const RETRY_MILLIS = 100
  * wait for the next leader, so that a long call-back does not cause all of them to fail.
  */
 const FINISH_MILLIS = 2000
+const RESIGN_MILLIS = 500
 /**
  * A leader that responds but cannot be followed is given up as soon as a silent one. The sum of pauses and
  * silence is compared: a try may fail at once, or after seconds if the machine of the leader is unreachable.
@@ -125,7 +126,7 @@ export class Leadership {
     this.#isLeaving = true
     if (this.#options.streams.size === 0) return
     this.#handOver?.()
-    await this.#underWayIsDone()
+    await inTime(Promise.allSettled(this.#underWay), FINISH_MILLIS)
   }
 
   async stop(): Promise<void> {
@@ -268,11 +269,9 @@ export class Leadership {
         log.warn({}, 'another node is the leader now; requests in progress are answered with 503')
         return
       }
-      if (await this.#underWayIsDone()) {
-        await engine.close()
-        engine = undefined
-      } else over.abort()
-      await election.resign()
+      if (!(await inTime(this.#closeWhenDone(engine), FINISH_MILLIS))) over.abort()
+      // If the database does not answer, followers find that this node does not lead any more.
+      await inTime(election.resign(), RESIGN_MILLIS)
     } finally {
       // Not awaited: nothing that this engine does has an effect any more.
       engine?.close().catch(() => undefined)
@@ -280,10 +279,9 @@ export class Leadership {
     }
   }
 
-  /** Resolves with false if running requests take too long. */
-  #underWayIsDone(): Promise<boolean> {
-    const done = Promise.allSettled(this.#underWay).then(() => true)
-    return withTimeout(done, FINISH_MILLIS, () => false)
+  async #closeWhenDone(engine: Store): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+    await engine.close()
   }
 
   async #watch(lost: () => void): Promise<void> {
@@ -310,3 +308,10 @@ export class Leadership {
     await sleep(millis, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
   }
 }
+
+const inTime = (work: Promise<unknown>, millis: number): Promise<boolean> =>
+  withTimeout(
+    work.then(() => true),
+    millis,
+    () => false,
+  )

@@ -55,7 +55,7 @@ export class TestNode {
   before: (verb: EngineVerb) => Promise<void> = async () => {}
   /** A take-over of this node waits for this. */
   opening: Promise<void> | undefined
-  /** The engine of this node waits for this before it closes. */
+  /** The engine of this node waits for this before it closes, and the node before it resigns. */
   closing: Promise<void> | undefined
 
   constructor(shared: SharedStore) {
@@ -66,6 +66,7 @@ export class TestNode {
         return shared.leaderRow()
       },
       resign: async () => {
+        await this.closing
         this.#live()
         if (shared.leader?.nodeId !== this.self.nodeId) return
         shared.leader = null
