@@ -32,11 +32,12 @@ const REFUSED_MILLIS = 1000
 const LAST_ANSWERS_MILLIS = 5000
 
 /**
- * Why a link ended. `gone`: this leader will not answer any more. `left`: it has announced its end. `broken`:
- * it may still be there, and is tried again. `closed`: this node closed the link.
+ * Why a link ended. `gone`: this leader does not answer any more. `other`: what answers is not, or not yet
+ * again, a leader. `left`: it has announced its end. `broken`: it may still be there, and is tried again.
+ * `closed`: this node closed the link.
  */
 interface LinkEnd {
-  readonly kind: 'gone' | 'left' | 'broken' | 'closed'
+  readonly kind: 'gone' | 'other' | 'left' | 'broken' | 'closed'
   readonly reason: string
 }
 
@@ -221,7 +222,7 @@ export class LeaderLink {
 
   #answeredByOther(): void {
     const { url } = this.leader
-    this.#end({ kind: 'gone', reason: `the node at ${url} is another node or is not the leader` })
+    this.#end({ kind: 'other', reason: `the node at ${url} is another node or is not the leader` })
   }
 
   #hear(text: string, number: number): void {

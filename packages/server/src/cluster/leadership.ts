@@ -145,7 +145,10 @@ export class Leadership {
         const row = await this.#readLeaderRow()
         const isFree = !isLed(row) || row.leader.nodeId === this.#nodeId
         if (isFree) await this.#takeOver(row)
-        else if (await this.#follow(row)) await this.#replace(row.leader)
+        else {
+          const left = await this.#follow(row)
+          if (left !== null && (await this.#mayTakeOver(left))) await this.#takeOver(left)
+        }
         pause = RETRY_MILLIS
       } catch (error) {
         this.#vacancy.empty(
@@ -160,10 +163,10 @@ export class Leadership {
   }
 
   /**
-   * Follows the leader as long as possible. Returns true if there is no leader any more, false if the leader
-   * row must be read again.
+   * Follows the leader as long as possible. Returns the row from which to take over if there is no leader any
+   * more, null if the leader row must be read again.
    */
-  async #follow(row: LedRow): Promise<boolean> {
+  async #follow(row: LedRow): Promise<LedRow | null> {
     const { log, signature, trusted } = this.#options
     const { url } = row.leader
     while (true) {
@@ -184,27 +187,27 @@ export class Leadership {
       const { kind, reason } = await link.ended
       this.#stopping.signal.removeEventListener('abort', stop)
       // If this leader was gone from the start, a take-over follows, and its failure is the better reason.
-      if (kind !== 'gone' || link.wasOpen) this.#vacancy.empty(reason)
-      if (kind === 'closed' || kind === 'left') return false
+      if ((kind !== 'gone' && kind !== 'other') || link.wasOpen) this.#vacancy.empty(reason)
+      if (kind === 'closed' || kind === 'left') return null
       log.warn({ leader: url, reason }, 'the leader does not answer')
-      if (kind === 'gone') return true
+      if (kind === 'gone') return this.#rowOf(row.leader)
+      if (kind === 'other') return row
       // The stream broke. The next one shows at once whether the leader is still there.
       if (link.wasOpen) continue
       this.#unfollowedMillis += link.silentMillis + RETRY_MILLIS
-      if (this.#unfollowedMillis >= UNFOLLOWED_MILLIS) return true
+      if (this.#unfollowedMillis >= UNFOLLOWED_MILLIS) return row
       await this.#pause(RETRY_MILLIS)
-      return false
+      return null
     }
   }
 
   /**
-   * After a failure of the database, a leader takes over from itself in a new term, which its followers do not
-   * know.
+   * The row of a leader that does not answer any more; null if another node leads by now. After a failure of
+   * the database, a leader takes over from itself in a new term, which its followers do not know.
    */
-  async #replace({ nodeId }: Peer): Promise<void> {
+  async #rowOf({ nodeId }: Peer): Promise<LedRow | null> {
     const row = await this.#readLeaderRow()
-    if (isLed(row) && row.leader.nodeId === nodeId && (await this.#mayTakeOver(row)))
-      await this.#takeOver(row)
+    return isLed(row) && row.leader.nodeId === nodeId ? row : null
   }
 
   /** This node cannot reach the leader. If that leader deposed this node, other nodes may well reach it. */
