@@ -36,6 +36,7 @@ export class HintStreams {
    * over.
    */
   #term: string | null | undefined
+  #isLeaving = false
   #beat: NodeJS.Timeout | undefined
   #nextHint: NodeJS.Timeout | undefined
   /** Called when a follower has connected. */
@@ -52,6 +53,7 @@ export class HintStreams {
   /** This node is about to lead. */
   prepare(): void {
     this.#term = null
+    this.#isLeaving = false
   }
 
   /** This node leads in this term. Called again if it takes over from itself. */
@@ -61,9 +63,12 @@ export class HintStreams {
     if (isFirst) for (const stream of this.#streams) this.#greet(stream, term)
   }
 
-  /** New requests are refused from now on; running ones are finished. */
+  /**
+   * New requests are refused from now on; running ones are finished. A follower that connects now is told to
+   * wait for the end, because one that is refused would take over at once.
+   */
   leave(): void {
-    this.#term = undefined
+    this.#isLeaving = true
     for (const { response } of this.#streams) write(response, { leaving: true })
   }
 
@@ -91,7 +96,8 @@ export class HintStreams {
     response.shouldKeepAlive = false
     response.writeHead(200, { 'content-type': STREAM_TYPE, 'cache-control': 'no-store' })
     response.write('\n')
-    if (this.#term !== null) this.#greet(stream, this.#term)
+    if (this.#isLeaving) write(response, { leaving: true })
+    else if (this.#term !== null) this.#greet(stream, this.#term)
     this.#beat ??= setInterval(() => {
       for (const one of this.#streams) one.response.write('\n')
     }, ALIVE_MILLIS)

@@ -3,7 +3,7 @@ import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { withTimeout } from '../handoff/clock.ts'
-import { LeaderUnavailable, type ReadiedOf } from '../handoff/store.ts'
+import { LeaderUnavailable, type ReadiedOf, StoreUnavailable } from '../handoff/store.ts'
 import type { Peer } from '../handoff/stored.ts'
 import type { LedRow } from './election.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
@@ -28,15 +28,16 @@ const SILENT_TICKS = 10
 const LONGEST_LINE = 10_000
 /** How long a leader may refuse requests before its stream says that it stops. */
 const REFUSED_MILLIS = 1000
-/** How long a leader that has resigned may take to answer the requests that it has carried out. */
+/** How long a leader may take to answer the requests in flight after the end of its stream. */
 const LAST_ANSWERS_MILLIS = 5000
 
 /**
- * Why a link ended. `gone`: this leader will not answer any more. `left`: it has announced its end. `broken`:
- * it may still be there, and is tried again. `closed`: this node closed the link.
+ * Why a link ended. `gone`: this leader does not answer any more. `other`: what answers is not, or not yet
+ * again, a leader. `left`: it has announced its end. `broken`: it may still be there, and is tried again.
+ * `closed`: this node closed the link.
  */
 interface LinkEnd {
-  readonly kind: 'gone' | 'left' | 'broken' | 'closed'
+  readonly kind: 'gone' | 'other' | 'left' | 'broken' | 'closed'
   readonly reason: string
 }
 
@@ -99,6 +100,11 @@ export class LeaderLink {
     return this.#isOpen
   }
 
+  /** How long the leader has sent nothing. */
+  get silentMillis(): number {
+    return this.#silentTicks * TICK_MILLIS
+  }
+
   close(): void {
     this.#end({ kind: 'closed', reason: 'this node is no longer a follower' })
   }
@@ -138,7 +144,7 @@ export class LeaderLink {
         readText(response, (text) => {
           if (text === undefined) reject(lost(new Error('the answer was cut off')))
           else if (response.statusCode === 200) resolve(text)
-          else reject(this.#problemIn(text))
+          else reject(this.#problemIn(text, response.statusCode))
         })
       })
       for (const piece of body.pieces) request.write(piece)
@@ -146,14 +152,12 @@ export class LeaderLink {
     })
   }
 
-  #problemIn(text: string): Error {
-    let error: Error
-    try {
-      error = errorOf(JSON.parse(text) as PeerProblem)
-    } catch {
-      error = new NotTaken('another service answers at the address of the leader')
-    }
+  #problemIn(text: string, status = 0): Error {
+    const error = errorIn(text, status)
     if (error instanceof NotTaken && !this.#isOver) this.#refusedBy(error)
+    // The leader did not finish this request before it resigned. That is no fault of the store.
+    if (this.#isLeaving && error instanceof StoreUnavailable && error.code === 'store_unavailable')
+      return new LeaderUnavailable(error.message)
     return error
   }
 
@@ -178,6 +182,10 @@ export class LeaderLink {
       this.#end({ kind, reason: `${url} cannot be reached: ${error.message}` })
     })
     stream.on('response', (response) => {
+      if (response.statusCode === 401) {
+        readText(response, (text = '') => this.#streamRefused(errorIn(text, 401)))
+        return
+      }
       if (response.statusCode !== 200 || response.headers['content-type'] !== STREAM_TYPE) {
         this.#answeredByOther()
         return
@@ -202,9 +210,19 @@ export class LeaderLink {
     stream.end()
   }
 
+  /**
+   * After this machine was suspended, its signatures are stale until the leader row is read again. The leader
+   * is still there.
+   */
+  #streamRefused(error: Error): void {
+    if (error instanceof NotTaken && error.refusal === 'stale')
+      this.#end({ kind: 'broken', reason: error.message })
+    else this.#answeredByOther()
+  }
+
   #answeredByOther(): void {
     const { url } = this.leader
-    this.#end({ kind: 'gone', reason: `the node at ${url} is another node or is not the leader` })
+    this.#end({ kind: 'other', reason: `the node at ${url} is another node or is not the leader` })
   }
 
   #hear(text: string, number: number): void {
@@ -248,15 +266,29 @@ export class LeaderLink {
 
   /**
    * Requests in flight fail when their connections close. A leader that has resigned has carried them out, and
-   * its answers may arrive after the end of its stream.
+   * its answers may arrive after the end of its stream. If only the stream broke, the leader still answers.
    */
   async #tearDown({ kind }: LinkEnd): Promise<void> {
     this.#isOver = true
     clearInterval(this.#ticker)
     clearTimeout(this.#refused)
     this.#stream?.destroy()
-    if (kind === 'left') await withTimeout(Promise.allSettled(this.#inFlight), LAST_ANSWERS_MILLIS, () => [])
+    if (kind === 'left' || kind === 'broken')
+      await withTimeout(Promise.allSettled(this.#inFlight), LAST_ANSWERS_MILLIS, () => [])
     this.#agent.destroy()
+  }
+}
+
+/**
+ * The error in the body of a response. A proxy in front of the leader answers with its own body, and with
+ * 502 or 504 if it may have passed the request on.
+ */
+function errorIn(text: string, status: number): Error {
+  try {
+    return errorOf(JSON.parse(text) as PeerProblem)
+  } catch {
+    if (status >= 500) return lost(new Error(`another service answered with status ${status}`))
+    return new NotTaken('another service answers at the address of the leader')
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
 import { LeaderUnavailable, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
-import type { LeaderRow } from '../handoff/stored.ts'
+import type { LeaderRow, Peer } from '../handoff/stored.ts'
 import { type Election, HoldBack, isLed, type LedRow } from './election.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink, type LinkEvents } from './leader-link.ts'
@@ -36,13 +36,17 @@ const RELUCTANT_MILLIS = 300
 /** How often a leader checks that it still leads. It only affects how soon it notices. */
 const WATCH_MILLIS = 1000
 const RETRY_MILLIS = 100
-/** How long running requests may take to finish when this node hands over. */
-const FINISH_MILLIS = 5000
 /**
- * A leader that responds but cannot be followed is given up after this many tries, about as long as a silent
- * one.
+ * How long running requests may take to finish when this node hands over. Shorter than the time that others
+ * wait for the next leader, so that a long call-back does not cause all of them to fail.
  */
-const MOST_TRIES = 50
+const FINISH_MILLIS = 2000
+const RESIGN_MILLIS = 500
+/**
+ * A leader that responds but cannot be followed is given up as soon as a silent one. The sum of pauses and
+ * silence is compared: a try may fail at once, or after seconds if the machine of the leader is unreachable.
+ */
+const UNFOLLOWED_MILLIS = 5000
 
 interface LeadershipOptions {
   readonly signature: PeerSignature
@@ -70,7 +74,7 @@ export class Leadership {
     pause: (millis) => this.#pause(millis),
   })
   #running: Promise<void> | undefined
-  #tries = 0
+  #unfollowedMillis = 0
   #isLeaving = false
   /** Ends this node's leadership gracefully. */
   #handOver: (() => void) | undefined
@@ -122,7 +126,7 @@ export class Leadership {
     this.#isLeaving = true
     if (this.#options.streams.size === 0) return
     this.#handOver?.()
-    await this.#underWayIsDone()
+    await inTime(Promise.allSettled(this.#underWay), FINISH_MILLIS)
   }
 
   async stop(): Promise<void> {
@@ -140,7 +144,11 @@ export class Leadership {
       try {
         const row = await this.#readLeaderRow()
         const isFree = !isLed(row) || row.leader.nodeId === this.#nodeId
-        if (isFree || ((await this.#follow(row)) && (await this.#mayTakeOver(row)))) await this.#takeOver(row)
+        if (isFree) await this.#takeOver(row)
+        else {
+          const left = await this.#follow(row)
+          if (left !== null && (await this.#mayTakeOver(left))) await this.#takeOver(left)
+        }
         pause = RETRY_MILLIS
       } catch (error) {
         this.#vacancy.empty(
@@ -155,16 +163,16 @@ export class Leadership {
   }
 
   /**
-   * Follows the leader as long as possible. Returns true if there is no leader any more, false if the leader
-   * row must be read again.
+   * Follows the leader as long as possible. Returns the row from which to take over if there is no leader any
+   * more, null if the leader row must be read again.
    */
-  async #follow(row: LedRow): Promise<boolean> {
+  async #follow(row: LedRow): Promise<LedRow | null> {
     const { log, signature, trusted } = this.#options
     const { url } = row.leader
     while (true) {
       const events: LinkEvents = {
         opened: () => {
-          this.#tries = 0
+          this.#unfollowedMillis = 0
           this.#holdBack.followed()
           this.#vacancy.fill({ engine: null, link })
           log.info({ leader: url }, 'this node is a follower')
@@ -179,17 +187,27 @@ export class Leadership {
       const { kind, reason } = await link.ended
       this.#stopping.signal.removeEventListener('abort', stop)
       // If this leader was gone from the start, a take-over follows, and its failure is the better reason.
-      if (kind !== 'gone' || link.wasOpen) this.#vacancy.empty(reason)
-      if (kind === 'closed' || kind === 'left') return false
+      if ((kind !== 'gone' && kind !== 'other') || link.wasOpen) this.#vacancy.empty(reason)
+      if (kind === 'closed' || kind === 'left') return null
       log.warn({ leader: url, reason }, 'the leader does not answer')
-      if (kind === 'gone') return true
+      if (kind === 'gone') return this.#rowOf(row.leader)
+      if (kind === 'other') return row
       // The stream broke. The next one shows at once whether the leader is still there.
       if (link.wasOpen) continue
-      this.#tries += 1
-      if (this.#tries >= MOST_TRIES) return true
+      this.#unfollowedMillis += link.silentMillis + RETRY_MILLIS
+      if (this.#unfollowedMillis >= UNFOLLOWED_MILLIS) return row
       await this.#pause(RETRY_MILLIS)
-      return false
+      return null
     }
+  }
+
+  /**
+   * The row of a leader that does not answer any more; null if another node leads by now. After a failure of
+   * the database, a leader takes over from itself in a new term, which its followers do not know.
+   */
+  async #rowOf({ nodeId }: Peer): Promise<LedRow | null> {
+    const row = await this.#readLeaderRow()
+    return isLed(row) && row.leader.nodeId === nodeId ? row : null
   }
 
   /** This node cannot reach the leader. If that leader deposed this node, other nodes may well reach it. */
@@ -227,13 +245,14 @@ export class Leadership {
     try {
       engine = await open(seen, {
         opened: (opened) => {
-          if (term !== '') streams.lead(opened)
+          // The engine may still be opening the disk again when this leadership has ended.
+          if (term !== '' && !over.signal.aborted) streams.lead(opened)
           term = opened
         },
         lost,
         over: over.signal,
       })
-      this.#tries = 0
+      this.#unfollowedMillis = 0
       streams.lead(term)
       log.info({ term }, 'this node is the leader')
       this.#handOver = () => ended.resolve('handed over')
@@ -253,10 +272,9 @@ export class Leadership {
         log.warn({}, 'another node is the leader now; requests in progress are answered with 503')
         return
       }
-      await this.#underWayIsDone()
-      await engine.close()
-      engine = undefined
-      await election.resign()
+      if (!(await inTime(this.#closeWhenDone(engine), FINISH_MILLIS))) over.abort()
+      // If the database does not answer, followers find that this node does not lead any more.
+      await inTime(election.resign(), RESIGN_MILLIS)
     } finally {
       // Not awaited: nothing that this engine does has an effect any more.
       engine?.close().catch(() => undefined)
@@ -264,8 +282,9 @@ export class Leadership {
     }
   }
 
-  async #underWayIsDone(): Promise<void> {
-    await withTimeout(Promise.allSettled([...this.#underWay]), FINISH_MILLIS, () => [])
+  async #closeWhenDone(engine: Store): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+    await engine.close()
   }
 
   async #watch(lost: () => void): Promise<void> {
@@ -292,3 +311,10 @@ export class Leadership {
     await sleep(millis, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
   }
 }
+
+const inTime = (work: Promise<unknown>, millis: number): Promise<boolean> =>
+  withTimeout(
+    work.then(() => true),
+    millis,
+    () => false,
+  )

@@ -122,12 +122,14 @@ export function problemOf(error: unknown): PeerProblem {
   return { failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }
 }
 
-/** Converts the leader's error for the node that sent the request. */
+/** Converts the leader's error for the node that sent the request. Throws if it is not from a leader. */
 export function errorOf(problem: PeerProblem): Error {
   if ('unavailable' in problem) return new StoreUnavailable(problem.unavailable, problem.detail)
   if ('failed' in problem)
     return new Error('the leader failed to carry out a request', { cause: problem.failed })
-  return new NotTaken(`the leader refused a request as ${problem.refused}`, problem.refused)
+  if ('refused' in problem)
+    return new NotTaken(`the leader refused a request as ${problem.refused}`, problem.refused)
+  throw new TypeError('not the error of a leader')
 }
 
 /** Nothing of the request was carried out, so it may be sent to the next leader. */

@@ -199,7 +199,7 @@ export class HandOff {
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
     const { instance, settlements, pull, tables = null } = request
     const mentions = new DistinctSettlements(settlements)
-    const { wakeCount } = this.#pulls
+    const { start } = this.#pulls
     const answer = await this.#batcher.ask({
       settle: { instance, settlements: mentions.settlements, tables },
       pull: this.#pulls.pullBeside(pull),
@@ -208,8 +208,7 @@ export class HandOff {
     const { settled, refused } = outcome
     this.counts.noteSettle(outcome)
     this.#instances.noteSeen(instance, 'worker')
-    const pulled =
-      pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, wakeCount)
+    const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, start)
     const parked = answer.parked === undefined ? [] : settled.filter((id) => answer.parked?.includes(id))
     return { settled, parked, refused, pulled }
   }

@@ -11,6 +11,17 @@ import {
 /** Called with the result of a pull before it is returned. */
 type Note = (instance: string | null, result: PullResult) => void
 
+/** When a pull was tried first. */
+interface PullStart {
+  /**
+   * Incremented whenever partitions become ready. A pull that found nothing at an earlier count must try
+   * again.
+   */
+  readonly wakeCount: number
+  /** The time that it may wait is counted from here. */
+  readonly at: number
+}
+
 /** Runs pulls, alone or with a settle: partitions are handed out immediately or as soon as some are ready. */
 export class Pulls {
   readonly #batcher: Batcher
@@ -26,9 +37,9 @@ export class Pulls {
 
   async pull(request: PullRequest, signal: AbortSignal | undefined): Promise<Pulled> {
     if (this.#isClosed) return { ...NOTHING, waited: false }
-    const { wakeCount } = this
+    const { start } = this
     const answer = await this.#batcher.ask({ pull: batchedPullOf(request) })
-    return this.#handOut(request, answer.pull, signal, wakeCount)
+    return this.#handOut(request, answer.pull, signal, start)
   }
 
   /** The pull that runs in the same transaction as a settle. */
@@ -44,22 +55,19 @@ export class Pulls {
     request: PullRequest,
     found: PullResult | undefined,
     signal: AbortSignal | undefined,
-    seenWakeCount: number,
+    start: PullStart,
   ): Promise<Pulled> {
     try {
-      return await this.#handOut(request, found, signal, seenWakeCount)
+      return await this.#handOut(request, found, signal, start)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       return { ...NOTHING, waited: true }
     }
   }
 
-  /**
-   * Incremented whenever partitions become ready. A pull that found nothing at an earlier count must try
-   * again.
-   */
-  get wakeCount(): number {
-    return this.#waiting.wakeCount
+  /** To be read before the first try of a pull. */
+  get start(): PullStart {
+    return { wakeCount: this.#waiting.wakeCount, at: performance.now() }
   }
 
   /** The number of waiting pulls. */
@@ -94,16 +102,18 @@ export class Pulls {
     request: PullRequest,
     found: PullResult = NOTHING,
     signal: AbortSignal | undefined,
-    seenWakeCount: number,
+    { wakeCount, at }: PullStart,
   ): Pulled | Promise<Pulled> {
-    const { instance, waitMillis } = request
+    const { instance } = request
+    // The first try may have waited for the next leader.
+    const waitMillis = request.waitMillis - (performance.now() - at)
     const noted = (result: PullResult, waited: boolean) => {
       this.#note(instance, result)
       return { ...result, waited }
     }
     const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0
     if (isAnswer || this.#isClosed || this.#waiting.isFull) return noted(found, false)
-    const waited = this.#waiting.wait(batchedPullOf(request), waitMillis, signal, seenWakeCount)
+    const waited = this.#waiting.wait(batchedPullOf(request), waitMillis, signal, wakeCount)
     return waited.then((result) => noted(result, true))
   }
 }

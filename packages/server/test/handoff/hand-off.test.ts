@@ -84,6 +84,15 @@ describe('a pull that waits', () => {
     expect(handOff.waitingPulls).toBe(0)
   })
 
+  test('waits no longer than asked, however long the first try takes', async () => {
+    const run = under.store.handOff.bind(under.store)
+    under.store.handOff = async (batch) => {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      return run(batch)
+    }
+    expect(await pull({ waitMillis: 40 })).toEqual({ partitions: [], repeated: false, waited: false })
+  })
+
   test('is woken by a release, by an undone pull, and by a resumed task', async () => {
     await callBack(1)
     const leaseId = await pullOne()

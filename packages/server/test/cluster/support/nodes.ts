@@ -55,6 +55,8 @@ export class TestNode {
   before: (verb: EngineVerb) => Promise<void> = async () => {}
   /** A take-over of this node waits for this. */
   opening: Promise<void> | undefined
+  /** The engine of this node waits for this before it closes, and the node before it resigns. */
+  closing: Promise<void> | undefined
 
   constructor(shared: SharedStore) {
     this.#shared = shared
@@ -64,6 +66,7 @@ export class TestNode {
         return shared.leaderRow()
       },
       resign: async () => {
+        await this.closing
         this.#live()
         if (shared.leader?.nodeId !== this.self.nodeId) return
         shared.leader = null
@@ -141,7 +144,7 @@ export class TestNode {
       return (store[verb] as (argument: unknown) => Promise<unknown>).call(store, argument)
     }
     const verbs = Object.fromEntries(engineVerbs.map((verb) => [verb, fenced(verb)]))
-    return { ...verbs, close: async () => {} } as unknown as Store
+    return { ...verbs, close: async () => this.closing } as unknown as Store
   }
 }
 
