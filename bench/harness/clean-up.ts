@@ -3,14 +3,24 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Returns a loopback port that is free now, for servers that cannot pick one themselves. */
+/** Below the range from which Linux takes the ports of outgoing connections. */
+const [FIRST_PORT, PORTS] = [10_000, 22_000]
+
+/**
+ * Returns a loopback port that is free now, for servers that cannot pick one themselves. An outgoing
+ * connection does not take it before the server starts, or while it restarts.
+ */
 export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
+  while (true) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    const probe = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false))
+      probe.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    await new Promise((resolve) => probe.close(resolve))
+    if (isFree) return port
+  }
 }
 
 type Undo = () => Promise<void> | void

@@ -3,11 +3,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { BatonClient } from '@baton/client'
+import { freePort } from '../../bench/harness/clean-up.ts'
 import { openApp } from '../../packages/server/src/app.ts'
 import { readSettings } from '../../packages/server/src/settings.ts'
 import { quiet } from '../support/quiet-log.ts'
@@ -26,15 +26,6 @@ function promtool(...args: string[]): void {
   const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: monitoring, encoding: 'utf8' })
   process.stdout.write(stdout + stderr)
   if (status !== 0) throw new Error(`promtool ${args.join(' ')} ended with ${status}`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 /** A service that is never idle, so that rates are not zero. */

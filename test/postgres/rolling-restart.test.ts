@@ -91,7 +91,7 @@ test('a rolling restart of all nodes answers every request', async () => {
       await until(() => clients.pairs >= enough)
       node.isAway = true
       await node.stop()
-      await node.start()
+      await node.startUntilItRuns()
       node.isAway = false
     }
     clients.stop()
