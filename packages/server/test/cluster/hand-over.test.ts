@@ -1,21 +1,11 @@
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { type HandOffBatch, LeaderUnavailable } from '../../src/handoff/store.ts'
-import { batchedCallBack, some } from '../store/conformance/driver.ts'
+import { until } from '../../../../test/support/until.ts'
+import { LeaderUnavailable } from '../../src/handoff/store.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
-import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
-
-const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-const pulling: HandOffBatch = {
-  ...empty,
-  pulls: [{ instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }],
-}
-const calling = (count: number): HandOffBatch => ({
-  ...empty,
-  callBacks: [batchedCallBack('a', some(0, count))],
-})
+import { calling, holdUp, pull, SharedStore, startNodes, TestNode } from './support/nodes.ts'
 
 let under: StoreUnderTest
 let shared: SharedStore
@@ -30,12 +20,6 @@ beforeEach(async () => {
   }
 })
 
-const pull = async (node: TestNode) => (await node.store.handOff(pulling)).pulls[0]?.partitions ?? []
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
 /** A leader whose engine has a pull of its follower and does not answer it before `release`. */
 async function withPullUnderWay() {
   const leader = await TestNode.start(shared)
@@ -47,15 +31,10 @@ async function withPullUnderWay() {
   const follower = await TestNode.start(shared)
   nodes.push(follower)
   await leader.store.handOff(calling(3))
-  const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  leader.before = async (verb) => {
-    if (verb !== 'handOff') return
-    arrived.resolve()
-    await released.promise
-  }
+  const { arrived, release } = holdUp(leader)
   const underWay = pull(follower)
-  await arrived.promise
-  return { leader, follower, underWay, streams, release: released.resolve }
+  await arrived
+  return { leader, follower, underWay, streams, release }
 }
 
 test('a node that joins while the leader stops lets it finish its requests', async () => {

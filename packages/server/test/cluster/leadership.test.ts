@@ -3,23 +3,14 @@ import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
+import { until } from '../../../../test/support/until.ts'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PulledPartition } from '../../src/handoff/partition.ts'
-import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
+import { StoreUnavailable } from '../../src/handoff/store.ts'
 import { batchedCallBack, leaseOf, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
-import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
-
-const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-const pulling: HandOffBatch = {
-  ...empty,
-  pulls: [{ instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }],
-}
-const calling = (count: number): HandOffBatch => ({
-  ...empty,
-  callBacks: [batchedCallBack('a', some(0, count))],
-})
+import { calling, empty, holdUp, pull, pulling, SharedStore, startNodes, TestNode } from './support/nodes.ts'
 
 let under: StoreUnderTest
 let shared: SharedStore
@@ -39,23 +30,6 @@ beforeEach(async () => {
 async function start(count: number): Promise<TestNode[]> {
   nodes = await startNodes(shared, count)
   return nodes
-}
-
-const pull = async (node: TestNode) => (await node.store.handOff(pulling)).pulls[0]?.partitions ?? []
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
-/** Blocks the engine of a node, and signals when a batch has arrived there. */
-function holdUp(node: TestNode): { arrived: Promise<void>; release: () => void } {
-  const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  node.before = async (verb) => {
-    if (verb !== 'handOff') return
-    arrived.resolve()
-    await released.promise
-  }
-  return { arrived: arrived.promise, release: released.resolve }
 }
 
 describe('the leader', () => {

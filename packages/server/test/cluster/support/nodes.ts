@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import type { Election } from '../../../src/cluster/election.ts'
 import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-protocol.ts'
-import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
+import { type HandOffBatch, type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
 import type { LeaderRow, Peer } from '../../../src/handoff/stored.ts'
 import { admitPeers } from '../../../src/http/listening.ts'
+import { batchedCallBack, some } from '../../store/conformance/driver.ts'
 
 const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]
@@ -153,4 +154,29 @@ export async function startNodes(shared: SharedStore, count: number): Promise<Te
   const nodes = [await TestNode.start(shared)]
   while (nodes.length < count) nodes.push(await TestNode.start(shared))
   return nodes
+}
+
+export const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+
+export const pulling: HandOffBatch = {
+  ...empty,
+  pulls: [{ instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }],
+}
+
+export const calling = (count: number): HandOffBatch => ({
+  ...empty,
+  callBacks: [batchedCallBack('a', some(0, count))],
+})
+
+export const pull = async (node: TestNode) => (await node.store.handOff(pulling)).pulls[0]?.partitions ?? []
+
+/** Blocks the engine of a node, and signals when a batch has arrived there. */
+export function holdUp(node: TestNode): { arrived: Promise<void>; release: () => void } {
+  const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  node.before = async (verb) => {
+    if (verb !== 'handOff') return
+    arrived.resolve()
+    await released.promise
+  }
+  return { arrived: arrived.promise, release: released.resolve }
 }
