@@ -86,11 +86,13 @@ interface Requested {
 }
 
 /**
- * Later requests are answered after earlier ones, so the result does not depend on the load of the machine.
+ * Later connections are accepted and answered after earlier ones, so the result does not depend on the load of
+ * the machine. A connection that is kept open would overtake them.
  */
 async function silence(ports: readonly number[]): Promise<'unanswered'> {
   await pause(UNANSWERED_MILLIS)
-  for (const _twice of [1, 2]) await Promise.all(ports.map((port) => fetch(`http://127.0.0.1:${port}/tasks`)))
+  const look = (port: number) => fetch(`http://127.0.0.1:${port}/tasks`, { headers: { connection: 'close' } })
+  for (const _twice of [1, 2]) await Promise.all(ports.map(look))
   return 'unanswered'
 }
 
@@ -124,7 +126,6 @@ test(`${REQUESTS} plain and mutated requests are answered as without the fast pa
       }),
     )
   }
-  // The requests reach both the handlers and the refusals. On a busy machine more of them are unanswered.
-  expect(seen.get('200')).toBeGreaterThan(REQUESTS / 50)
+  expect(seen.get('200')).toBeGreaterThan(REQUESTS / 10)
   expect(seen.get('400')).toBeGreaterThan(REQUESTS / 50)
 })
