@@ -223,8 +223,11 @@ export type RenewResult = readonly (
 
 export interface SweepRequest {
   readonly limit: number
-  /** False during the grace period after a start or an outage. Back-offs still end. */
-  readonly expireLeases: boolean
+  /**
+   * False during the grace period after a start or an outage; back-offs still end. Asked when the sweep runs:
+   * a sweep that waits for the store may have been requested before an outage.
+   */
+  mayExpireLeases(): boolean
 }
 
 export interface SweepResult {

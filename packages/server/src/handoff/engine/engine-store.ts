@@ -93,9 +93,10 @@ class EngineStore implements Store {
     return this.#closed ? Promise.reject(storeClosed()) : this.#batches.run(batch)
   }
 
-  sweep({ limit, expireLeases }: SweepRequest): Promise<SweepResult> {
+  sweep({ limit, mayExpireLeases }: SweepRequest): Promise<SweepResult> {
     return this.#exclusivelyWhenFlushed(async () => {
       const { now } = this.#runner
+      const expireLeases = mayExpireLeases()
       if (expireLeases && this.#quietUntil > now) return nothingDue(this.#quietUntil, now)
       await this.#runner.flush()
       const due = await this.#disk.due(now, limit, expireLeases)
