@@ -14,7 +14,7 @@ type Limits = Pick<AdmissionLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
 
 /**
  * The most bytes of queries that waiting pulls keep, in total and per quota key. A query may name 50 tables
- * and 50 tasks, and takes about four times its length in memory.
+ * and 50 tasks, and takes about five times its length in memory.
  */
 const MOST_QUERY_BYTES = 16 * 2 ** 20
 const MOST_QUERY_BYTES_PER_CALLER = MOST_QUERY_BYTES / 4
