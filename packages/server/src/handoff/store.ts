@@ -70,7 +70,10 @@ export interface Store {
    * may be lost, so waiting pulls must also poll occasionally.
    */
   onHint?(listener: HintListener): void
-  /** For a store shared by several nodes: this node has become the leader, and ends leases that are due. */
+  /**
+   * For a store shared by several nodes: this node has taken over, possibly from itself after a failure, and
+   * ends leases that are due. The time may have jumped.
+   */
   onLead?(listener: () => void): void
   /** For a store shared by several nodes: whether this node is the leader. */
   leads?(): boolean

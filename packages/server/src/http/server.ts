@@ -20,6 +20,7 @@ import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
+import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
@@ -32,7 +33,7 @@ import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-rout
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
-import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
+import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
   readonly service: Omit<Service, 'isSecure'>
@@ -152,6 +153,10 @@ export async function buildHttp({
   })
   admitRequests(app, admission)
   shedRequests(app, budget)
+  const reads = new Reads()
+  const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
+    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+  boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
@@ -172,7 +177,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
         throughputRoute(uncached, service)
-        manifestRoute(uncached, service)
+        manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)
         subscriptionRoutes(uncached, service)
@@ -193,6 +198,7 @@ export async function buildHttp({
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()
   fastPath.before(app.server)
+  if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())
