@@ -9,7 +9,7 @@ import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/heade
 import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
-import type { ShapeLimits } from './bodies/json-bytes.ts'
+import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
@@ -20,6 +20,7 @@ import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
+import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
@@ -152,6 +153,10 @@ export async function buildHttp({
   })
   admitRequests(app, admission)
   shedRequests(app, budget)
+  const reads = new Reads()
+  const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
+    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+  boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
@@ -163,7 +168,7 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, met)
+        callBackRoute(uncached, service, met, bulk)
         pullRoute(uncached, service, fastPath, budget)
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
@@ -172,7 +177,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
         throughputRoute(uncached, service)
-        manifestRoute(uncached, service)
+        manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)
         subscriptionRoutes(uncached, service)
@@ -207,7 +212,14 @@ export async function buildHttp({
   return app
 }
 
-/** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
+/**
+ * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
+ * of the longest names, all characters escaped, has 45 KiB.
+ */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
-  return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
+  return {
+    elements: callBackPartitions,
+    values: Math.max(1_000_000, 10 * callBackPartitions),
+    elementBytes: 64 * 1024,
+  }
 }
