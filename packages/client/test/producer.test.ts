@@ -64,8 +64,11 @@ describe('a call-back', () => {
     expect(receipt).toMatchObject({ accepted: levels.length, requests: 2 })
   })
 
-  test('is sent in smaller requests to a service with a lower limit', async () => {
-    const { url } = await startService('--body-limit-mb', '0.01')
+  test.each([
+    ['size', '--body-limit-mb', '0.01'],
+    ['number of descriptors', '--max-call-back-partitions', '90'],
+  ])('is sent in smaller requests to a service with a lower limit of the %s', async (_of, ...limit) => {
+    const { url } = await startService(...limit)
     const receipt = await new Producer(url).callBack(descriptors('orders', 500))
     expect(receipt).toMatchObject({ accepted: 500, duplicates: 0 })
     expect(receipt.requests).toBeGreaterThan(5)
