@@ -177,7 +177,8 @@ class ContractCheck:
         self._unknown_fields = unknown_fields
         self._count = 0
         self._task: tuple[str, int] | None = None
-        self._table: object = None
+        #: The last valid one: nearly all tables of a call-back are the same text.
+        self._table: object = object()
         self._previous_level = 0
         self._record_total = 0
         self._total_exceeded = False

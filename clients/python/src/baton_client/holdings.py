@@ -138,10 +138,13 @@ class Holdings:
             self._on_changed()
         self._tell_unreported(unstarted)
 
+    def refuse(self) -> None:
+        """With the lock: has no capacity any more."""
+        self._closed = True
+
     def close(self) -> None:
-        """Accepts no more partitions, and releases those that were not started if they have a lease."""
+        """Releases what was not started, if it has a lease."""
         with self._lock:
-            self._closed = True
             unstarted = self._give_back_waiting()
             self._on_changed()
         self._tell_unreported(unstarted)

@@ -218,6 +218,7 @@ class Worker:
                 self._changed.notify_all()
                 return
             self._stopping = True
+            self._holdings.refuse()
         stopper = threading.Thread(target=self._stop, args=(release,), name="baton-worker", daemon=True)
         self._threads.append(stopper)
         stopper.start()
