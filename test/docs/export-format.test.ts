@@ -33,5 +33,5 @@ test('the header of the example has the fields of an export', async () => {
   const example = JSON.parse(shown.replaceAll(',…', '')) as Header
   expect(Object.keys(example)).toEqual(Object.keys(real))
   expect(Object.keys(example.nextIds)).toEqual(Object.keys(real.nextIds))
-  expect(example).toMatchObject({ format: real.format, version: real.version })
+  expect(example).toMatchObject({ format: real.format, schema: real.schema })
 })

@@ -195,7 +195,9 @@ class Episode {
 
   #sweep(): void {
     const { chance } = this.#simulation
-    const request = { limit: chance.pick([1, 10, 1000]), expireLeases: chance.happens(0.9) }
+    const limit = chance.pick([1, 10, 1000])
+    const mayExpire = chance.happens(0.9)
+    const request = { limit, mayExpireLeases: () => mayExpire }
     this.#call((node) => node.run(sweepCall(request)))
   }
 
@@ -311,7 +313,7 @@ function allDone(given: HandOffAnswers['pulls'][number]['partitions']): BatchedS
   return { instance: null, settlements: leases.map((lease) => ({ lease, order })) }
 }
 
-const ALL = { limit: 10_000, expireLeases: true }
+const ALL = { limit: 10_000, mayExpireLeases: () => true }
 
 const requestsOf = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number =>
   settles.length + renews.length + undos.length + callBacks.length + pulls.length

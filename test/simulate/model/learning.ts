@@ -19,7 +19,7 @@ import type { Truth } from './truth.ts'
 export function learnSweep(
   model: Model,
   truth: Truth,
-  { limit, expireLeases }: SweepRequest,
+  { limit, mayExpireLeases }: SweepRequest,
   result: SweepResult | null,
 ): void {
   const ended = { expired: 0, parked: 0, woken: 0 }
@@ -32,7 +32,7 @@ export function learnSweep(
   const before = due(model.delayed)
   for (const partition of due(model.leased)) {
     if (!hasLeft(partition, 'leased')) continue
-    if (!expireLeases) disagree(`${nameOf(partition)} expired during the grace`)
+    if (!mayExpireLeases()) disagree(`${nameOf(partition)} expired during the grace`)
     model.expire(partition)
     ended.expired += 1
     if (partition.place === 'parked') ended.parked += 1

@@ -15,9 +15,9 @@ import { dirname, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { SCHEMA_VERSION } from '../disk/schema-version.ts'
 import {
   type ArchiveSource,
-  addedFields,
   bigFields,
   type PerSection,
   type Progress,
@@ -35,15 +35,10 @@ import { version } from '../version.ts'
 
 export const FORMAT = 'baton-export'
 
-/**
- * Increased when earlier programs would misread a file. New fields and sections need no new version, since
- * the file names them.
- */
-export const FORMAT_VERSION = 1
-
 export interface Header {
   readonly format: typeof FORMAT
-  readonly version: number
+  /** The version of the schema, as that of a store. */
+  readonly schema: number
   /** The version of the program that wrote the file, for information only. */
   readonly program: string
   readonly exportedAt: string
@@ -78,11 +73,10 @@ const asText = (value: unknown): string | null => (value === null ? null : Strin
 /** Reads the rows of a section. */
 export function rowReader({ section, fields }: SectionLine): (values: readonly unknown[]) => object {
   const big = bigFields(section)
-  const added = addedFields(section)
   return (values) => {
     if (values.length !== fields.length)
       throw new SyntaxError(`a row has ${values.length} values for ${fields.length} fields`)
-    const row: Row = Object.fromEntries(added.map((field) => [field, null]))
+    const row: Row = {}
     for (const [at, field] of fields.entries()) {
       const value = values[at]
       row[field] = big.has(field) && value !== null ? BigInt(value as string) : value
@@ -206,7 +200,7 @@ async function* linesOf(source: ArchiveSource, progress: Progress | undefined): 
   const { nextIds, counts, fields } = source
   const exportedAt = new Date().toISOString()
   yield hashed(
-    line({ format: FORMAT, version: FORMAT_VERSION, program: version, exportedAt, nextIds, counts }),
+    line({ format: FORMAT, schema: SCHEMA_VERSION, program: version, exportedAt, nextIds, counts }),
   )
   const total = totalRows(counts)
   let done = 0

@@ -3,23 +3,16 @@ import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
+import { SCHEMA_VERSION, unreleased } from '../disk/schema-version.ts'
 import {
   type ArchiveSource,
-  addedFields,
   type PerSection,
   perSection,
   type RowBatch,
   sections,
 } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
-import {
-  type EndLine,
-  FORMAT,
-  FORMAT_VERSION,
-  type Header,
-  rowReader,
-  type SectionLine,
-} from './export-file.ts'
+import { type EndLine, FORMAT, type Header, rowReader, type SectionLine } from './export-file.ts'
 
 const BATCH = 1000
 const GZIP = Buffer.from([0x1f, 0x8b])
@@ -37,8 +30,7 @@ export async function openArchive(
   const first = await lines.next()
   const header = readHeader(first.done === true ? '' : first.value, path)
   const hash = createHash('sha256').update(`${first.value}\n`)
-  // A section that was added after the file was written is empty.
-  const counts = perSection((section) => header.counts[section] ?? 0)
+  const { counts } = header
   const counted: Record<string, number> = { ...perSection(() => 0) }
 
   async function* batches(): AsyncIterable<RowBatch> {
@@ -142,9 +134,10 @@ function readHeader(line: string, path: string): Header {
     // Reported below.
   }
   if (header?.format !== FORMAT) throw new StoreRefused(`${path} is not an export of Baton`)
-  if (header.version !== FORMAT_VERSION)
+  if (header.schema === undefined) throw unreleased(path, 'use the version that wrote it')
+  if (header.schema !== SCHEMA_VERSION)
     throw new StoreRefused(
-      `${path} has format version ${header.version}, written by Baton ${header.program}, and this program supports version ${FORMAT_VERSION}; use that version of Baton`,
+      `${path} has schema version ${header.schema}, not ${SCHEMA_VERSION}; use the version of Baton that wrote it, ${header.program}`,
     )
   return header as Header
 }
@@ -186,8 +179,7 @@ function checkFields(
     throw refuse(
       `${section} have the fields ${unknown.join(', ')}, which this program does not support; import with the version of Baton that wrote the file`,
     )
-  const mayLack = addedFields(section)
-  const absent = known[section].filter((field) => !fields.includes(field) && !mayLack.includes(field))
+  const absent = known[section].filter((field) => !fields.includes(field))
   if (absent.length > 0)
     throw refuse(`${section} lack the fields ${absent.join(', ')}; export again with this version of Baton`)
 }

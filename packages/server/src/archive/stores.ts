@@ -1,3 +1,4 @@
+import { refuseOtherVersion } from '../disk/schema-version.ts'
 import type { ArchiveSource, ArchiveTarget } from '../handoff/archived.ts'
 import type { Disk } from '../handoff/disk.ts'
 import { openEngine } from '../handoff/engine/engine-store.ts'
@@ -14,9 +15,9 @@ export async function withSource<Result>(
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   if ('databaseUrl' in location) {
-    const { postgresSource, refuseOtherVersion, withConnection } = await import('../disk/postgres/archive.ts')
+    const { postgresSource, refuseOtherSchema, withConnection } = await import('../disk/postgres/archive.ts')
     return withConnection(location.databaseUrl, async (connection) => {
-      await refuseOtherVersion(connection, false)
+      await refuseOtherSchema(connection, false)
       return work(await postgresSource(connection), [])
     })
   }
@@ -28,11 +29,12 @@ export async function withFileSource<Result>(
   path: string,
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
-  const { damageIn, refuseOtherVersion, sqliteSource, withSnapshot } = await import(
-    '../disk/sqlite/archive.ts'
-  )
+  const [{ damageIn, sqliteSource, withSnapshot }, { versionOf }] = await Promise.all([
+    import('../disk/sqlite/archive.ts'),
+    import('../disk/sqlite/migrate.ts'),
+  ])
   return withSnapshot(path, async (db) => {
-    refuseOtherVersion(db, path)
+    refuseOtherVersion(path, versionOf(db))
     return work(sqliteSource(db), damageIn(db))
   })
 }
@@ -99,9 +101,9 @@ async function withStoppedPostgres<Result>(
     import('../disk/postgres/postgres-disk.ts'),
     import('../disk/postgres/archive.ts'),
   ])
-  const { postgresSource, postgresTarget, refuseOtherVersion, refuseRunningNodes, withConnection } = archive
+  const { postgresSource, postgresTarget, refuseOtherSchema, refuseRunningNodes, withConnection } = archive
   await withConnection(url, async (connection) => {
-    await refuseOtherVersion(connection, mayBeNew)
+    await refuseOtherSchema(connection, mayBeNew)
     await refuseRunningNodes(connection)
   })
   const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: null } })

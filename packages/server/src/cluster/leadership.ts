@@ -79,7 +79,7 @@ export class Leadership {
   /** Ends this node's leadership gracefully. */
   #handOver: (() => void) | undefined
   readonly #underWay = new Set<Promise<unknown>>()
-  /** Called when this node has taken over. */
+  /** Called when this node has taken over, also from itself after a failure: the time may have jumped. */
   onLed: () => void = () => undefined
   /**
    * Called with the number of partitions that became ready. The number is infinite after a change of leader,
@@ -246,8 +246,11 @@ export class Leadership {
       engine = await open(seen, {
         opened: (opened) => {
           // The engine may still be opening the disk again when this leadership has ended.
-          if (term !== '' && !over.signal.aborted) streams.lead(opened)
+          const isAgain = term !== '' && !over.signal.aborted
           term = opened
+          if (!isAgain) return
+          streams.lead(opened)
+          this.onLed()
         },
         lost,
         over: over.signal,

@@ -129,16 +129,13 @@ const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> }
 
 export const sections = Object.keys(archivedFields) as Section[]
 
-const fieldsOfKind = (section: Section, isOne: (kind: Kind) => boolean): string[] =>
-  Object.entries<Kind>(archivedFields[section]).flatMap(([field, kind]) => (isOne(kind) ? [field] : []))
-
 /** Fields that do not fit into a JavaScript number. They are written as text. */
 export const bigFields = (section: Section): ReadonlySet<string> =>
-  new Set(fieldsOfKind(section, (kind) => kind.startsWith('tag')))
-
-/** Fields that a file of an earlier version may lack. They are null in its rows. */
-export const addedFields = (section: Section): string[] =>
-  section === 'partitions' ? fieldsOfKind(section, (kind) => kind.endsWith('?')) : []
+  new Set(
+    Object.entries<Kind>(archivedFields[section]).flatMap(([field, kind]) =>
+      kind.startsWith('tag') ? [field] : [],
+    ),
+  )
 
 export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>
   Object.fromEntries(sections.map((section) => [section, value(section)])) as PerSection<Value>

@@ -79,9 +79,8 @@ export class Maintenance {
 
   async #sweep(): Promise<number> {
     try {
-      if (this.#clockWasSetAhead()) this.beginGrace()
-      const expireLeases = performance.now() >= this.#expireFrom
-      const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
+      const mayExpireLeases = () => this.#mayExpireLeases()
+      const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, mayExpireLeases })
       if (swept.woken > 0) this.#events.readied(swept.woken, swept.readiedOf)
       this.#lookAround()
       if (swept.parked > 0) this.#events.parked(swept.parked)
@@ -90,6 +89,11 @@ export class Maintenance {
       this.#events.failed(error)
       return SWEEP_AT_LEAST_MILLIS
     }
+  }
+
+  #mayExpireLeases(): boolean {
+    if (this.#clockWasSetAhead()) this.beginGrace()
+    return performance.now() >= this.#expireFrom
   }
 
   /** By an operator, NTP, or a suspended machine: leases seem overdue although they are not. */

@@ -70,7 +70,10 @@ export interface Store {
    * may be lost, so waiting pulls must also poll occasionally.
    */
   onHint?(listener: HintListener): void
-  /** For a store shared by several nodes: this node has become the leader, and ends leases that are due. */
+  /**
+   * For a store shared by several nodes: this node has taken over, possibly from itself after a failure, and
+   * ends leases that are due. The time may have jumped.
+   */
   onLead?(listener: () => void): void
   /** For a store shared by several nodes: whether this node is the leader. */
   leads?(): boolean
@@ -223,8 +226,11 @@ export type RenewResult = readonly (
 
 export interface SweepRequest {
   readonly limit: number
-  /** False during the grace period after a start or an outage. Back-offs still end. */
-  readonly expireLeases: boolean
+  /**
+   * False during the grace period after a start or an outage; back-offs still end. Asked when the sweep runs:
+   * a sweep that waits for the store may have been requested before an outage.
+   */
+  mayExpireLeases(): boolean
 }
 
 export interface SweepResult {

@@ -23,7 +23,7 @@ const notCarried = {
     flushed:
       'the next ids are in the header of the file, the number of the last entry is of this store alone',
     head: 'who leads, and the secret that nodes on this database share',
-    schema_version: 'of this store alone',
+    schema: 'its version is in the header of the file',
     'task_compute_table.position': 'the order of the rows',
   },
 }

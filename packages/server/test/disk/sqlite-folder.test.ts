@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
-import { SCHEMA_VERSION } from '../../src/disk/sqlite/migrate.ts'
+import { SCHEMA_VERSION } from '../../src/disk/schema-version.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 
@@ -52,6 +52,18 @@ describe('a folder that must not be used is refused', () => {
     )
     inFile(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     await (await open()).close()
+  })
+
+  test('from before the first release, which stays unchanged', async () => {
+    inFile(`CREATE TABLE task (id); CREATE TABLE lane (id); CREATE TABLE partition (id); CREATE TABLE pull_key (id);
+      PRAGMA user_version = 9`)
+    const path = join(folder, 'baton.db')
+    const before = await readFile(path)
+    expect(await refusalOf()).toBe(
+      `the data folder ${folder} was written by a version of Baton from before the first release, ` +
+        'which this program cannot read; choose another folder with --data',
+    )
+    expect(await readFile(path)).toEqual(before)
   })
 
   test('if it is a file', async () => {

@@ -15,7 +15,7 @@ const SECOND = 1000
 
 /** Answers sweeps and tidies from a list, and with nothing when it is used up. */
 class QuietStore {
-  readonly sweeps: { at: number; request: SweepRequest }[] = []
+  readonly sweeps: { at: number; mayExpire: boolean }[] = []
   readonly tidies: number[] = []
   results: (Partial<SweepResult> | Error)[] = []
   maintenanceResults: MaintenanceResult[] = []
@@ -26,8 +26,8 @@ class QuietStore {
     return Math.round(performance.now() - this.#start)
   }
 
-  readonly sweep = async (request: SweepRequest): Promise<SweepResult> => {
-    this.sweeps.push({ at: this.now, request })
+  readonly sweep = async ({ mayExpireLeases }: SweepRequest): Promise<SweepResult> => {
+    this.sweeps.push({ at: this.now, mayExpire: mayExpireLeases() })
     const result = this.results.shift() ?? {}
     if (result instanceof Error) throw result
     return { ...nothing, ...result }
@@ -40,7 +40,7 @@ class QuietStore {
   }
 
   sweptWithExpiry(): number[] {
-    return this.sweeps.filter(({ request }) => request.expireLeases).map(({ at }) => at)
+    return this.sweeps.filter(({ mayExpire }) => mayExpire).map(({ at }) => at)
   }
 }
 

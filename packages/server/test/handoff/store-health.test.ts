@@ -25,6 +25,8 @@ class EmptyStore {
   hasRoom = { callBacks: true, leases: true }
   /** Disk space is low, and reserved for finishing existing work. */
   refusesEarly = false
+  /** Sweeps wait for this, as behind a request that the store has not answered. */
+  sweepsWait: Promise<void> = Promise.resolve()
   readonly sweptWithExpiry: number[] = []
 
   /** Every settlement was settled before. */
@@ -47,8 +49,9 @@ class EmptyStore {
       nextDueInMillis: null,
     }
   }
-  sweep = async ({ expireLeases }: SweepRequest) => {
-    if (expireLeases) this.sweptWithExpiry.push(performance.now())
+  sweep = async ({ mayExpireLeases }: SweepRequest) => {
+    await this.sweepsWait
+    if (mayExpireLeases()) this.sweptWithExpiry.push(performance.now())
     return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
   }
   maintain = async () => ({ more: false, readied: 0 })
@@ -210,6 +213,22 @@ test('the grace period of leases begins when the store is back', async () => {
   const [first = 0] = store.sweptWithExpiry
   expect(first - back).toBeGreaterThanOrEqual(grace - 1)
   expect(first - back).toBeLessThanOrEqual(grace + 1001)
+})
+
+test('a sweep that was requested before an outage and runs after it ends no lease', async () => {
+  const grace = expiryGraceMillis(testPolicy)
+  await vi.advanceTimersByTimeAsync(grace + 2000)
+  const answers = Promise.withResolvers<void>()
+  store.sweepsWait = answers.promise
+  await vi.advanceTimersByTimeAsync(2000)
+  await lose()
+  store.canWrite = true
+  await answered(handOff.probe())
+  expect(told).toEqual([BEGUN, ENDED])
+  store.sweptWithExpiry.length = 0
+  answers.resolve()
+  await vi.advanceTimersByTimeAsync(grace - 3000)
+  expect(store.sweptWithExpiry).toEqual([])
 })
 
 describe('call-backs without disk space', () => {

@@ -66,7 +66,7 @@ export class PartitionTable {
   }
 
   removeRange({ first, last }: StagedIds): void {
-    for (let id = first; id <= last; id += 1) this.remove(id)
+    for (const id of [...this.rows.keys()]) if (id >= first && id <= last) this.remove(id)
   }
 }
 

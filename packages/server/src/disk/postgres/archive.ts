@@ -19,6 +19,7 @@ import {
 import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
 import { StoreRefused } from '../../handoff/store.ts'
 import { type IndexRangeOfLane, type NextIds, rangeFields } from '../../handoff/stored.ts'
+import { refuseOtherVersion } from '../schema-version.ts'
 import {
   Columns,
   keyColumns,
@@ -31,7 +32,7 @@ import {
   taskColumns,
 } from './columns.ts'
 import { fence, NOW } from './leader-row.ts'
-import { VERSION } from './migrate.ts'
+import { versionOf } from './migrate.ts'
 import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
@@ -205,26 +206,11 @@ export async function withConnection<Result>(
   }
 }
 
-/** 0 if the database has no Baton schema. */
-async function versionOf(connection: Connection): Promise<number> {
-  const [found] = await connection.run({
-    text: `SELECT to_regclass('baton.schema_version') IS NOT NULL AS found`,
-  })
-  if (found?.['found'] !== true) return 0
-  const [row] = await connection.run({ text: 'SELECT max(version) AS version FROM baton.schema_version' })
-  return (row?.['version'] ?? 0) as number
-}
-
-/** A migration takes away the tables of nodes of an earlier version, so tools do not migrate. */
-export async function refuseOtherVersion(connection: Connection, mayBeNew: boolean): Promise<void> {
+/** Nodes of an earlier version may run on the database, so tools do not migrate. */
+export async function refuseOtherSchema(connection: Connection, mayBeNew: boolean): Promise<void> {
   const version = await versionOf(connection)
-  if (version === VERSION || (mayBeNew && version === 0)) return
-  if (version === 0) throw new StoreRefused('the database contains no data of Baton')
-  const remedy =
-    version > VERSION
-      ? `use a version of Baton that supports schema version ${version}`
-      : 'start this version of Baton with it once to upgrade it'
-  throw new StoreRefused(`the database has schema version ${version}, not ${VERSION}; ${remedy}`)
+  if (version > 0) refuseOtherVersion('the database', version)
+  else if (!mayBeNew) throw new StoreRefused('the database contains no data of Baton')
 }
 
 /** A running node would go on handing out partitions that are being moved elsewhere. */

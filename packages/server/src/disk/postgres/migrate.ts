@@ -1,37 +1,15 @@
 import { StoreRefused } from '../../handoff/store.ts'
-import { migrateFrom11 } from './migrate-from-11.ts'
-import { pendingDeliveries, schema } from './schema.ts'
+import { SCHEMA_VERSION, type Schema, stepsTo, unreleased } from '../schema-version.ts'
+import { schema as sql } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
-import { throughputSchema } from './throughput-rows.ts'
 
-/** The version of `schema`. */
-export const VERSION = 14
+const current: Schema = { version: SCHEMA_VERSION, sql, steps: new Map() }
 
-interface Step {
-  /** The version after this step. */
-  readonly to: number
-  readonly sql: string
+const DATABASE = {
+  name: 'the database',
+  another: 'drop the schema baton, or choose another database with --database-url',
 }
-
-const addedIn13 = `
-ALTER TABLE baton.partition ADD COLUMN extra_fields text COLLATE "C";
-ALTER TABLE baton.partition ADD COLUMN traceparent text COLLATE "C";
-${throughputSchema}`
-
-// The indexes of the column are dropped with it.
-const changedIn14 = `
-ALTER TABLE baton.delivery DROP COLUMN pending, ALTER COLUMN progress DROP NOT NULL;
-${pendingDeliveries}`
-
-/**
- * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
- */
-const steps: ReadonlyMap<number, Step> = new Map([
-  [11, { to: VERSION, sql: migrateFrom11 }],
-  [12, { to: 13, sql: addedIn13 }],
-  [13, { to: 14, sql: changedIn14 }],
-])
 
 /**
  * Errors after which a migration is tried again. Nodes that start together on an empty database create the
@@ -45,10 +23,11 @@ const BEGIN_AGAIN = new Set([
 ])
 const TRIES = 5
 
-export async function migrate(connection: Connection): Promise<void> {
+/** Brings the schema to the current version. An empty database gets all tables. */
+export async function migrate(connection: Connection, schema = current): Promise<void> {
   for (let tried = 1; ; tried += 1) {
     try {
-      return await migrateOnce(connection)
+      return await migrateOnce(connection, schema)
     } catch (error) {
       if (tried === TRIES || !BEGIN_AGAIN.has(sqlState(error) ?? '')) throw error
     }
@@ -59,7 +38,7 @@ export async function migrate(connection: Connection): Promise<void> {
  * Sessions keep no state between transactions (see Connection), so the migration is a single transaction.
  * Unlike the others it is not sent in one piece, but waits for results on the way.
  */
-async function migrateOnce(connection: Connection): Promise<void> {
+async function migrateOnce(connection: Connection, schema: Schema): Promise<void> {
   const run = (text: string) => connection.run({ text })
   await run(
     `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0;
@@ -67,20 +46,12 @@ async function migrateOnce(connection: Connection): Promise<void> {
   )
   try {
     await makeVersionTable(connection)
-    // Nodes migrate one after another, including those of earlier versions. The second one finds the work
-    // done.
-    await run('LOCK TABLE baton.schema_version IN ACCESS EXCLUSIVE MODE')
-    const [row] = await run('SELECT max(version) AS version FROM baton.schema_version')
-    const known = (row?.['version'] ?? 0) as number
-    if (known > VERSION) {
-      throw new StoreRefused(
-        `the database has schema version ${known}, and this program supports versions up to ${VERSION}; start a version of Baton that supports version ${known}`,
-      )
-    }
-    if (known < VERSION) {
-      for (const sql of known === 0 ? [schema] : stepsFrom(known)) await run(sql)
-      await run(`DELETE FROM baton.schema_version; INSERT INTO baton.schema_version VALUES (${VERSION})`)
-    }
+    // Nodes migrate one after another. The second one finds the work done.
+    await run('LOCK TABLE baton.schema IN ACCESS EXCLUSIVE MODE')
+    const steps = stepsTo(schema, await storedVersion(connection), DATABASE)
+    for (const step of steps) await run(step)
+    if (steps.length > 0)
+      await run(`DELETE FROM baton.schema; INSERT INTO baton.schema VALUES (${schema.version})`)
     await run('COMMIT')
   } catch (error) {
     await run('ROLLBACK').catch(() => {})
@@ -88,26 +59,33 @@ async function migrateOnce(connection: Connection): Promise<void> {
   }
 }
 
-function* stepsFrom(known: number): Iterable<string> {
-  for (let at = known; at < VERSION; ) {
-    const step = steps.get(at)
-    if (step === undefined)
-      throw new StoreRefused(
-        `the database has schema version ${at}, from before the first release, which this program cannot read; drop the schema baton, or choose another database with --database-url`,
-      )
-    yield step.sql
-    at = step.to
-  }
-}
-
 /** IF NOT EXISTS would require the CREATE privilege even when the object exists. */
 async function makeVersionTable(connection: Connection): Promise<void> {
+  const found = await findSchema(connection)
+  if (found === 'unreleased') throw unreleased(DATABASE.name, DATABASE.another)
+  if (found === 'none') await connection.run({ text: 'CREATE SCHEMA baton' })
+  if (found !== 'ours') await connection.run({ text: 'CREATE TABLE baton.schema (version integer NOT NULL)' })
+}
+
+/** Which schema the database has: ours, one from before version 1, an empty one, or none. */
+async function findSchema(connection: Connection): Promise<'ours' | 'unreleased' | 'empty' | 'none'> {
   const [found] = await connection.run({
-    text: `SELECT to_regnamespace('baton') IS NOT NULL AS schema, to_regclass('baton.schema_version') IS NOT NULL AS version`,
+    text: `SELECT to_regclass('baton.schema') IS NOT NULL AS ours, to_regclass('baton.schema_version') IS NOT NULL AS unreleased,
+      to_regnamespace('baton') IS NOT NULL AS empty`,
   })
-  if (found?.['schema'] !== true) await connection.run({ text: 'CREATE SCHEMA baton' })
-  if (found?.['version'] !== true)
-    await connection.run({ text: 'CREATE TABLE baton.schema_version (version integer NOT NULL)' })
+  return (['ours', 'unreleased', 'empty'] as const).find((what) => found?.[what] === true) ?? 'none'
+}
+
+async function storedVersion(connection: Connection): Promise<number> {
+  const [row] = await connection.run({ text: 'SELECT max(version) AS version FROM baton.schema' })
+  return (row?.['version'] ?? 0) as number
+}
+
+/** 0 if the database has no data of Baton. */
+export async function versionOf(connection: Connection): Promise<number> {
+  const found = await findSchema(connection)
+  if (found === 'unreleased') throw unreleased(DATABASE.name, 'use the version that wrote it')
+  return found === 'ours' ? storedVersion(connection) : 0
 }
 
 /**

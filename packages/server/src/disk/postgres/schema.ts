@@ -21,13 +21,6 @@ const counters = states
   .map((column) => `${column} bigint NOT NULL`)
   .join(',\n  ')
 
-/** Null when nothing is left to do. A delivery without progress was not attempted. */
-export const pendingDeliveries = `
-ALTER TABLE baton.delivery ADD COLUMN pending boolean
-  GENERATED ALWAYS AS (CASE WHEN progress IS NULL OR progress->>'state' = 'pending' THEN true END) STORED;
-CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
-`
-
 /**
  * Rows are flushed in any order, so there are no foreign keys. Text has the collation "C", because the engine
  * compares it by bytes.
@@ -194,6 +187,9 @@ CREATE TABLE baton.delivery (
   at bigint NOT NULL,
   message json NOT NULL,
   progress json,
+  -- Null when nothing is left to do. A delivery without progress was not attempted.
+  pending boolean GENERATED ALWAYS AS (CASE WHEN progress IS NULL OR progress->>'state' = 'pending' THEN true END) STORED,
   PRIMARY KEY (subscription, event)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
-${pendingDeliveries}`
+CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
+`

@@ -6,7 +6,6 @@ import type { Row, Statement } from './session/connection.ts'
 
 export const throughputColumns = new Columns<StoredThroughput>(throughputFields)
 
-/** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `
 -- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
 CREATE TABLE baton.throughput (

@@ -27,10 +27,11 @@ import {
   rangeFields,
   type StoredPace,
 } from '../../handoff/stored.ts'
+import { unreleased } from '../schema-version.ts'
 import { asRefused } from './failures.ts'
-import { DATA_FILE, isOurs, namesIn } from './folder.ts'
+import { DATA_FILE } from './folder.ts'
 import { ImageRows } from './image-rows.ts'
-import { SCHEMA_VERSION, versionOf } from './migrate.ts'
+import { ownerOf } from './migrate.ts'
 import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
 import { laneHas } from './schema.ts'
 import { Entries } from './sqlite-connection.ts'
@@ -194,7 +195,9 @@ export async function withSnapshot<Result>(
     try {
       db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 0; BEGIN')
       // The first read starts the snapshot.
-      if (!isOurs(namesIn(db))) throw new StoreRefused(`${path} is a database of another program`)
+      const owner = ownerOf(db)
+      if (owner === 'unreleased') throw unreleased(path, 'use the version that wrote it')
+      if (owner !== 'ours') throw new StoreRefused(`${path} is a database of another program`)
       return await work(db)
     } finally {
       db.close()
@@ -202,17 +205,6 @@ export async function withSnapshot<Result>(
   } catch (error) {
     throw asRefused(error, dirname(path), basename(path))
   }
-}
-
-/** The tools only read the schema version that this program writes. */
-export function refuseOtherVersion(db: DatabaseSync, path: string): void {
-  const version = versionOf(db)
-  if (version === SCHEMA_VERSION) return
-  const remedy =
-    version > SCHEMA_VERSION
-      ? `use a version of Baton that supports schema version ${version}`
-      : 'start this version of Baton with it once to upgrade it'
-  throw new StoreRefused(`${path} has schema version ${version}, not ${SCHEMA_VERSION}; ${remedy}`)
 }
 
 /**

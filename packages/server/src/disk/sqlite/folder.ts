@@ -12,8 +12,9 @@ import {
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
+import { unreleased } from '../schema-version.ts'
 import { asRefused, isBusy } from './failures.ts'
-import { migrate, versionOf } from './migrate.ts'
+import { ANOTHER_FOLDER, migrate, ownerOf } from './migrate.ts'
 
 /** Private to this user: lease ids are secrets, and write access to the data would allow any change. */
 const FOLDER_MODE = 0o700
@@ -99,9 +100,6 @@ const FILES = [
   LOCK_FILE,
   `${LOCK_FILE}-journal`,
 ]
-
-/** These tables exist in every version, and together in no other program's database. */
-const OUR_TABLES = ['task', 'lane', 'partition', 'pull_key']
 
 /** Call-backs are refused below this, so that accepted work can still be settled. */
 const RESERVE_BYTES = 64 * 2 ** 20
@@ -198,22 +196,13 @@ export class DataFolder {
 
   /** Runs before anything is written to the file. */
   #refuseForeign(db: DatabaseSync): void {
-    const names = namesIn(db)
-    const isNew = names.size === 0 && versionOf(db) === 0
-    if (isNew || isOurs(names)) return
+    const owner = ownerOf(db)
+    if (owner === 'ours' || owner === 'new') return
+    if (owner === 'unreleased') throw unreleased(`the data folder ${this.#path}`, ANOTHER_FOLDER)
     throw new StoreRefused(
-      `${join(this.#path, DATA_FILE)} is a database of another program and was not changed; move it to another place, or choose another folder with --data`,
+      `${join(this.#path, DATA_FILE)} is a database of another program and was not changed; move it to another place, or ${ANOTHER_FOLDER}`,
     )
   }
-}
-
-export function namesIn(db: DatabaseSync): ReadonlySet<unknown> {
-  const rows = db.prepare('SELECT name FROM sqlite_schema').all()
-  return new Set(rows.map(({ name }) => name))
-}
-
-export function isOurs(names: ReadonlySet<unknown>): boolean {
-  return OUR_TABLES.every((table) => names.has(table))
 }
 
 /**

@@ -7,7 +7,6 @@ import { arrayQuery, LIMIT, Table } from './tables.ts'
 
 export const throughputTable = new Table<StoredThroughput>('throughput', throughputFields)
 
-/** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `
 -- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
 CREATE TABLE throughput (

@@ -3,7 +3,7 @@ import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
 import { type Access, type AccessRule, accessRule } from './access.ts'
-import { browserFault, crossSiteFault, type HostRule, isOwnAddress } from './browser-defence.ts'
+import { browserFault, crossSiteFault, type HostRule } from './browser-defence.ts'
 import { bearerToken, type Role, roles, UNKNOWN_TOKEN } from './tokens.ts'
 import type { LiveTokens } from './tokens-file.ts'
 
@@ -83,7 +83,7 @@ export function admission(rule: AccessRule, { hosts, tokens }: AdmissionOptions)
 function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | undefined {
   const { host } = headers
   if (host !== undefined && hosts.isLoopback(host)) return undefined
-  return browserFault(headers, (address) => isOwnAddress(address, host, hosts))
+  return browserFault(headers)
 }
 
 export const HOST_REFUSED =

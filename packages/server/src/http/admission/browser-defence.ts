@@ -47,18 +47,19 @@ function withoutPort(host: string): string {
 
 /**
  * Returns why a request appears to come from a browser but not from a page of this service; undefined when it
- * does not.
+ * does not. Called after `crossSiteFault`.
  *
  * Used by services without tokens that are reached under a name other than loopback. Over plain HTTP,
  * browsers send no Sec-Fetch headers to such a name, and an image of another site is a GET like any other. A
  * page can omit the Referer and choose the Accept header, but it cannot change the User-Agent.
  */
-export function browserFault(
-  { referer, accept, origin, 'user-agent': userAgent, 'sec-fetch-site': site }: IncomingHttpHeaders,
-  isOwn: (address: string) => boolean,
-): string | undefined {
-  if (referer !== undefined && !isOwn(referer))
-    return `the request comes from a page of another site (Referer)${REMEDY}`
+export function browserFault({
+  referer,
+  accept,
+  origin,
+  'user-agent': userAgent,
+  'sec-fetch-site': site,
+}: IncomingHttpHeaders): string | undefined {
   if (accept !== undefined && wantsToShow(accept))
     return `the request asks for an image or a document, as browsers do (Accept)${REMEDY}`
   // If the browser names the origin of the request, the checks of these headers have already decided.
@@ -98,9 +99,13 @@ export function crossSiteFault(headers: IncomingHttpHeaders, hosts: HostRule): s
   if (isPrefetch(headers['sec-purpose']) || isPrefetch(headers['purpose'])) {
     return 'the request is a prefetch, which must not have an effect'
   }
-  const { origin } = headers
+  // Old browsers, such as Safari before 16.4, send no Sec-Fetch headers, but these two.
+  const { origin, referer } = headers
   if (origin !== undefined && !isOwnAddress(origin, headers.host, hosts)) {
     return 'the request comes from a page of another origin (Origin)'
+  }
+  if (referer !== undefined && !isOwnAddress(referer, headers.host, hosts)) {
+    return 'the request comes from a page of another site (Referer)'
   }
   return undefined
 }
@@ -113,7 +118,7 @@ function isPrefetch(purpose: string | string[] | undefined): boolean {
  * Whether an Origin or a Referer names this service. The scheme is ignored, because a proxy may terminate
  * TLS. If the proxy also changes the Host, its name can be added to the allowed hosts.
  */
-export function isOwnAddress(address: string, host: string | undefined, hosts: HostRule): boolean {
+function isOwnAddress(address: string, host: string | undefined, hosts: HostRule): boolean {
   const named = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(address)?.[1]
   if (named === undefined) return false
   return named.toLowerCase() === host?.toLowerCase() || hosts.isNamed(named)

@@ -11,6 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
+import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {
   readonly extra?: ProblemExtra
@@ -63,6 +64,7 @@ export const problemOf = (reply: FastifyReply): UnwrittenProblem | undefined => 
 
 export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
   sent.set(reply, problem)
+  lingerUntilSent(reply.request.raw)
   const { status, headers, body } = writtenProblem(problem)
   return reply.code(status).headers(headers).send(body)
 }

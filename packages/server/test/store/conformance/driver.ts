@@ -96,7 +96,7 @@ export class Driver {
   }
 
   sweep(limit = 10_000, expireLeases = true): Promise<SweepResult> {
-    return this.store.sweep({ limit, expireLeases })
+    return this.store.sweep({ limit, mayExpireLeases: () => expireLeases })
   }
 
   maintain(retentionMillis = 7 * DAY): Promise<MaintenanceResult> {

@@ -49,6 +49,21 @@ export function expiryTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'ready', '0-1': 'leased' })
     })
 
+    test('a grace period that begins while a sweep waits for its turn applies to that sweep', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      store.clock.advance(60 * MINUTE)
+      let mayExpire = true
+      const running = store.callBack('b', some(0, 1))
+      const waiting = store.store.sweep({ limit: 100, mayExpireLeases: () => mayExpire })
+      mayExpire = false
+      await running
+      expect(await waiting).toMatchObject({ expired: 0 })
+      expect(await store.renew(leaseId)).toMatchObject([{ refused: null }])
+      expect(await store.states('a')).toEqual({ '0-0': 'leased' })
+    })
+
     test('at most the limit of each kind is ended at a time, the earliest first', async () => {
       const store = await open()
       await store.callBack('a', some(0, 5))
