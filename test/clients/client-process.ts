@@ -87,6 +87,7 @@ export interface ClientEvent {
   readonly partition?: string
   readonly partitions?: readonly string[]
   readonly outcome?: string
+  readonly parked?: boolean
   readonly reason?: string
   readonly code?: string
   readonly path?: string

@@ -7,7 +7,13 @@ import { promisify } from 'node:util'
 const execute = promisify(execFile)
 
 /** Debian's packages of the modules that tests need, besides Python itself. */
-const PACKAGES = { setuptools: 'python3-setuptools', wheel: 'python3-wheel', venv: 'python3-venv', psycopg: 'python3-psycopg' }
+const PACKAGES = {
+  build: 'python3-build',
+  setuptools: 'python3-setuptools',
+  wheel: 'python3-wheel',
+  venv: 'python3-venv',
+  psycopg: 'python3-psycopg',
+}
 
 export type PythonModule = keyof typeof PACKAGES
 
@@ -50,7 +56,7 @@ async function usable(modules: readonly string[]): Promise<string | undefined> {
   return undefined
 }
 
-/** Why the tests of a file that need Python cannot run, printed as one line; undefined if they can. */
+/** Whether tests cannot run because there is no Python. Then a line says what is not run. */
 export async function withoutPython(what: string, ...modules: PythonModule[]): Promise<boolean> {
   try {
     await pythonProgram(...modules)

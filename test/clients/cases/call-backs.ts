@@ -100,7 +100,10 @@ export const callBacks: Cases = {
   'waits for a service that was killed': async (client) => {
     const service = await RestartableService.start()
     await service.kill()
-    const producing = client.produce({ service: { url: service.url }, descriptors: descriptors('orders', 20) })
+    const producing = client.produce({
+      service: { url: service.url },
+      descriptors: descriptors('orders', 20),
+    })
     await until(() => client.eventsOf('producer').some(({ kind }) => kind === 'away'))
     await service.startAgain()
     expect(await producing).toMatchObject({ accepted: 20 })

@@ -34,7 +34,12 @@ export const leases: Cases = {
     await until(() => worker.of('renewed').length >= 4)
     await client.open()
     await worker.stopped()
-    expect(worker.of('renewed').map(({ leases }) => leases).slice(0, 4)).toEqual([5, 5, 5, 5])
+    expect(
+      worker
+        .of('renewed')
+        .map(({ leases }) => leases)
+        .slice(0, 4),
+    ).toEqual([5, 5, 5, 5])
     expect(await operator.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
   },
 

@@ -11,7 +11,9 @@ import type { Cases } from '../run-cases.ts'
 const gated = { '*': { gate: 'raises at abort' } } as const
 
 export const outages: Cases = {
-  'loses and repeats no work, although the service is killed and restarted again and again': async (client) => {
+  'loses and repeats no work, although the service is killed and restarted again and again': async (
+    client,
+  ) => {
     const service = await RestartableService.start()
     const operator = new BatonClient(service.url)
     const count = 120

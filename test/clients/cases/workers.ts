@@ -29,7 +29,11 @@ export const workers: Cases = {
     expect(await rowsOf(operator, 'orders')).toMatchObject([
       { state: 'done', reportedRecords: null },
       { state: 'done', reportedRecords: 9 },
-      { state: 'delayed', attempts: 1, lastReason: expect.stringMatching(/no space; caused by .*the cause$/) },
+      {
+        state: 'delayed',
+        attempts: 1,
+        lastReason: expect.stringMatching(/no space; caused by .*the cause$/),
+      },
       { state: 'parked', attempts: 1, lastReason: 'no such table' },
       { state: 'delayed', attempts: 1, lastReason: 'later' },
       { state: 'delayed', attempts: 0, lastReason: 'not mine' },
