@@ -20,6 +20,7 @@ import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
+import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
@@ -152,6 +153,10 @@ export async function buildHttp({
   })
   admitRequests(app, admission)
   shedRequests(app, budget)
+  const reads = new Reads()
+  const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
+    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+  boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
@@ -172,7 +177,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
         throughputRoute(uncached, service)
-        manifestRoute(uncached, service)
+        manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)
         subscriptionRoutes(uncached, service)
