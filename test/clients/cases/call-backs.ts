@@ -56,16 +56,22 @@ export const callBacks: Cases = {
   },
 
   'is sent in smaller requests to a service with a lower limit, and sealed by the last': async (client) => {
-    const service = await startService('--body-limit-mb', '0.01')
-    const command = { service, descriptors: descriptors('orders', 500), stream: true, seal: true }
-    const receipt = (await client.produce(command)) as { requests: number }
-    expect(receipt).toMatchObject({ accepted: 500, duplicates: 0 })
-    expect(receipt.requests).toBeGreaterThan(5)
-    expect(await new BatonClient(service.url).task('orders')).toMatchObject({
-      sealed: true,
-      expectedPartitions: null,
-      partitions: { total: 500 },
-    })
+    const limits = [
+      ['--body-limit-mb', '0.01'],
+      ['--max-call-back-partitions', '90'],
+    ]
+    for (const limit of limits) {
+      const service = await startService(...limit)
+      const command = { service, descriptors: descriptors('orders', 500), stream: true, seal: true }
+      const receipt = (await client.produce(command)) as { requests: number }
+      expect(receipt).toMatchObject({ accepted: 500, duplicates: 0 })
+      expect(receipt.requests).toBeGreaterThan(5)
+      expect(await new BatonClient(service.url).task('orders')).toMatchObject({
+        sealed: true,
+        expectedPartitions: null,
+        partitions: { total: 500 },
+      })
+    }
   },
 
   'of an iterable is sent while it yields': async (client) => {

@@ -9,7 +9,7 @@ import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/heade
 import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
-import type { ShapeLimits } from './bodies/json-bytes.ts'
+import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
@@ -168,7 +168,7 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, met)
+        callBackRoute(uncached, service, met, bulk)
         pullRoute(uncached, service, fastPath, budget)
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
@@ -212,7 +212,14 @@ export async function buildHttp({
   return app
 }
 
-/** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
+/**
+ * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
+ * of the longest names, all characters escaped, has 45 KiB.
+ */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
-  return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
+  return {
+    elements: callBackPartitions,
+    values: Math.max(1_000_000, 10 * callBackPartitions),
+    elementBytes: 64 * 1024,
+  }
 }
