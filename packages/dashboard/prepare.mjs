@@ -7,6 +7,8 @@ try {
   vite = await import('vite')
 } catch (error) {
   if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error
-  console.log('the page is not built: vite is not installed here')
+  const { existsSync } = await import('node:fs')
+  if (!existsSync(new URL('dist/index.html', import.meta.url)))
+    console.log('the page is not built, which needs development dependencies: run npm ci once, then npm ci --omit=dev')
 }
 await vite?.build({ configFile: fileURLToPath(new URL('vite.config.ts', import.meta.url)), logLevel: 'warn' })
