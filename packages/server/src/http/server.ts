@@ -9,11 +9,11 @@ import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/heade
 import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
-import type { ShapeLimits } from './bodies/json-bytes.ts'
+import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { admitPeers, closeGracefully, Listeners, type Peers } from './listening.ts'
+import { admitPeers, closeGracefully, type Peers } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
@@ -52,7 +52,6 @@ interface HttpOptions {
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
-  readonly listeners?: Listeners
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -82,7 +81,6 @@ export async function buildHttp({
   trustedProxies = [],
   isFastPathOn = true,
   peers = null,
-  listeners = new Listeners(),
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -169,7 +167,7 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, met)
+        callBackRoute(uncached, service, met, bulk)
         pullRoute(uncached, service, fastPath, budget)
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
@@ -210,11 +208,18 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
   return app
 }
 
-/** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
+/**
+ * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
+ * of the longest names, all characters escaped, has 45 KiB.
+ */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
-  return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
+  return {
+    elements: callBackPartitions,
+    values: Math.max(1_000_000, 10 * callBackPartitions),
+    elementBytes: 64 * 1024,
+  }
 }

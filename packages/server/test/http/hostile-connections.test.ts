@@ -107,7 +107,7 @@ describe('answers that are not read', () => {
 
   async function withLargeTask(args: readonly string[]): Promise<ServiceProcess> {
     const service = await ServiceProcess.started(args)
-    const wide = descriptors('large', 20_000, { computeTableName: `results.${'o'.repeat(900)}` })
+    const wide = descriptors('large', 15_000, { computeTableName: `results.${'o'.repeat(900)}` })
     const body = JSON.stringify(wide)
     expect((await fetch(`${service.url}/call-back`, { method: 'POST', headers: json, body })).status).toBe(
       200,
