@@ -2,7 +2,7 @@
 // container: npm run check:systemd. The container shares the network of this machine, so port 7070 must be free.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CleanUp, temporaryFolder } from '../bench/harness/clean-up.ts'
 import { readDocument } from '../test/docs/support/markdown.ts'
@@ -89,9 +89,6 @@ await runCheck(cleanUp, async () => {
   const [, exposure = ''] =
     /level for baton\.service: ([\d.]+)/.exec(inside('systemd-analyze security --no-pager baton')) ?? []
   check(`systemd-analyze security: ${exposure}`, exposure !== '' && Number(exposure) <= 2.5)
-  const memory = readdirSync('/proc').includes('self') ? property('MemoryCurrent') : ''
-  if (/^\d+$/.test(memory))
-    say(`memory after the first hand-off: ${Math.round(Number(memory) / 2 ** 20)} MiB`)
 
   inside('systemctl kill --signal KILL baton')
   await eventually('systemd restarts it', () => property('NRestarts') === '1')
