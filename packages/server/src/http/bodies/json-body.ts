@@ -38,6 +38,8 @@ interface BodyRules {
   readonly hold: HoldBody
   readonly bulk: BulkWork
   readonly callBackShape: ShapeLimits
+  /** Returns what the route gets instead of the parsed body, for a request that another node may serve. */
+  arrived(request: FastifyRequest, chunks: readonly Buffer[]): unknown
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
@@ -63,8 +65,8 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       return
     }
     const arrived = (error: Error | null, chunks: readonly Buffer[] = []) => {
-      if (error === null) readJson(request, chunks, done)
-      else done(error)
+      if (error !== null) done(error)
+      else readJson(request, chunks, rules, done)
     }
     const arrival = arrivalRules(request, rules)
     const { raw } = request
@@ -120,15 +122,21 @@ function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => v
   done()
 }
 
-function readJson(request: FastifyRequest, chunks: readonly Buffer[], done: Done): void {
+function readJson(
+  request: FastifyRequest,
+  chunks: readonly Buffer[],
+  { arrived }: BodyRules,
+  done: Done,
+): void {
   try {
-    done(null, bodyOf(request, chunks))
+    done(null, arrived(request, chunks) ?? bodyOf(request, chunks))
   } catch (error) {
     done(error as Error)
   }
 }
 
-function bodyOf({ routeOptions: { config } }: FastifyRequest, chunks: readonly Buffer[]): unknown {
+/** Parses a body, as its route needs it. */
+export function bodyOf({ routeOptions: { config } }: FastifyRequest, chunks: readonly Buffer[]): unknown {
   const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
   if (bytes === 0 && config.bodyOptional === true) return undefined
   if (bytes >= PARSED_ON_THREAD_BYTES && config.parsesOnThread === true) return new UnparsedBody(chunks)
