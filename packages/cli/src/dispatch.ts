@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { didYouMean } from '@baton/protocol/core'
+import { version } from '@baton/server/version'
 import { Arguments, type Command, type Flag } from './command-line.ts'
 import { commands, unlistedCommands } from './commands.ts'
 import { exitCodes, UsageError } from './errors.ts'
-import { note, styled } from './terminal.ts'
+import { note, print, styled } from './terminal.ts'
 
 const heading = (text: string) => styled('bold', text)
 
@@ -73,23 +73,18 @@ function flagMeaning(flag: Flag): string {
   return extras.length === 0 ? description : `${description} (${extras.join('; ')})`
 }
 
-/** From package.json, which is one folder above both the sources and the build. */
-export const version: string = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-).version
-
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...others] = argv
   if (name === undefined) {
-    process.stderr.write(overview(version))
+    note(overview(version).trimEnd())
     return exitCodes.usage
   }
   if (name === '--version' || name === '-v' || name === 'version') {
-    process.stdout.write(`${version}\n`)
+    print(version)
     return exitCodes.ok
   }
   if (name === '--help' || name === '-h') {
-    process.stdout.write(overview(version))
+    print(overview(version).trimEnd())
     return exitCodes.ok
   }
   return name === 'help' ? help(others[0]) : runCommand(name, others)
@@ -105,7 +100,7 @@ async function runCommand(name: string, argv: readonly string[]): Promise<number
   const { flags, takesCommand = false, operandsBeforeCommand = false } = command
   const own = takesCommand && argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
   if (own.includes('--help') || own.includes('-h')) {
-    process.stdout.write(commandHelp(name, command))
+    print(commandHelp(name, command).trimEnd())
     return exitCodes.ok
   }
   const given = Arguments.read(flags, argv, takesCommand, operandsBeforeCommand)

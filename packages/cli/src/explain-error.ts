@@ -14,7 +14,7 @@ import { exitCodes, Interruption, Refusal, UsageError } from './errors.ts'
 import { InputError } from './input/json-values.ts'
 import { SpoolError } from './input/spool.ts'
 import { counted } from './show/numbers.ts'
-import { shown } from './show/table.ts'
+import { jsonLine, shown } from './terminal.ts'
 
 /** For an answer that is not from Baton, or from a wrong path. */
 const urlHint =
@@ -81,7 +81,7 @@ export function explain(thrown: unknown, argv: readonly string[]): { text: strin
   const [error, origin] =
     thrown instanceof LocatedProblem ? [thrown.problemError, thrown.origin] : [thrown, undefined]
   const exitCode = exitCodeOf(error)
-  if (argv.includes('--json')) return { text: JSON.stringify({ error: asData(error) }), exitCode }
+  if (argv.includes('--json')) return { text: jsonLine({ error: asData(error) }), exitCode }
   return { text: [...linesOf(error, argv[0], origin), ...storedLines(error)].join('\n'), exitCode }
 }
 

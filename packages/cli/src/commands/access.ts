@@ -6,8 +6,8 @@ import type { Arguments, Command } from '../command-line.ts'
 import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { count } from '../show/numbers.ts'
-import { nameColumn, shown, table } from '../show/table.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { nameColumn, table } from '../show/table.ts'
+import { note, print, printJson, shown } from '../terminal.ts'
 
 const ROLES = ['producer', 'worker', 'operator', 'viewer'] as const
 /** Twice the bytes that are needed, so that no part of the token can be guessed from another. */

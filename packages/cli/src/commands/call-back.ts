@@ -8,8 +8,7 @@ import { type Adapt, readValues, type Source } from '../input/json-values.ts'
 import { givenSource, ReadWindow, spool } from '../input/spool.ts'
 import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress.ts'
-import { shown } from '../show/table.ts'
-import { print, printJson } from '../terminal.ts'
+import { print, printJson, shown } from '../terminal.ts'
 
 export const callBack: Command = {
   operands: 'FILE|-',

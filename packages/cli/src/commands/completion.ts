@@ -2,6 +2,7 @@ import { type BatonClient, BatonError } from '@baton/client'
 import type { Command, CommandEntry, Flag, Flags } from '../command-line.ts'
 import { connect, placeFlags } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
+import { print } from '../terminal.ts'
 
 /** The longest time to wait for the service after Tab is pressed. */
 const PATIENCE_SECONDS = 2
@@ -45,7 +46,7 @@ export const complete: Command = {
     })
     try {
       const names = (await kinds[kind]?.(client, begun)) ?? []
-      for (const name of names) if (isPlain(name) && name.startsWith(begun)) process.stdout.write(`${name}\n`)
+      for (const name of names) if (isPlain(name) && name.startsWith(begun)) print(name)
     } catch (error) {
       if (!(error instanceof BatonError)) throw error
     }
@@ -84,7 +85,7 @@ export function completionOf(commands: readonly CommandEntry[]): Command {
       const write = completionScripts[given.operands[0] ?? '']
       if (write === undefined) throw new UsageError('completion supports bash, zsh and fish')
       const loaded = await Promise.all(commands.map(completed))
-      process.stdout.write(write(loaded))
+      print(write(loaded).trimEnd())
       return exitCodes.ok
     },
   }

@@ -11,8 +11,8 @@ import type { Arguments, Command, Example, Flag, Flags } from '../command-line.t
 import { connect, connectionFlags, located } from '../connection.ts'
 import { exitCodes, Interruption, UsageError } from '../errors.ts'
 import { count } from '../show/numbers.ts'
-import { shown, table } from '../show/table.ts'
-import { note, print, printJson, remark } from '../terminal.ts'
+import { table } from '../show/table.ts'
+import { note, print, printJson, remark, safe, shown } from '../terminal.ts'
 
 /** How many of the expected partitions do not exist. Undefined if none is missing. */
 export function missingText({ expectedPartitions, missingPartitions }: TaskView): string | undefined {
@@ -36,7 +36,7 @@ export function confirmed(question: string, streams: QuestionStreams): Promise<b
     // Start the next output on a new line.
     streams.output.write('\n')
   }
-  terminal.question(`${question} [y/N] `, (answer) => resolve(/^y(es)?$/i.test(answer.trim())))
+  terminal.question(`${safe(question)} [y/N] `, (answer) => resolve(/^y(es)?$/i.test(answer.trim())))
   terminal.on('SIGINT', () => {
     unanswered()
     reject(new Interruption('SIGINT'))

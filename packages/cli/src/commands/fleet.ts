@@ -5,8 +5,8 @@ import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { count, counted, duration, rounded, since } from '../show/numbers.ts'
 import { percent } from '../show/progress.ts'
-import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
-import { instanceColours, print, printJson, styled } from '../terminal.ts'
+import { nameColumn, table, tableWidth } from '../show/table.ts'
+import { instanceColours, print, printJson, shown, styled } from '../terminal.ts'
 import { agreed } from './control.ts'
 import { chosenFlags, chosenIn } from './leases.ts'
 
@@ -31,6 +31,24 @@ export const status: Command = {
       if (given.switch('json')) printJson(instance)
       else print(instanceView(instance))
     }
+    return exitCodes.ok
+  },
+}
+
+export const ready: Command = {
+  operands: '',
+  operandCount: [0, 0],
+  details:
+    'Waits until the service answers and its store accepts writes. Needs no token. With --timeout 0 it asks once, as a\nhealth check.',
+  flags: connectionFlags,
+  examples: [
+    { line: 'baton ready && baton call-back partitions.ndjson', says: 'After the service was started' },
+    { line: 'baton ready --timeout 0', says: 'The health check of a container' },
+  ],
+  run: async (given) => {
+    await connect(given).ready()
+    if (given.switch('json')) printJson({ status: 'ready' })
+    else print('ready')
     return exitCodes.ok
   },
 }

@@ -11,8 +11,8 @@ import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { readValues } from '../input/json-values.ts'
 import { count, counted, duration } from '../show/numbers.ts'
-import { shown, table } from '../show/table.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { table } from '../show/table.ts'
+import { note, print, printJson, shown } from '../terminal.ts'
 
 /** Flags that filter partitions, for every command that pulls. */
 export const chosenFlags = {

@@ -13,8 +13,7 @@ import { webhookEventTypes } from '@baton/protocol/core'
 import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
 import { exitCodes, interruptible, Refusal, UsageError } from '../errors.ts'
-import { shown } from '../show/table.ts'
-import { remark } from '../terminal.ts'
+import { remark, shown } from '../terminal.ts'
 
 /** Runs the command to its end, with the event on its stdin. Returns why it failed, or undefined. */
 async function runForEvent(

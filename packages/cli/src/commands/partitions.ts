@@ -5,9 +5,9 @@ import type { Command } from '../command-line.ts'
 import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { duration, since } from '../show/numbers.ts'
-import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
+import { nameColumn, table, tableWidth } from '../show/table.ts'
 import { forgottenText, partitionTable, reasonText } from '../show/task.ts'
-import { note, print, printJson, remark } from '../terminal.ts'
+import { note, print, printJson, remark, shown } from '../terminal.ts'
 
 const REASON = { least: 30 }
 
@@ -66,7 +66,7 @@ export const manifest: Command = {
     for await (const line of client.manifest(given.operands[0] ?? '', { state, level })) {
       const wire = client.tableField.toWire(line)
       // Back-pressure: a slow reader slows down the service, and nothing is buffered here.
-      if (!process.stdout.write(`${JSON.stringify(wire)}\n`)) await once(process.stdout, 'drain')
+      if (!printJson(wire)) await once(process.stdout, 'drain')
     }
     return exitCodes.ok
   },

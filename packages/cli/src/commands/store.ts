@@ -4,8 +4,7 @@ import type { Arguments, Command, Flags } from '../command-line.ts'
 import { exitCodes, Refusal, UsageError } from '../errors.ts'
 import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress.ts'
-import { shown } from '../show/table.ts'
-import { print, printJson } from '../terminal.ts'
+import { print, printJson, shown } from '../terminal.ts'
 
 /**
  * The location of the data, with the same flags as `baton serve`. These commands read the store directly,

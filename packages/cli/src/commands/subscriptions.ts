@@ -4,8 +4,8 @@ import type { Arguments, Command } from '../command-line.ts'
 import { connect, connectionFlags, cursorFlag, located, moreText } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { ahead, count, since } from '../show/numbers.ts'
-import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
-import { note, print, printJson, styled } from '../terminal.ts'
+import { nameColumn, table, tableWidth } from '../show/table.ts'
+import { note, print, printJson, shown, styled } from '../terminal.ts'
 
 function subscriptionTable(subscriptions: readonly SubscriptionStatus[]): string {
   return table(

@@ -6,9 +6,21 @@ import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts
 import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { count, duration, rounded } from '../show/numbers.ts'
 import { percent } from '../show/progress.ts'
-import { fitting, shown } from '../show/table.ts'
+import { fitting } from '../show/table.ts'
 import { taskTable, taskView } from '../show/task.ts'
-import { heightOf, note, print, printJson, remark, styled, taskColours, widthOf } from '../terminal.ts'
+import {
+  drawLines,
+  heightOf,
+  note,
+  print,
+  printJson,
+  remark,
+  showCursor,
+  shown,
+  styled,
+  taskColours,
+  widthOf,
+} from '../terminal.ts'
 import { missingText } from './control.ts'
 
 /**
@@ -46,9 +58,6 @@ function taskLine(task: TaskSummary): string {
   ].join(', ')
 }
 
-const HIDE_CURSOR = '\u001b[?25l'
-const SHOW_CURSOR = '\u001b[?25h'
-
 /** Redraws lines of a terminal in place. The last state stays on the screen at the end. */
 class Redrawn {
   readonly #stream: NodeJS.WriteStream
@@ -56,23 +65,22 @@ class Redrawn {
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream
-    stream.write(HIDE_CURSOR)
+    showCursor(stream, false)
   }
 
   draw(text: string): void {
     const width = widthOf(this.#stream)
     const rows = heightOf(this.#stream)
     const lines = text.split('\n').slice(0, Math.max(rows - 1, 1))
-    const back = this.#height > 0 ? `\u001b[${this.#height}A\r` : '\r'
-    // Each line clears the rest of its row, and the last one everything below, so nothing flickers. Lines are
-    // cut to the width, because a wrapped line would take two rows and break the count for moving back up.
-    const drawn = lines.map((line) => `${fitting(line, width)}\u001b[K\n`).join('')
-    this.#stream.write(`${back}${drawn}\u001b[J`)
+    // Lines are cut to the width, because a wrapped line would take two rows and break the count for moving
+    // back up.
+    const cut = lines.map((line) => fitting(line, width))
+    drawLines(this.#stream, cut, this.#height)
     this.#height = lines.length
   }
 
   end(): void {
-    this.#stream.write(SHOW_CURSOR)
+    showCursor(this.#stream, true)
   }
 }
 
@@ -237,7 +245,7 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
     const changed = changes.since(seen)
     if (screen !== undefined) screen.draw(shown)
     else if (given.switch('json')) {
-      if (changed.length > 0) print(JSON.stringify(data))
+      if (changed.length > 0) printJson(data)
     } else for (const task of changed) print(taskLine(task))
   }
   try {

@@ -5,8 +5,8 @@ import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
 import { count, counted } from '../show/numbers.ts'
 import { bar } from '../show/progress.ts'
-import { type Column, shown, table, tableWidth } from '../show/table.ts'
-import { print, printJson, styled } from '../terminal.ts'
+import { type Column, table, tableWidth } from '../show/table.ts'
+import { print, printJson, shown, styled } from '../terminal.ts'
 
 /** The default period. */
 const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: 3_600_000, hour: 86_400_000 }

@@ -4,8 +4,7 @@ import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-
 import { connect, LONGEST_REQUEST_SECONDS, placeFlags } from '../connection.ts'
 import { exitCodes, interruptible, UsageError } from '../errors.ts'
 import { WaitLine } from '../show/progress.ts'
-import { shown } from '../show/table.ts'
-import { print, printJson, remark } from '../terminal.ts'
+import { print, printJson, remark, shown } from '../terminal.ts'
 import { missingText } from './control.ts'
 
 const MOST_TASKS = 1000

@@ -1,6 +1,6 @@
 import type { TaskView } from '@baton/client'
 import { percentOf } from '@baton/protocol/core'
-import { styled } from '../terminal.ts'
+import { drawLine, styled } from '../terminal.ts'
 import { count, duration } from './numbers.ts'
 
 type Style = Parameters<typeof styled>[0]
@@ -69,7 +69,7 @@ export class ProgressLine implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#drawnAt > 0) this.#stream.write('\r\u001b[K')
+    if (this.#drawnAt > 0) drawLine(this.#stream, '')
   }
 
   #draw(now: boolean): void {
@@ -78,7 +78,7 @@ export class ProgressLine implements Disposable {
     if (!now && time - this.#drawnAt < REDRAW_MILLIS) return
     this.#drawnAt = time
     const amount = this.#total === undefined ? count(this.#done) : `${this.#bar(this.#total)}`
-    this.#stream.write(`\r${this.#label} ${amount} ${this.#said}\u001b[K`)
+    drawLine(this.#stream, `${this.#label} ${amount} ${this.#said}`)
   }
 
   #bar(total: number): string {
@@ -105,12 +105,12 @@ export class WaitLine implements Disposable {
 
   show(tasks: readonly (TaskView | null)[]): void {
     if (!this.#isOn) return
-    this.#stream.write(`\r${waitText(tasks, this.#stream)}\u001b[K`)
+    drawLine(this.#stream, waitText(tasks, this.#stream))
     this.#isDrawn = true
   }
 
   end(): void {
-    if (this.#isDrawn) this.#stream.write('\r\u001b[K')
+    if (this.#isDrawn) drawLine(this.#stream, '')
     this.#isDrawn = false
   }
 

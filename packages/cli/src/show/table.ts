@@ -1,5 +1,5 @@
 import stringWidth from 'string-width'
-import { styled, widthOf } from '../terminal.ts'
+import { shown, styled, widthOf } from '../terminal.ts'
 
 /** What a terminal draws as one character: an emoji may be several code points. */
 const graphemes = new Intl.Segmenter()
@@ -133,11 +133,6 @@ function linesOf<Row>(lines: readonly (readonly string[])[], columns: readonly C
 function padded(cell: string, width: number, align: 'right' | undefined): string {
   const space = ' '.repeat(Math.max(width - stringWidth(cell), 0))
   return align === 'right' ? space + cell : cell + space
-}
-
-/** Control characters in names must not reach the terminal. */
-export function shown(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, '·')
 }
 
 /** A column of names. Long names are shortened, so that other columns stay visible. */

@@ -1,8 +1,8 @@
 import type { LevelView, PartitionRow, StateCounts, TaskSummary, TaskView } from '@baton/client'
-import { stateColours, styled, taskColours } from '../terminal.ts'
+import { shown, stateColours, styled, taskColours } from '../terminal.ts'
 import { ahead, count, counted, duration, rounded, since } from './numbers.ts'
 import { bar, percent } from './progress.ts'
-import { beginning, type Column, nameColumn, shown, table } from './table.ts'
+import { beginning, type Column, nameColumn, table } from './table.ts'
 
 const LIST_BAR = { most: 20, least: 8 }
 const LEVEL_BAR = { most: 30, least: 8 }

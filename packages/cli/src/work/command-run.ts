@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol/core'
-import { shown } from '../show/table.ts'
+import { shown } from '../terminal.ts'
 
 /** Keeps the last bytes of a stream. */
 class Tail {

@@ -1,8 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import type { PulledPartition, WorkerEvent } from '@baton/client'
 import { counted, duration } from '../show/numbers.ts'
-import { shown } from '../show/table.ts'
-import { note, styled } from '../terminal.ts'
+import { jsonLine, note, passOn, shown, styled } from '../terminal.ts'
 import type { StderrSink } from './command-run.ts'
 
 /** Splits a stream of bytes into lines. A line of more than `longest` characters is split into pieces. */
@@ -91,14 +90,14 @@ export class EventLog {
         noteJson({ kind: 'stderr', taskId, partition_name, text }),
       )
     }
-    return { add: (bytes) => void process.stderr.write(bytes), end: () => {} }
+    return { add: passOn, end: () => {} }
   }
 }
 
 const endKinds: ReadonlySet<WorkerEvent['kind']> = new Set(['settled', 'refused', 'lost', 'unreported'])
 
 function noteJson(event: object): void {
-  note(JSON.stringify({ at: new Date().toISOString(), ...event }))
+  note(jsonLine({ at: new Date().toISOString(), ...event }))
 }
 
 function timeOfDay(): string {
@@ -161,7 +160,7 @@ function endLine(event: Extract<WorkerEvent, { kind: 'settled' | 'unreported' }>
   return `${shown(event.partition.partition_name)} ${word}${took}${why}`
 }
 
-/** JSON.stringify omits the fields of errors. */
+/** JSON omits the fields of errors. */
 function plain(event: WorkerEvent): object {
   if (!('error' in event) || !(event.error instanceof Error)) return event
   const { name, message } = event.error

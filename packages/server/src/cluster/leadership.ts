@@ -78,7 +78,10 @@ export class Leadership {
   /** Requests that this node serves as the leader. */
   #underWay = 0
   #served: PromiseWithResolvers<void> | undefined
-  /** Called when this node has taken over, and when it no longer leads. */
+  /**
+   * Called when this node has taken over, also from itself after a failure: the time may have jumped, and
+   * partitions may have become ready unnoticed. Called with false when it no longer leads.
+   */
   onChange: (leads: boolean) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
@@ -239,12 +242,11 @@ export class Leadership {
       engine = await open(seen, {
         opened: (opened) => {
           // The engine may still be opening the disk again when this leadership has ended.
-          if (term !== '' && !over.signal.aborted) {
-            followers.lead(opened)
-            // What failed may have been committed, and made partitions ready.
-            this.onChange(true)
-          }
+          const isAgain = term !== '' && !over.signal.aborted
           term = opened
+          if (!isAgain) return
+          followers.lead(opened)
+          this.onChange(true)
         },
         lost,
         over: over.signal,

@@ -65,8 +65,8 @@ export interface Store {
   audit(): Promise<string[]>
   close(): Promise<void>
   /**
-   * For a store shared by several nodes: this node has taken over, or no longer leads. Also called with true
-   * when it has taken over from itself, after a write whose outcome is unknown.
+   * For a store shared by several nodes: this node has taken over, possibly from itself after a failure, or no
+   * longer leads. The time may have jumped, and partitions may have become ready unnoticed.
    */
   onLeadership?(listener: (leads: boolean) => void): void
   /** For a store shared by several nodes: whether this node is the leader. */

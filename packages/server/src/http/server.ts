@@ -33,7 +33,7 @@ import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-rout
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
-import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
+import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
   readonly service: Omit<Service, 'isSecure' | 'peers'>
@@ -204,6 +204,7 @@ export async function buildHttp({
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()
   fastPath.before(app.server)
+  if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())

@@ -12,7 +12,7 @@ import type { LaneHeap } from './state/lane-heap.ts'
 import type { Lane, LaneTable, Partition, Task } from './state/memory-rows.ts'
 import { type Source, waitingOf } from './state/memory-rows.ts'
 import type { Rotation } from './state/table-orders.ts'
-import { load, type Steps, type Transaction } from './transaction.ts'
+import { load, type Transaction } from './transaction.ts'
 
 /** The filter of a pull that names tables or tasks. */
 type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
@@ -51,38 +51,38 @@ export class Choice {
     this.#rotation = isSingle ? null : tx.memory.rotations.of(JSON.stringify([tables, tasks]))
   }
 
-  *next(demand: number): Steps<Chosen | undefined> {
+  async next(demand: number): Promise<Chosen | undefined> {
     const { tables, tasks } = this.#filter
-    const members = tasks === null ? yield* this.#ofTables(tables ?? []) : yield* this.#ofTasks(tasks, tables)
+    const members = tasks === null ? await this.#ofTables(tables ?? []) : await this.#ofTasks(tasks, tables)
     const level = Math.min(...members.map(({ source }) => source.level))
     const onLevel = members.filter(({ source }) => source.level === level)
     const member = this.#rotation === null ? onLevel[0] : this.#rotation.next(onLevel)
     if (member === undefined) return undefined
     const { name, source, order } = member
     const ahead = () => order?.ahead(LINES_AT_A_TIME) ?? []
-    const partition = yield* firstOf(this.#tx, source, ahead, demand)
+    const partition = await firstOf(this.#tx, source, ahead, demand)
     this.#rotation?.charge(name, partition.recordCount, weightOfTask(partition.parentLane.parentTask))
     return { partition, from: order === null ? null : (source as LaneTable) }
   }
 
-  *#ofTables(tables: readonly string[]): Steps<Member[]> {
+  async #ofTables(tables: readonly string[]): Promise<Member[]> {
     const members: Member[] = []
     for (const name of tables) {
       const order = this.#tx.memory.tableOrders.of(name)
-      const source = yield* frontOf(this.#tx, order, name)
+      const source = await frontOf(this.#tx, order, name)
       if (source !== undefined) members.push({ name, source, order })
     }
     return members
   }
 
-  *#ofTasks(names: readonly string[], tables: readonly string[] | null): Steps<Member[]> {
+  async #ofTasks(names: readonly string[], tables: readonly string[] | null): Promise<Member[]> {
     const { tasksByName } = this.#tx.memory
     const missing = names.filter((name) => !tasksByName.has(name))
-    if (missing.length > 0) yield* load(this.#tx, { taskNames: missing })
+    if (missing.length > 0) await load(this.#tx, { taskNames: missing })
     const members: Member[] = []
     for (const name of names) {
       const task = tasksByName.get(name)
-      const lane = task === undefined ? undefined : yield* this.#lowestOf(task, tables)
+      const lane = task === undefined ? undefined : await this.#lowestOf(task, tables)
       if (lane === undefined) continue
       if (tables === null) members.push({ name, source: lane, order: null })
       else
@@ -93,22 +93,26 @@ export class Choice {
   }
 
   /** A pull only takes partitions away, so a lane stays the lowest of its task until it has none left. */
-  *#lowestOf(task: Task, tables: readonly string[] | null): Steps<Lane | undefined> {
+  async #lowestOf(task: Task, tables: readonly string[] | null): Promise<Lane | undefined> {
     const known = this.#lowest.get(task)
     if (known === undefined ? this.#lowest.has(task) : hasWork(known, tables)) return known
-    const lane = yield* lowestLane(this.#tx, task, tables)
+    const lane = await lowestLane(this.#tx, task, tables)
     this.#lowest.set(task, lane)
     return lane
   }
 }
 
 /** Returns the lane whose turn it is among the lanes that have partitions for a table. */
-function* frontOf(tx: Transaction, order: LaneHeap<LaneTable>, name: string): Steps<LaneTable | undefined> {
+async function frontOf(
+  tx: Transaction,
+  order: LaneHeap<LaneTable>,
+  name: string,
+): Promise<LaneTable | undefined> {
   let limit = ORDER_LANES_AT_FIRST
   while (true) {
     const front = order.front()
     if (front !== null) return front
-    const { order: found, laneTables: rows } = yield* load(tx, {
+    const { order: found, laneTables: rows } = await load(tx, {
       order: { after: order.loadedTo, limit, table: name },
     })
     for (const id of found) {
@@ -126,7 +130,11 @@ function* frontOf(tx: Transaction, order: LaneHeap<LaneTable>, name: string): St
 }
 
 /** Returns the lane of the lowest level on which a task has a partition for the pull. */
-function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | null): Steps<Lane | undefined> {
+async function lowestLane(
+  tx: Transaction,
+  task: Task,
+  tables: readonly string[] | null,
+): Promise<Lane | undefined> {
   if (task.paused || task.cancelled || isAtLimit(task)) return undefined
   while (true) {
     let lowest: Lane | undefined
@@ -136,7 +144,7 @@ function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | nu
     }
     if (task.waitingLoadedTo > (lowest?.level ?? Number.MAX_SAFE_INTEGER)) return lowest
     const from = task.waitingLoadedTo
-    const { nextLanes } = yield* load(tx, {
+    const { nextLanes } = await load(tx, {
       nextLanes: [{ task: task.id, from, having: 'waiting', limit: TASK_LANES_AT_A_TIME }],
     })
     const found = nextLanes[0] ?? []

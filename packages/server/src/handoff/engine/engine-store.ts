@@ -104,11 +104,11 @@ class EngineStore implements Store {
       if (due.leased.length === 0 && due.delayed.length === 0) return nothingDue(due.nextDueAt, now)
       const more = due.leased.length === limit || due.delayed.length === limit
       if (more) this.#quietUntil = 0
-      return this.#runner.transact(function* (tx) {
-        const ended = yield* endDue(tx, due.leased, due.delayed)
+      return this.#runner.transact(async (tx) => {
+        const ended = await endDue(tx, due.leased, due.delayed)
         const woken = tx.readied.count
-        yield* moveBarriers(tx)
-        yield* concludeTasks(tx)
+        await moveBarriers(tx)
+        await concludeTasks(tx)
         const nextDueAt = Math.min(due.nextDueAt ?? Infinity, tx.earliestDueAt ?? Infinity)
         return {
           woken: Math.max(ended.woken, woken) + tx.readied.count - woken,
@@ -143,10 +143,10 @@ class EngineStore implements Store {
     return this.#withRowsFlushed(async () => {
       const held = await this.#disk.heldBy(instanceId, limit)
       if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
-      return this.#runner.transact(function* (tx) {
-        const revoked = yield* revoke(tx, instanceId, held)
-        yield* moveBarriers(tx)
-        yield* concludeTasks(tx)
+      return this.#runner.transact(async (tx) => {
+        const revoked = await revoke(tx, instanceId, held)
+        await moveBarriers(tx)
+        await concludeTasks(tx)
         return { ...revoked, readied: tx.readied.count, more: held.length === limit }
       })
     })

@@ -5,7 +5,7 @@ import { isLaneOpen } from '../rules/task.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Lane, Partition, Task } from './state/memory-rows.ts'
 import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from './state/memory-rows.ts'
-import { load, type Steps, type Transaction } from './transaction.ts'
+import { load, type Transaction } from './transaction.ts'
 
 /** The number of partitions that are read ahead for a lane: more if few lanes have work. */
 const ROWS_AT_A_TIME = 32
@@ -31,12 +31,12 @@ const IDS_AT_MOST = 320_000
 /**
  * Returns the next partition of a source, which must have some. `ahead` returns the sources that come next.
  */
-export function* firstOf(
+export async function firstOf(
   tx: Transaction,
   source: Source,
   ahead: () => readonly Source[],
   demand: number,
-): Steps<Partition> {
+): Promise<Partition> {
   let ids = IDS_AT_A_TIME
   while (true) {
     const line = linesOf(source)[lineToServe(source)]
@@ -48,7 +48,7 @@ export function* firstOf(
         'store_unavailable',
         `lane ${source.id} counts partitions that have no rows; another node may be the leader now`,
       )
-    yield* loadLines(tx, source, ahead(), demand, ids)
+    await loadLines(tx, source, ahead(), demand, ids)
     ids = Math.min(ids * 2, IDS_AT_MOST)
   }
 }
@@ -65,13 +65,13 @@ interface Wanted {
 }
 
 /** Fills the line to serve, and those of other sources that come next. */
-function* loadLines(
+async function loadLines(
   tx: Transaction,
   front: Source,
   ahead: readonly Source[],
   demand: number,
   ids: number,
-): Steps<void> {
+): Promise<void> {
   const others = ahead.filter(
     (source) => source !== front && linesOf(source)[lineToServe(source)].first === undefined,
   )
@@ -89,7 +89,7 @@ function* loadLines(
   })
   const fresh = wanted.filter(({ line }) => line === 'fresh')
   const returned = wanted.filter(({ line }) => line !== 'fresh')
-  const loaded = yield* load(tx, {
+  const loaded = await load(tx, {
     ...(fresh.length === 0
       ? {}
       : {
@@ -166,9 +166,9 @@ function unwritten(tx: Transaction, lane: Lane, table: string | undefined): Part
 }
 
 /** Loads the next lanes in the order, after those that were loaded before. */
-export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
+export async function loadOrder(tx: Transaction, limit: number): Promise<void> {
   const { memory } = tx
-  const { order: found, lanes: rows } = yield* load(tx, { order: { after: memory.order.loadedTo, limit } })
+  const { order: found, lanes: rows } = await load(tx, { order: { after: memory.order.loadedTo, limit } })
   const position = new Map(rows.map((row) => [row.id, row]))
   for (const id of found) {
     const lane = memory.lanes.get(id)
@@ -189,9 +189,9 @@ type Having = NonNullable<Needs['nextLanes']>[number]['having']
  * Returns the next lanes of a task, starting at a level. Rows must be flushed, so that the disk knows all of
  * them.
  */
-export function* lanesFrom(tx: Transaction, task: Task, from: number, having: Having): Steps<Lane[]> {
+export async function lanesFrom(tx: Transaction, task: Task, from: number, having: Having): Promise<Lane[]> {
   if (from > Number.MAX_SAFE_INTEGER) return []
-  const { nextLanes } = yield* load(tx, {
+  const { nextLanes } = await load(tx, {
     nextLanes: [{ task: task.id, from, having, limit: TASK_LANES_AT_A_TIME }],
   })
   return (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
@@ -210,11 +210,11 @@ interface WantedRows {
 }
 
 /** Returns the first rows of these lanes, by index, with one load. */
-export function* firstRows(
+export async function firstRows(
   tx: Transaction,
   lanes: readonly Lane[],
   { state, countOf, afterIndex = -1, most }: WantedRows,
-): Steps<{ lane: Lane; rows: Partition[] }[]> {
+): Promise<{ lane: Lane; rows: Partition[] }[]> {
   const chosen: Lane[] = []
   let expected = 0
   for (const lane of lanes) {
@@ -222,7 +222,7 @@ export function* firstRows(
     chosen.push(lane)
     expected += countOf(lane)
   }
-  const { rows } = yield* load(tx, {
+  const { rows } = await load(tx, {
     rows: chosen.map(({ id, tail }, at) => ({
       lane: id,
       tail,

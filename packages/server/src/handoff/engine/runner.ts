@@ -7,7 +7,7 @@ import { decodeEntry, encodeEntry } from './entry.ts'
 import { loadOrder } from './load-lanes.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
-import { type EngineContext, type EngineRequest, type Steps, Transaction } from './transaction.ts'
+import { type EngineContext, type EngineReads, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
 
@@ -61,12 +61,12 @@ const LANES_AT_START = 256
 type Committed = (tx: Transaction) => void
 
 /**
- * Runs engine code against memory and disk, one transaction at a time: loads what the code needs, appends its
- * entry and flushes rows later. If the disk fails, memory is dropped, and the next transaction starts from
+ * Runs engine code against memory and disk, one transaction at a time: appends its entry and flushes rows later. If the disk fails, memory is dropped, and the next transaction starts from
  * what the disk has.
  */
 export class Runner {
   readonly limits: EngineLimits
+  readonly reads: EngineReads
   readonly #disk: Disk
   readonly #options: EngineOptions
   readonly #committed: Committed
@@ -83,6 +83,13 @@ export class Runner {
     this.#disk = options.disk
     this.#committed = committed
     this.limits = { ...LIMITS, ...options.limits }
+    const { disk } = options
+    this.reads = {
+      load: (needs) => disk.load(needs),
+      known: (asked) => disk.known(asked),
+      doneRows: (task) => disk.doneRows(task),
+      nextIteration: () => this.yieldToEventLoop(),
+    }
   }
 
   get now(): number {
@@ -123,7 +130,7 @@ export class Runner {
    * need this.
    */
   async transact<Result>(
-    work: (tx: Transaction) => Steps<Result>,
+    work: (tx: Transaction) => Promise<Result>,
     mayBeEmpty: (result: Result) => boolean = () => false,
   ): Promise<Result> {
     let known: readonly string[] = []
@@ -131,9 +138,9 @@ export class Runner {
       const memory = await this.open()
       const tx = new Transaction(memory, this.#last + 1, this.#context())
       try {
-        if (!memory.order.isBegun) await this.drive(loadOrder(tx, LANES_AT_START))
-        if (known.length > 0) await this.drive(loadKeys(tx, known))
-        const result = await this.drive(work(tx))
+        if (!memory.order.isBegun) await loadOrder(tx, LANES_AT_START)
+        if (known.length > 0) await loadKeys(tx, known)
+        const result = await work(tx)
         if (!tx.isEmpty || !mayBeEmpty(result)) await this.#append(tx)
         memory.evict(this.limits)
         return result
@@ -245,34 +252,14 @@ export class Runner {
     this.epoch += 1
   }
 
-  /** Runs engine code synchronously until it needs something. */
-  async drive<Result>(steps: Steps<Result>): Promise<Result> {
-    let step = steps.next()
-    while (step.done !== true) step = steps.next(await this.#answer(step.value))
-    return step.value
-  }
-
   /** Lets other work use the event loop. */
   yieldToEventLoop(): Promise<void> {
     return this.#options.nextIteration?.() ?? nextIteration()
   }
 
-  #answer(request: EngineRequest): Promise<unknown> {
-    switch (request.kind) {
-      case 'load':
-        return this.#disk.load(request.needs)
-      case 'known':
-        return this.#disk.known(request.indexes)
-      case 'doneRows':
-        return this.#disk.doneRows(request.task)
-      case 'yield':
-        return this.yieldToEventLoop()
-    }
-  }
-
   #context(): EngineContext {
     const { policy, random, secret } = this.#options
-    return { policy, now: this.now, random, secret }
+    return { reads: this.reads, policy, now: this.now, random, secret }
   }
 
   /** Flushes before a graceful shutdown, so that the rows are complete for other readers. */

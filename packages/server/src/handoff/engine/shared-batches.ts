@@ -14,7 +14,7 @@ import {
 import { Readied } from './readied.ts'
 import type { Runner } from './runner.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'
-import type { Steps, Transaction } from './transaction.ts'
+import type { Transaction } from './transaction.ts'
 import { callBack } from './verbs/call-back.ts'
 import type { Exclusively, LargeCallBacks } from './verbs/large-call-back.ts'
 import { pull } from './verbs/pull.ts'
@@ -181,17 +181,17 @@ const NOTHING: HandOffAnswers = {
  * Runs everything that arrived together, from this node and from others, in one transaction. Settles run
  * first and pulls last, so that pulls see the effects of the other requests.
  */
-function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<HandOffAnswers[]> {
+async function runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Promise<HandOffAnswers[]> {
   const leases = [...leasesOf(batches)]
-  if (leases.length > 0) yield* loadLeases(tx, leases)
-  const settles = yield* runEach(batches, 'settles', (settled) => settle(tx, settled))
-  const renews = yield* runEach(batches, 'renews', (renewed) => renew(tx, renewed))
-  const undone = yield* runEach(batches, 'undos', (lease) => undo(tx, lease))
-  const callBacks = yield* runEach(batches, 'callBacks', (calledBack) => callBack(tx, calledBack))
-  yield* moveBarriers(tx)
+  if (leases.length > 0) await loadLeases(tx, leases)
+  const settles = await runEach(batches, 'settles', (settled) => settle(tx, settled))
+  const renews = await runEach(batches, 'renews', (renewed) => renew(tx, renewed))
+  const undone = await runEach(batches, 'undos', (lease) => undo(tx, lease))
+  const callBacks = await runEach(batches, 'callBacks', (calledBack) => callBack(tx, calledBack))
+  await moveBarriers(tx)
   const pulls: PullResult[][] = []
-  for (const batch of batches) pulls.push(yield* pull(tx, batch.pulls))
-  yield* concludeTasks(tx)
+  for (const batch of batches) pulls.push(await pull(tx, batch.pulls))
+  await concludeTasks(tx)
   const nextDueInMillis = tx.earliestDueAt === null ? null : tx.earliestDueAt - tx.now
   return batches.map((_, at) => {
     const answers: HandOffAnswers = {
@@ -210,15 +210,15 @@ function* runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Steps<Han
 }
 
 /** Runs the requests of one verb, and returns their results by batch. */
-function* runEach<Verb extends keyof HandOffBatch, Result>(
+async function runEach<Verb extends keyof HandOffBatch, Result>(
   batches: readonly HandOffBatch[],
   verb: Verb,
-  run: (request: HandOffBatch[Verb][number]) => Steps<Result>,
-): Steps<Result[][]> {
+  run: (request: HandOffBatch[Verb][number]) => Promise<Result>,
+): Promise<Result[][]> {
   const results: Result[][] = []
   for (const { [verb]: requests } of batches) {
     const ofBatch: Result[] = []
-    for (const request of requests) ofBatch.push(yield* run(request))
+    for (const request of requests) ofBatch.push(await run(request))
     results.push(ofBatch)
   }
   return results

@@ -10,7 +10,7 @@ import {
 } from '../rules/task.ts'
 import { TASK_LANES_AT_A_TIME } from './load-lanes.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
-import { load, type Steps, type Transaction } from './transaction.ts'
+import { load, type Transaction } from './transaction.ts'
 
 /** Updates tasks after their partitions changed: the position of their level barrier and their state. */
 
@@ -18,31 +18,31 @@ import { load, type Steps, type Transaction } from './transaction.ts'
 const LANES_AT_FIRST = 4
 
 /** Opens and closes levels. Call it before serving pulls, so that they see newly opened levels. */
-export function* moveBarriers(tx: Transaction): Steps<void> {
+export async function moveBarriers(tx: Transaction): Promise<void> {
   for (const [task, enabled] of tx.barriers) {
     tx.barriers.delete(task)
-    yield* setBarrier(tx, task, enabled)
+    await setBarrier(tx, task, enabled)
   }
   for (let at = 0; at < tx.touchedLanes.length; at += 1) {
     const lane = tx.touchedLanes[at] as Lane
-    if (lane.parentTask.levelBarrier) yield* moveBarrier(tx, lane)
+    if (lane.parentTask.levelBarrier) await moveBarrier(tx, lane)
   }
 }
 
-function* moveBarrier(tx: Transaction, lane: Lane): Steps<void> {
+async function moveBarrier(tx: Transaction, lane: Lane): Promise<void> {
   const { parentTask: task, level } = lane
   if (holdsBarrier(lane)) {
     if (task.openLevel === null || level < task.openLevel) setOpenLevel(tx, task, lane)
-  } else if (level === task.openLevel) yield* placeBarrier(tx, task, level)
+  } else if (level === task.openLevel) await placeBarrier(tx, task, level)
 }
 
 /** Turns the level barrier of a task on or off. Returns false if nothing changed. */
-export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Steps<boolean> {
+export async function setBarrier(tx: Transaction, task: Task, enabled: boolean): Promise<boolean> {
   if (task.levelBarrier === enabled) return false
   task.levelBarrier = enabled
   task.openLevel = null
   tx.touchTask(task)
-  if (enabled) yield* placeBarrier(tx, task, 0)
+  if (enabled) await placeBarrier(tx, task, 0)
   else {
     tx.lines.reopen(task)
     if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
@@ -51,8 +51,8 @@ export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Step
 }
 
 /** Places the barrier. Everything below level `from` must be finished. */
-export function* placeBarrier(tx: Transaction, task: Task, from: number): Steps<void> {
-  setOpenLevel(tx, task, yield* lowestUnfinished(tx, task, from))
+export async function placeBarrier(tx: Transaction, task: Task, from: number): Promise<void> {
+  setOpenLevel(tx, task, await lowestUnfinished(tx, task, from))
 }
 
 function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void {
@@ -70,7 +70,7 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
  * Returns the lowest lane, at level `from` or above, that keeps higher levels closed. Memory has newer values
  * than the disk for some lanes but does not hold all of them, so both are searched.
  */
-function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lane | undefined> {
+async function lowestUnfinished(tx: Transaction, task: Task, from: number): Promise<Lane | undefined> {
   let lowest: Lane | undefined
   for (const lane of task.lanes.values())
     if (lane.level >= from && holdsBarrier(lane) && (lowest === undefined || lane.level < lowest.level))
@@ -79,7 +79,7 @@ function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lan
   let limit = LANES_AT_FIRST
   while (lowest === undefined || next < lowest.level) {
     const having = { task: task.id, from: next, having: 'unfinished' as const, limit }
-    const { nextLanes } = yield* load(tx, { nextLanes: [having] })
+    const { nextLanes } = await load(tx, { nextLanes: [having] })
     const found = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
     const holding = found.find(holdsBarrier)
     if (holding !== undefined) return lowest === undefined || holding.level < lowest.level ? holding : lowest
@@ -91,18 +91,21 @@ function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lan
 }
 
 /** Updates the state and finish time of every task that the transaction touched. */
-export function* concludeTasks(tx: Transaction): Steps<void> {
-  for (const task of tx.touchedTasks) bringUpToDate(task, yield* decidingLane(tx, task), tx.now)
+export async function concludeTasks(tx: Transaction): Promise<void> {
+  for (const task of tx.touchedTasks) {
+    const isDecidedByLane = decidingLevel(task) !== null
+    bringUpToDate(task, isDecidedByLane ? await decidingLane(tx, task) : null, tx.now)
+  }
 }
 
-export function* stateOf(tx: Transaction, task: Task): Steps<TaskState> {
-  return taskState(task, yield* decidingLane(tx, task))
+export async function stateOf(tx: Transaction, task: Task): Promise<TaskState> {
+  return taskState(task, await decidingLane(tx, task))
 }
 
-function* decidingLane(tx: Transaction, task: Task): Steps<BarrierLane | null> {
+async function decidingLane(tx: Transaction, task: Task): Promise<BarrierLane | null> {
   const level = decidingLevel(task)
   if (level === null) return null
-  if (!task.lanes.has(level)) yield* load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
+  if (!task.lanes.has(level)) await load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
   return task.lanes.get(level) ?? null
 }
 

@@ -1,5 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
-import type { IndexesOfLane, Loaded, Needs } from '../disk.ts'
+import type { Disk, Loaded, Needs } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
 import {
   type KnownPartition,
@@ -18,25 +18,20 @@ import type { Key, Lane, LaneTable, Level, Partition, TableTime, Task } from './
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { WaitingLines } from './waiting-lines.ts'
 
-/** What engine code requests from the runner: to read something, or to yield to the event loop. */
-export type EngineRequest =
-  | { readonly kind: 'load'; readonly needs: Needs }
-  | { readonly kind: 'known'; readonly indexes: readonly IndexesOfLane[] }
-  | { readonly kind: 'doneRows'; readonly task: number }
-  | { readonly kind: 'yield' }
-
-/**
- * Engine code. It yields when it needs something that is not in memory, and never waits for anything else.
- */
-export type Steps<Result> = Generator<EngineRequest, Result, unknown>
-
 /** Inputs of the engine, injected so that it stays deterministic. */
 export interface EngineContext {
+  /** What a verb may read. It awaits nothing else. */
+  readonly reads: EngineReads
   readonly policy: Policy
   readonly now: number
   /** From 0 up to 1. */
   readonly random: () => number
   readonly secret: () => string
+}
+
+export interface EngineReads extends Pick<Disk, 'load' | 'known' | 'doneRows'> {
+  /** Lets other work use the event loop. */
+  nextIteration(): Promise<void>
 }
 
 /**
@@ -45,6 +40,7 @@ export interface EngineContext {
  */
 export class Transaction {
   readonly memory: Memory
+  readonly reads: EngineReads
   readonly policy: Policy
   readonly now: number
   readonly random: () => number
@@ -88,8 +84,9 @@ export class Transaction {
   readonly #totals = new Map<string, TotalsAdded>()
   #hasIds = false
 
-  constructor(memory: Memory, number: number, { policy, now, random, secret }: EngineContext) {
+  constructor(memory: Memory, number: number, { reads, policy, now, random, secret }: EngineContext) {
     this.memory = memory
+    this.reads = reads
     this.number = number
     this.policy = policy
     this.now = now
@@ -342,15 +339,13 @@ export class Transaction {
   }
 }
 
-export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
-  const loaded = (yield { kind: 'load', needs }) as Loaded
+export async function load(tx: Transaction, needs: Needs): Promise<Loaded> {
+  const loaded = await tx.reads.load(needs)
   tx.memory.take(loaded)
   return loaded
 }
 
-/** Long lists yield to the event loop after every n items. */
+/** Long lists leave the event loop to other work after every n items. */
 const ITEMS_PER_ITERATION = 500
 
-export function* yieldToEventLoop(at: number): Steps<void> {
-  if (at % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1) yield { kind: 'yield' }
-}
+export const isEndOfSlice = (at: number): boolean => at % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1

@@ -12,6 +12,7 @@ import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import { NotServed, refuse as refuseForwarded } from '../forwarding/origins.ts'
+import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {
   readonly extra?: ProblemExtra
@@ -64,6 +65,7 @@ export const problemOf = (reply: FastifyReply): UnwrittenProblem | undefined => 
 
 export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
   sent.set(reply, problem)
+  lingerUntilSent(reply.request.raw)
   const { status, headers, body } = writtenProblem(problem)
   return reply.code(status).headers(headers).send(body)
 }

@@ -9,7 +9,7 @@ import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import { ThroughputRetention } from '../throughput.ts'
-import { load, type Steps, type Transaction } from '../transaction.ts'
+import { load, type Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
 import { loadLeases } from './settle.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -77,11 +77,11 @@ export class BackgroundWork {
     const next = tasks.find(({ id }) => id > this.#lastRerun) ?? tasks[0]
     if (next === undefined) return NOTHING
     this.#lastRerun = next.id
-    return this.#runner.transact(function* (tx) {
-      const task = yield* taskWithId(tx, next.id)
-      if (task !== undefined) yield* advanceRerun(tx, task, 0)
-      yield* moveBarriers(tx)
-      yield* concludeTasks(tx)
+    return this.#runner.transact(async (tx) => {
+      const task = await taskWithId(tx, next.id)
+      if (task !== undefined) await advanceRerun(tx, task, 0)
+      await moveBarriers(tx)
+      await concludeTasks(tx)
       return { more: true, readied: tx.readied.count }
     })
   }
@@ -120,9 +120,9 @@ export class BackgroundWork {
   async #purge({ retentionMillis }: MaintenanceRequest): Promise<Step> {
     const next = await this.#disk.purgeable(this.#runner.now - retentionMillis)
     if (next === null) return NOTHING
-    await this.#runner.transact(function* (tx) {
-      const task = yield* taskWithId(tx, next.id)
-      if (task !== undefined) yield* purge(tx, task)
+    await this.#runner.transact(async (tx) => {
+      const task = await taskWithId(tx, next.id)
+      if (task !== undefined) await purge(tx, task)
     })
     return { more: true, readied: 0 }
   }
@@ -137,7 +137,7 @@ const LEASES_PER_STEP = 1000
  * Deletes due keys. A key whose leases were renewed is kept until they end. Returns the number of keys
  * processed.
  */
-function* forgetKeys(tx: Transaction, due: readonly StoredKey[]): Steps<number> {
+async function forgetKeys(tx: Transaction, due: readonly StoredKey[]): Promise<number> {
   let leases = 0
   let seen = 0
   for (const { key, leases: ids } of due) {
@@ -145,7 +145,7 @@ function* forgetKeys(tx: Transaction, due: readonly StoredKey[]): Steps<number> 
     if (seen > 0 && leases > LEASES_PER_STEP) break
     seen += 1
     const refs = ids.map(parseLeaseId).filter((ref) => ref !== undefined)
-    yield* loadLeases(tx, refs)
+    await loadLeases(tx, refs)
     let lastExpiry = 0
     for (const { partition: id, term } of refs) {
       const partition = tx.memory.partitions.get(id)
@@ -162,16 +162,16 @@ function* forgetKeys(tx: Transaction, due: readonly StoredKey[]): Steps<number> 
  * Deletes rows of a finished task. Its counters stay as a summary. The task counts as purged from the first
  * step on, because its remaining rows are incomplete.
  */
-function* purge(tx: Transaction, task: Task): Steps<void> {
+async function purge(tx: Transaction, task: Task): Promise<void> {
   if (task.purgedAt === null) {
     task.purgedAt = tx.now
     tx.touchTask(task)
     tx.forgetPace(task)
   }
-  const lanes = yield* lanesFrom(tx, task, 0, 'rows')
+  const lanes = await lanesFrom(tx, task, 0, 'rows')
   let left = ROWS_PER_STEP
   const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
-  for (const { lane, rows } of yield* firstRows(tx, lanes, { state: null, countOf, most: left })) {
+  for (const { lane, rows } of await firstRows(tx, lanes, { state: null, countOf, most: left })) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
     tx.lines.updateTurn(lane)
@@ -189,7 +189,7 @@ function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   tx.remove(partition)
 }
 
-function* taskWithId(tx: Transaction, id: number): Steps<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) yield* load(tx, { tasks: [id] })
+async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
+  if (!tx.memory.tasks.has(id)) await load(tx, { tasks: [id] })
   return tx.memory.tasks.get(id)
 }

@@ -12,7 +12,7 @@ import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { freshOrReleased, type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
 import { applySettings } from '../task-updates.ts'
-import { load, type Steps, type Transaction } from '../transaction.ts'
+import { type EngineReads, load, type Transaction } from '../transaction.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
 type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
@@ -48,9 +48,9 @@ const KEPT_PER_LANE = 32
 const COMPARED_AT_A_TIME = 1000
 
 /** Stores a call-back whose rows are written together with its entry. */
-export function* callBack(tx: Transaction, batched: BatchedCallBack): Steps<CallBackResult> {
-  const { lanes } = yield* locate(tx, batched.callBack)
-  const comparison = yield* compare(batched.callBack, lanes, (lane) => tx.calledBack.get(lane))
+export async function callBack(tx: Transaction, batched: BatchedCallBack): Promise<CallBackResult> {
+  const { lanes } = await locate(tx, batched.callBack)
+  const comparison = await compare(tx.reads, batched.callBack, lanes, (lane) => tx.calledBack.get(lane))
   const refusal = refusalOfCallBack(tx.memory.tasksByName.get(batched.callBack.taskId), comparison, batched)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
@@ -70,11 +70,11 @@ export function* callBack(tx: Transaction, batched: BatchedCallBack): Steps<Call
 }
 
 /** Finds the task, and the lanes that the call-back names. */
-export function* locate(
+export async function locate(
   tx: Transaction,
   { taskId, partitions }: CallBack,
-): Steps<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
-  const task = yield* taskNamed(tx, taskId)
+): Promise<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
+  const task = await taskNamed(tx, taskId)
   const tablesOfLevels = tablesByLevel(partitions)
   const levels = [...tablesOfLevels.keys()]
   const tables = [...tablesOfLevels]
@@ -85,7 +85,7 @@ export function* locate(
   // The virtual time of a level is loaded with its lanes. A new lane needs it too.
   const times = levels.filter((level) => !tx.memory.levels.has(level))
   if (missing.length > 0 || times.length > 0 || tables.length > 0)
-    yield* load(tx, {
+    await load(tx, {
       levels: times,
       tableTimes: tables,
       ...(task === undefined ? {} : { lanesOf: [{ task: task.id, levels: missing }] }),
@@ -121,17 +121,18 @@ function tablesByLevel(partitions: readonly CalledBackPartition[]): Map<number, 
  * Compares everything before anything is changed, so that a refused call-back has no effect. Requests only
  * the known partitions of lanes.
  */
-export function* compare(
+export async function compare(
+  reads: EngineReads,
   { partitions }: CallBack,
   lanes: ReadonlyMap<number, ComparedLane>,
   ofThisBatch: (lane: number) => ReadonlyMap<number, KnownPartition> | undefined,
-): Steps<Comparison> {
+): Promise<Comparison> {
   const fresh = new Map<number, CalledBackPartition[]>()
   const conflicts: KnownConflict[] = []
   let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
   for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
     const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
-    const there = yield* loadKnown(lanes, piece)
+    const there = await loadKnown(reads, lanes, piece)
     for (const [at, partition] of piece.entries()) {
       const { level, index } = partition
       const lane = lanes.get(level)
@@ -148,7 +149,7 @@ export function* compare(
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
         conflicts.push({ position: from + at, known: asCalledBack(partition, before) })
     }
-    if (partitions.length > COMPARED_AT_A_TIME) yield { kind: 'yield' }
+    if (partitions.length > COMPARED_AT_A_TIME) await reads.nextIteration()
   }
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
 }
@@ -328,19 +329,20 @@ function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lan
   return tx.memory.addLane(row, true)
 }
 
-export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefined> {
+export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
   const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) yield* load(tx, { taskNames: [taskId] })
+  if (!tasksByName.has(taskId)) await load(tx, { taskNames: [taskId] })
   return tasksByName.get(taskId)
 }
 
 /**
  * Returns known partitions by level. Looks up all named lanes at once: there may be as many as partitions.
  */
-function* loadKnown(
+async function loadKnown(
+  reads: EngineReads,
   lanes: ReadonlyMap<number, ComparedLane>,
   partitions: readonly CalledBackPartition[],
-): Steps<ReadonlyMap<number, KnownOfLane>> {
+): Promise<ReadonlyMap<number, KnownOfLane>> {
   const indexes = new Map<number, number[]>()
   for (const { level, index } of partitions) {
     const wanted = indexes.get(level)
@@ -357,7 +359,7 @@ function* loadKnown(
     asked.push({ lane: id, tail, indexes: wanted })
   }
   if (asked.length === 0) return new Map()
-  const found = (yield { kind: 'known', indexes: asked }) as readonly KnownOfLane[]
+  const found = await reads.known(asked)
   return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
 }
 

@@ -19,7 +19,7 @@ import {
   setBarrier,
   stateOf,
 } from '../task-updates.ts'
-import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
 import { newTask, taskNamed } from './call-back.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
@@ -34,28 +34,28 @@ interface Applied {
  * Runs one step of a control request. Pause, resume, cancel, barrier and seal change only the task, not its
  * partitions.
  */
-export function* control(
+export async function control(
   tx: Transaction,
   request: ControlRequest,
   lastSettledAt: number,
-): Steps<ControlResult> {
-  const known = yield* taskNamed(tx, request.taskId)
+): Promise<ControlResult> {
+  const known = await taskNamed(tx, request.taskId)
   if (request.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
     return setBefore(tx, known ?? newTask(tx, request.taskId), request)
   if (known === undefined || hasNoPartitions(known)) return { kind: 'task_unknown' }
   const task = known
   const refusal = refusalOfControl(task, request)
   if (refusal !== undefined) return refusal
-  const outcome = yield* carryOut(tx, task, request, lastSettledAt)
+  const outcome = await carryOut(tx, task, request, lastSettledAt)
   if ('kind' in outcome) return outcome
-  yield* moveBarriers(tx)
-  yield* concludeTasks(tx)
+  await moveBarriers(tx)
+  await concludeTasks(tx)
   const { changed, more = false } = outcome
   const { count: readied, kinds: readiedOf } = tx.readied
   const { settings, levelBarrier } = task
   return {
     kind: 'applied',
-    state: yield* stateOf(tx, task),
+    state: await stateOf(tx, task),
     changed,
     readied,
     readiedOf,
@@ -85,12 +85,12 @@ function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsCo
 const hasNoPartitions = ({ partitions }: Task): boolean =>
   unfinishedOf(partitions) + partitions.done + partitions.cancelled === 0
 
-function* carryOut(
+async function carryOut(
   tx: Transaction,
   task: Task,
   request: ControlRequest,
   lastSettledAt: number,
-): Steps<Applied | ControlResult> {
+): Promise<Applied | ControlResult> {
   switch (request.verb) {
     case 'pause':
       return flag(tx, task, { paused: true })
@@ -110,17 +110,17 @@ function* carryOut(
       return flag(tx, task, { sealed: true, expectedPartitions })
     }
     case 'level-barrier':
-      return { changed: (yield* setBarrier(tx, task, request.enabled)) ? 1 : 0 }
+      return { changed: (await setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
       const isNew = applySettings(tx, task, request.settings)
       const { levelBarrier = task.levelBarrier } = request.settings
-      const isMoved = yield* setBarrier(tx, task, levelBarrier)
+      const isMoved = await setBarrier(tx, task, levelBarrier)
       return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
-      return yield* skipParked(tx, task)
+      return await skipParked(tx, task)
     case 'retry':
-      return yield* retry(tx, task, request, lastSettledAt)
+      return await retry(tx, task, request, lastSettledAt)
   }
 }
 
@@ -147,50 +147,50 @@ function reopenLanes(tx: Transaction, task: Task): void {
 }
 
 /** Lets the barrier pass parked partitions on the open level, and on the levels opened by that. */
-function* skipParked(tx: Transaction, task: Task): Steps<Applied> {
+async function skipParked(tx: Transaction, task: Task): Promise<Applied> {
   let changed = 0
   while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
-    yield* loadLane(tx, task, task.openLevel)
+    await loadLane(tx, task, task.openLevel)
     const lane = task.lanes.get(task.openLevel)
     if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
     lane.parkedSkipped = true
     tx.touchLane(lane)
     changed += 1
-    yield* placeBarrier(tx, task, task.openLevel)
+    await placeBarrier(tx, task, task.openLevel)
   }
   return { changed, more: changed === STEP }
 }
 
-function* retry(
+async function retry(
   tx: Transaction,
   task: Task,
   request: RetryControl,
   lastSettledAt: number,
-): Steps<Applied | ControlResult> {
-  if (request.partitions !== null) return yield* retryNamed(tx, task, request.partitions, request.done)
+): Promise<Applied | ControlResult> {
+  if (request.partitions !== null) return await retryNamed(tx, task, request.partitions, request.done)
   if (request.level !== null) {
-    yield* loadLane(tx, task, request.level)
+    await loadLane(tx, task, request.level)
     if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
-  const parked = yield* retryParked(tx, task, request.level)
+  const parked = await retryParked(tx, task, request.level)
   if (!request.done || parked.more) return parked
-  const { changed } = yield* beginRerun(tx, task, request.level, lastSettledAt)
+  const { changed } = await beginRerun(tx, task, request.level, lastSettledAt)
   return { changed: parked.changed + changed }
 }
 
-function* retryParked(
+async function retryParked(
   tx: Transaction,
   task: Task,
   only: number | null,
-): Steps<{ changed: number; more: boolean }> {
+): Promise<{ changed: number; more: boolean }> {
   let changed = 0
   let level = only ?? 0
   while (changed < STEP) {
-    const found = yield* lanesFrom(tx, task, level, 'parked')
+    const found = await lanesFrom(tx, task, level, 'parked')
     const lanes = only === null ? found : found.filter((lane) => lane.level === only)
     if (lanes.length === 0) return { changed, more: false }
     const countOf = ({ partitions }: Lane) => partitions.parked
-    for (const { lane, rows } of yield* firstRows(tx, lanes, {
+    for (const { lane, rows } of await firstRows(tx, lanes, {
       state: 'parked',
       countOf,
       most: STEP - changed,
@@ -205,14 +205,14 @@ function* retryParked(
   return { changed, more: true }
 }
 
-function* retryNamed(
+async function retryNamed(
   tx: Transaction,
   task: Task,
   named: readonly { level: number; index: number }[],
   done: boolean,
-): Steps<Applied | ControlResult> {
+): Promise<Applied | ControlResult> {
   const levels = [...new Set(named.map(({ level }) => level))].filter((level) => !task.lanes.has(level))
-  if (levels.length > 0) yield* load(tx, { lanesOf: [{ task: task.id, levels }] })
+  if (levels.length > 0) await load(tx, { lanesOf: [{ task: task.id, levels }] })
   const byLevel = Map.groupBy(named, ({ level }) => level)
   const wanted = [...byLevel].flatMap(([level, ones]) => {
     const lane = task.lanes.get(level)
@@ -220,7 +220,7 @@ function* retryNamed(
   })
   const found = new Map<string, Partition>()
   if (wanted.length > 0) {
-    const { partitions } = yield* load(tx, { named: wanted })
+    const { partitions } = await load(tx, { named: wanted })
     for (const { id } of partitions) {
       const partition = tx.memory.partitions.get(id)
       if (partition !== undefined && partition.id <= partition.parentLane.tail)
@@ -231,7 +231,7 @@ function* retryNamed(
   if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
   let changed = 0
   for (const [at, partition] of [...found.values()].entries()) {
-    yield* yieldToEventLoop(at)
+    if (isEndOfSlice(at)) await tx.reads.nextIteration()
     if (partition.state === 'parked') retryOne(tx, partition)
     else if (partition.state === 'done' && done) rerunOne(tx, partition)
     else continue
@@ -275,34 +275,31 @@ function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'
  * Runs the first step immediately. `advanceRerun` runs the others, so that a repeated order does not start
  * over.
  */
-function* beginRerun(
+async function beginRerun(
   tx: Transaction,
   task: Task,
   only: number | null,
   lastSettledAt: number,
-): Steps<{ changed: number }> {
+): Promise<{ changed: number }> {
   if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
   const lane = only === null ? undefined : task.lanes.get(only)
   // Rows are flushed. The disk adds up the lanes, because there may be hundreds of thousands.
-  const done =
-    lane === undefined
-      ? ((yield { kind: 'doneRows', task: task.id }) as number)
-      : lane.partitions.done - lane.purged
+  const done = lane === undefined ? await tx.reads.doneRows(task.id) : lane.partitions.done - lane.purged
   // If the clock was set back, partitions may have been settled in the future. They are included too.
   const begunAt = Math.max(tx.now, lastSettledAt)
   setReruns(tx, task, [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }])
-  yield* advanceRerun(tx, task, task.reruns.length - 1)
+  await advanceRerun(tx, task, task.reruns.length - 1)
   return { changed: done }
 }
 
 /** Runs one bounded step of a rerun of done partitions. */
-export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<void> {
+export async function advanceRerun(tx: Transaction, task: Task, at: number): Promise<void> {
   const rerun = task.reruns[at]
   if (rerun === undefined) return
   let { level, index } = rerun
   let left = STEP
   while (left > 0) {
-    const found = yield* lanesFrom(tx, task, level, 'rows')
+    const found = await lanesFrom(tx, task, level, 'rows')
     const lanes = rerun.only === null ? found : found.filter((lane) => lane.level === rerun.only)
     if (lanes.length === 0) {
       saveRerun(tx, task, at, null)
@@ -311,7 +308,7 @@ export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<vo
     if (lanes[0]?.level !== level) index = -1
     const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
     const most = left
-    for (const { lane, rows } of yield* firstRows(tx, lanes, {
+    for (const { lane, rows } of await firstRows(tx, lanes, {
       state: null,
       countOf,
       afterIndex: index,
@@ -342,6 +339,6 @@ function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void 
   tx.touchTask(task)
 }
 
-function* loadLane(tx: Transaction, task: Task, level: number): Steps<void> {
-  if (!task.lanes.has(level)) yield* load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
+async function loadLane(tx: Transaction, task: Task, level: number): Promise<void> {
+  if (!task.lanes.has(level)) await load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
 }

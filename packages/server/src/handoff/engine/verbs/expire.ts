@@ -1,7 +1,7 @@
 import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { judgeCancellation, judgeExpiry, judgeRevocation } from '../../rules/settlement.ts'
 import type { Partition } from '../state/memory-rows.ts'
-import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
 import { applyChange, leaseStateOf, policyFor } from './settle.ts'
 
 interface Expired {
@@ -14,20 +14,20 @@ interface Expired {
  * Ends leases and back-offs that are due, if memory confirms that. Leases are first: without back-off they
  * become ready in the same step.
  */
-export function* endDue(
+export async function endDue(
   tx: Transaction,
   leased: readonly number[],
   delayed: readonly number[],
-): Steps<Expired> {
+): Promise<Expired> {
   const ended: Expired = { expired: 0, parked: 0, woken: 0 }
   // Read within the transaction: another node may have been leader since these were found to be due.
   const missing = [...leased, ...delayed].filter((id) => !tx.memory.partitions.has(id))
-  if (missing.length > 0) yield* load(tx, { partitions: missing })
+  if (missing.length > 0) await load(tx, { partitions: missing })
   const isDue = (partition: Partition | undefined, state: StoredState): partition is Partition =>
     partition?.state === state && partition.dueAt !== null && partition.dueAt <= tx.now
   const waking: number[] = []
   for (const [at, id] of leased.entries()) {
-    yield* yieldToEventLoop(at)
+    if (isEndOfSlice(at)) await tx.reads.nextIteration()
     const partition = tx.memory.partitions.get(id)
     if (!isDue(partition, 'leased')) continue
     expire(tx, partition)
@@ -36,7 +36,7 @@ export function* endDue(
     if (isDue(partition, 'delayed')) waking.push(id)
   }
   for (const [at, id] of [...delayed, ...waking].entries()) {
-    yield* yieldToEventLoop(at)
+    if (isEndOfSlice(at)) await tx.reads.nextIteration()
     const partition = tx.memory.partitions.get(id)
     if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
   }
@@ -44,16 +44,16 @@ export function* endDue(
 }
 
 /** An operator revokes the leases that an instance still holds. */
-export function* revoke(
+export async function revoke(
   tx: Transaction,
   instanceId: string,
   held: readonly number[],
-): Steps<{ released: number; parked: number }> {
+): Promise<{ released: number; parked: number }> {
   const missing = held.filter((id) => !tx.memory.partitions.has(id))
-  if (missing.length > 0) yield* load(tx, { partitions: missing })
+  if (missing.length > 0) await load(tx, { partitions: missing })
   let [released, parked] = [0, 0]
   for (const [at, id] of held.entries()) {
-    yield* yieldToEventLoop(at)
+    if (isEndOfSlice(at)) await tx.reads.nextIteration()
     const partition = tx.memory.partitions.get(id)
     if (partition?.state !== 'leased' || partition.holder !== instanceId) continue
     const leaseState = leaseStateOf(partition)

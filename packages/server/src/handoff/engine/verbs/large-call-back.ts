@@ -4,7 +4,7 @@ import { type BatchedCallBack, type CallBackResult, type ReadiedOf, StoreUnavail
 import type { StagedIds } from '../../stored.ts'
 import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
-import type { Steps, Transaction } from '../transaction.ts'
+import type { Transaction } from '../transaction.ts'
 import {
   type Arrival,
   accept,
@@ -89,8 +89,8 @@ export class LargeCallBacks {
     const lanes = await this.#exclusively(() => {
       epoch = this.#runner.epoch
       return this.#runner.transact(
-        function* (tx) {
-          const located = yield* locate(tx, batched.callBack)
+        async (tx) => {
+          const located = await locate(tx, batched.callBack)
           return new Map(
             [...located.lanes].map(([level, { id, tail, lastIndex }]) => [level, { id, tail, lastIndex }]),
           )
@@ -98,7 +98,7 @@ export class LargeCallBacks {
         () => true,
       )
     })
-    const comparison = await this.#runner.drive(compare(batched.callBack, lanes, () => undefined))
+    const comparison = await compare(this.#runner.reads, batched.callBack, lanes, () => undefined)
     const opened = await this.#exclusively(async () => {
       if (this.#runner.epoch !== epoch) throw interrupted()
       return this.#runner.transact((tx) => this.#open(tx, batched, comparison, lanes))
@@ -115,23 +115,23 @@ export class LargeCallBacks {
   }
 
   /** Marks the task and reserves ids for rows and for new lanes. */
-  *#open(
+  async #open(
     tx: Transaction,
     batched: BatchedCallBack,
     comparison: Comparison,
     known: ReadonlyMap<number, { readonly id: number }>,
-  ): Steps<Stored | Opened> {
+  ): Promise<Stored | Opened> {
     const { callBack } = batched
-    const { task } = yield* locate(tx, callBack)
+    const { task } = await locate(tx, callBack)
     const refusal = refusalOfCallBack(task, comparison, batched)
     if (refusal !== undefined) return { result: refusal, readied: 0 }
     const { fresh, accepted } = comparison
-    if (accepted === 0) return yield* complete(tx, batched, comparison, [])
+    if (accepted === 0) return await complete(tx, batched, comparison, [])
     const first = tx.issue('partition', accepted)
     const ids = { first, last: first + accepted - 1 }
     const lanes = new Map<number, number>()
     for (const level of fresh.keys()) lanes.set(level, known.get(level)?.id ?? tx.issue('lane'))
-    yield* setStaging(tx, callBack.taskId, ids)
+    await setStaging(tx, callBack.taskId, ids)
     return { ids, lanes, now: tx.now }
   }
 
@@ -188,15 +188,15 @@ export class LargeCallBacks {
     epoch: number,
   ): Promise<Stored> {
     if (this.#runner.epoch !== epoch) throw interrupted()
-    const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
-      const { task } = yield* locate(tx, batched.callBack)
+    const stored = await this.#runner.transact(async (tx): Promise<Stored> => {
+      const { task } = await locate(tx, batched.callBack)
       // Another node has created the lane, so this node is no longer the leader. Its append would fail.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
       const refusal = refusalOfCallBack(task, comparison, batched)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
-      yield* setStaging(tx, batched.callBack.taskId, null)
-      return yield* complete(tx, batched, comparison, arrivals)
+      await setStaging(tx, batched.callBack.taskId, null)
+      return await complete(tx, batched, comparison, arrivals)
     })
     if (stored.result.kind !== 'stored') {
       // In this order: staged rows of a task without the mark would never be removed.
@@ -208,22 +208,22 @@ export class LargeCallBacks {
 }
 
 /** What a small call-back and the end of its batch do, too. */
-function* complete(
+async function complete(
   tx: Transaction,
   batched: BatchedCallBack,
   { accepted, duplicates }: Comparison,
   arrivals: readonly Arrival[],
-): Steps<Stored> {
+): Promise<Stored> {
   accept(tx, batched, arrivals)
   countCallBack(tx, batched.producer, accepted)
-  yield* moveBarriers(tx)
-  yield* concludeTasks(tx)
+  await moveBarriers(tx)
+  await concludeTasks(tx)
   const { count, kinds } = tx.readied
   return { result: { kind: 'stored', accepted, duplicates }, readied: count, readiedOf: kinds }
 }
 
-function* setStaging(tx: Transaction, taskId: string, staging: StagedIds | null): Steps<void> {
-  const task = (yield* taskNamed(tx, taskId)) ?? newTask(tx, taskId)
+async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | null): Promise<void> {
+  const task = (await taskNamed(tx, taskId)) ?? newTask(tx, taskId)
   task.staging = staging
   tx.touchTask(task)
 }

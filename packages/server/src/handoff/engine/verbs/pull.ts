@@ -15,56 +15,56 @@ import {
 import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
 import { isLaneTable, lineToServe } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
-import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
 /**
  * Serves pulls one after another, as they arrived. Each takes from the first lane of the order until it has
  * enough.
  */
-export function* pull(tx: Transaction, batched: readonly BatchedPull[]): Steps<PullResult[]> {
+export async function pull(tx: Transaction, batched: readonly BatchedPull[]): Promise<PullResult[]> {
   const results: PullResult[] = []
   let demand = 0
   for (const { batch } of batched) demand += batch
   for (const asked of batched) {
-    results.push(yield* pullOne(tx, asked, demand))
+    results.push(await pullOne(tx, asked, demand))
     demand -= asked.batch
     // A delivery may have finished a level. The next pull sees the level that this opens.
-    if (tx.policy.delivery === 'at-most-once') yield* moveBarriers(tx)
+    if (tx.policy.delivery === 'at-most-once') await moveBarriers(tx)
   }
   return results
 }
 
-function* pullOne(tx: Transaction, asked: BatchedPull, demand: number): Steps<PullResult> {
+async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Promise<PullResult> {
   const { key } = asked
-  const repeated = key === null ? undefined : yield* repeat(tx, key)
+  const repeated = key === null ? undefined : await repeat(tx, key)
   if (repeated !== undefined) return repeated
-  const partitions = yield* take(tx, asked, demand)
+  const partitions = await take(tx, asked, demand)
   if (key === null) return { partitions, repeated: false }
   if (partitions.length > 0) {
     remember(tx, key, partitions)
     return { partitions, repeated: false }
   }
   // An empty answer stores no key, so the append would not detect a key that is already known.
-  if (!tx.memory.keys.has(key)) yield* loadKeys(tx, [key])
-  return (yield* repeat(tx, key)) ?? { partitions, repeated: false }
+  if (!tx.memory.keys.has(key)) await loadKeys(tx, [key])
+  return (await repeat(tx, key)) ?? { partitions, repeated: false }
 }
 
-function* take(tx: Transaction, asked: BatchedPull, demand: number): Steps<PulledPartition[]> {
+async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = asked
   const choice = tables === null && tasks === null ? null : new Choice(tx, asked)
   const taken: PulledPartition[] = []
   let takenRecords = 0
   while (taken.length < batch && (records === null || taken.length === 0 || takenRecords < records)) {
-    yield* yieldToEventLoop(taken.length)
+    if (isEndOfSlice(taken.length)) await tx.reads.nextIteration()
     const wanted = Math.max(batch, demand) - taken.length
     let partition: Partition | undefined
     if (choice === null) {
-      partition = first(tx) ?? (yield* findFirst(tx, wanted))
+      partition = first(tx) ?? (await findFirst(tx, wanted))
       if (partition === undefined) break
       taken.push(handOut(tx, partition, instance, partition.parentLane))
     } else {
-      const chosen = yield* choice.next(wanted)
+      const chosen = await choice.next(wanted)
       if (chosen === undefined) break
       partition = chosen.partition
       taken.push(handOut(tx, partition, instance, chosen.from))
@@ -126,30 +126,30 @@ function first(tx: Transaction): Partition | undefined {
 }
 
 /** Loads rows until the first partition is known, or it is known that there is none. */
-function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefined> {
+async function findFirst(tx: Transaction, demand: number): Promise<Partition | undefined> {
   const { order } = tx.memory
   let lanesAtATime = ORDER_LANES_AT_FIRST
   while (true) {
     const lane = order.front()
     if (lane === undefined) return undefined
     if (lane === null) {
-      yield* loadOrder(tx, lanesAtATime)
+      await loadOrder(tx, lanesAtATime)
       // If many lanes may not be served, they are read in ever larger pages.
       lanesAtATime = Math.min(lanesAtATime * 2, ORDER_LANES_AT_MOST)
       continue
     }
-    return yield* firstOf(tx, lane, () => order.ahead(LINES_AT_A_TIME), demand)
+    return await firstOf(tx, lane, () => order.ahead(LINES_AT_A_TIME), demand)
   }
 }
 
 /**
  * Returns the leases granted for a key that are still valid, or undefined for a key that is not in memory.
  */
-function* repeat(tx: Transaction, key: string): Steps<PullResult | undefined> {
+async function repeat(tx: Transaction, key: string): Promise<PullResult | undefined> {
   const row = tx.memory.keys.get(key)?.row
   if (row === null || row === undefined) return undefined
   const leases = row.leases.map(parseLeaseId).filter((lease) => lease !== undefined)
-  yield* loadLeases(tx, leases)
+  await loadLeases(tx, leases)
   const partitions: PulledPartition[] = []
   for (const { partition: id, term, secret } of leases) {
     const partition = tx.memory.partitions.get(id)
@@ -167,8 +167,8 @@ function remember(tx: Transaction, key: string, partitions: readonly PulledParti
   tx.remember(key, { key, leases: leases.map(({ id }) => id), forgetAt: lastExpiry + KEY_GRACE_MILLIS })
 }
 
-export function* loadKeys(tx: Transaction, names: readonly string[]): Steps<void> {
-  const { keys } = yield* load(tx, { keys: names })
+export async function loadKeys(tx: Transaction, names: readonly string[]): Promise<void> {
+  const { keys } = await load(tx, { keys: names })
   for (const name of names) {
     if (tx.memory.keys.has(name)) continue
     const row = keys.find(({ key }) => key === name) ?? null

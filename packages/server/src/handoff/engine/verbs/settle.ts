@@ -19,18 +19,18 @@ import {
 import { countReport } from '../../rules/task.ts'
 import type { BatchedRenew, BatchedSettle, RenewResult, SettleResult } from '../../store.ts'
 import type { Lane, Partition } from '../state/memory-rows.ts'
-import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
 
 /** Settles, renews and undoes leases. `applyChange` is also how leases expire and are revoked. */
 
-export function* settle(tx: Transaction, batched: BatchedSettle): Steps<SettleResult> {
+export async function settle(tx: Transaction, batched: BatchedSettle): Promise<SettleResult> {
   const { instance, settlements, tables = null } = batched
   const verdicts: SettleResult[number][] = []
   for (const [at, { lease, order: reported }] of settlements.entries()) {
-    if (settlements.length > 1) yield* yieldToEventLoop(at)
+    if (isEndOfSlice(at)) await tx.reads.nextIteration()
     const partition = within(
       tables,
-      tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease)),
+      tx.memory.partitions.get(lease.partition) ?? (await partitionOf(tx, lease)),
     )
     const verdict = judgeSettlement(
       leaseStateOf(partition),
@@ -59,11 +59,11 @@ function settleOne(
   if (instance !== null) tx.totalsOf(instance, 'worker')[outcome] += 1
 }
 
-export function* renew(tx: Transaction, { leases, tables = null }: BatchedRenew): Steps<RenewResult> {
+export async function renew(tx: Transaction, { leases, tables = null }: BatchedRenew): Promise<RenewResult> {
   const verdicts: RenewResult[number][] = []
   for (const [at, lease] of leases.entries()) {
-    yield* yieldToEventLoop(at)
-    const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    const partition = tx.memory.partitions.get(lease.partition) ?? (await partitionOf(tx, lease))
     verdicts.push(renewOne(tx, within(tables, partition), lease))
   }
   return verdicts
@@ -88,8 +88,8 @@ function renewOne(tx: Transaction, partition: Partition | undefined, lease: Leas
  * Revokes a lease of a pull whose client disconnected before the answer, as if it had never been granted.
  * Returns false if nothing was revoked.
  */
-export function* undo(tx: Transaction, lease: LeaseRef): Steps<boolean> {
-  const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+export async function undo(tx: Transaction, lease: LeaseRef): Promise<boolean> {
+  const partition = tx.memory.partitions.get(lease.partition) ?? (await partitionOf(tx, lease))
   const change = judgeUndo(leaseStateOf(partition), lease)
   if (partition === undefined || change === null) return false
   applyChange(tx, partition, change)
@@ -97,16 +97,16 @@ export function* undo(tx: Transaction, lease: LeaseRef): Steps<boolean> {
 }
 
 /** Loads all partitions that a batch names and memory lacks, with one load. */
-export function* loadLeases(tx: Transaction, leases: readonly LeaseRef[]): Steps<void> {
+export async function loadLeases(tx: Transaction, leases: readonly LeaseRef[]): Promise<void> {
   const missing = new Set<number>()
   for (const { partition } of leases) if (!tx.memory.partitions.has(partition)) missing.add(partition)
-  if (missing.size > 0) yield* load(tx, { partitions: [...missing] })
+  if (missing.size > 0) await load(tx, { partitions: [...missing] })
 }
 
-function* partitionOf(tx: Transaction, { partition }: LeaseRef): Steps<Partition | undefined> {
+async function partitionOf(tx: Transaction, { partition }: LeaseRef): Promise<Partition | undefined> {
   // Ids that were never issued are not looked up.
   if (partition >= tx.memory.nextIds.partition) return undefined
-  yield* load(tx, { partitions: [partition] })
+  await load(tx, { partitions: [partition] })
   return tx.memory.partitions.get(partition)
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../outbox.ts'
 import type { Runner } from '../runner.ts'
 import type { Memory } from '../state/memory.ts'
-import type { Steps, Transaction } from '../transaction.ts'
+import type { Transaction } from '../transaction.ts'
 import { skipPastEvents } from '../webhook-events.ts'
 
 /** Every event is matched against all subscriptions, so their number is limited. */
@@ -208,10 +208,7 @@ export class Subscriptions {
 
   /** For work that needs only memory. */
   #transact<Result>(work: (tx: Transaction) => Result): Promise<Result> {
-    // biome-ignore lint/correctness/useYield: engine code that needs nothing
-    return this.#runner.transact(function* (tx): Steps<Result> {
-      return work(tx)
-    })
+    return this.#runner.transact(async (tx) => work(tx))
   }
 }
 

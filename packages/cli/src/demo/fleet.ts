@@ -1,7 +1,7 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { BatonClient, Worker } from '@baton/client'
 import { pretendedLoad, type Temperament } from './handling.ts'
+import { end, spawnBaton } from './own-process.ts'
 
 const members: readonly (Temperament & { readonly name: string; readonly concurrency: number })[] = [
   { name: 'loader-eu-1', recordsPerSecond: 42_000, concurrency: 4 },
@@ -33,7 +33,7 @@ function keepCrashing(url: string): () => Promise<void> {
   let restart: NodeJS.Timeout | undefined
   let ended = false
   const start = () => {
-    child = fork(new URL('crashing-worker.ts', import.meta.url), [url, CRASHING])
+    child = spawnBaton(['demo-worker', url, CRASHING], { stdio: ['pipe', 'ignore', 'inherit'] })
     child.once('exit', () => {
       if (!ended) restart = setTimeout(start, RESTARTED_AFTER_MILLIS)
     })
@@ -42,9 +42,6 @@ function keepCrashing(url: string): () => Promise<void> {
   return async () => {
     ended = true
     clearTimeout(restart)
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const exited = once(child, 'exit')
-    child.kill('SIGKILL')
-    await exited
+    if (child !== undefined) await end(child, 'SIGKILL')
   }
 }
