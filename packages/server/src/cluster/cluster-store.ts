@@ -1,6 +1,6 @@
+import type { Disk } from '../handoff/disk.ts'
 import { BATCHING } from '../handoff/engine/shared-batches.ts'
 import { type Batching, LeaderUnavailable, type Store } from '../handoff/store.ts'
-import type { Disk } from '../handoff/disk.ts'
 import type { Leadership } from './leadership.ts'
 
 /** Batches wait for clients that were just answered: an append is a round trip, whatever its size. */

@@ -208,7 +208,10 @@ export class LeaderLink {
     const hasClosed = (reason: string) => {
       if (isClosed) return
       const left = this.#isLeaving
-      this.#end({ kind: left ? 'left' : 'broken', reason: left ? `the leader at ${url} has resigned` : reason })
+      this.#end({
+        kind: left ? 'left' : 'broken',
+        reason: left ? `the leader at ${url} has resigned` : reason,
+      })
     }
     this.#pool.dispatch(
       { method: 'GET', path: `${this.#path}/peer/stream`, headers: { authorization } },

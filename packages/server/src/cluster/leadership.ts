@@ -22,7 +22,9 @@ export interface TermEvents {
 }
 
 /** Where requests are served: by this node's engine, or by the leader. */
-type Place = { readonly engine: Store; readonly link: null } | { readonly engine: null; readonly link: LeaderLink }
+type Place =
+  | { readonly engine: Store; readonly link: null }
+  | { readonly engine: null; readonly link: LeaderLink }
 
 /** A random delay, so that nodes that miss the leader at the same moment do not all try to take over. */
 const TAKE_OVER_WITHIN_MILLIS = 20

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
-import type { Peers } from './forwarding/forwarding.ts'
+import type { Peers } from './forwarding.ts'
 
 /**
  * The event loop accepts one connection per listening socket and iteration. With a single socket, a probe

@@ -13,7 +13,7 @@ import type { ShapeLimits } from './bodies/json-bytes.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding/forwarding.ts'
+import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
 import { closeGracefully, Listeners } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
@@ -110,7 +110,17 @@ export async function buildHttp({
   const forwarding =
     peers === null
       ? null
-      : new Forwarding({ ...peers, peers, basePath, proxies, budget, requests, isSecure, handOff, parse: bodyOf })
+      : new Forwarding({
+          ...peers,
+          peers,
+          basePath,
+          proxies,
+          budget,
+          requests,
+          isSecure,
+          handOff,
+          parse: bodyOf,
+        })
   const fastPath = new FastPath(admissionParts, { refuse, service, requests, proxies, logAnswer, forwarding })
   const app: FastifyInstance = Fastify({
     // Fastify's logger adds a child logger and two listeners to each request, even when nothing is logged.

@@ -7,7 +7,7 @@ import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
 import type { TokenLookup } from './admission/tokens.ts'
-import type { Peers } from './forwarding/forwarding.ts'
+import type { Peers } from './forwarding.ts'
 import type { Serve } from './requests/exchange.ts'
 import type { KeyOwner } from './requests/preferences.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { originOf } from '../forwarding/origins.ts'
+import { originOf } from '../origins.ts'
 import { remembered } from '../remembered.ts'
 
 /** More hops than any real request has. Earlier hops are ignored. */

@@ -3,12 +3,12 @@ import { errorCodes } from '@baton/protocol'
 import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.ts'
 import { answerClientError, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
-import { type Refuse, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
+import { type Refuse, RequestProblem, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
-import type { Forwarding } from '../forwarding/forwarding.ts'
-import { NotServed } from '../forwarding/origins.ts'
+import type { Forwarding } from '../forwarding.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
+import { NotServed } from '../origins.ts'
 import { type Exchange, hasHungUp } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
@@ -170,8 +170,11 @@ export class FastConnection {
     budget.received.keep(body.length)
     const leave = forwarding?.enter()
     try {
-      if (forwarding !== null && request.admission !== undefined)
-        this.#moreHeaders = forwarding.admitFast(request, body, this.#socket)
+      if (forwarding !== null && request.admission !== undefined) {
+        const { headers, refusal } = forwarding.admitFast(request, body, this.#socket)
+        this.#moreHeaders = headers
+        if (refusal !== undefined) throw new RequestProblem(refusal.code, refusal.detail, refusal.options)
+      }
       if (!budget.isOpen) budget.check(urgency, asked.headers, this.#socket)
       const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
@@ -206,7 +209,8 @@ export class FastConnection {
   }
 
   readonly #answer: Exchange['answer'] = (body, headers, lost) => {
-    if (lost === null || !hasHungUp(this.#socket)) this.#send(answerText(body, [...headers, ...this.#moreHeaders], this.#rules))
+    if (lost === null || !hasHungUp(this.#socket))
+      this.#send(answerText(body, [...headers, ...this.#moreHeaders], this.#rules))
     else {
       lost()
       this.#socket.destroySoon()

@@ -175,7 +175,17 @@ class CachedHead {
     { serve, counts, urgency, admission }: FastRoute,
     asked: RequestPreferences,
   ) {
-    this.request = { method, url, bodyBytes, headBytes: text.length, asked, serve, counts, urgency, admission }
+    this.request = {
+      method,
+      url,
+      bodyBytes,
+      headBytes: text.length,
+      asked,
+      serve,
+      counts,
+      urgency,
+      admission,
+    }
     const [, before = text, key = ''] = KEY.exec(text) ?? []
     this.#beforeKey = Buffer.from(before, 'latin1')
     this.#keyLength = key.length

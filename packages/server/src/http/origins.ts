@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { PeerRefusal } from '../../cluster/followers.ts'
-import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.ts'
-import type { AdmittedRequest } from '../../cluster/forwarder.ts'
+import type { PeerRefusal } from '../cluster/followers.ts'
+import { REFUSED_HEADER, REFUSED_STATUS } from '../cluster/forwarded-request.ts'
+import type { AdmittedRequest } from '../cluster/forwarder.ts'
 
 const origins = new WeakMap<IncomingHttpHeaders, AdmittedRequest>()
 

@@ -7,17 +7,17 @@ import {
   FORWARDED_HEADER,
   type ForwardedAnswer,
   NODE_HEADER,
-} from '../../cluster/forwarded-request.ts'
-import type { Cluster } from '../../cluster/open-cluster.ts'
-import type { Access } from '../admission/access.ts'
-import type { Proxies } from '../admission/proxies.ts'
-import type { AnswerHeaders } from '../answers/headers.ts'
-import { RequestProblem } from '../answers/problems.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
-import type { FastRequest } from '../fast-path/heads.ts'
-import { countAsForwarded, type RequestCounts } from '../observability/answered-requests.ts'
-import { whenHalfClosed } from '../requests/exchange.ts'
+} from '../cluster/forwarded-request.ts'
+import type { Cluster } from '../cluster/open-cluster.ts'
+import type { Access } from './admission/access.ts'
+import type { Proxies } from './admission/proxies.ts'
+import type { AnswerHeaders } from './answers/headers.ts'
+import type { UnwrittenProblem } from './answers/problems.ts'
+import type { AdmissionBudget } from './budget/budget.ts'
+import type { FastRequest } from './fast-path/heads.ts'
+import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { NotServed, noteOrigin, originOf, refuse } from './origins.ts'
+import { whenHalfClosed } from './requests/exchange.ts'
 
 /** The other nodes of the same service. */
 export type Peers = Pick<
@@ -104,12 +104,12 @@ export class Forwarding {
     return this.#parts.peers.enter()
   }
 
-  /** Checks a forwarded request on the fast path, and returns headers of its answer. */
+  /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
   admitFast(
     { method, url, asked: { headers }, admission }: FastRequest,
     body: Buffer,
     socket: Socket,
-  ): AnswerHeaders {
+  ): { readonly headers: AnswerHeaders; readonly refusal: UnwrittenProblem | undefined } {
     const { peers, basePath, budget, advertiseUrl } = this.#parts
     const admitted = peers.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
     if (typeof admitted === 'string') throw new NotServed(admitted)
@@ -117,8 +117,8 @@ export class Forwarding {
     budget.leaveAddress(socket)
     noteOrigin(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
-    if (refusal !== undefined) throw new RequestProblem(refusal.code, refusal.detail, refusal.options)
-    return [NODE_HEADER, peers.nodeId, ...(advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl])]
+    const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]
+    return { headers: [NODE_HEADER, peers.nodeId, ...named], refusal }
   }
 
   /** Must run after the routes' other hooks that precede the handler. */
@@ -190,7 +190,13 @@ export class Forwarding {
       signal: client.signal,
     }
     try {
-      return await peers.forwarder.forward(forwardable, this.#answerOver(reply))
+      const isAnswered = await peers.forwarder.forward(forwardable, this.#answerOver(reply))
+      if (isAnswered && !reply.raw.headersSent) {
+        // The client closed its side, and nothing is sent to it.
+        reply.hijack()
+        socket.destroySoon()
+      }
+      return isAnswered
     } finally {
       unwatch()
       reply.raw.off('close', hungUp)
