@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { StoredLane } from '../../packages/server/src/handoff/stored.ts'
+import type { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import type { Call } from './calls.ts'
-import { type Appending, FaultyDisk, type Host } from './faulty-disk.ts'
+import { type Appending, faultyDisk, type Host } from './faulty-disk.ts'
 import type { Simulation } from './simulation.ts'
 
 /** An append, and the calls that it makes durable. */
@@ -61,7 +61,7 @@ export class SimulatedNode implements Host {
     return this.simulation.faults
   }
 
-  async start(medium: MemoryMedium, options: Omit<EngineOptions, 'disk' | 'clock'>): Promise<void> {
+  async start(database: MemoryDatabase, options: Omit<EngineOptions, 'disk' | 'clock'>): Promise<void> {
     this.isStarting = true
     const clock = () => {
       this.clockRead = this.simulation.clockOf(this.name)
@@ -69,7 +69,7 @@ export class SimulatedNode implements Host {
       return this.clockRead
     }
     try {
-      this.store = await this.simulation.engine({ ...options, disk: new FaultyDisk(medium, this), clock })
+      this.store = await this.simulation.engine({ ...options, disk: faultyDisk(database, this), clock })
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
     }

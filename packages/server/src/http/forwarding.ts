@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
@@ -13,6 +12,7 @@ import type { Access } from './admission/access.ts'
 import type { Proxies } from './admission/proxies.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
 import type { UnwrittenProblem } from './answers/problems.ts'
+import type { ArrivedBody } from './bodies/json-body.ts'
 import type { AdmissionBudget } from './budget/budget.ts'
 import type { FastRequest } from './fast-path/heads.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
@@ -50,15 +50,15 @@ export interface ForwardingParts {
   readonly advertiseUrl: string | null
   readonly handOff: { readonly isDraining: boolean }
   /** Parses a body that was kept as it arrived. */
-  parse(request: FastifyRequest, chunks: readonly Buffer[]): unknown
+  parse(request: FastifyRequest, body: ArrivedBody): unknown
 }
 
 /** A body as it arrived, of a request that this node does not serve, or not yet. */
 class KeptBody {
-  readonly chunks: readonly Buffer[]
+  readonly arrived: ArrivedBody
 
-  constructor(chunks: readonly Buffer[]) {
-    this.chunks = chunks
+  constructor(arrived: ArrivedBody) {
+    this.arrived = arrived
   }
 }
 
@@ -132,10 +132,10 @@ export class Forwarding {
   }
 
   /** What a route gets as the body of a request, if that is not parsed yet. */
-  readonly arrived = ({ raw }: FastifyRequest, chunks: readonly Buffer[]): KeptBody | undefined => {
+  readonly arrived = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
     const origin = originOf(raw.headers)
-    if (origin === undefined) return this.#parts.peers.leads ? undefined : new KeptBody(chunks)
-    if (digestOfChunks(chunks) !== origin.digest) return new KeptBody(chunks)
+    if (origin === undefined) return this.#parts.peers.leads ? undefined : new KeptBody(body)
+    if (digestOf(body.bytes) !== origin.digest) return new KeptBody(body)
     intact.add(raw)
     return undefined
   }
@@ -154,7 +154,7 @@ export class Forwarding {
     }
     const serveHere = () => {
       reply.raw.once('close', peers.enter())
-      if (request.body instanceof KeptBody) request.body = this.#parts.parse(request, request.body.chunks)
+      if (request.body instanceof KeptBody) request.body = this.#parts.parse(request, request.body.arrived)
       done()
     }
     if (peers.leads) serveHere()
@@ -179,7 +179,7 @@ export class Forwarding {
       method,
       target: url.slice(basePath.length),
       headers,
-      body: body instanceof KeptBody ? Buffer.concat(body.chunks) : null,
+      body: body instanceof KeptBody ? body.arrived.bytes : null,
       origin: {
         address: proxies.addressOf(socket, headers),
         host: proxies.hostOf(socket, headers) ?? null,
@@ -244,13 +244,6 @@ export class Forwarding {
 const NOT_PASSED_ON = new Set(['connection', 'keep-alive', 'transfer-encoding', NODE_HEADER])
 
 const EMPTY_DIGEST = digestOf(null)
-
-function digestOfChunks(chunks: readonly Buffer[]): string {
-  if (chunks.length <= 1) return digestOf(chunks[0] ?? null)
-  const hash = createHash('sha256')
-  for (const chunk of chunks) hash.update(chunk)
-  return hash.digest('base64url')
-}
 
 /** A client that closes its side may be gone: then it must not hold leases, and its stream ends. */
 function endsWithItsClient({ raw, routeOptions }: FastifyRequest): boolean {

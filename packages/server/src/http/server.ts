@@ -9,18 +9,20 @@ import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/heade
 import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
-import type { ShapeLimits } from './bodies/json-bytes.ts'
+import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
-import { closeGracefully, Listeners } from './listening.ts'
+import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
+import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
+import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
@@ -51,7 +53,6 @@ interface HttpOptions {
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: (Peers & Pick<ForwardingParts, 'instanceId' | 'advertiseUrl'>) | null
-  readonly listeners?: Listeners
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -81,7 +82,6 @@ export async function buildHttp({
   trustedProxies = [],
   isFastPathOn = true,
   peers = null,
-  listeners = new Listeners(),
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -170,6 +170,10 @@ export async function buildHttp({
   })
   admitRequests(app, admission)
   shedRequests(app, budget)
+  const reads = new Reads()
+  const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
+    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+  boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
@@ -184,7 +188,7 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, met)
+        callBackRoute(uncached, service, met, bulk)
         pullRoute(uncached, service, fastPath, budget)
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
@@ -193,7 +197,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
         throughputRoute(uncached, service)
-        manifestRoute(uncached, service)
+        manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)
         subscriptionRoutes(uncached, service)
@@ -210,6 +214,7 @@ export async function buildHttp({
     { prefix: basePath },
   )
   allowHalfOpen(app.server)
+  paceReading(app.server, service.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()
@@ -224,11 +229,18 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
   return app
 }
 
-/** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
+/**
+ * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
+ * of the longest names, all characters escaped, has 45 KiB.
+ */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
-  return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
+  return {
+    elements: callBackPartitions,
+    values: Math.max(1_000_000, 10 * callBackPartitions),
+    elementBytes: 64 * 1024,
+  }
 }

@@ -159,6 +159,17 @@ export function callBackTooLarge(limitBytes: number): string {
   return `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
 }
 
+const inThousands = (count: number) => count.toLocaleString('en-US')
+
+export function tooManyElements(limit: number, isCallBack: boolean): string {
+  return isCallBack
+    ? `the array has more than ${inThousands(limit)} descriptors, the limit of a call-back; send several arrays, or raise the limit with --max-call-back-partitions`
+    : `the array has more than ${inThousands(limit)} elements; send several arrays`
+}
+
+export const tooManyValues = (limit: number): string =>
+  `the body has more than ${inThousands(limit)} values; send several arrays`
+
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)
 }

@@ -61,8 +61,11 @@ export function pullRoute(
       }
     }
     const { partitions: handedOut, waited } = await budget.waiting.within(
-      waitLeft(request.waitMillis, asked.headers),
-      quotaKey,
+      {
+        waitMillis: waitLeft(request.waitMillis, asked.headers),
+        queryBytes: asked.queryLength,
+        quotaKeyOf: quotaKey,
+      },
       (waitMillis) =>
         whileWatched(
           socket,
@@ -162,7 +165,8 @@ export function settleRoute(
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
     const wait = pull === null ? 0 : waitLeft(pull.waitMillis, asked.headers)
-    const outcome = await budget.waiting.within(wait, quotaKey, (waitMillis) => {
+    const wanted = { waitMillis: wait, queryBytes: asked.queryLength, quotaKeyOf: quotaKey }
+    const outcome = await budget.waiting.within(wanted, (waitMillis) => {
       const bounded = pull === null ? request : { ...request, pull: { ...pull, waitMillis } }
       return whileWatched(
         socket,
