@@ -13,11 +13,12 @@ import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { admitPeers, closeGracefully, Listeners, type Peers } from './listening.ts'
+import { admitPeers, closeGracefully, type Peers } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
+import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
@@ -51,7 +52,6 @@ interface HttpOptions {
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
-  readonly listeners?: Listeners
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -81,7 +81,6 @@ export async function buildHttp({
   trustedProxies = [],
   isFastPathOn = true,
   peers = null,
-  listeners = new Listeners(),
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -194,6 +193,7 @@ export async function buildHttp({
   )
   allowHalfOpen(app.server)
   if (peers !== null) admitPeers(app.server, basePath, peers)
+  paceReading(app.server, service.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()
@@ -208,7 +208,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
   return app
 }
 
