@@ -1,5 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { type Manifest, publishedPackages, root, versionFaults } from './packages.ts'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { type Manifest, root, versionFaults } from './packages.ts'
 import { run } from './tools.ts'
 
 // A version is the same in all packages and in every file that names it.
@@ -41,11 +41,12 @@ export function setVersion(version: string, date: string): void {
   const replace = (file: string, change: (text: string) => string) =>
     writeFileSync(root + file, change(read(file)))
   const own = /^(\s*"(?:version|@baton\/[a-z]+)": ")([^"]+)/gm
-  for (const file of ['package.json', ...publishedPackages.map((name) => `packages/${name}/package.json`)])
+  for (const file of ['package.json', ...globSync('packages/*/package.json', { cwd: root })])
     replace(file, (text) => text.replaceAll(own, `$1${version}`))
   for (const [file, place] of named) replace(file, (text) => text.replace(place, `$1${version}`))
-  replace('CHANGELOG.md', (text) =>
-    text.replace('## [Unreleased]\n', `## [Unreleased]\n\n## [${version}] - ${date}\n`),
-  )
+  if (changelogFault(version) !== undefined)
+    replace('CHANGELOG.md', (text) =>
+      text.replace('## [Unreleased]\n', `## [Unreleased]\n\n## [${version}] - ${date}\n`),
+    )
   run('npm', 'install', '--package-lock-only', '--ignore-scripts')
 }
