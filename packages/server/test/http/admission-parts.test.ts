@@ -189,14 +189,10 @@ describe('callers', () => {
     const { waiting, met } = budgetWith({ waitingPullsPerCaller: 1 })
     const gate = Promise.withResolvers<void>()
     const pull = (caller: string) =>
-      waiting.within(
-        1000,
-        () => caller,
-        async (millis) => {
-          if (millis > 0) await gate.promise
-          return millis
-        },
-      )
+      waiting.within({ waitMillis: 1000, queryBytes: 0, quotaKeyOf: () => caller }, async (millis) => {
+        if (millis > 0) await gate.promise
+        return millis
+      })
     const first = pull('one')
     expect(await pull('one')).toBe(0)
     const other = pull('two')
