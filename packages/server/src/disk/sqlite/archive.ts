@@ -43,7 +43,6 @@ import {
   levels,
   partitions,
   Table,
-  tableTimes,
   tasks,
 } from './tables.ts'
 import { throughputTable } from './throughput-rows.ts'
@@ -55,7 +54,6 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
   lanes,
   levels,
   laneTables,
-  tableTimes,
   ranges: new Table<IndexRangeOfLane>('lane_range', rangeFields),
   tables: new Table<StoredTable>('task_table', tableFields),
   keys,
@@ -75,7 +73,6 @@ const ORDER: PerSection<string> = {
   lanes: 'id',
   levels: 'level',
   laneTables: 'lane, name',
-  tableTimes: 'level, name',
   ranges: 'lane, first',
   tables: 'id',
   keys: 'key',

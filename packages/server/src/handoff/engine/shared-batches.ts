@@ -182,8 +182,7 @@ const NOTHING: HandOffAnswers = {
  * first and pulls last, so that pulls see the effects of the other requests.
  */
 async function runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Promise<HandOffAnswers[]> {
-  const leases = [...leasesOf(batches)]
-  if (leases.length > 0) await loadLeases(tx, leases)
+  await loadLeases(tx, leasesOf(batches))
   const settles = await runEach(batches, 'settles', (settled) => settle(tx, settled))
   const renews = await runEach(batches, 'renews', (renewed) => renew(tx, renewed))
   const undone = await runEach(batches, 'undos', (lease) => undo(tx, lease))
@@ -213,7 +212,7 @@ async function runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Prom
 async function runEach<Verb extends keyof HandOffBatch, Result>(
   batches: readonly HandOffBatch[],
   verb: Verb,
-  run: (request: HandOffBatch[Verb][number]) => Promise<Result>,
+  run: (request: HandOffBatch[Verb][number]) => Promise<Result> | Result,
 ): Promise<Result[][]> {
   const results: Result[][] = []
   for (const { [verb]: requests } of batches) {
