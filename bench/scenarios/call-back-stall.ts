@@ -8,8 +8,8 @@ import type { Figure } from '../report/model.ts'
 
 const PULLERS = 8
 const CALL_BACKS_PER_ROUND = 3
-/** 200,000 descriptors: not even this call-back may delay a pull for long. */
-const TIMES_AS_LARGE = 4
+/** 100,000 descriptors: not even the largest call-back may delay a pull for long. */
+const TIMES_AS_LARGE = 2
 
 async function onSqlite(bench: Bench) {
   const { load, baton } = await startCompared(bench)

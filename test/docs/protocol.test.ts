@@ -28,7 +28,7 @@ import {
   transitions,
 } from '../../packages/server/src/handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
-import { MAX_DEPTH } from '../../packages/server/src/http/bodies/json-bytes.ts'
+import { MAX_DEPTH } from '../../packages/server/src/http/bodies/json-shape.ts'
 import { DEFAULT_BODY_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { errorsIn, problemsNamedFor, sharedErrors } from './support/errors.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'

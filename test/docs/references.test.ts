@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { inCode, readDocument, root, sectionsOf } from './support/markdown.ts'
 
-const documents = globSync(['*.md', '{docs,bench,examples}/**/*.md', 'packages/*/*.md'], {
+const documents = globSync(['*.md', '{docs,bench,examples}/**/*.md', 'packages/*/*.md', 'clients/*/*.md'], {
   cwd: root,
   exclude: ['**/node_modules/**'],
 })
@@ -47,7 +47,7 @@ describe.each(documents)('%s', (path) => {
 
   test('names only files that exist', () => {
     const named = inCode(prose).filter((name) =>
-      /^(?:packages|test|docs|bench|examples|\.ci)\/\S+\.\w+$/.test(name),
+      /^(?:packages|clients|test|docs|bench|examples|\.ci)\/\S+\.\w+$/.test(name),
     )
     expect(named.filter((name) => !existsSync(root + name))).toEqual([])
   })

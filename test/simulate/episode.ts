@@ -29,7 +29,7 @@ const COMPARISONS_PER_AUDIT = 8
 const CALLS_UNDER_WAY = 6
 
 /**
- * Runs a few nodes from an empty medium until all work is finished. The same seed gives the same sequence of
+ * Runs a few nodes from an empty database until all work is finished. The same seed gives the same sequence of
  * events.
  */
 export async function episode(

@@ -1,17 +1,14 @@
-import { MemoryDisk } from '../../packages/server/src/disk/memory/memory-disk.ts'
-import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import {
   type Appended,
   type Disk,
   type Images,
   KnownKeys,
-  type Needs,
   type OpenedDisk,
 } from '../../packages/server/src/handoff/disk.ts'
-import type { OutboxDisk } from '../../packages/server/src/handoff/outbox.ts'
 import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { StagedIds } from '../../packages/server/src/handoff/stored.ts'
+import type { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import type { Chance } from '../chaos/support/chance.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
@@ -47,7 +44,7 @@ export interface Host {
 
 /** Is notified about the progress of an append. */
 export interface Appending {
-  /** Called before the append reaches the medium, or before its answer reaches the process. */
+  /** Called before the append reaches the database, or before its answer reaches the process. */
   isUnderWay(): void
   isDurable(): void
   /** The process learns that keys are known, and runs the batch again. */
@@ -59,24 +56,46 @@ type Fate = 'carried out' | 'fails' | 'doubt' | 'late'
 const SLOWEST_MILLIS = 5
 const LATEST_MILLIS = 400
 
-/** The disk of one process of a node, on the medium that all share. Operations take time and may fail. */
-export class FaultyDisk implements Disk {
-  readonly #medium: MemoryMedium
+/** The disk of one process of a node, on the database that all share. Operations take time and may fail. */
+export function faultyDisk(database: MemoryDatabase, host: Host): Disk {
+  const faulty = new FaultyWrites(database, host)
+  const writes: Partial<Disk> = {
+    open: () => faulty.open(),
+    append: (entry) => faulty.append(entry),
+    flush: (images, upTo) => faulty.flush(images, upTo),
+    stage: (rows) => faulty.stage(rows),
+    unstage: (ids) => faulty.unstage(ids),
+    hasSpace: () => true,
+    close: () => faulty.disk.close(),
+  }
+  type Reads = Record<string | symbol, (...given: unknown[]) => Promise<unknown>>
+  const read =
+    (part: (disk: Disk) => object, name: string | symbol) =>
+    (...given: unknown[]) =>
+      faulty.read(async (disk) => (part(disk) as Reads)[name]?.(...given))
+  const outbox = new Proxy({}, { get: (_, name) => read((disk) => disk.outbox, name) })
+  return new Proxy({ ...writes, outbox } as Disk, {
+    get: (own, name) => Reflect.get(own, name) ?? read((disk) => disk, name),
+  })
+}
+
+class FaultyWrites {
+  readonly #database: MemoryDatabase
   readonly #host: Host
   /** Replaced each time it is opened: operations that were sent before carry the earlier term. */
-  #disk: MemoryDisk
+  disk: Disk
 
-  constructor(medium: MemoryMedium, host: Host) {
-    this.#medium = medium
+  constructor(database: MemoryDatabase, host: Host) {
+    this.#database = database
     this.#host = host
-    this.#disk = new MemoryDisk(medium)
+    this.disk = database.disk()
   }
 
   open(): Promise<OpenedDisk> {
     if (!this.#host.mayOpen()) return Promise.reject(unavailable('another node leads'))
     return this.#write(() => {
-      this.#disk = new MemoryDisk(this.#medium)
-      const opened = this.#disk.open()
+      this.disk = this.#database.disk()
+      const opened = this.disk.open()
       this.#host.opened()
       return opened
     }, 0)
@@ -84,7 +103,7 @@ export class FaultyDisk implements Disk {
 
   append(entry: Appended): Promise<void> {
     const appending = this.#host.appending(entry)
-    const disk = this.#disk
+    const { disk } = this
     const append = () => disk.append(entry).then(appending.isDurable)
     return this.#write(append, 1, appending.isUnderWay).catch((error: unknown) => {
       if (error instanceof KnownKeys) appending.isRunAgain()
@@ -93,68 +112,26 @@ export class FaultyDisk implements Disk {
   }
 
   flush(images: Images, upTo: number): Promise<void> {
-    const disk = this.#disk
+    const { disk } = this
     this.#host.flushing(upTo)
     return this.#write(() => disk.flush(images, upTo), 1)
   }
 
   stage(rows: readonly PartitionDescriptor[]): Promise<void> {
-    const disk = this.#disk
+    const { disk } = this
     return this.#write(() => disk.stage(rows), 1)
   }
 
   unstage(ids: StagedIds): Promise<void> {
-    const disk = this.#disk
+    const { disk } = this
     return this.#write(() => disk.unstage(ids), 1)
   }
 
-  load = (needs: Needs) => this.#read((disk) => disk.load(needs))
-  known = (...args: Parameters<Disk['known']>) => this.#read((disk) => disk.known(...args))
-  doneRows = (task: number) => this.#read((disk) => disk.doneRows(task))
-  due = (...args: Parameters<Disk['due']>) => this.#read((disk) => disk.due(...args))
-  leasedOrDelayed = (limit: number) => this.#read((disk) => disk.leasedOrDelayed(limit))
-  heldBy = (...args: Parameters<Disk['heldBy']>) => this.#read((disk) => disk.heldBy(...args))
-  dueKeys = (...args: Parameters<Disk['dueKeys']>) => this.#read((disk) => disk.dueKeys(...args))
-  purgeable = (...args: Parameters<Disk['purgeable']>) => this.#read((disk) => disk.purgeable(...args))
-  tasksWithReruns = (limit: number) => this.#read((disk) => disk.tasksWithReruns(limit))
-  tasksWithStagedRows = () => this.#read((disk) => disk.tasksWithStagedRows())
-  taskDetail = (taskId: string) => this.#read((disk) => disk.taskDetail(taskId))
-  taskPage = (...args: Parameters<Disk['taskPage']>) => this.#read((disk) => disk.taskPage(...args))
-  taskSummaries = (ids: readonly number[]) => this.#read((disk) => disk.taskSummaries(ids))
-  tasksWithTables = (ids: readonly number[], tables: readonly string[]) =>
-    this.#read((disk) => disk.tasksWithTables(ids, tables))
-  throughput = (...args: Parameters<Disk['throughput']>) => this.#read((disk) => disk.throughput(...args))
-  forgetThroughput = (...args: Parameters<Disk['forgetThroughput']>) =>
-    this.#read((disk) => disk.forgetThroughput(...args))
-  instance = (...args: Parameters<Disk['instance']>) => this.#read((disk) => disk.instance(...args))
-  instances = (...args: Parameters<Disk['instances']>) => this.#read((disk) => disk.instances(...args))
-  activeInstances = (...args: Parameters<Disk['activeInstances']>) =>
-    this.#read((disk) => disk.activeInstances(...args))
-  recordInstances = (...args: Parameters<Disk['recordInstances']>) =>
-    this.#read((disk) => disk.recordInstances(...args))
-  forgetInstances = (...args: Parameters<Disk['forgetInstances']>) =>
-    this.#read((disk) => disk.forgetInstances(...args))
-  readonly outbox: OutboxDisk = {
-    subscriptions: () => this.#read((disk) => disk.outbox.subscriptions()),
-    deliveries: (query) => this.#read((disk) => disk.outbox.deliveries(query)),
-    backlogs: (subscriptions) => this.#read((disk) => disk.outbox.backlogs(subscriptions)),
-  }
-  probe = () => this.#read((disk) => disk.probe())
-  recount = () => this.#read((disk) => disk.recount())
-
-  hasSpace(): boolean {
-    return true
-  }
-
-  close(): Promise<void> {
-    return this.#disk.close()
-  }
-
   /** Most reads take no time, so that other events rarely happen during a read. */
-  #read<Answer>(read: (disk: MemoryDisk) => Promise<Answer>): Promise<Answer> {
+  read<Answer>(read: (disk: Disk) => Promise<Answer>): Promise<Answer> {
     const { chance, faults } = this.#host
     if (chance.happens(faults.reads)) return this.#later(() => Promise.reject(unavailable('a read failed')))
-    return chance.happens(0.9) ? read(this.#disk) : this.#later(() => read(this.#disk))
+    return chance.happens(0.9) ? read(this.disk) : this.#later(() => read(this.disk))
   }
 
   #later<Answer>(act: () => Promise<Answer>): Promise<Answer> {
@@ -222,7 +199,7 @@ export class FaultyDisk implements Disk {
   }
 
   /**
-   * An operation reaches the medium. A frozen process may not have sent it yet; a dead one may or may not
+   * An operation reaches the database. A frozen process may not have sent it yet; a dead one may or may not
    * have sent it.
    */
   #arrive(millis: number, act: () => void): void {

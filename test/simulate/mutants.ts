@@ -1,12 +1,11 @@
-import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
-import { type Appended, type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
+import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
+import { ThroughputRows } from '../../packages/server/src/disk/sqlite/throughput-rows.ts'
+import { type Disk, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
-import { LaneHeap } from '../../packages/server/src/handoff/engine/state/lane-heap.ts'
-import type { Lane } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
+import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
-import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
-import { isLaneOpen } from '../../packages/server/src/handoff/rules/task.ts'
+import { mayServe } from '../../packages/server/src/handoff/rules/task.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Parts } from './simulation.ts'
 
@@ -22,54 +21,6 @@ export interface Mutant {
   readonly firstSeed?: number
   /** For a bug that shows only in long episodes. */
   readonly steps?: number
-}
-
-/** Without fencing: a message from any process is treated as one from the last leader. */
-class UnfencedMedium extends MemoryMedium {
-  protected term = 0
-  protected folded = 0
-  protected last = 0
-
-  override takeOver(): ReturnType<MemoryMedium['takeOver']> {
-    const taken = super.takeOver()
-    ;({ term: this.term, folded: this.folded, last: this.last } = taken)
-    return taken
-  }
-
-  override append(term: number, entry: Appended): void {
-    super.append(term, entry)
-    this.last = entry.number
-  }
-
-  override flush(term: number, folded: number, images: Images, upTo: number): void {
-    super.flush(term, folded, images, upTo)
-    this.folded = upTo
-  }
-}
-
-class UncheckedAppend extends UnfencedMedium {
-  override append(_term: number, entry: Appended): void {
-    super.append(this.term, { ...entry, number: this.last + 1 })
-  }
-}
-
-class UncheckedFlush extends UnfencedMedium {
-  override flush(_term: number, _folded: number, images: Images, upTo: number): void {
-    super.flush(this.term, this.folded, images, upTo)
-  }
-}
-
-class UncheckedStage extends UnfencedMedium {
-  override stage(_term: number, rows: readonly PartitionDescriptor[]): void {
-    super.stage(this.term, rows)
-  }
-}
-
-class SetHistory extends MemoryMedium {
-  override flush(term: number, folded: number, images: Images, upTo: number): void {
-    for (const key of images.throughput.keys()) this.throughput.delete(key)
-    super.flush(term, folded, images, upTo)
-  }
 }
 
 /** The engine on a disk with some changed operations. */
@@ -102,6 +53,22 @@ export function patched<Name extends string>(
   }
 }
 
+/** A write is not refused when another process has taken over. */
+const unfenced = (name: 'append' | 'flush' | 'stage'): (() => () => void) =>
+  patched(
+    SqliteConnection.prototype,
+    name,
+    (write) =>
+      function (this: SqliteConnection, ...args: never[]) {
+        this.fence = () => undefined
+        try {
+          return write.apply(this, args)
+        } finally {
+          Reflect.deleteProperty(this, 'fence')
+        }
+      },
+  )
+
 /** Whether the last append was refused because of known keys. */
 let wasKnown = false
 
@@ -109,7 +76,7 @@ let wasKnown = false
 export const mutants: readonly Mutant[] = [
   {
     bug: 'an append does not check the entry before it',
-    parts: { medium: () => new UncheckedAppend() },
+    patch: unfenced('append'),
   },
   {
     bug: 'an append is sent again after doubt',
@@ -127,12 +94,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'a flush has no compare-and-set',
-    parts: { medium: () => new UncheckedFlush() },
+    patch: unfenced('flush'),
   },
   {
     bug: 'a piece of a call-back is written without the fence',
     firstSeed: 4,
-    parts: { medium: () => new UncheckedStage() },
+    patch: unfenced('stage'),
   },
   {
     bug: 'an answer does not wait for its append',
@@ -146,10 +113,8 @@ export const mutants: readonly Mutant[] = [
     bug: 'rows beyond the tail count',
     firstSeed: 37,
     parts: onDisk((disk) => ({
-      load: (needs) => {
-        const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))
-        return disk.load(fresh === undefined ? needs : { ...needs, fresh })
-      },
+      waiting: (queries) =>
+        disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),
       known: (asked) => disk.known(asked.map((one) => ({ ...one, tail: Number.MAX_SAFE_INTEGER }))),
     })),
   },
@@ -193,8 +158,16 @@ export const mutants: readonly Mutant[] = [
     })),
   },
   {
-    bug: 'a flush sets the history of a minute instead of adding to it',
-    parts: { medium: () => new SetHistory() },
+    bug: 'a flush adds to the history twice',
+    patch: patched(
+      ThroughputRows.prototype,
+      'add',
+      (add) =>
+        function (this: ThroughputRows, rows: never) {
+          const added = [...(rows as Iterable<never>)]
+          return add.call(this, [...added, ...added] as never)
+        },
+    ),
   },
   {
     bug: 'a counter is not moved',
@@ -237,12 +210,12 @@ export const mutants: readonly Mutant[] = [
   {
     bug: 'the highest level goes first',
     patch: patched(
-      LaneHeap.prototype,
+      Order.prototype,
       'front',
       (front) =>
-        function (this: LaneHeap<Lane>, ...args: never[]) {
+        function (this: Order, ...args: never[]) {
           const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ parentTask: owner, level }) =>
-            isLaneOpen(owner, level),
+            mayServe(owner, level),
           )
           const highest = open.toSorted((a, b) => b.level - a.level)[0]
           return highest ?? front.apply(this, args)

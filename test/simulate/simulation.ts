@@ -1,9 +1,9 @@
-import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
 import type { Store } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
+import { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import { Chance } from '../chaos/support/chance.ts'
 import { brief, type Call, together } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
@@ -15,24 +15,23 @@ import { VirtualTime } from './virtual-time.ts'
 
 /** Parts of a simulation that can be replaced, to see whether it finds the difference. */
 export interface Parts {
-  readonly medium: () => MemoryMedium
   readonly engine: (options: EngineOptions) => Promise<Store>
 }
 
-const REAL: Parts = { medium: () => new MemoryMedium(), engine: openEngine }
+const REAL: Parts = { engine: openEngine }
 
 const NODES = ['a', 'b', 'c']
 const START = 1_780_000_000_000
 
 /**
- * Nodes on one medium, one of which is the leader, with injected faults between them, and the model of what
+ * Nodes on one database, one of which is the leader, with injected faults between them, and the model of what
  * was answered. All randomness comes from the seed and time is virtual, so a seed always gives the same
  * sequence of events.
  */
 export class Simulation {
   readonly chance: Chance
   readonly time = new VirtualTime()
-  readonly medium: MemoryMedium
+  readonly database = new MemoryDatabase()
   readonly model: Model
   readonly #truth: Truth
   readonly policy: Policy
@@ -57,11 +56,10 @@ export class Simulation {
   readonly largeCallBack: number
 
   constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {
-    const { medium, engine } = { ...REAL, ...parts }
+    const { engine } = { ...REAL, ...parts }
     this.chance = new Chance(seed).for('simulation')
     this.story = isTold ? [] : null
-    this.medium = medium()
-    this.#truth = new Truth(this.medium)
+    this.#truth = new Truth(this.database.db)
     this.engine = engine
     const { chance } = this
     this.faults = faultsOf(chance)
@@ -85,7 +83,6 @@ export class Simulation {
       nextIteration: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
-        lanes: chance.pick([4, 50, 4096]),
         keys: chance.pick([5, 20_000]),
         flushRows: chance.pick([10, 100, 1500]),
         flushEntries: chance.pick([2, 10, 50]),
@@ -125,7 +122,7 @@ export class Simulation {
 
   lead(node: SimulatedNode): void {
     this.leader = node
-    if (node.store === null && !node.isStarting) void node.start(this.medium, this.#options)
+    if (node.store === null && !node.isStarting) void node.start(this.database, this.#options)
   }
 
   kill(node: SimulatedNode): SimulatedNode {

@@ -24,6 +24,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => serve,
   },
   {
+    name: 'demo',
+    summary: 'run a service with simulated producers and workers',
+    load: async () => (await import('./commands/demo.ts')).demo,
+  },
+  {
     name: 'call-back',
     summary: 'call back the partitions of a task',
     load: async () => (await import('./commands/call-back.ts')).callBack,
@@ -67,6 +72,11 @@ export const commands: readonly CommandEntry[] = [
     name: 'status',
     summary: 'show service nodes, workers and producers',
     load: async () => (await import('./commands/fleet.ts')).status,
+  },
+  {
+    name: 'ready',
+    summary: 'wait until the service is ready',
+    load: async () => (await import('./commands/fleet.ts')).ready,
   },
   {
     name: 'scale',
@@ -155,11 +165,16 @@ export const commands: readonly CommandEntry[] = [
   },
 ]
 
-/** Commands for the scripts that `completion` prints, not for people. */
+/** Commands for other commands and for the scripts that `completion` prints, not for people. */
 export const unlistedCommands: readonly CommandEntry[] = [
   {
     name: 'complete',
     summary: 'list names for shell completion',
     load: async () => (await import('./commands/completion.ts')).complete,
+  },
+  {
+    name: 'demo-worker',
+    summary: 'a worker of the demo that crashes',
+    load: async () => (await import('./demo/crashing-worker.ts')).crashingWorker,
   },
 ]

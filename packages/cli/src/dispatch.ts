@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { didYouMean } from '@baton/protocol/core'
+import { version } from '@baton/server/version'
 import { Arguments, type Command, type Flag } from './command-line.ts'
 import { commands, unlistedCommands } from './commands.ts'
 import { exitCodes, UsageError } from './errors.ts'
@@ -72,11 +72,6 @@ function flagMeaning(flag: Flag): string {
   ]
   return extras.length === 0 ? description : `${description} (${extras.join('; ')})`
 }
-
-/** From package.json, which is one folder above both the sources and the build. */
-export const version: string = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-).version
 
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...others] = argv

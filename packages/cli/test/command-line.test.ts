@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { BatonClient } from '@baton/client'
+import { version } from '@baton/server/version'
 import { describe, expect, test } from 'vitest'
 import { descriptor } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
 import { commands } from '../src/commands.ts'
-import { version } from '../src/dispatch.ts'
 import { baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
@@ -135,7 +135,7 @@ describe('completion', () => {
         .trim()
         .split(' ')
     expect(complete('pu')).toEqual(['pull'])
-    expect(complete('re')).toEqual(['release', 'resume', 'retry', 'renew'])
+    expect(complete('re')).toEqual(['ready', 'release', 'resume', 'retry', 'renew'])
     expect(complete('tasks', '--wa')).toEqual(['--watch'])
     expect(complete('serve', '--lease-s')).toEqual(['--lease-seconds'])
     expect(complete('tasks', '--state', 's')).toEqual(['stalled'])

@@ -1,11 +1,22 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { tokenNamed, tokensFile } from '../../../test/support/tokens-file.ts'
 import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
 import { sharedService, startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
 describe('views of tasks', () => {
   const service = sharedService()
+
+  test('ready needs no token, and fails while there is no service', async () => {
+    const file = await tokensFile({ tokens: [{ name: 'all', token: tokenNamed('one'), roles: ['viewer'] }] })
+    const { url } = await startService('--tokens-file', file)
+    expect(await baton(['ready'], { url })).toMatchObject({ code: 0, stdout: 'ready\n' })
+    expect(await baton(['ready', '--json'], { url })).toMatchObject({ stdout: '{"status":"ready"}\n' })
+    expect(await baton(['status'], { url })).toMatchObject({ code: 1 })
+    const nobody = await baton(['ready', '--timeout', '0'], { url: 'http://127.0.0.1:1' })
+    expect(nobody).toMatchObject({ code: 5, stdout: '' })
+  })
 
   test('tasks lists all tasks, or the levels of one', async () => {
     const { url } = service()

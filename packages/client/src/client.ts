@@ -172,6 +172,11 @@ export class BatonClient {
     return (await this.#get('/tasks', query, 'tasks', options)) as TaskList
   }
 
+  /** Resolves when the service answers and its store accepts writes. Needs no token. */
+  async ready(options: CallOptions = {}): Promise<void> {
+    await this.#get('/readyz', {}, 'status', options)
+  }
+
   /** The totals of all unfinished tasks. */
   async totals(options: CallOptions = {}): Promise<Totals> {
     return (await this.#get('/totals', {}, 'complete', options)) as Totals

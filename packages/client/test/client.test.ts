@@ -1,51 +1,13 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
-import {
-  BatonClient,
-  Producer,
-  type RequestReport,
-  UnexpectedAnswerError,
-  UnreachableError,
-  UnsendableError,
-} from '@baton/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { BatonClient, Producer, type RequestReport, UnreachableError, UnsendableError } from '@baton/client'
+import { describe, expect, test } from 'vitest'
 import { tokenNamed, tokensFile } from '../../../test/support/tokens-file.ts'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
-import { rowsOf, statesOf } from './support/partition-states.ts'
+import { rowsOf } from './support/partition-states.ts'
 import { sharedService, startService } from './support/service.ts'
 
 describe('lost answers', () => {
-  test('a pull is repeated under its key and gets the leases of the first time', async () => {
-    const service = await startService()
-    const direct = new BatonClient(service.url)
-    await direct.callBack(descriptors('orders', 5))
-    const network = await FaultyNetwork.to(service.port)
-    network.loseAnswers(2)
-    const { partitions } = await new BatonClient(network.url).pull({ batch: 2 })
-    expect(network.lost).toBe(2)
-    expect(partitions.map(({ partition_name }) => partition_name)).toEqual(['orders-0-0', 'orders-0-1'])
-    expect(await statesOf(direct, 'orders')).toEqual(['leased', 'leased', 'ready', 'ready', 'ready'])
-  })
-
-  test('a settlement is repeated, and so is the pull in the same request', async () => {
-    const service = await startService()
-    const direct = new BatonClient(service.url)
-    await direct.callBack(descriptors('orders', 5))
-    const { partitions } = await direct.pull()
-    const network = await FaultyNetwork.to(service.port)
-    network.loseAnswers(1)
-    const leaseId = partitions[0]?.lease?.id ?? ''
-    const answer = await new BatonClient(network.url).settle([{ leaseId, outcome: 'done' }], {
-      pull: { batch: 1 },
-    })
-    expect(network.lost).toBe(1)
-    expect(answer.settled).toEqual([leaseId])
-    expect(answer.partitions).toHaveLength(1)
-    expect(await statesOf(direct, 'orders')).toEqual(['done', 'leased', 'ready', 'ready', 'ready'])
-  })
-
   test('a retry of done partitions is not repeated unless the call requests it', async () => {
     const service = await startService()
     const direct = new BatonClient(service.url)
@@ -59,14 +21,6 @@ describe('lost answers', () => {
     network.loseAnswers(1)
     await client.retry('orders', {})
     expect(network.lost).toBe(3)
-  })
-
-  test('a service that does not answer counts as unavailable', async () => {
-    const service = await startService()
-    const network = await FaultyNetwork.to(service.port)
-    network.fallSilent()
-    const client = new BatonClient({ url: network.url, timeoutSeconds: 0.2, retryForSeconds: 0 })
-    await expect(client.pull()).rejects.toThrow(UnreachableError)
   })
 
   test('each retried failure is reported to the listener of the call, or else to that of the client', async () => {
@@ -94,18 +48,6 @@ describe('lost answers', () => {
 })
 
 describe('answers of another server', () => {
-  test('a page of another server is an unexpected answer', async () => {
-    const url = await somethingElse(200, '<html>hello</html>')
-    await expect(new BatonClient({ url, retryForSeconds: 0 }).pull()).rejects.toThrow(UnexpectedAnswerError)
-  })
-
-  test("a proxy's error page is retried, a missing page is not", async () => {
-    const away = new BatonClient({ url: await somethingElse(502, 'Bad Gateway'), retryForSeconds: 0 })
-    await expect(away.pull()).rejects.toMatchObject({ status: 502, retryable: true })
-    const missing = new BatonClient({ url: await somethingElse(404, 'Not Found') })
-    await expect(missing.pull()).rejects.toMatchObject({ status: 404, retryable: false })
-  })
-
   test('an invalid URL is refused at once', () => {
     for (const [given, named] of [
       ['localhost:7070', '"localhost:7070"'],
@@ -269,12 +211,3 @@ describe('views and control', () => {
     expect(instances.map((instance) => instance.instanceId)).toContain(instanceId)
   })
 })
-
-async function somethingElse(status: number, body: string): Promise<string> {
-  const server = createServer((_request, response) => response.writeHead(status).end(body))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}

@@ -1,4 +1,4 @@
-import { BatonClient, pullEach, Released, Worker, type WorkerEvent } from '@baton/client'
+import { BatonClient, pullEach, Worker, type WorkerEvent } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
@@ -22,30 +22,6 @@ describe('at-most-once delivery', () => {
     await client.callBack(descriptors('orders', count))
     return { client, requests }
   }
-
-  test('nothing is settled, and each outcome is reported', async () => {
-    const { client, requests } = await called(4)
-    const events: WorkerEvent[] = []
-    const leases: unknown[] = []
-    const worker = new Worker(
-      client,
-      ({ partition_name }, { lease }) => {
-        leases.push(lease)
-        if (partition_name === 'orders-0-1') throw new Error('no such table')
-        if (partition_name === 'orders-0-2') throw new Released('not here')
-      },
-      { untilIdle: true, onEvent: (event) => events.push(event) },
-    )
-    await worker.run()
-    expect(leases).toEqual([null, null, null, null])
-    expect(requests).not.toContain('/settle')
-    expect(endsIn(events)).toEqual([
-      ['orders-0-0', 'done'],
-      ['orders-0-1', 'failed', 'Error: no such table'],
-      ['orders-0-2', 'released', 'not here'],
-      ['orders-0-3', 'done'],
-    ])
-  })
 
   test('nothing is prefetched, since a stopping worker would lose it', async () => {
     const { client } = await called(6)

@@ -19,25 +19,6 @@ describe('a worker until idle', () => {
     return { client, preferences }
   }
 
-  test('stops at the first empty pull, whatever is delayed or leased to others', async () => {
-    const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
-    const other = new BatonClient(url)
-    await other.callBack(descriptors('orders', 4))
-    await other.pull()
-    const { client, preferences } = noting(url)
-    const worker = new Worker(
-      client,
-      ({ partition_name }) => {
-        if (partition_name === 'orders-0-1') throw new Error('not today')
-      },
-      { untilIdle: true },
-    )
-    await worker.run()
-    expect(await statesOf(other, 'orders')).toEqual(['leased', 'delayed', 'done', 'done'])
-    // The last settlement included the last pull.
-    expect(preferences).toEqual(['batch=1', 'batch=1', 'batch=1', 'batch=1'])
-  })
-
   test('keeps pulling while it holds partitions', async () => {
     const { url } = await startService()
     const { client, preferences } = noting(url)

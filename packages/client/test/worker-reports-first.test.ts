@@ -2,11 +2,7 @@ import { BatonClient, Worker } from '@baton/client'
 import { expect, test } from 'vitest'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
-import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
-
-/** Leases and back-offs that are shorter than an outage. */
-const impatient = ['--lease-seconds', '1', '--backoff-seconds', '0', '--backoff-max-seconds', '0']
 
 /** A client whose requests to a blocked path fail. */
 function cuttable(url: string) {
@@ -39,25 +35,6 @@ function gated() {
   }
   return { handled, gates, handler }
 }
-
-test('partitions finished during an outage are settled before anything is pulled', async () => {
-  const { url } = await startService(...impatient)
-  const operator = new BatonClient(url)
-  await operator.callBack(descriptors('orders', 2))
-  const { client, cut, failed } = cuttable(url)
-  const { handled, gates, handler } = gated()
-  const worker = new Worker(client, handler, { concurrency: 2, untilIdle: true }).start()
-  await until(() => gates.length === 2)
-  for (const path of ['/settle', '/pull', '/renew']) cut.add(path)
-  gates[0]?.()
-  await until(() => failed.includes('/settle'))
-  gates[1]?.()
-  await until(async () => (await statesOf(operator, 'orders')).every((state) => state === 'ready'))
-  cut.clear()
-  await Promise.race([worker.stopped, until(() => gates.length > 2)])
-  expect(handled).toHaveLength(2)
-  expect(await statesOf(operator, 'orders')).toEqual(['done', 'done'])
-})
 
 test('a failed pull is not repeated while a finished partition is not settled', async () => {
   const { url } = await startService()

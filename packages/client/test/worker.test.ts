@@ -1,12 +1,4 @@
-import {
-  BatonClient,
-  Failed,
-  type HandlingOutcome,
-  ProblemError,
-  Released,
-  Worker,
-  type WorkerEvent,
-} from '@baton/client'
+import { BatonClient, type HandlingOutcome, ProblemError, Worker, type WorkerEvent } from '@baton/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
@@ -17,48 +9,6 @@ function failing(): never {
 }
 
 describe('outcomes', () => {
-  test('what a handler returns or throws becomes its settlement', async () => {
-    const { url } = await startService()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 7))
-    const events: WorkerEvent[] = []
-    const worker = new Worker(
-      client,
-      async ({ partition_name }) => {
-        switch (partition_name) {
-          case 'orders-0-0':
-            return
-          case 'orders-0-1':
-            return { records: 9 }
-          case 'orders-0-2':
-            throw new Error('no space', { cause: new Error('disk full') })
-          case 'orders-0-3':
-            throw new Failed('no such table', { final: true })
-          case 'orders-0-4':
-            return { outcome: 'failed', reason: 'later', retryAfterSeconds: 3600 }
-          case 'orders-0-5':
-            throw new Released('not mine', { retryAfterSeconds: 3600 })
-          default:
-            return { outcome: 'released', reason: 'nor mine', retryAfterSeconds: 3600 }
-        }
-      },
-      { waitSeconds: 0, untilIdle: true, onEvent: (event) => events.push(event) },
-    )
-    await worker.run()
-    expect(await rowsOf(client, 'orders')).toMatchObject([
-      { state: 'done', reportedRecords: null },
-      { state: 'done', reportedRecords: 9 },
-      { state: 'delayed', attempts: 1, lastReason: 'Error: no space; caused by Error: disk full' },
-      { state: 'parked', attempts: 1, lastReason: 'no such table' },
-      { state: 'delayed', attempts: 1, lastReason: 'later' },
-      { state: 'delayed', attempts: 0, lastReason: 'not mine' },
-      { state: 'delayed', attempts: 0, lastReason: 'nor mine' },
-    ])
-    const settled = events.filter((event) => event.kind === 'settled').map(({ outcome }) => outcome)
-    expect(settled).toEqual(['done', 'done', 'failed', 'failed', 'failed', 'released', 'released'])
-    expect(events.filter((event) => event.kind === 'threw')).toHaveLength(3)
-  })
-
   test('no result of a handler can break the settlements of others', async () => {
     const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const client = new BatonClient(url)

@@ -68,6 +68,7 @@ export {
   problem,
   problemType,
   quoted,
+  soleViolation,
   ViolationList,
 } from './problem.ts'
 export {

@@ -38,8 +38,8 @@ export const errorCodes = {
     status: 413,
     title: 'The body is too large',
     retryable: false,
-    meaning: 'The body is larger than the limit of the route.',
-    remedy: 'Send several smaller arrays. For call-backs, an operator can raise the limit.',
+    meaning: 'The body is larger than the limit of the route, or has too many elements or values.',
+    remedy: 'Send several smaller arrays. For call-backs, an operator can raise the limits.',
   },
   contract_violation: {
     status: 422,

@@ -12,7 +12,6 @@ import { HostRule } from './http/admission/browser-defence.ts'
 import { noTokens } from './http/admission/tokens.ts'
 import { LiveTokens } from './http/admission/tokens-file.ts'
 import type { AdmissionLimits } from './http/budget/bounds.ts'
-import { Listeners } from './http/listening.ts'
 import { keyOwners } from './http/requests/preferences.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { untraced } from './http/service.ts'
@@ -46,7 +45,6 @@ export interface App {
   readonly storedIn: StoredIn
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null
-  listen(host: string, port: number): Promise<void>
   /**
    * Joins the other nodes on the same database. The service must be listening; `url` is where the others
    * reach it. Before that it cannot hand off.
@@ -87,7 +85,6 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       tracing,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
-    const listeners = new Listeners()
     const http = await buildHttp({
       service: {
         handOff,
@@ -110,7 +107,6 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       tls,
       trustedProxies: config.trustProxy,
       peers,
-      listeners,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     http.addHook('onClose', async () => closeFiles(files))
@@ -126,7 +122,6 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       store,
       storedIn,
       tls,
-      listen: (host, port) => listeners.open(http, host, port),
       join: peers === null ? async () => {} : join,
       close: () => http.close(),
     }

@@ -137,7 +137,7 @@ export const configSchema = Type.Object({
   bodyLimitMb: Type.Number({
     minimum: 0.001,
     maximum: 1024,
-    default: 32,
+    default: 16,
     description: 'maximum size of a call-back in MiB',
   }),
   maxConnections: Type.Integer({
@@ -179,7 +179,7 @@ export const configSchema = Type.Object({
   maxCallBackPartitions: Type.Integer({
     minimum: 1,
     maximum: 10_000_000,
-    default: 500_000,
+    default: 100_000,
     description: 'maximum number of descriptors in one call-back',
   }),
   maxCallBackLevels: Type.Integer({

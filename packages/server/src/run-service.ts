@@ -73,10 +73,10 @@ async function start(argv: readonly string[]): Promise<void> {
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 
-async function listen({ http, listen: open, close }: App, config: Config): Promise<string> {
+async function listen({ http, close }: App, config: Config): Promise<string> {
   const { host, port } = config
   try {
-    await open(host, port)
+    await http.listen({ host, port })
   } catch (error) {
     await close()
     throw error

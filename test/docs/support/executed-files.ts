@@ -17,7 +17,7 @@ const ROUNDS = 10
 
 const { config } = readSettings(new Map([['data', process.argv[2] ?? '']]), {})
 const app = await openApp(config, { log: createLog('silent') })
-await app.listen('127.0.0.1', 0)
+await app.http.listen({ host: '127.0.0.1', port: 0 })
 const { port } = app.http.server.address() as AddressInfo
 await app.join(`http://127.0.0.1:${port}`)
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })

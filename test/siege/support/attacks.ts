@@ -65,10 +65,10 @@ async function post(port: number, path: string, body: Buffer, over: AbortSignal)
   socket.destroy()
 }
 
-const emptyObjects = Buffer.from(`[${'{},'.repeat((32 * MIB - 16) / 3)}{}]`)
+const emptyObjects = Buffer.from(`[${'{},'.repeat((16 * MIB - 16) / 3)}{}]`)
 const manyLevels = Buffer.from(
   JSON.stringify(
-    Array.from({ length: 200_000 }, (_, level) => ({
+    Array.from({ length: 100_000 }, (_, level) => ({
       taskId: 'bad',
       computeTableName: 'bad.table',
       partition_name: `bad-${level}-0`,
@@ -81,7 +81,7 @@ const waitingPull = 'GET /pull?table=bad.table HTTP/1.1\r\nHost: localhost\r\nPr
 
 export const attacks: readonly Attack[] = [
   {
-    name: 'call-backs of 32 MiB of empty objects',
+    name: 'call-backs of 16 MiB of empty objects',
     run: (port, over) => until(over, () => post(port, '/call-back', emptyObjects, over)),
   },
   {
@@ -114,7 +114,7 @@ export const attacks: readonly Attack[] = [
     name: 'eight call-backs of which one byte comes',
     run: async (port, over) => {
       const sockets = await open(port, 8)
-      for (const socket of sockets) socket.write(`${postHead('/call-back', 32 * MIB)}[`)
+      for (const socket of sockets) socket.write(`${postHead('/call-back', 16 * MIB)}[`)
       await stay(600_000, over)
       close(sockets)
     },
@@ -139,7 +139,7 @@ export const attacks: readonly Attack[] = [
     },
   },
   {
-    name: 'call-backs with 200,000 levels',
+    name: 'call-backs with 100,000 levels',
     run: (port, over) => until(over, () => post(port, '/call-back', manyLevels, over)),
   },
   {

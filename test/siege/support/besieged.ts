@@ -15,7 +15,7 @@ export type StoreName = 'sqlite' | 'postgres'
 const LOW: readonly string[] = [
   ...['--max-connections', '600', '--max-connections-per-address', '300'],
   ...['--max-waiting-pulls-per-caller', '100', '--max-received-mb', '48', '--max-unsent-mb', '16'],
-  ...['--request-seconds', '5', '--answer-seconds', '2', '--body-limit-mb', '32'],
+  ...['--request-seconds', '5', '--answer-seconds', '2'],
   ...['--lease-seconds', '3', '--max-attempts', '1000000', '--backoff-seconds', '0'],
   ...['--backoff-max-seconds', '0', '--log-level', 'warn'],
 ]

@@ -73,7 +73,7 @@ export const floods: Readonly<Record<string, Flood>> = {
   'slow call-backs': async (target) => {
     const { chance, over } = target
     const sockets = await connections(target, chance.between(5, 60))
-    for (const socket of sockets) socket.write(postHead('/call-back', 32 * MIB))
+    for (const socket of sockets) socket.write(postHead('/call-back', 16 * MIB))
     for (let times = 0; times < 20 && !over.aborted; times += 1) {
       for (const socket of sockets) socket.write(' ')
       await stay(100, over)

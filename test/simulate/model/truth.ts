@@ -1,4 +1,13 @@
-import type { MemoryMedium } from '../../../packages/server/src/disk/memory/memory-medium.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { Entries } from '../../../packages/server/src/disk/sqlite/sqlite-connection.ts'
+import {
+  arrayQuery,
+  finder,
+  keys,
+  lanes,
+  partitions,
+  tasks,
+} from '../../../packages/server/src/disk/sqlite/tables.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
 import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'
@@ -10,9 +19,15 @@ type Done = Readonly<Record<Step, { partitions: number; records: number }>>
 
 /** What is durable: the rows, and the entries that are not flushed to rows yet. */
 export class Truth {
-  readonly #medium: MemoryMedium
+  readonly #rows: ReturnType<typeof prepare>
+  readonly #log: Entries
   /** The bodies of the entries. */
   #bodies: readonly string[] = []
+  /** The number of changes to the database, and the last flushed entry, when it was last read. */
+  #changes = -1
+  #flushed = -1
+  /** Rows of partitions that count, by lane and index. Only a flush changes them. */
+  readonly #read = new Map<number, StoredPartition>()
   /** An entry is needed many times before it is flushed, and is decoded once. */
   #entries = new Map<string, Entry>()
   readonly #tasks = new Map<number, StoredTask>()
@@ -24,14 +39,20 @@ export class Truth {
   #added: DoneWithin[] = []
   #done: Map<number, Done> | null = null
 
-  constructor(medium: MemoryMedium) {
-    this.#medium = medium
+  constructor(db: DatabaseSync) {
+    this.#rows = prepare(db)
+    this.#log = new Entries(db)
   }
 
-  /** To be called before it is used: the medium has changed since the last time. */
+  /** To be called before it is used: the database has changed since the last time. */
   refresh(): this {
+    const [changes, flushed] = this.#rows.changes.get() ?? [0, 0]
+    if (changes === this.#changes) return this
+    this.#changes = changes
+    if (flushed !== this.#flushed) this.#read.clear()
+    this.#flushed = flushed
     this.#done = null
-    const bodies = this.#medium.unflushed()
+    const bodies = this.#log.read().unflushed
     const known = this.#bodies
     this.#bodies = bodies
     // Mostly entries were added, or nothing happened.
@@ -61,15 +82,13 @@ export class Truth {
   }
 
   task(taskId: string): StoredTask | undefined {
-    return this.#tasksByName.get(taskId) ?? this.#medium.tasks.get(this.#medium.tasksByName.get(taskId) ?? 0)
+    return this.#tasksByName.get(taskId) ?? this.#rows.task.get(taskId)
   }
 
   /** Whether a partition is stored and counts. */
   has(task: number, level: number, index: number): boolean {
     const lane = this.#find(task, level)
-    const id = this.#medium.partitions.ofLane(lane?.id ?? 0).byIndex.get(index)
-    const tail = (this.#lanes.get(lane?.id ?? 0) ?? lane)?.tail
-    return id !== undefined && tail !== undefined && id <= tail
+    return lane !== undefined && this.#rowOf(lane, index) !== undefined
   }
 
   lane(lane: ModelLane): StoredLane | undefined {
@@ -78,15 +97,15 @@ export class Truth {
   }
 
   laneWithId(id: number): StoredLane | undefined {
-    return this.#lanes.get(id) ?? this.#medium.lanes.get(id)
+    return this.#lanes.get(id) ?? this.#rows.lane.get(id)
   }
 
   /** What the history counts as done within all minutes, and within all hours, of a level. */
   done(task: number, level: number): Done {
     if (this.#done === null) {
       this.#done = new Map()
-      for (const row of this.#medium.throughput.values())
-        addTo(doneOf(this.#done, row.task, row.level)[row.step], row)
+      for (const [of, ofLevel, step, partitions, records] of this.#rows.throughput.all())
+        addTo(doneOf(this.#done, of, ofLevel)[step], { partitions, records })
       for (const row of this.#added) {
         const { minute, hour } = doneOf(this.#done, row.task, row.level)
         addTo(minute, row)
@@ -96,18 +115,15 @@ export class Truth {
     return doneOf(this.#done, task, level)
   }
 
-  /** The row may be older than its image. */
   #find(task: number, level: number): StoredLane | undefined {
-    for (const lane of this.#medium.lanesOf.get(task) ?? []) if (lane.level === level) return lane
     for (const lane of this.#lanes.values()) if (lane.task === task && lane.level === level) return lane
-    return undefined
+    return this.#rows.laneOf.get(task, level)
   }
 
   /** Tasks with a call-back that is not closed. */
   *staging(): Generator<string> {
     for (const task of this.#tasks.values()) if (task.staging !== null) yield task.taskId
-    for (const { id, taskId, staging } of this.#medium.tasks.values())
-      if (staging !== null && !this.#tasks.has(id)) yield taskId
+    for (const { id, taskId } of this.#rows.staging.all()) if (!this.#tasks.has(id)) yield taskId
   }
 
   /** The row of a partition, if there is one that counts. */
@@ -115,11 +131,20 @@ export class Truth {
     partition: ModelPartition,
   ): { readonly id: number; readonly status: PartitionStatus } | undefined {
     const lane = this.lane(partition.lane)
-    if (lane === undefined) return undefined
-    const id = this.#medium.partitions.ofLane(lane.id).byIndex.get(partition.descriptor.index)
-    if (id === undefined || id > lane.tail) return undefined
-    const status = this.#statusOf(id)
-    return status === null || status === undefined ? undefined : { id, status }
+    const row = lane && this.#rowOf(lane, partition.descriptor.index)
+    if (row === undefined) return undefined
+    const image = this.#partitions.get(row.id)
+    return image === null ? undefined : { id: row.id, status: image ?? row }
+  }
+
+  #rowOf(lane: StoredLane, index: number): StoredPartition | undefined {
+    const key = lane.id * INDEXES + index
+    const known = this.#read.get(key)
+    if (known !== undefined) return known
+    const row = this.#rows.partition.get(lane.id, index)
+    if (row === undefined || row.id > lane.tail) return undefined
+    this.#read.set(key, row)
+    return row
   }
 
   /** All leased partitions, with their lane and task. */
@@ -128,31 +153,48 @@ export class Truth {
     readonly lane: StoredLane
     readonly task: StoredTask
   }> {
-    const ids = new Set(this.#medium.partitions.leased)
+    const ids = new Set(this.#rows.leased.all().map(([id]) => id))
     for (const id of this.#partitions.keys()) ids.add(id)
     for (const id of [...ids].sort((a, b) => a - b)) {
-      const row = this.#medium.partitions.rows.get(id)
-      const status = this.#statusOf(id)
+      const row = this.#rows.partitionWithId.get(id)
+      const image = this.#partitions.get(id)
+      const status = image === undefined ? row : image
       if (row === undefined || status?.state !== 'leased') continue
-      const lane = this.#lanes.get(row.lane) ?? this.#medium.lanes.get(row.lane)
-      const task = this.#tasks.get(lane?.task ?? 0) ?? this.#medium.tasks.get(lane?.task ?? 0)
+      const lane = this.laneWithId(row.lane)
+      const task = this.#tasks.get(lane?.task ?? 0) ?? this.#rows.taskWithId.get(lane?.task ?? 0)
       if (lane !== undefined && task !== undefined) yield { row: { ...row, ...status }, lane, task }
     }
   }
 
   key(key: string): StoredKey | undefined {
     const image = this.#keys.get(key)
-    return image === null ? undefined : (image ?? this.#medium.keys.get(key))
-  }
-
-  #statusOf(id: number): PartitionStatus | null | undefined {
-    const image = this.#partitions.get(id)
-    return image === undefined ? this.#medium.partitions.rows.get(id) : image
+    return image === null ? undefined : (image ?? this.#rows.key.get(key))
   }
 }
 
-/** More levels than any task has here. */
+function prepare(db: DatabaseSync) {
+  type Counted = [task: number, level: number, step: Step, partitions: number, records: number]
+  return {
+    changes: arrayQuery<[changes: number, flushed: number]>(db, 'SELECT total_changes(), flushed FROM head'),
+    task: finder(db, tasks, 'WHERE task_id = ?'),
+    taskWithId: finder(db, tasks, 'WHERE id = ?'),
+    staging: finder(db, tasks, 'WHERE staging IS NOT NULL'),
+    lane: finder(db, lanes, 'WHERE id = ?'),
+    laneOf: finder(db, lanes, 'WHERE task = ? AND level = ?'),
+    partition: finder(db, partitions, 'WHERE lane = ? AND idx = ?'),
+    partitionWithId: finder(db, partitions, 'WHERE id = ?'),
+    leased: arrayQuery<[number]>(db, "SELECT id FROM partition WHERE state = 'leased'"),
+    key: finder(db, keys, 'WHERE key = ?'),
+    throughput: arrayQuery<Counted>(
+      db,
+      'SELECT task, level, step, sum(partitions), sum(records) FROM throughput GROUP BY task, level, step',
+    ),
+  }
+}
+
+/** More levels than any task has here, and more indexes than any lane. */
 const LEVELS = 1000
+const INDEXES = 1_000_000
 
 function doneOf(all: Map<number, Done>, task: number, level: number): Done {
   const key = task * LEVELS + level

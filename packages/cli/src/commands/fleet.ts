@@ -35,6 +35,24 @@ export const status: Command = {
   },
 }
 
+export const ready: Command = {
+  operands: '',
+  operandCount: [0, 0],
+  details:
+    'Waits until the service answers and its store accepts writes. Needs no token. With --timeout 0 it asks once, as a\nhealth check.',
+  flags: connectionFlags,
+  examples: [
+    { line: 'baton ready && baton call-back partitions.ndjson', says: 'After the service was started' },
+    { line: 'baton ready --timeout 0', says: 'The health check of a container' },
+  ],
+  run: async (given) => {
+    await connect(given).ready()
+    if (given.switch('json')) printJson({ status: 'ready' })
+    else print('ready')
+    return exitCodes.ok
+  },
+}
+
 async function allInstances(client: BatonClient): Promise<InstanceStatus[]> {
   const instances: InstanceStatus[] = []
   let cursor: string | undefined

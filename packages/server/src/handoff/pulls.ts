@@ -1,4 +1,5 @@
 import type { Batcher } from './batcher.ts'
+import { type Filter, FilterGroups, type Group, isUnfiltered, wantedOf } from './pull-filters.ts'
 import {
   type BatchedPull,
   type Pulled,
@@ -122,33 +123,8 @@ function batchedPullOf({ instance, batch, records, key, tables, tasks }: PullReq
   return { instance, batch, records, key, tables, tasks }
 }
 
-/** The filter of a pull. */
-type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
-
 /** The number of recent notifications that are kept. */
 const NOTIFICATIONS_KEPT = 100
-
-/** Pulls with the same filter are in the same group. */
-const groupOf = ({ tables, tasks }: Filter): string =>
-  tables === null && tasks === null ? '' : JSON.stringify([tables, tasks])
-
-/**
- * How many of the readied partitions match the filter of a pull. All of them if their tasks and tables are
- * unknown.
- */
-function wantedOf(
-  { tables, tasks }: Filter,
-  readied: number,
-  readiedOf: readonly ReadiedOf[] | null,
-): number {
-  if (readiedOf === null || (tables === null && tasks === null)) return readied
-  let wanted = 0
-  for (const [task, table, count] of readiedOf) {
-    if (tasks !== null && !tasks.includes(task)) continue
-    if (tables === null || table === null || tables.includes(table)) wanted += count
-  }
-  return wanted
-}
 
 /** Recent notifications of ready partitions, for pulls that tried before them and are about to wait. */
 class Notifications {
@@ -166,7 +142,7 @@ class Notifications {
   mayHaveCome(filter: Filter, since: number): boolean {
     const missed = this.count - since
     if (missed <= 0) return false
-    if (missed > this.#recent.length || groupOf(filter) === '') return true
+    if (missed > this.#recent.length || isUnfiltered(filter)) return true
     return this.#recent.slice(-missed).some((readiedOf) => wantedOf(filter, 1, readiedOf) > 0)
   }
 }
@@ -184,12 +160,8 @@ interface Waiter {
   trying: boolean
   /** Its wait has ended or its client disconnected: a try in progress is the last. */
   over: boolean
-}
-
-/** Waiting pulls with the same filter. */
-interface Group {
-  readonly filter: Filter
-  readonly waiters: Set<Waiter>
+  /** The pulls with the same filter, while it waits. */
+  group?: Group<Waiter>
 }
 
 type TryPull = (pull: BatchedPull) => Promise<PullResult>
@@ -203,7 +175,7 @@ export class WaitingPulls {
   readonly #tryPull: TryPull
   readonly #most: number
   readonly #waiting = new Set<Waiter>()
-  readonly #groups = new Map<string, Group>()
+  readonly #groups = new FilterGroups<Waiter>()
   readonly #byKey = new Map<string, Set<Waiter>>()
   readonly #notifications = new Notifications()
   #closed = false
@@ -272,10 +244,10 @@ export class WaitingPulls {
   wake(readied: number, readiedOf: readonly ReadiedOf[] | null = null): void {
     if (readied <= 0) return
     this.#notifications.note(readiedOf)
-    for (const { filter, waiters } of this.#groups.values()) {
-      // Each group separately: a partition may match several groups.
-      let left = wantedOf(filter, readied, readiedOf)
-      for (const waiter of waiters) {
+    // Each group separately: a partition may match several groups.
+    for (const [{ members }, wanted] of this.#groups.wanting(readied, readiedOf)) {
+      let left = wanted
+      for (const waiter of members) {
         if (left <= 0) break
         if (waiter.trying) continue
         left -= 1
@@ -309,10 +281,7 @@ export class WaitingPulls {
 
   #add(waiter: Waiter): void {
     this.#waiting.add(waiter)
-    const name = groupOf(waiter.pull)
-    const group = this.#groups.get(name)
-    if (group === undefined) this.#groups.set(name, { filter: waiter.pull, waiters: new Set([waiter]) })
-    else group.waiters.add(waiter)
+    waiter.group = this.#groups.add(waiter.pull, waiter)
     const { key } = waiter.pull
     if (key === null) return
     const twins = this.#byKey.get(key)
@@ -322,10 +291,7 @@ export class WaitingPulls {
 
   #remove(waiter: Waiter): void {
     this.#waiting.delete(waiter)
-    const name = groupOf(waiter.pull)
-    const group = this.#groups.get(name)
-    group?.waiters.delete(waiter)
-    if (group?.waiters.size === 0) this.#groups.delete(name)
+    if (waiter.group !== undefined) this.#groups.remove(waiter.group, waiter)
     const { key } = waiter.pull
     const twins = key === null ? undefined : this.#byKey.get(key)
     if (key === null || twins === undefined) return

@@ -9,17 +9,18 @@ import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/heade
 import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
-import type { ShapeLimits } from './bodies/json-bytes.ts'
+import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { admitPeers, closeGracefully, Listeners, type Peers } from './listening.ts'
+import { admitPeers, closeGracefully, type Peers } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
+import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
@@ -32,7 +33,7 @@ import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-rout
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
-import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
+import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
   readonly service: Omit<Service, 'isSecure'>
@@ -50,7 +51,6 @@ interface HttpOptions {
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
-  readonly listeners?: Listeners
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -80,7 +80,6 @@ export async function buildHttp({
   trustedProxies = [],
   isFastPathOn = true,
   peers = null,
-  listeners = new Listeners(),
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -152,6 +151,10 @@ export async function buildHttp({
   })
   admitRequests(app, admission)
   shedRequests(app, budget)
+  const reads = new Reads()
+  const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
+    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+  boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
@@ -163,7 +166,7 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, met)
+        callBackRoute(uncached, service, met, bulk)
         pullRoute(uncached, service, fastPath, budget)
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
@@ -172,7 +175,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
         throughputRoute(uncached, service)
-        manifestRoute(uncached, service)
+        manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)
         subscriptionRoutes(uncached, service)
@@ -193,6 +196,7 @@ export async function buildHttp({
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()
   fastPath.before(app.server)
+  if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())
@@ -202,11 +206,18 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
   return app
 }
 
-/** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
+/**
+ * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
+ * of the longest names, all characters escaped, has 45 KiB.
+ */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
-  return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
+  return {
+    elements: callBackPartitions,
+    values: Math.max(1_000_000, 10 * callBackPartitions),
+    elementBytes: 64 * 1024,
+  }
 }

@@ -6,6 +6,7 @@ import { createSecureContext, type Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../handoff/log.ts'
 import { type FileWatch, SettingsError, watchFiles } from '../settings-files.ts'
+import { lastAnswer } from './answers/client-errors.ts'
 
 interface TlsPaths {
   readonly cert: string
@@ -147,6 +148,34 @@ export function serverOptions(tls: TlsFiles | null, options: ServerOptions): { h
   // In Fastify's types, `https` options give a different instance type, and every route would need both.
   return { https } as unknown as { http: ServerOptions }
 }
+
+const NOT_TLS = 'this port uses TLS, and the request is plain HTTP; use a URL that begins with https://'
+
+/** Answers plain HTTP, which a handshake would refuse without a word. */
+export function refusePlainHttp(app: FastifyInstance): void {
+  const { server } = app
+  const handshakes = server.listeners('connection') as ((socket: Socket) => void)[]
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    const ignore = () => {}
+    const late = setTimeout(() => socket.destroy(), HANDSHAKE_MILLIS)
+    socket.on('error', ignore).once('close', () => clearTimeout(late))
+    socket.once('readable', () => {
+      const first: Buffer | null = socket.read()
+      if (first !== null && isLetter(first[0] ?? 0)) {
+        socket.resume().end(lastAnswer({ code: 'bad_request', detail: NOT_TLS }), () => socket.destroySoon())
+        return
+      }
+      clearTimeout(late)
+      if (first !== null) socket.unshift(first)
+      for (const shake of handshakes) shake.call(server, socket)
+      socket.off('error', ignore)
+    })
+  })
+}
+
+/** Requests begin with a method; the first byte of a handshake is no letter. */
+const isLetter = (byte: number) => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a)
 
 /**
  * Applies reloaded certificates, and on shutdown destroys connections that have not finished their handshake.

@@ -16,8 +16,11 @@ import { type RetrySchedule, Target } from './target.ts'
 const LOOK_MILLIS = 100
 /** The interval when there are no subscriptions, or another node leads. */
 const IDLE_MILLIS = 1000
-/** The most concurrent requests to all targets together. */
-const MOST_SENDING = 64
+/**
+ * The most concurrent requests to all targets together, besides one for each target. Its own request is never
+ * delayed, so receivers that do not answer only delay themselves.
+ */
+const MOST_SHARED = 64
 /** How long running requests may take to finish when the service stops. */
 const STOP_MILLIS = 3000
 
@@ -203,16 +206,19 @@ export class Deliverer {
   /** Round-robin, so that a target with many events does not block others. */
   async #send(now: number): Promise<void> {
     let waiting = [...this.#targets.values()]
-    while (waiting.length > 0 && this.#underWay.size < MOST_SENDING && !this.#isStopping) {
+    let shared = waiting.reduce((sum, { sending }) => sum + Math.max(sending - 1, 0), 0)
+    while (waiting.length > 0 && !this.#isStopping) {
       const more: Target[] = []
       for (const target of waiting) {
-        if (this.#underWay.size >= MOST_SENDING) return
+        const isOwn = target.sending === 0
+        if (!isOwn && shared >= MOST_SHARED) continue
         const delivery = await target.next(now, async (ofTask, after, limit) => {
           const subscription = target.subscription.id
           const request = { ask: 'pending' as const, subscription, ofTask, after, limit }
           return (await this.#options.store.deliver(request))?.deliveries ?? []
         })
         if (delivery === undefined) continue
+        if (!isOwn) shared += 1
         this.#begin(target, delivery, now)
         more.push(target)
       }

@@ -53,7 +53,7 @@ describe('a disk that is full', () => {
     const data = new DataFolder(folder)
     data.lock()
     const db = data.open()
-    const connection = new SqliteConnection(db)
+    const connection = new SqliteConnection(db, '')
     const limit = (pages: number) => {
       const { page_count: used } = db.prepare('PRAGMA page_count').get() as { page_count: number }
       db.exec(`PRAGMA max_page_count = ${used + pages}`)

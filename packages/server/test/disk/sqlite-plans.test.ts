@@ -170,7 +170,7 @@ beforeAll(() => {
   path = mkdtempSync(join(tmpdir(), 'baton-plans-'))
   db = new DataFolder(path).open()
   const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
-  new SqliteConnection(db)
+  new SqliteConnection(db, '')
   statements = [...new Set(prepare.mock.calls.map(([sql]) => sql.replaceAll(/\s+/g, ' ')))]
   prepare.mockRestore()
 })

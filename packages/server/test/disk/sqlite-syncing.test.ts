@@ -12,7 +12,7 @@ test('appends are always synced; flushes need not be', () => {
   const db = new DatabaseSync(':memory:')
   migrate(db, ':memory:')
   db.exec('PRAGMA synchronous = FULL')
-  const session = new SqliteConnection(db)
+  const session = new SqliteConnection(db, '')
   const syncing = () => db.prepare('PRAGMA synchronous').get()?.['synchronous']
   const append = (number: number) => {
     let during: unknown

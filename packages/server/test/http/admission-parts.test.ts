@@ -5,14 +5,14 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { sheddingOrder } from '../../src/http/admission/access.ts'
 import { networkOfSocket } from '../../src/http/admission/proxies.ts'
-import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-bytes.ts'
+import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-shape.ts'
 import { BoundsMet } from '../../src/http/budget/bounds.ts'
 import { Overload, RateLimit } from '../../src/http/budget/budget.ts'
 import { ReceivedBytes } from '../../src/http/budget/received-bytes.ts'
 import { openBudget } from '../support/open-budget.ts'
 
 describe('the shape of a body', () => {
-  const generous = { elements: 1e9, values: 1e9 }
+  const generous = { elements: 1e9, values: 1e9, elementBytes: 1e9 }
   const large = (text: string) => Buffer.from(`${text}${' '.repeat(64 * 1024)}`)
 
   /** What JSON.parse finds: all values without the outermost, and the elements of the outermost. */
@@ -43,7 +43,7 @@ describe('the shape of a body', () => {
         const bytes = large(JSON.stringify(body))
         const { values, elements } = counted(body)
         const fits = (limits: { elements: number; values: number }) => {
-          const shape = new JsonShape(limits)
+          const shape = new JsonShape({ ...generous, ...limits })
           for (let at = 0; at < bytes.length; at += size) {
             // The padding does not count, and splitting it would only take time.
             const chunk = at > 4096 ? bytes.subarray(at) : bytes.subarray(at, at + size)
@@ -65,6 +65,29 @@ describe('the shape of a body', () => {
     const nested = (depth: number) => large(`${'['.repeat(depth)}${']'.repeat(depth)}`)
     expect(new JsonShape(generous).take(nested(MAX_DEPTH))).toBe(undefined)
     expect(new JsonShape(generous).take(nested(MAX_DEPTH + 1))).toBe('depth')
+  })
+
+  test.each([
+    ['[1,"aaaaaaaa",2]', undefined],
+    ['[1,"aaaaaaaaa",2]', 1],
+    ['[1,["aaaa",2]]', undefined],
+    ['[1,["aaaaa",2]]', 1],
+    ['["aaaaaaaaa",2]', 0],
+    ['["aaaaaaaaa', 0],
+    ['            [1', 0],
+  ])('has elements of a maximum size, however the bytes are split: %s', (text, oversized) => {
+    const bytes = Buffer.from(text)
+    const end = Buffer.alloc(64 * 1024, ' ')
+    for (const size of [1, 3, bytes.length]) {
+      const shape = new JsonShape({ ...generous, elementBytes: 10 })
+      for (let at = 0; at < bytes.length; at += size) shape.take(bytes.subarray(at, at + size))
+      // Spaces before the first bracket and after the last one belong to no element.
+      const fault = shape.take(end)
+      expect([fault, shape.oversized]).toEqual([
+        oversized === undefined ? undefined : 'element-size',
+        oversized,
+      ])
+    }
   })
 })
 
@@ -166,14 +189,10 @@ describe('callers', () => {
     const { waiting, met } = budgetWith({ waitingPullsPerCaller: 1 })
     const gate = Promise.withResolvers<void>()
     const pull = (caller: string) =>
-      waiting.within(
-        1000,
-        () => caller,
-        async (millis) => {
-          if (millis > 0) await gate.promise
-          return millis
-        },
-      )
+      waiting.within({ waitMillis: 1000, queryBytes: 0, quotaKeyOf: () => caller }, async (millis) => {
+        if (millis > 0) await gate.promise
+        return millis
+      })
     const first = pull('one')
     expect(await pull('one')).toBe(0)
     const other = pull('two')

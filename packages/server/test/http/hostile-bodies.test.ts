@@ -7,7 +7,7 @@ import { settingOf } from '../../src/config.ts'
 import { descriptors } from '../support/test-app.ts'
 
 const MIB = 2 ** 20
-const LARGEST = 32 * MIB
+const LARGEST = 16 * MIB
 /** The default limit, plus the quarter that is reserved for renews and settles. */
 const RECEIVED_LIMIT = 1.25 * (settingOf('maxReceivedMb').default as number) * MIB
 /** The limit for the process with these bodies in it. docs/reliability.md has the figure. */
@@ -48,13 +48,21 @@ const filled = (unit: string, bytes: number) =>
   `[${unit.repeat(Math.floor((bytes - 16) / unit.length)).replace(/,$/, '')}]`
 
 describe('a call-back of the largest size that takes many times its size in memory once parsed', () => {
-  async function expectRefused(service: ServiceProcess, body: string, detail: string): Promise<void> {
+  async function expectTooLarge(service: ServiceProcess, body: string, detail: string): Promise<void> {
+    const answer = await callBack(service.url, body)
+    expect([answer.status, await answer.json()]).toMatchObject([
+      413,
+      { code: 'body_too_large', detail: expect.stringContaining(detail) },
+    ])
+    await service.logged('a limit for clients was reached')
+  }
+
+  async function expectInvalid(service: ServiceProcess, body: string, detail: string): Promise<void> {
     const answer = await callBack(service.url, body)
     expect([answer.status, await answer.json()]).toMatchObject([
       422,
       { code: 'contract_violation', errors: [{ detail: expect.stringContaining(detail) }] },
     ])
-    await service.logged('a limit for clients was reached')
   }
 
   test('is refused as it arrives if it has too many elements, or is too deep', async () => {
@@ -64,30 +72,27 @@ describe('a call-back of the largest size that takes many times its size in memo
       ['[],', 2 * MIB],
       ['0,', 2 * MIB],
     ] as const)
-      await expectRefused(service, filled(unit, bytes), 'more than 500,000 elements')
-    await expectRefused(service, '['.repeat(MIB), 'more than 16 levels deep')
+      await expectTooLarge(service, filled(unit, bytes), 'more than 100,000 descriptors')
+    await expectInvalid(service, '['.repeat(MIB), 'more than 16 levels deep')
     await expectServing(service, 'after')
   })
 
-  test('is refused as it arrives if an object has millions of fields', async () => {
-    const service = await withSmallHeap(['--max-call-back-partitions', '4000'])
-    await expectRefused(service, `[{${'"":0,'.repeat(1_000_001)}"a":0}]`, 'more than 1,000,000 values')
+  test('is refused as it arrives if it has too many values, or an object too many fields', async () => {
+    const service = await withSmallHeap()
+    const fields = (count: number) => `{${'"":0,'.repeat(count - 1)}"a":0}`
+    await expectTooLarge(service, filled(`${fields(100)},`, 8 * MIB), 'more than 1,000,000 values')
+    await expectInvalid(service, `[${fields(1_000_001)}]`, 'at most 64 KiB')
     await expectServing(service, 'after')
   })
 
   test('is checked within all limits, whatever its objects look like', async () => {
     const service = await withSmallHeap()
     const random = (at: number) => ((at * 2_654_435_761) % 2 ** 32).toString(36)
-    const objects = Array.from({ length: 200_000 }, (_, at) => `{"${random(at)}":0,"${random(at + 1)}":[1]}`)
+    const objects = Array.from({ length: 99_999 }, (_, at) => `{"${random(at)}":0,"${random(at + 1)}":[1]}`)
     // Numbers that JavaScript rounds are parsed in a way that takes twice the memory.
     const rounded = '1.00000000000000000001'
-    expect((await callBack(service.url, `[${objects.join(',')},${rounded}]`)).status).toBe(422)
-    const nested = `[[${objects.concat(objects, objects, rounded).join(',')}]]`
-    const answer = await callBack(service.url, nested)
-    expect([answer.status, await answer.json()]).toMatchObject([
-      422,
-      { errors: [{ pointer: '/0', detail: 'an element can have at most 1 MiB' }] },
-    ])
+    const answer = await callBack(service.url, `[${objects.join(',')},${rounded}]`)
+    expect([answer.status, await answer.json()]).toMatchObject([422, { errorsOmitted: expect.any(Number) }])
     expect(await measured(service, 'baton_process_resident_memory_bytes')).toBeLessThan(MOST_MEMORY)
     await expectServing(service, 'after')
   })

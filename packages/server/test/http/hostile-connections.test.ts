@@ -107,7 +107,7 @@ describe('answers that are not read', () => {
 
   async function withLargeTask(args: readonly string[]): Promise<ServiceProcess> {
     const service = await ServiceProcess.started(args)
-    const wide = descriptors('large', 20_000, { computeTableName: `results.${'o'.repeat(900)}` })
+    const wide = descriptors('large', 15_000, { computeTableName: `results.${'o'.repeat(900)}` })
     const body = JSON.stringify(wide)
     expect((await fetch(`${service.url}/call-back`, { method: 'POST', headers: json, body })).status).toBe(
       200,
@@ -150,6 +150,25 @@ describe('waiting pulls', () => {
     other.write(waitingPull)
     await until(async () => (await number()) === 6)
     await logged(service, 'caller-waiting-pulls')
+  })
+
+  test('with long filters keep a bounded number of bytes, and others wait', async () => {
+    const service = await ServiceProcess.started([])
+    const filter = (at: number) =>
+      Array.from({ length: 50 }, (_, of) => `task=${`${at}-${of}-`.padEnd(500, 'x')}`)
+    const query = (at: number) => filter(at).join('&')
+    const most = Math.floor((4 * 2 ** 20) / query(0).length)
+    const sockets = await open(most + 60, service.port, '127.0.0.2')
+    for (const [at, socket] of sockets.entries())
+      socket.write(`GET /pull?${query(at)} HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=60\r\n\r\n`)
+    await until(async () => (await met(service, 'caller-waiting-pulls')) >= 60)
+    const number = async () =>
+      Number(/^baton_waiting_pulls (\d+)$/m.exec(await (await fetch(`${service.url}/metrics`)).text())?.[1])
+    await until(async () => (await number()) === most)
+    const other = await dial(service.port, '127.0.0.3')
+    other.write('GET /pull?task=a HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=60\r\n\r\n')
+    await until(async () => (await number()) === most + 1)
+    expect(await met(service, 'caller-waiting-pulls')).toBe(60)
   })
 })
 

@@ -1,19 +1,11 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { until } from '../../../../test/support/until.ts'
-import { CallBackReader } from '../../src/http/bodies/call-back-reader.ts'
-import { PARSED_ON_THREAD_BYTES } from '../../src/http/bodies/json-body.ts'
-import { UnparsedBody } from '../../src/http/bodies/json-bytes.ts'
+import { describe, expect, test } from 'vitest'
 import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
-/** Large enough to be parsed on its own thread and stored in several steps. */
+/** Large enough to be parsed, checked and stored in several steps. */
 const array = descriptors('orders', 5000)
 const text = JSON.stringify(array)
 
 describe('POST /call-back of a large array', () => {
-  test('is parsed on a thread', () => {
-    expect(text.length).toBeGreaterThan(PARSED_ON_THREAD_BYTES)
-  })
-
   test('stores the whole array in order, and recognizes a repeat', async () => {
     const baton = await TestApp.open()
     expect((await baton.post('/call-back', array)).body).toEqual({
@@ -66,41 +58,19 @@ describe('POST /call-back of a large array', () => {
     ])
     expect((await baton.get('/tasks/orders')).body.partitions.total).toBe(1)
   })
-})
 
-/** A body in two chunks, which are views of the same memory. */
-function unparsed(text: string): UnparsedBody {
-  const bytes = Buffer.from(text)
-  return new UnparsedBody([bytes.subarray(0, 7), bytes.subarray(7)])
-}
-
-const bodyOf = (count: number) => unparsed(JSON.stringify(descriptors('orders', count)))
-
-test('the thread that parses them ends when idle, and is started again', async () => {
-  const reader = new CallBackReader({}, 5)
-  onTestFinished(() => reader.close())
-  expect(reader.hasThread).toBe(false)
-  for (const _twice of [1, 2]) {
-    const checked = reader.read(bodyOf(3))
-    expect(reader.hasThread).toBe(true)
-    expect(await checked).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
-    await until(() => !reader.hasThread)
-  }
-})
-
-test('an element that is larger than any descriptor is refused without parsing it', async () => {
-  const reader = new CallBackReader({})
-  onTestFinished(() => reader.close())
-  const [first] = descriptors('orders', 1)
-  const array = `[${JSON.stringify(first)}, [${'{},'.repeat(400_000)}0], 3]`
-  expect(await reader.read(unparsed(array))).toEqual({
-    ok: false,
-    violations: [{ pointer: '/1', detail: 'an element can have at most 1 MiB' }],
-    total: 1,
+  test.each([
+    ['an element that is larger than any descriptor', `[0,{"a":"${'b'.repeat(65_536)}"}]`, '/1', '64 KiB'],
+    ['a large object', JSON.stringify({ ...array }), '', 'must be an array of partition descriptors'],
+  ])('refuses %s without parsing it', async (_what, raw, pointer, detail) => {
+    const baton = await TestApp.open()
+    const answer = await baton.ask('POST', '/call-back', {
+      raw,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([answer.status, answer.body.errors]).toEqual([
+      422,
+      [{ pointer, detail: expect.stringContaining(detail) }],
+    ])
   })
-  expect(await reader.read(unparsed(`{"a":${array}}`))).toMatchObject({
-    ok: false,
-    violations: [{ pointer: '', detail: expect.stringContaining('must be an array') }],
-  })
-  expect(await reader.read(bodyOf(3))).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
 })

@@ -25,7 +25,8 @@ test.each([
   const app = Fastify()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   onTestFinished(() => app.close())
-  manifestRoute(app, { handOff, tableField: 'computeTableName', tokens: noTokens } as unknown as Service)
+  const service = { handOff, tableField: 'computeTableName', tokens: noTokens } as unknown as Service
+  manifestRoute(app, service, (_request, read) => read())
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await fetch(`${url}/tasks/orders/manifest`)
   expect(answer.status).toBe(200)

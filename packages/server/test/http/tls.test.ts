@@ -112,10 +112,12 @@ describe('over TLS', () => {
     }
   })
 
-  test('a client with plain HTTP is disconnected, and so is a silent one when the service closes', async () => {
+  test('a client with plain HTTP is told so, and a silent one is disconnected when the service closes', async () => {
     const { baton, port } = await secured()
     const plain = await RawConnection.open(port)
     plain.send(pullBytes())
+    const refusal = await plain.answer()
+    expect([refusal.status, refusal.body.detail]).toEqual([400, expect.stringContaining('https://')])
     await plain.closed()
     const silent = connect({ host: '127.0.0.1', port })
     await once(silent, 'connect')

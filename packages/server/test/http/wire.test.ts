@@ -187,6 +187,34 @@ describe('a body that is too large', () => {
     expect((await client.answer()).status).toBe(200)
   })
 
+  test('is refused with an answer that the client can read on a connection that closes, too', async () => {
+    const { client } = await connected(limit)
+    client.socket.pause()
+    const sent = Promise.withResolvers<unknown>()
+    client.socket.write(
+      callBackHead(20_000_000, 'Connection: close\r\n') + '['.repeat(20_000_000),
+      sent.resolve,
+    )
+    expect(await sent.promise).toBeFalsy()
+    client.socket.resume()
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+    await client.closed()
+  })
+
+  test('that goes on and on is not read to its end', async () => {
+    const { baton, client } = await connected(limit)
+    const gone = Promise.withResolvers<number>()
+    baton.app.http.server.once('request', ({ socket }) =>
+      socket.once('close', () => gone.resolve(socket.bytesRead)),
+    )
+    client.send(callBackHead(2 ** 40, 'Connection: close\r\n'))
+    const piece = Buffer.alloc(2 ** 20, '[')
+    const send = () => client.socket.destroyed || client.socket.write(piece, send)
+    send()
+    expect(await gone.promise).toBeLessThan(80 * 2 ** 20)
+  })
+
   test('is refused as it arrives in chunks', async () => {
     const { client } = await connected(limit)
     client.send(

@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { MemoryDisk } from '../../src/disk/memory/memory-disk.ts'
-import { MemoryMedium } from '../../src/disk/memory/memory-medium.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import type { EngineLimits } from '../../src/handoff/engine/runner.ts'
+import { MemoryDatabase } from '../support/memory-database.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
-/** The engine on a memory disk. It is reopened without a close, as after a crash. */
+/** The engine on a database in memory. It is reopened without a close, as after a crash. */
 export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness => ({
   name: 'engine in memory',
   async open({ policy, clock }) {
-    const medium = new MemoryMedium()
+    const database = new MemoryDatabase()
     const openStore = (changed = policy) =>
       openEngine({
-        disk: new MemoryDisk(medium),
+        disk: database.disk(),
         policy: changed,
         clock: clock.now,
         random: Math.random,

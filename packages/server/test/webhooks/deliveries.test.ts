@@ -228,6 +228,24 @@ describe('a receiver that fails', () => {
     expect(silent.received.length).toBe(1)
   })
 
+  test('to answer, 90 times over, does not delay others', async () => {
+    const baton = await TestApp.open(LOOPBACK)
+    let ended = 0
+    const hanging = await Receiver.start((_, response) => {
+      response.on('close', () => {
+        ended += 1
+      })
+      return null
+    })
+    for (let count = 0; count < 90; count += 1)
+      await subscribed(baton, `${hanging.url}/${count}`, { types: ['task.done'] })
+    const receiver = await Receiver.start()
+    await subscribed(baton, receiver.url, { types: ['task.done'] })
+    await finish(baton, 'a')
+    await until(() => receiver.taken.length === 1)
+    expect(ended).toBe(0)
+  })
+
   test('by redirecting into loopback is not followed', async () => {
     const baton = await TestApp.open(LOOPBACK)
     const inner = await Receiver.start()

@@ -38,6 +38,15 @@ export const fence = (leaderTerm: string): Statement => ({
   values: [leaderTerm],
 })
 
+/**
+ * For what builds on an entry without being written with it. A standby that was promoted without the last
+ * commits has the term, but may lack the entry.
+ */
+export const entryFence = (leaderTerm: string, number: number): Statement => ({
+  text: `SELECT 1 / count(*) FROM baton.entry WHERE number = $1 AND term = $2::text COLLATE "C"`,
+  values: [number, leaderTerm],
+})
+
 export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
   const [row] = await channel.useWithRetry((connection) => connection.run(readLeaderRowStatement))
   if (row === undefined) throw new StoreUnavailable('store_unavailable', 'baton.head has lost its only row')

@@ -48,7 +48,14 @@ import {
   readInstance,
   recordStatement,
 } from './instance-rows.ts'
-import { fence, type NodeAddress, readLeaderRow, resignStatement, takeOver } from './leader-row.ts'
+import {
+  entryFence,
+  fence,
+  type NodeAddress,
+  readLeaderRow,
+  resignStatement,
+  takeOver,
+} from './leader-row.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
 import {
@@ -149,6 +156,8 @@ export class PostgresDisk implements Disk {
    */
   #leaderTerm: string | null = null
   #takenOverAt = 0
+  /** The last entry that this node has appended, or that of its take-over. */
+  #last = 0
   #flushed = 0
   #deletedTo = 0
 
@@ -170,6 +179,7 @@ export class PostgresDisk implements Disk {
     )
     this.#leaderTerm = leaderTerm
     this.#takenOverAt = last
+    this.#last = last
     this.#flushed = flushed
     this.#deletedTo = 0
     return { last, unflushed, nextIds, now, leaderTerm }
@@ -190,6 +200,7 @@ export class PostgresDisk implements Disk {
     const leaderTerm = this.#leading()
     try {
       await this.#channels.append.use((connection) => append(connection, leaderTerm, entry))
+      if (this.#leaderTerm === leaderTerm) this.#last = entry.number
     } catch (error) {
       if (error instanceof KnownKeys) throw error
       this.#doubt(leaderTerm)
@@ -343,7 +354,7 @@ export class PostgresDisk implements Disk {
   }
 
   async forgetThroughput(request: ForgetThroughput): Promise<number> {
-    const [, rows] = await this.#write([forgetThroughputStatement(request)])
+    const [, , rows] = await this.#write([forgetThroughputStatement(request)])
     return (rows?.[0]?.['gone'] ?? 0) as number
   }
 
@@ -403,12 +414,16 @@ export class PostgresDisk implements Disk {
     if (this.#leaderTerm === leaderTerm) this.#leaderTerm = null
   }
 
-  /** Resolves with the rows of each statement, starting with the fence. */
+  /** Resolves with the rows of each statement, starting with the two fences. */
   async #write(statements: readonly Statement[]): Promise<Row[][]> {
     const leaderTerm = this.#leading()
     try {
       return await this.#channels.general.use((connection) =>
-        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...statements]),
+        connection.transact(BEGIN_WRITING, [
+          fence(leaderTerm),
+          entryFence(leaderTerm, this.#last),
+          ...statements,
+        ]),
       )
     } catch (error) {
       throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)

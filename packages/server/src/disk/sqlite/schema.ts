@@ -153,9 +153,10 @@ CREATE TABLE entry_slot (
   body BLOB NOT NULL
 ) STRICT;
 
--- The last entry that was flushed, and the next ids as of then.
+-- The term of the process that writes, the last entry that was flushed, and the next ids as of then.
 CREATE TABLE head (
   id INTEGER PRIMARY KEY CHECK (id = 1),
+  term TEXT NOT NULL DEFAULT '',
   flushed INTEGER NOT NULL,
   next_task INTEGER NOT NULL,
   next_lane INTEGER NOT NULL,

@@ -1,6 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
+import {
+  type Appended,
+  type ForgetThroughput,
+  type Images,
+  KnownKeys,
+  type OpenedDisk,
+} from '../../handoff/disk.ts'
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
+import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
@@ -28,7 +35,7 @@ interface EntrySlots {
 /**
  * The durable entries that are not flushed. An entry takes one slot, or several if it is long. A flush frees
  * the slots, and later entries overwrite them. A slot is free if its number is not greater than that of the
- * last flushed entry.
+ * last flushed entry. What is known of the slots holds until another process writes.
  */
 export class Entries {
   readonly #sql: ReturnType<typeof prepareSlots>
@@ -38,9 +45,16 @@ export class Entries {
   #free: number[] = []
   #slots = 0
   #last = 0
+  #flushed = 0
 
   constructor(db: DatabaseSync) {
     this.#sql = prepareSlots(db)
+  }
+
+  /** Whether the file still has the last entry and the last flush that are known here. */
+  isCurrent(term: string): boolean {
+    const slot = this.#live.at(-1)?.slots[0] ?? -1
+    return this.#sql.current.get(term, this.#flushed, this.#last, slot, this.#last) !== undefined
   }
 
   /** Reads all unflushed entries from the file. Appends continue after them. */
@@ -50,6 +64,7 @@ export class Entries {
     this.#free = []
     this.#slots = 0
     this.#last = flushed
+    this.#flushed = flushed
     for (const [slot, number, part, size, body] of this.#sql.slots.all()) {
       this.#slots = Math.max(this.#slots, slot + 1)
       if (number <= flushed) {
@@ -84,6 +99,7 @@ export class Entries {
 
   forget(upTo: number): void {
     this.#sql.flush.run(upTo)
+    this.#flushed = Math.max(this.#flushed, upTo)
     const isLive = this.#live.findIndex(({ number }) => number > upTo)
     const gone = this.#live.splice(0, isLive === -1 ? this.#live.length : isLive)
     for (const { slots } of gone) this.#free.push(...slots)
@@ -108,6 +124,11 @@ type SlotRow = [slot: number, number: number, part: number, size: number, body: 
 function prepareSlots(db: DatabaseSync) {
   return {
     flushed: arrayQuery<[number]>(db, 'SELECT flushed FROM head WHERE id = 1'),
+    current: arrayQuery<[number]>(
+      db,
+      `SELECT 1 FROM head WHERE id = 1 AND term = ? AND flushed = ?
+         AND (flushed = ? OR (SELECT number FROM entry_slot WHERE slot = ?) = ?)`,
+    ),
     slots: arrayQuery<SlotRow>(db, 'SELECT slot, number, part, size, body FROM entry_slot'),
     flush: db.prepare('UPDATE head SET flushed = max(flushed, ?) WHERE id = 1'),
     overwrite: db.prepare('UPDATE entry_slot SET number = ?, part = ?, size = ?, body = ? WHERE slot = ?'),
@@ -160,14 +181,19 @@ export class SqliteConnection {
   readonly #entries: Entries
   readonly #newRows: NewRows
   readonly #images: ImageRows
+  readonly #term: string
+  readonly #takeOver: StatementSync
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #probe: StatementSync
   readonly #key: StatementSync
   #mode: 'FULL' | 'NORMAL' = 'FULL'
 
-  constructor(db: DatabaseSync) {
+  /** Writes are refused unless `term` is that of the process that took over last. */
+  constructor(db: DatabaseSync, term: string) {
     this.#db = db
+    this.#term = term
+    this.#takeOver = db.prepare('UPDATE head SET term = ? WHERE id = 1')
     this.#entries = new Entries(db)
     this.#newRows = new NewRows(db)
     this.#images = new ImageRows(db)
@@ -184,6 +210,11 @@ export class SqliteConnection {
     this.#entries.read()
   }
 
+  /** From now on, writes of all earlier terms are refused. */
+  takeOver(): void {
+    this.transaction(() => this.#takeOver.run(this.#term))
+  }
+
   open(): OpenedDisk {
     return { ...this.#entries.read(), nextIds: this.#images.nextIds() }
   }
@@ -196,6 +227,7 @@ export class SqliteConnection {
     const known = newKeys.filter((key) => this.#key.get(key) !== undefined)
     if (known.length > 0) throw new KnownKeys(known)
     this.transaction(() => {
+      this.fence()
       this.#entries.append(number, body)
       if (newRows.length > 0) this.#newRows.insert(newRows)
     })
@@ -203,17 +235,43 @@ export class SqliteConnection {
 
   flush(images: Images, upTo: number): void {
     this.#unsynced(() => {
+      this.fence()
       this.#images.write(images)
       this.#entries.forget(upTo)
     })
   }
 
   stage(rows: readonly PartitionDescriptor[]): void {
-    this.#unsynced(() => this.#newRows.insert(rows))
+    this.#unsynced(() => {
+      this.fence()
+      this.#newRows.insert(rows)
+    })
   }
 
   unstage(ids: StagedIds): void {
-    this.#unsynced(() => this.#newRows.remove(ids))
+    this.#unsynced(() => {
+      this.fence()
+      this.#newRows.remove(ids)
+    })
+  }
+
+  forgetThroughput(request: ForgetThroughput): number {
+    return this.transaction(() => {
+      this.fence()
+      return this.throughput.forget(request)
+    })
+  }
+
+  /**
+   * Must be called within a transaction. Another process can only have taken over if the lock of the folder
+   * does not work, as on some network file systems.
+   */
+  fence(): void {
+    if (!this.#entries.isCurrent(this.#term))
+      throw new StoreUnavailable(
+        'store_unavailable',
+        'another process writes to the data file; nothing of this request was stored',
+      )
   }
 
   probe(now: number): void {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Disk } from '../../handoff/disk.ts'
@@ -8,9 +9,20 @@ import { SqliteConnection } from './sqlite-connection.ts'
 
 const SPACE_CHECK_MILLIS = 1000
 
+/** Where a disk gets its connection from. */
+interface Connections {
+  connection(): SqliteConnection
+  /** Converts an error for the caller. */
+  failed(error: unknown): unknown
+  hasSpace(): boolean
+  close(): void
+}
+
 /** The data file while the service runs. It is reopened after a disk failure. */
-class OpenFile {
+class OpenFile implements Connections {
   readonly #folder: DataFolder
+  /** Of this process: another one that opens the file takes it over. */
+  readonly #term = randomUUID()
   #database: DatabaseSync | undefined
   #connection: SqliteConnection | undefined
   #space = { checkedAt: Number.NEGATIVE_INFINITY, enough: true }
@@ -23,7 +35,7 @@ class OpenFile {
   lock(): readonly string[] {
     this.#folder.lock()
     try {
-      this.connection()
+      this.connection().takeOver()
       return this.#folder.closeToOthers()
     } catch (error) {
       this.#abandon()
@@ -35,15 +47,12 @@ class OpenFile {
   connection(): SqliteConnection {
     if (this.#connection === undefined) {
       this.#database = this.#folder.open()
-      this.#connection = new SqliteConnection(this.#database)
+      this.#connection = new SqliteConnection(this.#database, this.#term)
     }
     return this.#connection
   }
 
-  /**
-   * Converts an error for the caller. After a disk failure the connection is closed, because its cached state
-   * is unreliable.
-   */
+  /** After a disk failure the connection is closed, because its cached state is unreliable. */
   failed(error: unknown): unknown {
     const unavailable = asUnavailable(error)
     if (unavailable === undefined) return error
@@ -93,6 +102,10 @@ interface SqliteDiskOptions {
 export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promise<Disk> {
   const file = new OpenFile(resolve(folder))
   for (const text of file.lock()) warn?.(text)
+  return sqliteDisk(file)
+}
+
+export function sqliteDisk(file: Connections): Disk {
   let closed = false
   const call = async <Result>(work: (connection: SqliteConnection) => Result): Promise<Result> => {
     if (closed) throw storeClosed()
@@ -135,8 +148,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
     tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
     throughput: (query) => call(({ throughput }) => throughput.read(query)),
-    forgetThroughput: (request) =>
-      call((connection) => connection.transaction(() => connection.throughput.forget(request))),
+    forgetThroughput: (request) => call((connection) => connection.forgetThroughput(request)),
     recordInstances: (heartbeats, now) =>
       call((connection) => connection.transaction(() => connection.instances.record(heartbeats, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),

@@ -95,10 +95,7 @@ class EngineStore implements Store {
   }
 
   sweep({ limit, mayExpireLeases }: SweepRequest): Promise<SweepResult> {
-    const isFlushNeeded = this.#backoffsEndAt <= this.#runner.now
-    const exclusively = <Result>(work: () => Promise<Result>) =>
-      isFlushNeeded ? this.#exclusivelyWhenFlushed(work) : this.#exclusively(work)
-    return exclusively(async () => {
+    return this.#exclusivelyWhenFlushed(async () => {
       const { now } = this.#runner
       const { leases } = await this.#runner.open()
       const expireLeases = mayExpireLeases()

@@ -111,10 +111,13 @@ export class Runner {
       const { last, unflushed, nextIds } = await this.#disk.open()
       const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
       if (unflushed.length > 0) await this.#disk.flush(images, last)
+      const ids = images.nextIds ?? nextIds
+      // A row of a call-back that did not finish, whose entry was lost, would have the id of a new partition.
+      await this.#disk.unstage({ first: ids.partition, last: Number.MAX_SAFE_INTEGER })
       this.#last = last
       this.#flushedTo = last
       this.#unflushed = new Unflushed()
-      await this.#begin(images.nextIds ?? nextIds, epoch)
+      await this.#begin(ids, epoch)
     }
     return this.#memory
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { PROBLEM_MEDIA_TYPE, type ProblemCode, problem } from '@baton/protocol'
 import { securityHeaders } from './headers.ts'
+import { type UnwrittenProblem, writtenProblem } from './problems.ts'
 
 /**
  * The reason phrase of each status. An import would load all of node:http, including its WebSocket client,
@@ -45,21 +45,18 @@ export function answerClientError(error: ClientError, socket: Socket): void {
     socket.destroy(error)
     return
   }
-  const { code, detail } = faultOf(error)
-  const document = problem(code, detail)
-  const body = JSON.stringify(document)
-  const head = [
-    `HTTP/1.1 ${document.status} ${statusWords[document.status]}`,
-    `Content-Type: ${PROBLEM_MEDIA_TYPE}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: no-store',
-    ...Object.entries(securityHeaders(false)).map(([name, value]) => `${name}: ${value}`),
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon())
+  socket.end(lastAnswer(faultOf(error)), () => socket.destroySoon())
 }
 
-/** Without a completed TLS handshake, no response can be sent. */
+/** A problem as the last response of a connection, in the form in which it is written to the socket. */
+export function lastAnswer(fault: UnwrittenProblem): string {
+  const { status, headers, body } = writtenProblem(fault)
+  const fields = { ...securityHeaders(false), ...headers, 'content-length': body.length, connection: 'close' }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} ${statusWords[status]}\r\n${lines.join('')}\r\n${body}`
+}
+
+/** Without a completed TLS handshake, no response can be sent. Plain HTTP is answered in tls.ts. */
 const isHandshakeFault = ({ code = '' }: ClientError) => /^ERR_(?:SSL|TLS)_/.test(code)
 
 type Answer = ServerResponse<IncomingMessage>
@@ -82,7 +79,7 @@ export const HEADERS_TOO_LARGE = 'the request line and the headers exceed the li
 
 export const isTooLate = ({ code }: ClientError): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
-function faultOf(error: ClientError): { code: ProblemCode; detail: string } {
+function faultOf(error: ClientError): UnwrittenProblem {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { code: 'request_timeout', detail: ARRIVED_TOO_LATE }

@@ -11,6 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
+import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {
   readonly extra?: ProblemExtra
@@ -63,6 +64,7 @@ export const problemOf = (reply: FastifyReply): UnwrittenProblem | undefined => 
 
 export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
   sent.set(reply, problem)
+  lingerUntilSent(reply.request.raw)
   const { status, headers, body } = writtenProblem(problem)
   return reply.code(status).headers(headers).send(body)
 }
@@ -151,6 +153,17 @@ export function callBackTooLarge(limitBytes: number): string {
   const limit = inMebibytes(limitBytes)
   return `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
 }
+
+const inThousands = (count: number) => count.toLocaleString('en-US')
+
+export function tooManyElements(limit: number, isCallBack: boolean): string {
+  return isCallBack
+    ? `the array has more than ${inThousands(limit)} descriptors, the limit of a call-back; send several arrays, or raise the limit with --max-call-back-partitions`
+    : `the array has more than ${inThousands(limit)} elements; send several arrays`
+}
+
+export const tooManyValues = (limit: number): string =>
+  `the body has more than ${inThousands(limit)} values; send several arrays`
 
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)

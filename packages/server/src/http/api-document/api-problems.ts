@@ -12,7 +12,7 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   body_not_json: problem('body_not_json', 'the body is not JSON: it is incomplete'),
   bad_request: problem('bad_request', 'the path is not validly percent-encoded UTF-8'),
   unsupported_media_type: problem('unsupported_media_type', TYPE_NOT_JSON),
-  body_too_large: problem('body_too_large', callBackTooLarge(32 * 2 ** 20)),
+  body_too_large: problem('body_too_large', callBackTooLarge(16 * 2 ** 20)),
   contract_violation: problem('contract_violation', 'the array violates the contract; see errors', {
     errors: [
       {

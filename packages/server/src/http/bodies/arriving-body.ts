@@ -5,7 +5,7 @@ import { RequestProblem } from '../answers/problems.ts'
 import type { BodyHold, HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { SharedListeners } from '../requests/exchange.ts'
-import { JsonShape, type ShapeFault, type ShapeLimits } from './json-bytes.ts'
+import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()
 
@@ -41,11 +41,11 @@ export interface ArrivalRules {
   readonly bulk: BulkWork
   /** The message for a body that is too large. */
   tooLarge(): string
-  shapeFault(fault: ShapeFault): RequestProblem
+  shapeFault(fault: ShapeFault, oversized: number | undefined): RequestProblem
 }
 
-/** The body is passed as it arrived: joining the chunks of a large one would block the event loop. */
-type Done = (error: Error | null, chunks?: readonly Buffer[]) => void
+/** `cuts` are the positions at which a large array can be cut into pieces. */
+type Done = (error: Error | null, bytes?: Buffer, cuts?: readonly number[]) => void
 
 const closes = new SharedListeners('close')
 /** The first bytes of a body are checked as they arrive. Most bodies have no more. */
@@ -139,7 +139,7 @@ export class ArrivingBody {
 
   #check(bytes: Buffer): void {
     const fault = this.#shape.take(bytes)
-    if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault))
+    if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault, this.#shape.oversized))
   }
 
   /** Nothing more is read until the chunk is checked. */
@@ -177,9 +177,10 @@ export class ArrivingBody {
     }
     this.#isOver = true
     this.#hold.arrived()
-    const chunks = this.#chunks
+    const [first] = this.#chunks
+    const bytes = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks, this.#bytes)
     this.#chunks = []
-    this.#done(null, chunks)
+    this.#done(null, bytes, this.#shape.cuts)
   }
 
   readonly #onError = (error: Error): void => {

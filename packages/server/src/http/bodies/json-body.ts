@@ -1,35 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { CheckFailure } from '@baton/protocol'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { brokenContract, RequestProblem, TYPE_NOT_JSON, tooLarge } from '../answers/problems.ts'
+import { soleViolation } from '@baton/protocol'
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RouteOptions,
+} from 'fastify'
+import {
+  brokenContract,
+  RequestProblem,
+  TYPE_NOT_JSON,
+  tooLarge,
+  tooManyElements,
+  tooManyValues,
+} from '../answers/problems.ts'
 import type { HoldBody } from '../budget/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
-import {
-  MAX_DEPTH,
-  NotJson,
-  parseJsonBytes,
-  type ShapeFault,
-  type ShapeLimits,
-  UnparsedBody,
-} from './json-bytes.ts'
+import { JsonArrayText } from './json-array.ts'
+import { NotJson, parseJsonBytes } from './json-bytes.ts'
+import { MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route accepts an empty body, whatever its content type. */
     bodyOptional?: boolean
-    /** The route receives a body of `PARSED_ON_THREAD_BYTES` or more as an `UnparsedBody`. */
-    parsesOnThread?: boolean
   }
 }
-
-/**
- * Bodies of at least this size are parsed on a separate thread, on routes that support it. Parsing them on
- * the event loop would delay all other requests (bench scenario call-back-stall). For smaller bodies, the
- * transfer costs more than it saves.
- */
-export const PARSED_ON_THREAD_BYTES = 256 * 2 ** 10
 
 type Done = (error: Error | null, body?: unknown) => void
 
@@ -42,10 +41,14 @@ interface BodyRules {
 }
 
 /**
- * Limits of all bodies except call-backs. 10,000 settlements with all fields have 70,000 values, and bodies
+ * Limits of all bodies except call-backs. 10,000 settlements with all fields have 80,000 values, and bodies
  * on the fast path are too small to exceed this.
  */
-const OTHER_SHAPE: ShapeLimits = { elements: 150_000, values: 150_000 }
+const OTHER_SHAPE: ShapeLimits = {
+  elements: 100_000,
+  values: 100_000,
+  elementBytes: Number.POSITIVE_INFINITY,
+}
 
 const responses = new WeakMap<IncomingMessage, ServerResponse>()
 
@@ -62,8 +65,8 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       done(new RequestProblem('unsupported_media_type', fault))
       return
     }
-    const arrived = (error: Error | null, chunks: readonly Buffer[] = []) => {
-      if (error === null) readJson(request, chunks, done)
+    const arrived = (error: Error | null, bytes: Buffer = NO_BYTES, cuts: readonly number[] = []) => {
+      if (error === null) readJson(request, bytes, cuts, done)
       else done(error)
     }
     const arrival = arrivalRules(request, rules)
@@ -81,35 +84,50 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
   })
 }
 
+/** Only call-backs can be large. A large one is passed to its route as a `JsonArrayText`. */
+const isCallBack = ({ access }: FastifyContextConfig) => access === 'call-back'
+
 function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): ArrivalRules {
   const { bodyLimit, config } = routeOptions
-  const isCallBack = config.access === 'call-back'
-  const shape = isCallBack ? rules.callBackShape : OTHER_SHAPE
+  const isFromProducer = isCallBack(config)
+  const shape = isFromProducer ? rules.callBackShape : OTHER_SHAPE
   return {
     limitBytes: bodyLimit,
     shape,
-    isUrgent: !isCallBack,
+    isUrgent: !isFromProducer,
     hold: rules.hold,
     bulk: rules.bulk,
-    tooLarge: () => tooLarge(bodyLimit, isCallBack),
-    shapeFault: (fault) => {
-      rules.shapeMet(fault, isCallBack)
-      return brokenContract(
-        'the body exceeds a structural limit and was rejected before parsing',
-        shapeViolation(fault, shape),
-      )
+    tooLarge: () => tooLarge(bodyLimit, isFromProducer),
+    shapeFault: (fault, oversized) => {
+      rules.shapeMet(fault, isFromProducer)
+      return shapeProblem(fault, oversized, shape, isFromProducer)
     },
   }
 }
 
-function shapeViolation(fault: ShapeFault, { elements, values }: ShapeLimits): CheckFailure {
-  const most = (count: number) => count.toLocaleString('en-US')
-  const detail = {
-    elements: `the array has more than ${most(elements)} elements; send several arrays`,
-    values: `the body has more than ${most(values)} values; send several arrays`,
-    depth: `the body is nested more than ${MAX_DEPTH} levels deep`,
-  }[fault]
-  return { ok: false, violations: [{ pointer: '', detail }], total: 1 }
+/** The same body in several smaller ones would be accepted, unless it is too deep or one element too large. */
+function shapeProblem(
+  fault: ShapeFault,
+  oversized: number | undefined,
+  { elements, values, elementBytes }: ShapeLimits,
+  isCallBack: boolean,
+): RequestProblem {
+  switch (fault) {
+    case 'elements':
+      return new RequestProblem('body_too_large', tooManyElements(elements, isCallBack))
+    case 'values':
+      return new RequestProblem('body_too_large', tooManyValues(values))
+    case 'depth':
+      return brokenContract(
+        'the body was rejected before parsing',
+        soleViolation('', `the body is nested more than ${MAX_DEPTH} levels deep`),
+      )
+    case 'element-size':
+      return brokenContract(
+        'the body was rejected before parsing',
+        soleViolation(`/${oversized}`, `an element can have at most ${elementBytes / 1024} KiB`),
+      )
+  }
 }
 
 const NO_BYTES = Buffer.alloc(0)
@@ -120,20 +138,21 @@ function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => v
   done()
 }
 
-function readJson(request: FastifyRequest, chunks: readonly Buffer[], done: Done): void {
+function readJson(request: FastifyRequest, bytes: Buffer, cuts: readonly number[], done: Done): void {
   try {
-    done(null, bodyOf(request, chunks))
+    done(null, bodyOf(request, bytes, cuts))
   } catch (error) {
     done(error as Error)
   }
 }
 
-function bodyOf({ routeOptions: { config } }: FastifyRequest, chunks: readonly Buffer[]): unknown {
-  const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-  if (bytes === 0 && config.bodyOptional === true) return undefined
-  if (bytes >= PARSED_ON_THREAD_BYTES && config.parsesOnThread === true) return new UnparsedBody(chunks)
-  const [first = NO_BYTES] = chunks
-  return parsedBody(chunks.length > 1 ? Buffer.concat(chunks, bytes) : first)
+function bodyOf(
+  { routeOptions: { config } }: FastifyRequest,
+  bytes: Buffer,
+  cuts: readonly number[],
+): unknown {
+  if (bytes.length === 0 && config.bodyOptional === true) return undefined
+  return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parsedBody(bytes)
 }
 
 export function parsedBody(bytes: Buffer): unknown {

@@ -57,10 +57,11 @@ export const bounds = {
     effect:
       'the largest and oldest unfinished bodies are answered with 503; an additional quarter is reserved for all requests except call-backs',
   },
-  'call-back-partitions': { flag: '--max-call-back-partitions', effect: '422, before the body is parsed' },
+  'call-back-partitions': { flag: '--max-call-back-partitions', effect: '413, before the body is parsed' },
   'body-shape': {
     flag: '--max-call-back-partitions',
-    effect: '422, before the body is parsed: more than 16 levels of nesting, or too many values',
+    effect:
+      'before the body is parsed: 413 for too many values; 422 for more than 16 levels of nesting, or for a descriptor of more than 64 KiB',
   },
   'call-back-levels': { flag: '--max-call-back-levels', effect: '422' },
   'request-time': { flag: '--request-seconds', effect: '408, and the connection is closed' },

@@ -13,6 +13,26 @@ import { ReceivedBytes } from './received-bytes.ts'
 type Limits = Pick<AdmissionLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
 
 /**
+ * The most bytes of queries that waiting pulls keep, in total and per quota key. A query may name 50 tables
+ * and 50 tasks, and takes about five times its length in memory.
+ */
+const MOST_QUERY_BYTES = 16 * 2 ** 20
+const MOST_QUERY_BYTES_PER_CALLER = MOST_QUERY_BYTES / 4
+
+/** What waits under a quota key. */
+interface Share {
+  pulls: number
+  queryBytes: number
+}
+
+/** The parts of a pull that decide whether it may wait. */
+interface WaitWanted {
+  readonly waitMillis: number
+  readonly queryBytes: number
+  readonly quotaKeyOf: () => string
+}
+
+/**
  * Bounds the pulls that wait for work, in total and per quota key, so that one token or address cannot use
  * the whole capacity.
  */
@@ -20,7 +40,8 @@ class WaitingShare {
   readonly #limits: Limits
   readonly #waiting: () => number
   readonly #met: BoundsMet
-  readonly #byKey = new Map<string, number>()
+  readonly #byKey = new Map<string, Share>()
+  #queryBytes = 0
 
   /** `waiting` returns the number of pulls that wait on this node. */
   constructor(limits: Limits, waiting: () => number, met: BoundsMet) {
@@ -31,31 +52,35 @@ class WaitingShare {
 
   /** Runs a pull with the requested wait, or without waiting if too many pulls wait already. */
   within<Result>(
-    waitMillis: number,
-    quotaKeyOf: () => string,
+    { waitMillis, queryBytes, quotaKeyOf }: WaitWanted,
     pull: (waitMillis: number) => Promise<Result>,
   ): Promise<Result> {
     if (waitMillis <= 0) return pull(0)
     const key = quotaKeyOf()
-    const count = this.#byKey.get(key) ?? 0
-    const bound = this.#boundFor(count)
+    const share = this.#byKey.get(key) ?? { pulls: 0, queryBytes: 0 }
+    const bound = this.#boundFor(share, queryBytes)
     if (bound !== undefined) {
       this.#met.met(bound)
       return pull(0)
     }
-    this.#byKey.set(key, count + 1)
-    return pull(waitMillis).finally(() => this.#leave(key))
+    const count = (pulls: number, bytes: number) => {
+      share.pulls += pulls
+      share.queryBytes += bytes
+      this.#queryBytes += bytes
+      if (share.pulls === 0) this.#byKey.delete(key)
+      else this.#byKey.set(key, share)
+    }
+    count(1, queryBytes)
+    return pull(waitMillis).finally(() => count(-1, -queryBytes))
   }
 
-  #boundFor(ofKey: number): 'caller-waiting-pulls' | 'waiting-pulls' | undefined {
-    if (ofKey >= this.#limits.waitingPullsPerCaller) return 'caller-waiting-pulls'
-    return this.#waiting() >= this.#limits.waitingPulls ? 'waiting-pulls' : undefined
-  }
-
-  #leave(key: string): void {
-    const left = (this.#byKey.get(key) ?? 1) - 1
-    if (left === 0) this.#byKey.delete(key)
-    else this.#byKey.set(key, left)
+  #boundFor(share: Share, bytes: number): 'caller-waiting-pulls' | 'waiting-pulls' | undefined {
+    const { waitingPulls, waitingPullsPerCaller } = this.#limits
+    const isOver = (held: number, most: number) => bytes > 0 && held + bytes > most
+    if (share.pulls >= waitingPullsPerCaller || isOver(share.queryBytes, MOST_QUERY_BYTES_PER_CALLER))
+      return 'caller-waiting-pulls'
+    if (this.#waiting() >= waitingPulls || isOver(this.#queryBytes, MOST_QUERY_BYTES)) return 'waiting-pulls'
+    return undefined
   }
 }
 

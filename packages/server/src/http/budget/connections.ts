@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { networkOfSocket } from '../admission/proxies.ts'
-import { securityHeaders } from '../answers/headers.ts'
-import { writtenProblem } from '../answers/problems.ts'
+import { lastAnswer } from '../answers/client-errors.ts'
 import type { AdmissionLimits, BoundName, BoundsMet } from './bounds.ts'
 
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
@@ -150,7 +149,7 @@ export class ConnectionGate {
       clearTimeout(timer)
       this.#lingering -= 1
     })
-    socket.resume().end(refusalText())
+    socket.resume().end(lastAnswer({ code: 'overloaded', detail: TOO_MANY_CONNECTIONS }))
   }
 }
 
@@ -161,13 +160,6 @@ function secureSocketsOf(server: Server): Set<Socket> {
     socket.once('close', () => sockets.delete(socket))
   })
   return sockets
-}
-
-function refusalText(): string {
-  const { headers, body } = writtenProblem({ code: 'overloaded', detail: TOO_MANY_CONNECTIONS })
-  const lines = Object.entries({ ...securityHeaders(false), ...headers, connection: 'close' })
-  const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return `HTTP/1.1 503 Service Unavailable\r\n${fields}content-length: ${body.length}\r\n\r\n${body}`
 }
 
 /** A client that reads fewer bytes than this within the timeout is disconnected. */

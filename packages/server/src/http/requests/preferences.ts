@@ -145,6 +145,8 @@ export class RequestPreferences {
   readonly headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
   readonly #query: string
+  /** Parsed once: a long one is not remembered. */
+  #parsedQuery: PullQuery | undefined
   readonly #key: string | undefined
   #instance: string | null | undefined
   #owner: string | undefined
@@ -169,7 +171,13 @@ export class RequestPreferences {
     asked.#instance = this.#instance
     asked.#owner = this.#owner
     asked.#preferences = this.#preferences
+    asked.#parsedQuery = this.#parsedQuery
     return asked
+  }
+
+  /** The length of the query, which a waiting pull keeps in memory. */
+  get queryLength(): number {
+    return this.#query.length
   }
 
   get instance(): string | null {
@@ -181,15 +189,14 @@ export class RequestPreferences {
     if (this.#preferences === undefined) {
       const text = this.headers['prefer']
       const preferred = text === undefined ? noPreferences : readPreferences(String(text))
-      this.#preferences = this.#query === '' ? preferred : withQuery(preferred, readQuery(this.#query))
+      this.#preferences = this.#query === '' ? preferred : withQuery(preferred, this.#given)
     }
     return this.#preferences
   }
 
   /** Whether the query names tables or tasks. */
   get chooses(): boolean {
-    if (this.#query === '') return false
-    const { tables, tasks } = readQuery(this.#query)
+    const { tables, tasks } = this.#given
     return tables !== null || tasks !== null
   }
 
@@ -201,7 +208,7 @@ export class RequestPreferences {
   get pull(): PullRequest {
     if (this.#pull !== undefined) return this.#pull
     const { batch, records } = this.preferences
-    const { tables, tasks } = this.#query === '' ? NO_QUERY : readQuery(this.#query)
+    const { tables, tasks } = this.#given
     this.#pull = {
       instance: this.instance,
       // If only `records` is given, it alone limits the number of partitions.
@@ -213,6 +220,11 @@ export class RequestPreferences {
       waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
     }
     return this.#pull
+  }
+
+  get #given(): PullQuery {
+    this.#parsedQuery ??= this.#query === '' ? NO_QUERY : readQuery(this.#query)
+    return this.#parsedQuery
   }
 
   get #ownedKey(): string | null {

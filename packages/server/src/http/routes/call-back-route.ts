@@ -1,10 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
 import {
   type CallBack,
+  type CallBackCheck,
+  CallBackChecker,
+  type CallBackOptions,
   type CalledBackPartition,
   type Conflict,
   callBackAnswerSchema,
   callBackRequestSchema,
+  checkCallBack,
   readTaskSettings,
   type TaskSettingsRequest,
 } from '@baton/protocol'
@@ -21,8 +26,10 @@ import { isMaxBackoffShorter, settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/views.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
-import { CallBackReader } from '../bodies/call-back-reader.ts'
+import { JsonArrayText } from '../bodies/json-array.ts'
+import { NotJson } from '../bodies/json-bytes.ts'
 import type { BoundsMet } from '../budget/bounds.ts'
+import type { BulkWork } from '../requests/bulk-work.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
 
@@ -54,15 +61,43 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal
 
 const SETTINGS_HEADER = 'task-settings'
 
-export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
+/** Checks a large array piece by piece, between other requests. Stays pending if the connection closes. */
+function checkPieces(
+  array: JsonArrayText,
+  options: CallBackOptions,
+  bulk: BulkWork,
+  socket: Socket,
+): Promise<CallBackCheck> {
+  const checker = new CallBackChecker(options)
+  const pieces = array.pieces()
+  return new Promise((resolve, reject) => {
+    bulk.add(socket, () => {
+      try {
+        const { value: piece, done } = pieces.next()
+        if (done !== true) for (const element of piece) checker.take(element)
+        else resolve(checker.result())
+        return done !== true
+      } catch (error) {
+        reject(error instanceof NotJson ? new RequestProblem('body_not_json', error.message) : error)
+        return false
+      }
+    })
+  })
+}
+
+export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet, bulk: BulkWork): void {
   const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service
-  const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
-  app.addHook('onClose', () => reader.close())
+  const options = { tableField, unknownFields, maxLevels: callBackLevels }
+  const check = async (body: unknown, socket: Socket): Promise<CallBackCheck> => {
+    if (!(body instanceof JsonArrayText)) return checkCallBack(body, options)
+    // A large object is refused without parsing it.
+    return body.isArray ? checkPieces(body, options, bulk, socket) : checkCallBack({}, options)
+  }
   app.route({
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
-    config: { access: 'call-back', parsesOnThread: true },
+    config: { access: 'call-back' },
     schema: {
       operationId: 'callBack',
       summary: 'Call back partitions of a task',
@@ -75,19 +110,17 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       const { headers, socket } = request.raw
       const seal = sealOf(headers)
       const settings = settingsIn(headers, handOff)
-      const { callBack, result } = await whileHeld(request.raw, async () => {
-        const checked = await reader.read(request.body)
-        if (!checked.ok) {
-          if (checked.tooManyLevels) met.met('call-back-levels', socket.remoteAddress)
-          throw brokenContract('the array violates the contract', checked)
-        }
-        const { callBack } = checked
-        const token = tokens.of(headers)
-        requireCallBackLimits(token, callBack)
-        const owner = token?.name ?? null
-        const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
-        return { callBack, result: await handOff.callBack(callBack, instanceOf(headers), more) }
-      })
+      const checked = await check(request.body, socket)
+      if (!checked.ok) {
+        if (checked.tooManyLevels) met.met('call-back-levels', socket.remoteAddress)
+        throw brokenContract('the array violates the contract', checked)
+      }
+      const { callBack } = checked
+      const token = tokens.of(headers)
+      requireCallBackLimits(token, callBack)
+      const owner = token?.name ?? null
+      const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
+      const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result

@@ -163,7 +163,7 @@ export function eventsRoute(
   app.route({
     method: 'GET',
     url: '/events',
-    config: { access: 'view' },
+    config: { access: 'view', isStream: true },
     exposeHeadRoute: false,
     schema: {
       operationId: 'followEvents',

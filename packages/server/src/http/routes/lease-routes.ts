@@ -53,8 +53,7 @@ export function pullRoute(
         end()
       })
     const { partitions: handedOut, waited } = await budget.waiting.within(
-      request.waitMillis,
-      quotaKey,
+      { waitMillis: request.waitMillis, queryBytes: asked.queryLength, quotaKeyOf: quotaKey },
       (waitMillis) =>
         whileWatched(
           socket,
@@ -150,7 +149,8 @@ export function settleRoute(
     const afterNextIteration = pull === null ? undefined : stall.noteRequest()
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
-    const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, quotaKey, (waitMillis) => {
+    const wanted = { waitMillis: pull?.waitMillis ?? 0, queryBytes: asked.queryLength, quotaKeyOf: quotaKey }
+    const outcome = await budget.waiting.within(wanted, (waitMillis) => {
       const bounded = pull === null ? request : { ...request, pull: { ...pull, waitMillis } }
       return whileWatched(
         socket,

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStates } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
@@ -16,15 +17,26 @@ import {
   unknownTask,
   wordOf,
 } from '../requests/parameters.ts'
+import type { ReadInTurn } from '../requests/reads.ts'
 import type { Service } from '../service.ts'
 
 type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 
-const LINES_PER_PAGE = 1000
+interface WrittenPage {
+  readonly text: string
+  readonly next: PartitionPage['next']
+}
+
+/** Each page is read and written without a pause. */
+const LINES_PER_PAGE = 250
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** Exports a task of any size. The next page is only read after the client has received the previous one. */
-export function manifestRoute(app: FastifyInstance, { handOff, tableField, tokens }: Service): void {
+export function manifestRoute(
+  app: FastifyInstance,
+  { handOff, tableField, tokens }: Service,
+  readInTurn: ReadInTurn,
+): void {
   const withTableField = tableFieldRenamer(tableField)
 
   const pageAfter = (which: Which, after: PartitionQuery['after']) =>
@@ -35,23 +47,37 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, token
       .map((record) => `${JSON.stringify(withTableField(manifestLine(viewPartition(facts, record))))}\n`)
       .join('')
 
-  async function* lines(which: Which, first: PartitionPage): AsyncGenerator<string> {
-    let page = first
+  const written = (page: PartitionPage): WrittenPage => ({ text: textOf(page), next: page.next })
+
+  async function* lines(
+    which: Which,
+    first: PartitionPage,
+    begin: WrittenPage,
+    request: IncomingMessage,
+  ): AsyncGenerator<string> {
+    let page = begin
     while (true) {
-      const text = textOf(page)
-      if (text !== '') yield text
-      if (page.next === null) return
-      const following = await pageAfter(which, page.next)
-      // The response has begun, so aborting it is the only way to signal that it is incomplete. A task that
-      // was reopened may have been purged before, and its next page may lack partitions.
-      const isSame =
-        following?.facts.purgedAt === null && following.facts.generation === first.facts.generation
-      if (following === null || !isSame)
-        throw new Error(
-          `task ${which.taskId} was purged or reopened while its manifest was read; request the manifest again`,
-        )
-      page = following
+      if (page.text !== '') yield page.text
+      const { next } = page
+      if (next === null) return
+      page = await readInTurn(request, async () => written(await following(which, next, first)))
     }
+  }
+
+  async function following(
+    which: Which,
+    after: PartitionQuery['after'],
+    first: PartitionPage,
+  ): Promise<PartitionPage> {
+    const page = await pageAfter(which, after)
+    // The response has begun, so aborting it is the only way to signal that it is incomplete. A task that was
+    // reopened may have been purged before, and its next page may lack partitions.
+    const isSame = page?.facts.purgedAt === null && page.facts.generation === first.facts.generation
+    if (page === null || !isSame)
+      throw new Error(
+        `task ${which.taskId} was purged or reopened while its manifest was read; request the manifest again`,
+      )
+    return page
   }
 
   app.route<{ Params: TaskParams; Querystring: Query }>({
@@ -95,7 +121,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, token
           'retention deleted the partitions; the summary of the task is kept',
         )
       }
-      const stream = Readable.from(lines(which, first), { objectMode: false })
+      const stream = Readable.from(lines(which, first, written(first), request.raw), { objectMode: false })
       return reply.type(NDJSON_TYPE).send(stream)
     },
   })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import sea from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { securityHeaders } from '../answers/headers.ts'
@@ -13,12 +14,6 @@ export interface PageFile {
   readonly brotli: Buffer | undefined
   readonly gzip: Buffer | undefined
 }
-
-/** In the published package, the page is next to the code; in the repository, it is a separate package. */
-const folders = [
-  new URL('../../page/', import.meta.url),
-  new URL('../../../../dashboard/dist/', import.meta.url),
-]
 
 const mediaTypes: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -34,26 +29,33 @@ const mediaTypes: Readonly<Record<string, string>> = {
  * in this map. Empty when the page was not built.
  */
 export function readPageFiles(): ReadonlyMap<string, PageFile> {
+  const built = sea.isSea() ? embeddedFiles() : filesInFolder()
   const files = new Map<string, PageFile>()
-  const folder = folders.map((url) => fileURLToPath(url)).find((path) => existsSync(`${path}index.html`))
-  if (folder === undefined) return files
-  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+  for (const [path, body] of built) {
     const type = mediaTypes[extname(path)]
     if (type === undefined) continue
-    const body = readFileSync(folder + path)
-    files.set(path.replaceAll('\\', '/'), {
-      type,
-      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
-      body,
-      brotli: readIfThere(`${folder}${path}.br`),
-      gzip: readIfThere(`${folder}${path}.gz`),
-    })
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    files.set(path, { type, etag, body, brotli: built.get(`${path}.br`), gzip: built.get(`${path}.gz`) })
   }
   return files
 }
 
-function readIfThere(path: string): Buffer | undefined {
-  return existsSync(path) ? readFileSync(path) : undefined
+/** In the one-file command, the page is embedded (`release/binary.ts`). */
+function embeddedFiles(): Map<string, Buffer> {
+  const folder = 'page/'
+  return new Map(sea.getAssetKeys().map((key) => [key.slice(folder.length), Buffer.from(sea.getAsset(key))]))
+}
+
+/** In the published package, the page is next to the code; in the repository, it is a separate package. */
+function filesInFolder(): Map<string, Buffer> {
+  const folder = ['../../page/', '../../../../dashboard/dist/']
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((path) => existsSync(`${path}index.html`))
+  if (folder === undefined) return new Map()
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => extname(path) !== '',
+  )
+  return new Map(paths.map((path) => [path.replaceAll('\\', '/'), readFileSync(folder + path)]))
 }
 
 /** The page may only load, run and call what this service serves, and must not be framed. */

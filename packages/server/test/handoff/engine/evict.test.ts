@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
-import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { Memory } from '../../../src/handoff/engine/state/memory.ts'
 import { aLane, aTask } from '../../disk/conformance/builders.ts'
 import { Driver, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { MemoryDatabase } from '../../support/memory-database.ts'
 
 const BOUNDS = { partitions: 1000, lanes: 8, keys: 1000 }
 const LANES = 100
@@ -50,11 +49,11 @@ test('a lane that was never in the order stays out of it, because it may be behi
 })
 
 test('lanes that fell behind while they were closed are all served after a restart', async () => {
-  const medium = new MemoryMedium()
+  const database = new MemoryDatabase()
   const clock = new TestClock()
   const start = async () => {
     const store = await openEngine({
-      disk: new MemoryDisk(medium),
+      disk: database.disk(),
       policy: testPolicy,
       clock: clock.now,
       random: () => 0,

@@ -1,33 +1,33 @@
 import { expect, test } from 'vitest'
-import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
-import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
-import { KnownKeys, type Loaded, type Needs } from '../../../src/handoff/disk.ts'
+import { type Disk, KnownKeys } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import type { OutboxDisk } from '../../../src/handoff/outbox.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
 import { batchedPull, Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { MemoryDatabase } from '../../support/memory-database.ts'
 
 /** A disk whose connection breaks right after it has reported a known key. */
-class BreakingDisk extends MemoryDisk {
-  breaks = false
-  #isBroken = false
-
-  override async append(...given: Parameters<MemoryDisk['append']>): Promise<void> {
-    return super.append(...given).catch((error: unknown) => {
-      this.#isBroken = this.breaks && error instanceof KnownKeys
-      throw error
-    })
-  }
-
-  override async load(needs: Needs): Promise<Loaded> {
-    if (!this.#isBroken) return super.load(needs)
-    this.#isBroken = false
-    throw new StoreUnavailable('store_unavailable', 'the connection ended')
-  }
+function breakingDisk(database: MemoryDatabase) {
+  const disk = database.disk()
+  let isBroken = false
+  return {
+    ...disk,
+    breaks: false as boolean,
+    append(entry) {
+      return disk.append(entry).catch((error: unknown) => {
+        isBroken = this.breaks && error instanceof KnownKeys
+        throw error
+      })
+    },
+    async load(needs) {
+      if (!isBroken) return disk.load(needs)
+      isBroken = false
+      throw new StoreUnavailable('store_unavailable', 'the connection ended')
+    },
+  } satisfies Disk & { breaks: boolean }
 }
 
-async function opened(disk: MemoryDisk): Promise<Driver> {
+async function opened(disk: Disk): Promise<Driver> {
   const clock = new TestClock()
   const parts = { policy: testPolicy, clock: clock.now, random: () => 0, secret: () => 'A'.repeat(16) }
   const limits = { largeCallBack: 500 }
@@ -36,13 +36,13 @@ async function opened(disk: MemoryDisk): Promise<Driver> {
 }
 
 test('a batch with a known key that cannot run again leaves nothing behind in memory', async () => {
-  const medium = new MemoryMedium()
-  const first = await opened(new MemoryDisk(medium))
+  const database = new MemoryDatabase()
+  const first = await opened(database.disk())
   await first.callBack('a', some(0, 10))
   const { partitions } = await first.pull({ batch: 3, key: 'k' })
   const leases = partitions.map(({ lease }) => leaseOf(lease?.id ?? ''))
 
-  const disk = new BreakingDisk(medium)
+  const disk = breakingDisk(database)
   const driver = await opened(disk)
   disk.breaks = true
   const settlements = leases.map((lease) => ({ lease, order: settlement({ outcome: 'released' }) }))
@@ -57,53 +57,56 @@ test('a batch with a known key that cannot run again leaves nothing behind in me
 })
 
 /** A disk that holds back staged rows, and reads of subscriptions. */
-class HeldDisk extends MemoryDisk {
-  opened = 0
-  holds = false
-  readonly staging = Promise.withResolvers<void>()
-  readonly reading = Promise.withResolvers<void>()
-  readonly isStaging = Promise.withResolvers<void>()
-  readonly isReading = Promise.withResolvers<void>()
-
-  override open(): ReturnType<MemoryDisk['open']> {
-    this.opened += 1
-    return super.open()
+function heldDisk(database: MemoryDatabase) {
+  const disk = database.disk()
+  const held = {
+    opened: 0,
+    holds: false,
+    staging: Promise.withResolvers<void>(),
+    reading: Promise.withResolvers<void>(),
+    isStaging: Promise.withResolvers<void>(),
+    isReading: Promise.withResolvers<void>(),
   }
-
-  override stage(): Promise<void> {
-    this.isStaging.resolve()
-    return this.staging.promise
-  }
-
-  override readonly outbox: OutboxDisk = {
-    subscriptions: async () => {
-      if (this.holds) {
-        this.isReading.resolve()
-        await this.reading.promise
-      }
-      return []
+  const holding: Disk = {
+    ...disk,
+    open() {
+      held.opened += 1
+      return disk.open()
     },
-    deliveries: async () => [],
-    backlogs: async () => [],
+    stage() {
+      held.isStaging.resolve()
+      return held.staging.promise
+    },
+    outbox: {
+      ...disk.outbox,
+      async subscriptions() {
+        if (held.holds) {
+          held.isReading.resolve()
+          await held.reading.promise
+        }
+        return []
+      },
+    },
   }
+  return { held, disk: holding }
 }
 
 test('the disk is opened again if a large call-back fails while memory is read again for a known key', async () => {
-  const medium = new MemoryMedium()
-  const first = await opened(new MemoryDisk(medium))
+  const database = new MemoryDatabase()
+  const first = await opened(database.disk())
   await first.callBack('a', some(0, 10))
   await first.pull({ key: 'k' })
 
-  const disk = new HeldDisk(medium)
+  const { held, disk } = heldDisk(database)
   const driver = await opened(disk)
   const large = driver.callBack('b', some(0, 600))
-  await disk.isStaging.promise
-  disk.holds = true
+  await held.isStaging.promise
+  held.holds = true
   const pull = driver.pull({ key: 'k' })
-  await disk.isReading.promise
-  disk.staging.reject(new StoreUnavailable('store_unavailable', 'the connection ended'))
+  await held.isReading.promise
+  held.staging.reject(new StoreUnavailable('store_unavailable', 'the connection ended'))
   await expect(large).rejects.toThrow('the connection ended')
-  disk.reading.resolve()
+  held.reading.resolve()
   expect((await pull).repeated).toBe(true)
-  expect(disk.opened).toBe(2)
+  expect(held.opened).toBe(2)
 })

@@ -1,25 +1,30 @@
 import { expect, test } from 'vitest'
-import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
-import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
 import { Batcher } from '../../../src/handoff/batcher.ts'
+import type { Disk } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { batchedCallBack, batchedPull, one, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { MemoryDatabase } from '../../support/memory-database.ts'
 
 /** A disk that holds back staged rows. */
-class HeldDisk extends MemoryDisk {
-  readonly isStaging = Promise.withResolvers<void>()
-  readonly mayStage = Promise.withResolvers<void>()
-
-  override async stage(...given: Parameters<MemoryDisk['stage']>): Promise<void> {
-    this.isStaging.resolve()
-    await this.mayStage.promise
-    return super.stage(...given)
+function heldDisk() {
+  const disk = new MemoryDatabase().disk()
+  const isStaging = Promise.withResolvers<void>()
+  const mayStage = Promise.withResolvers<void>()
+  return {
+    ...disk,
+    isStaging,
+    mayStage,
+    async stage(...given: Parameters<Disk['stage']>) {
+      isStaging.resolve()
+      await mayStage.promise
+      return disk.stage(...given)
+    },
   }
 }
 
 async function opened() {
-  const disk = new HeldDisk(new MemoryMedium())
+  const disk = heldDisk()
   const parts = { policy: testPolicy, clock: new TestClock().now, random: () => 0 }
   const store = await openEngine({ disk, ...parts, secret: () => 'A'.repeat(16) })
   const batcher = new Batcher(store, { committed: () => undefined, failed: () => undefined })

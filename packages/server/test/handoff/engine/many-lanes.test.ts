@@ -1,41 +1,42 @@
 import { expect, test } from 'vitest'
-import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
-import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
-import type { Images, IndexesOfLane, Needs } from '../../../src/handoff/disk.ts'
+import type { Disk } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import type { PartitionDescriptor } from '../../../src/handoff/partition.ts'
 import { Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { MemoryDatabase } from '../../support/memory-database.ts'
 
-class CountingDisk extends MemoryDisk {
-  calls = 0
-  /** The highest level that was read. */
-  highest = 0
-  readonly pieces: number[] = []
-  /** The number of lanes of each flush. */
-  readonly flushed: number[] = []
-
-  override async load(needs: Needs) {
-    this.calls += 1
-    const loaded = await super.load(needs)
-    for (const { level } of loaded.lanes) this.highest = Math.max(this.highest, level)
-    return loaded
+function countingDisk() {
+  const disk = new MemoryDatabase().disk()
+  const counted = {
+    calls: 0,
+    /** The highest level that was read. */
+    highest: 0,
+    pieces: [] as number[],
+    /** The number of lanes of each flush. */
+    flushed: [] as number[],
   }
-
-  override stage(rows: readonly PartitionDescriptor[]) {
-    this.pieces.push(rows.length)
-    return super.stage(rows)
+  const counting: Disk = {
+    ...disk,
+    async load(needs) {
+      counted.calls += 1
+      const loaded = await disk.load(needs)
+      for (const { level } of loaded.lanes) counted.highest = Math.max(counted.highest, level)
+      return loaded
+    },
+    stage(...given) {
+      counted.pieces.push(given[0].length)
+      return disk.stage(...given)
+    },
+    flush(images, upTo) {
+      counted.flushed.push(images.lanes.size)
+      return disk.flush(images, upTo)
+    },
+    known(asked) {
+      counted.calls += 1
+      return disk.known(asked)
+    },
   }
-
-  override flush(images: Images, upTo: number) {
-    this.flushed.push(images.lanes.size)
-    return super.flush(images, upTo)
-  }
-
-  override known(asked: readonly IndexesOfLane[]) {
-    this.calls += 1
-    return super.known(asked)
-  }
+  return { counted, disk: counting }
 }
 
 const LEVELS = 1000
@@ -43,7 +44,7 @@ const PIECE = 250
 const FLUSH_PIECE = 400
 
 async function setUp() {
-  const disk = new CountingDisk(new MemoryMedium())
+  const { counted, disk } = countingDisk()
   const clock = new TestClock()
   const store = await openEngine({
     disk,
@@ -58,24 +59,24 @@ async function setUp() {
   const array = Array.from({ length: LEVELS }, (_, level) => some(level, 1)).flat()
   await driver.callBack('wide', array)
   await store.audit()
-  disk.calls = 0
-  return { disk, clock, store, driver, array }
+  counted.calls = 0
+  return { counted, disk, clock, store, driver, array }
 }
 
 test('a large array with many levels is written in pieces of many levels', async () => {
-  const { disk, store } = await setUp()
-  expect(disk.pieces).toEqual([PIECE, PIECE, PIECE, PIECE])
+  const { counted, store } = await setUp()
+  expect(counted.pieces).toEqual([PIECE, PIECE, PIECE, PIECE])
   expect(await store.audit()).toEqual([])
 })
 
 test('the lanes of a large array are flushed in pieces', async () => {
-  const { disk } = await setUp()
-  expect(Math.max(...disk.flushed)).toBeLessThanOrEqual(FLUSH_PIECE / 4 + 1)
-  expect(disk.flushed.reduce((sum, lanes) => sum + lanes, 0)).toBeGreaterThanOrEqual(LEVELS)
+  const { counted } = await setUp()
+  expect(Math.max(...counted.flushed)).toBeLessThanOrEqual(FLUSH_PIECE / 4 + 1)
+  expect(counted.flushed.reduce((sum, lanes) => sum + lanes, 0)).toBeGreaterThanOrEqual(LEVELS)
 })
 
 test('parked or done partitions on many levels are retried with a bounded number of reads', async () => {
-  const { disk, store, driver } = await setUp()
+  const { counted, store, driver } = await setUp()
   const settleAll = async (outcome: 'failed' | 'done') => {
     const handed = await driver.pullAll(LEVELS)
     expect(handed).toHaveLength(LEVELS)
@@ -87,7 +88,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   const retry = { verb: 'retry', taskId: 'wide', level: null, partitions: null } as const
   await settleAll('failed')
   await store.audit()
-  disk.calls = 0
+  counted.calls = 0
   let [steps, changed] = [0, 0]
   for (let more = true; more; steps += 1) {
     const result = await store.control({ ...retry, done: false })
@@ -96,36 +97,36 @@ test('parked or done partitions on many levels are retried with a bounded number
     more = result.more
   }
   expect(changed).toBe(LEVELS)
-  expect(disk.calls).toBeLessThan(steps * 10)
+  expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
   await store.audit()
-  disk.calls = 0
-  disk.highest = 0
+  counted.calls = 0
+  counted.highest = 0
   expect(await store.control({ ...retry, done: true })).toMatchObject({ changed: LEVELS })
   // The first step does not reach the last levels, and they are counted without being read.
-  expect(disk.highest).toBeLessThan(LEVELS - 1)
+  expect(counted.highest).toBeLessThan(LEVELS - 1)
   const request = { retentionMillis: 1e12, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
   for (steps = 1; (await store.maintain(request)).more; ) steps += 1
-  expect(disk.calls).toBeLessThan(steps * 10)
+  expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
   expect(await store.audit()).toEqual([])
 })
 
 test('a repeat of an array with many levels takes a bounded number of reads', async () => {
-  const { disk, driver, array } = await setUp()
+  const { counted, driver, array } = await setUp()
   expect(await driver.callBack('wide', array)).toEqual({ kind: 'stored', accepted: 0, duplicates: LEVELS })
-  expect(disk.calls).toBeLessThan(10)
+  expect(counted.calls).toBeLessThan(10)
 })
 
 test('a task with many levels is purged with a bounded number of reads', async () => {
-  const { disk, clock, store } = await setUp()
+  const { counted, disk, clock, store } = await setUp()
   await store.control({ verb: 'cancel', taskId: 'wide' })
   clock.advance(60_000)
   const request = { retentionMillis: 1000, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
   let steps = 0
   while ((await store.maintain(request)).more) steps += 1
   expect(steps).toBeGreaterThan(1)
-  expect(disk.calls).toBeLessThan(steps * 10)
+  expect(counted.calls).toBeLessThan(steps * 10)
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)
   expect(await store.audit()).toEqual([])
 })

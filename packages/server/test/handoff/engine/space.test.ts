@@ -1,20 +1,12 @@
 import { expect, test } from 'vitest'
-import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
-import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { batchedCallBack, batchedPull, Driver, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
-
-class ShortDisk extends MemoryDisk {
-  isShort = false
-
-  override hasSpace(): boolean {
-    return !this.isShort
-  }
-}
+import { MemoryDatabase } from '../../support/memory-database.ts'
 
 test('while the disk is nearly full call-backs are refused; pulling and settling continue', async () => {
-  const disk = new ShortDisk(new MemoryMedium())
+  let isShort = false
+  const disk = { ...new MemoryDatabase().disk(), hasSpace: () => !isShort }
   const clock = new TestClock()
   const store = await openEngine({
     disk,
@@ -25,14 +17,14 @@ test('while the disk is nearly full call-backs are refused; pulling and settling
   })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   await driver.callBack('a', some(0, 2))
-  disk.isShort = true
+  isShort = true
   const { callBacks, pulls } = await driver.batch({
     callBacks: [batchedCallBack('b', some(0, 1)), batchedCallBack('a', some(0, 9))],
     pulls: [batchedPull()],
   })
   expect(callBacks).toEqual([{ kind: 'store_full' }, { kind: 'store_full' }])
   expect(await driver.settle(pulls[0]?.partitions[0]?.lease?.id ?? '')).toBeNull()
-  disk.isShort = false
+  isShort = false
   expect(await driver.callBack('a', some(0, 3))).toEqual({ kind: 'stored', accepted: 1, duplicates: 2 })
   expect(await store.audit()).toEqual([])
 })

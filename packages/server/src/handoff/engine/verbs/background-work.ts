@@ -184,6 +184,7 @@ function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
   if (state === 'ready') tx.waiting.remove(partition)
   if (state !== 'done') tx.count(lane, state, 'cancelled', recordCount)
+  tx.touchLane(lane)
   lane.purged += 1
   lane.purgedRecords += recordCount
   tx.remove(partition)

@@ -1,0 +1,96 @@
+import type { BatchedPull, ReadiedOf } from './store.ts'
+
+/** The filter of a pull. */
+export type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
+
+export const isUnfiltered = ({ tables, tasks }: Filter): boolean => tables === null && tasks === null
+
+/**
+ * How many of the readied partitions match the filter of a pull. All of them if their tasks and tables are
+ * unknown.
+ */
+export function wantedOf(filter: Filter, readied: number, readiedOf: readonly ReadiedOf[] | null): number {
+  if (readiedOf === null || isUnfiltered(filter)) return readied
+  const { tasks } = filter
+  let wanted = 0
+  for (const [task, table, count] of readiedOf)
+    if ((tasks === null || tasks.includes(task)) && hasTable(filter, table)) wanted += count
+  return wanted
+}
+
+const hasTable = ({ tables }: Filter, table: string | null) =>
+  tables === null || table === null || tables.includes(table)
+
+/** The members that have the same filter. */
+export interface Group<Member> {
+  readonly name: string
+  readonly filter: Filter
+  readonly members: Set<Member>
+}
+
+/**
+ * Groups members by their filter, and finds the groups that match readied partitions by the names in their
+ * filters. Thousands of other filters cost a notification nothing.
+ */
+export class FilterGroups<Member> {
+  readonly #groups = new Map<string, Group<Member>>()
+  readonly #byTask = new Map<string, Set<Group<Member>>>()
+  /** Groups without tasks in their filter. */
+  readonly #byTable = new Map<string, Set<Group<Member>>>()
+
+  add(filter: Filter, member: Member): Group<Member> {
+    const name = isUnfiltered(filter) ? '' : JSON.stringify([filter.tables, filter.tasks])
+    const known = this.#groups.get(name)
+    if (known !== undefined) {
+      known.members.add(member)
+      return known
+    }
+    const group = { name, filter, members: new Set([member]) }
+    this.#groups.set(name, group)
+    const [index, names] = this.#indexOf(filter)
+    for (const each of names) {
+      const groups = index.get(each)
+      if (groups === undefined) index.set(each, new Set([group]))
+      else groups.add(group)
+    }
+    return group
+  }
+
+  remove(group: Group<Member>, member: Member): void {
+    group.members.delete(member)
+    if (group.members.size > 0 || this.#groups.get(group.name) !== group) return
+    this.#groups.delete(group.name)
+    const [index, names] = this.#indexOf(group.filter)
+    for (const each of names) {
+      const groups = index.get(each)
+      groups?.delete(group)
+      if (groups?.size === 0) index.delete(each)
+    }
+  }
+
+  /** The groups that match readied partitions, and how many of those partitions each may get. */
+  wanting(readied: number, readiedOf: readonly ReadiedOf[] | null): Map<Group<Member>, number> {
+    const wanted = new Map<Group<Member>, number>()
+    if (readiedOf === null) {
+      for (const group of this.#groups.values()) wanted.set(group, readied)
+      return wanted
+    }
+    const unfiltered = this.#groups.get('')
+    if (unfiltered !== undefined) wanted.set(unfiltered, readied)
+    const add = (group: Group<Member>, count: number) => wanted.set(group, (wanted.get(group) ?? 0) + count)
+    for (const [task, table, count] of readiedOf) {
+      for (const group of this.#byTask.get(task) ?? []) if (hasTable(group.filter, table)) add(group, count)
+      for (const group of this.#ofTable(table)) add(group, count)
+    }
+    return wanted
+  }
+
+  #ofTable(table: string | null): Iterable<Group<Member>> {
+    if (table !== null) return this.#byTable.get(table) ?? []
+    return [...this.#groups.values()].filter(({ filter }) => filter.tasks === null && filter.tables !== null)
+  }
+
+  #indexOf({ tables, tasks }: Filter): [Map<string, Set<Group<Member>>>, readonly string[]] {
+    return tasks === null ? [this.#byTable, tables ?? []] : [this.#byTask, tasks]
+  }
+}

@@ -1,4 +1,0 @@
-import { followsPlainOrder } from './conformance/plain-order.ts'
-import { memoryHarness } from './memory-harness.ts'
-
-followsPlainOrder(memoryHarness(), 100)

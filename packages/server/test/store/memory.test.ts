@@ -1,4 +1,0 @@
-import { describeStore } from './conformance/index.ts'
-import { memoryHarness } from './memory-harness.ts'
-
-describeStore(memoryHarness())

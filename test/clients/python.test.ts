@@ -1,0 +1,3 @@
+import { runCases } from './run-cases.ts'
+
+await runCases('python')
