@@ -1,12 +1,7 @@
 import type { InstanceRole, ThroughputStep } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
-import type {
-  KnownPartition,
-  PartitionDescriptor,
-  PartitionStatus,
-  StoredPartition,
-} from './partition.ts'
+import type { KnownPartition, PartitionDescriptor, PartitionStatus, StoredPartition } from './partition.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { Tallies } from './rules/task.ts'

@@ -74,11 +74,13 @@ export function readRecount(row: Row): Recount {
     records[state] += sum
     if (state === 'ready') waiting[kind] += count
   }
-  const tables = ((row['tables'] ?? []) as [unknown[], [keyof WaitingCount, number][] | null][]).map(([values, counts]) => {
-    const waitingHere: WaitingCount = { fresh: 0, returned: 0 }
-    for (const [kind, count] of counts ?? []) waitingHere[kind] += count
-    return { row: laneTableColumns.read(values), waiting: waitingHere }
-  })
+  const tables = ((row['tables'] ?? []) as [unknown[], [keyof WaitingCount, number][] | null][]).map(
+    ([values, counts]) => {
+      const waitingHere: WaitingCount = { fresh: 0, returned: 0 }
+      for (const [kind, count] of counts ?? []) waitingHere[kind] += count
+      return { row: laneTableColumns.read(values), waiting: waitingHere }
+    },
+  )
   return {
     lane: laneColumns.read(row['lane'] as unknown[]),
     task: taskColumns.read(row['task'] as unknown[]),

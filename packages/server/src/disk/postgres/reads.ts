@@ -169,7 +169,8 @@ export function rowsStatement(queries: readonly RowsOfLane[]): Statement {
 /** The next ready partitions of lanes: one branch for each kind of query that there is. */
 export function waitingStatement(queries: readonly WaitingOfLane[]): Statement {
   const branches = WAITING.filter(({ isFor }) => queries.some(isFor)).map(
-    ({ kind, rows }) => `SELECT w.n, r.at, r.id, r.row FROM w CROSS JOIN LATERAL (${rows}) r WHERE w.kind = ${kind}`,
+    ({ kind, rows }) =>
+      `SELECT w.n, r.at, r.id, r.row FROM w CROSS JOIN LATERAL (${rows}) r WHERE w.kind = ${kind}`,
   )
   const numbers = (values: readonly number[]) => plainArray(values)
   return {

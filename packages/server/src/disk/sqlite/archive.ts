@@ -35,16 +35,7 @@ import { ownerOf } from './migrate.ts'
 import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
 import { laneHas } from './schema.ts'
 import { Entries } from './sqlite-connection.ts'
-import {
-  arrayQuery,
-  keys,
-  lanes,
-  laneTables,
-  levels,
-  partitions,
-  Table,
-  tasks,
-} from './tables.ts'
+import { arrayQuery, keys, lanes, laneTables, levels, partitions, Table, tasks } from './tables.ts'
 import { throughputTable } from './throughput-rows.ts'
 
 const BATCH = 1000

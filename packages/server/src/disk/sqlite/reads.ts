@@ -205,7 +205,11 @@ function prepare(db: DatabaseSync) {
     // There is no index by table: few partitions of a lane have come back.
     samePlaceOfTable: returned('compute_table = ? AND due_at = ? AND id > ? ORDER BY id'),
     laterPlacesOfTable: returned('compute_table = ? AND due_at > ? ORDER BY due_at, id'),
-    dueBackoffs: finder(db, partitions, `WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at, id ${LIMIT}`),
+    dueBackoffs: finder(
+      db,
+      partitions,
+      `WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at, id ${LIMIT}`,
+    ),
     nextBackoff: finder(db, partitions, `WHERE state = 'delayed' AND due_at > ? ORDER BY due_at LIMIT 1`),
   }
 }

@@ -1,4 +1,4 @@
-import type { LanesFrom, WaitingOfLane, DuePosition } from '../disk.ts'
+import type { DuePosition, LanesFrom, WaitingOfLane } from '../disk.ts'
 import { type StoredPartition, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { StoreUnavailable } from '../store.ts'
@@ -7,8 +7,8 @@ import {
   buffersOf,
   isLaneTable,
   type Lane,
-  laneOf,
   type LaneTable,
+  laneOf,
   type Partition,
   readyOf,
   type Source,

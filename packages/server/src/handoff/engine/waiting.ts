@@ -43,8 +43,7 @@ export class Waiting {
     }
     this.#tx.touchLane(lane)
     this.#memory.order.update(lane)
-    if (isLaneOpen(lane.parentTask, lane.level))
-      this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
+    if (isLaneOpen(lane.parentTask, lane.level)) this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */

@@ -15,7 +15,6 @@ const NOW = 1_800_000_000_000
 const leased: PartitionStatus = {
   ...untouched(),
   state: 'leased',
-  line: 'released',
   term: 2,
   attempts: 1,
   holder: 'worker-1',
@@ -52,7 +51,6 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   totals: [],
   nextIds: null,
   laneTables: [],
-  tableTimes: [],
   outbox: null,
   throughput: [],
   at,

@@ -34,7 +34,7 @@ const FEWEST_TAGS = 64
  * The order of the pulls that name the same tables or tasks: start-time fair queuing as for all lanes, with a
  * virtual time and tags of its own. In memory only: it starts afresh with the leader.
  */
-abstract class Choice {
+export abstract class Choice {
   readonly tables: ReadonlySet<string> | null
   readonly #levels = new Map<number, Shares>()
 
@@ -157,7 +157,9 @@ class TableChoice extends Choice {
     const { logEnd } = queue
     if (readTo === logEnd) return
     if (readTo < queue.logStart) for (const one of queue.members) this.#add(one)
-    else for (let at = readTo - queue.logStart; at < queue.log.length; at += 1) this.#add(queue.log[at] as TaskTable)
+    else
+      for (let at = readTo - queue.logStart; at < queue.log.length; at += 1)
+        this.#add(queue.log[at] as TaskTable)
     followed.readTo = logEnd
     queue.readTo = Math.max(queue.readTo, logEnd)
   }
@@ -190,7 +192,11 @@ class TaskChoice extends Choice {
   readonly #tasks: readonly string[]
   readonly #tasksByName: ReadonlyMap<string, Task>
 
-  constructor(tasksByName: ReadonlyMap<string, Task>, tasks: readonly string[], tables: readonly string[] | null) {
+  constructor(
+    tasksByName: ReadonlyMap<string, Task>,
+    tasks: readonly string[],
+    tables: readonly string[] | null,
+  ) {
     super(tables)
     this.#tasks = tasks
     this.#tasksByName = tasksByName
@@ -274,5 +280,3 @@ const MOST_CHOICES = 10_000
 
 const sortedNames = (names: readonly string[] | null): string[] | null =>
   names === null ? null : [...new Set(names)].toSorted()
-
-export type { Choice }

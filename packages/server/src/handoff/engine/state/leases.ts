@@ -37,18 +37,16 @@ export class Leases {
     if (held?.size === 0 && partition.holder !== null) this.#byHolder.delete(partition.holder)
   }
 
-  /** Some leases that have ended, at most `limit`, the first to end first. They stay until they are removed. */
+  /** Leases that have ended, at most `limit`, the first to end first. They stay until they are removed. */
   ended(now: number, limit: number): Partition[] {
     const found: Partition[] = []
-    const { items } = this.#byEnd
-    const isDue = (at: number) => at < items.length && ((items[at] as Partition).dueAt ?? 0) <= now
-    // The children of an item end after it, so only those of due items have to be looked at.
-    const next = isDue(0) ? [0] : []
-    for (let at = next.pop(); at !== undefined && found.length < limit; at = next.pop()) {
-      found.push(items[at] as Partition)
-      for (const child of [2 * at + 1, 2 * at + 2]) if (isDue(child)) next.push(child)
+    for (let first = this.#byEnd.first; first !== undefined; first = this.#byEnd.first) {
+      if (found.length === limit || (first.dueAt ?? 0) > now) break
+      this.#byEnd.remove(first)
+      found.push(first)
     }
-    return found.toSorted(byEnd)
+    for (const partition of found) this.#byEnd.put(partition)
+    return found
   }
 
   /** Leases of an instance, at most `limit`, the first to end first. */

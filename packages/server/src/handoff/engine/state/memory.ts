@@ -177,7 +177,8 @@ export class Memory {
     this.#dropUnneeded(read)
     for (const changed of this.#flushedLately) this.#dropUnneeded(changed)
     this.#flushedLately = []
-    if (this.partitions.size - this.leases.size > bounds.partitions) this.#clearBuffers(bounds.partitions >> 1)
+    if (this.partitions.size - this.leases.size > bounds.partitions)
+      this.#clearBuffers(bounds.partitions >> 1)
     if (this.instances.size > bounds.keys) this.instances.clear()
     if (this.keys.size <= bounds.keys) return
     for (const [name, key] of this.keys) {

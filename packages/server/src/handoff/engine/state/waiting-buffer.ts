@@ -83,5 +83,4 @@ export const positionOf = ({ dueAt, id }: Pick<Partition, 'dueAt' | 'id'>): DueP
   id,
 })
 
-export const comparePositions = (a: DuePosition, b: DuePosition): number =>
-  a.dueAt - b.dueAt || a.id - b.id
+export const comparePositions = (a: DuePosition, b: DuePosition): number => a.dueAt - b.dueAt || a.id - b.id

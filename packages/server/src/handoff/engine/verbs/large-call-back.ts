@@ -94,10 +94,12 @@ export class LargeCallBacks {
         async (tx) => {
           const located = await locate(tx, batched.callBack)
           return new Map(
-            [...located.lanes].map(([level, { id, tail, lastIndex, table, severalAfter }]): [
-              number,
-              ComparedLane,
-            ] => [level, { id, tail, lastIndex, table, severalAfter }]),
+            [...located.lanes].map(
+              ([level, { id, tail, lastIndex, table, severalAfter }]): [number, ComparedLane] => [
+                level,
+                { id, tail, lastIndex, table, severalAfter },
+              ],
+            ),
           )
         },
         () => true,
