@@ -56,6 +56,10 @@ export class SimulatedNode implements Host {
     return this.simulation.chance
   }
 
+  get outageUntil() {
+    return this.simulation.outageUntil
+  }
+
   get faults() {
     return this.simulation.faults
   }

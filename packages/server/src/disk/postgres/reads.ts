@@ -55,7 +55,8 @@ export const openLanesStatement = (after: number, limit: number): Statement => (
 })
 
 export const leasesStatement = ({ dueAt, id }: DuePosition, limit: number): Statement => ({
-  text: `SELECT ${PARTITION} FROM baton.partition r WHERE (lease_ends_at, id) > ($1, $2)
+  text: `SELECT ${PARTITION} FROM baton.partition r
+    WHERE lease_ends_at IS NOT NULL AND (lease_ends_at, id) > ($1, $2)
     ORDER BY lease_ends_at, id LIMIT $3`,
   values: [dueAt, id, limit],
 })
@@ -191,7 +192,7 @@ export function waitingStatement(queries: readonly WaitingOfLane[]): Statement {
 }
 
 const RETURNED = `SELECT r.returned_at AS at, r.id, ${PARTITION} FROM baton.partition r
-  WHERE r.lane = w.lane AND (r.returned_at, r.id) > (w.due_at, w.id)`
+  WHERE r.lane = w.lane AND r.returned_at IS NOT NULL AND (r.returned_at, r.id) > (w.due_at, w.id)`
 /** Those that a pull by table took before the others are filtered by the engine. */
 const FRESH = `SELECT 0::bigint AS at, r.id, ${PARTITION} FROM baton.partition r
   WHERE r.lane = w.lane AND r.id > w.id AND r.id <= w.up_to`

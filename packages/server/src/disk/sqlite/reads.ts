@@ -197,7 +197,7 @@ function prepare(db: DatabaseSync) {
     freshOfTable: finder(
       db,
       descriptors,
-      `WHERE lane = ? AND ${partitionIs.ofSeveral} AND compute_table = ? AND id > ? AND id <= ?
+      `INDEXED BY partition_of_table WHERE lane = ? AND ${partitionIs.ofSeveral} AND compute_table = ? AND id > ? AND id <= ?
          AND ${partitionIs.fresh} ORDER BY id ${LIMIT}`,
     ),
     samePlace: returned('due_at = ? AND id > ? ORDER BY id'),

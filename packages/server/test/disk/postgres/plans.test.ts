@@ -117,7 +117,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['open lanes', openLanesStatement(0, 5), 'lane_open'],
   ['leases', leasesStatement({ dueAt: 0, id: 0 }, 5), 'partition_leased'],
   ['tasks by name', tasksNamedStatement(['a']), 'task_task_id_key'],
-  ['tasks by id', tasksByIdStatement([1]), 'task_pkey'],
+  ['tasks by id', tasksByIdStatement([1])],
   ['lanes by id', lanesByIdStatement([1]), 'lane_pkey', 'lane_table_pkey'],
   ['lanes of a task', lanesOfStatement(1, [0]), 'lane_task_level_key'],
   ...(['any', 'parked', 'rows'] as const).map(
