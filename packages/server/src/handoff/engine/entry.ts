@@ -279,11 +279,11 @@ const unpackStatus: (packed: readonly unknown[], at: number) => PartitionStatus 
   { codedNames },
 )
 
-/** The property that unpacks a field. Earlier versions stored names instead of numbers. */
+/** The property that unpacks a field. */
 function unpacked(field: keyof PartitionStatus, nth: number): string {
   const value = `packed[${nth + 1}]`
   const first = JSON.stringify(untouched()[field])
-  if (codes[field] !== undefined) return `${field}: codedNames.${field}.get(${value}) ?? ${value} ?? ${first}`
+  if (codes[field] !== undefined) return `${field}: codedNames.${field}.get(${value}) ?? ${first}`
   if (statusFields[field] !== 'time?') return `${field}: ${value} ?? ${first}`
   return `${field}: typeof ${value} === 'number' ? ${value} + at : ${first}`
 }

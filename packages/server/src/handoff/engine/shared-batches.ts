@@ -182,7 +182,8 @@ const NOTHING: HandOffAnswers = {
  * first and pulls last, so that pulls see the effects of the other requests.
  */
 async function runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Promise<HandOffAnswers[]> {
-  await loadLeases(tx, leasesOf(batches))
+  const leases = [...leasesOf(batches)]
+  if (leases.length > 0) await loadLeases(tx, leases)
   const settles = await runEach(batches, 'settles', (settled) => settle(tx, settled))
   const renews = await runEach(batches, 'renews', (renewed) => renew(tx, renewed))
   const undone = await runEach(batches, 'undos', (lease) => undo(tx, lease))

@@ -2,8 +2,8 @@ import { cost } from '../../rules/fair-order.ts'
 import { weightOfTask } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { Heap, type InHeap } from './heap.ts'
-import type { Lane, Task } from './memory-rows.ts'
-import type { Order, TableQueue, TaskTable } from './order.ts'
+import type { Lane, TableQueue, Task, TaskTable } from './memory-rows.ts'
+import type { Order } from './order.ts'
 
 /** The names that a pull may be limited to. Null: any. */
 export interface Names {

@@ -8,8 +8,7 @@ import type {
   StoredTask,
 } from '../../stored.ts'
 import type { DoneWithin } from '../throughput.ts'
-import type { InHeap } from './heap.ts'
-import type { TaskTable } from './order.ts'
+import { Heap, type InHeap } from './heap.ts'
 import { WaitingBuffer } from './waiting-buffer.ts'
 
 // The rows that the engine holds in memory: the stored fields, and what the engine needs in addition.
@@ -48,9 +47,9 @@ export interface Task extends StoredTask, Changing {
 /** What waits in a lane, or in one table of it. */
 export interface Buffers {
   /** What did not come back, by arrival. */
-  readonly fresh: WaitingBuffer
+  readonly fresh: WaitingBuffer<Partition>
   /** What came back, the longest ago first. */
-  readonly returned: WaitingBuffer
+  readonly returned: WaitingBuffer<Partition>
 }
 
 export interface Lane extends StoredLane, InHeap, Changing {
@@ -119,10 +118,71 @@ export function buffersOf(source: Source): Buffers {
 
 /** Starts with the partitions in memory, because the disk may be behind. The others are read. */
 function buffersOfTable({ parentLane, table }: LaneTable): Buffers {
-  const begin = (buffer: WaitingBuffer) => {
-    const begun = new WaitingBuffer(false)
+  const begin = (buffer: WaitingBuffer<Partition>) => {
+    const begun = new WaitingBuffer<Partition>(false)
     for (const partition of buffer.items) if (partition.computeTable === table) begun.add(partition)
     return begun
   }
   return { fresh: begin(parentLane.buffers.fresh), returned: begin(parentLane.buffers.returned) }
+}
+
+/**
+ * The lanes of a task that have the same compute table and in which partitions wait, by level. Only the lowest
+ * can be served next. Lanes with several tables are together, under null.
+ */
+export class TaskTable implements InHeap {
+  readonly task: Task
+  readonly queue: TableQueue
+  readonly lanes = new Heap<Lane>((a, b) => a.level - b.level)
+  heapIndex = -1
+
+  constructor(task: Task, queue: TableQueue) {
+    this.task = task
+    this.queue = queue
+  }
+
+  get lane(): Lane | undefined {
+    return this.lanes.first
+  }
+}
+
+/** The order of those that have a table: by level, then by tag; the older lane if tags are equal. */
+export class TableQueue implements InHeap {
+  readonly table: string | null
+  readonly heap = new Heap<TaskTable>((a, b) => compareLanes(a.lane as Lane, b.lane as Lane))
+  /** Those with the table, whether they are in the heap or not. */
+  readonly members = new Set<TaskTable>()
+  /** For choices: what moved forward since `logStart`. Written while a choice reads it. */
+  readonly log: TaskTable[] = []
+  logStart = 0
+  readers = 0
+  /** Some choice has read the log up to here. */
+  readTo = 0
+  heapIndex = -1
+
+  constructor(table: string | null) {
+    this.table = table
+  }
+
+  get logEnd(): number {
+    return this.logStart + this.log.length
+  }
+
+  note(moved: TaskTable): void {
+    if (this.readers === 0) return
+    if (this.log.at(-1) === moved && this.readTo < this.logEnd) return
+    this.log.push(moved)
+    if (this.log.length <= MOST_LOGGED) return
+    this.logStart += this.log.length >> 1
+    this.log.splice(0, this.log.length >> 1)
+  }
+}
+
+/** A choice that has missed more than about this many movements is built again. */
+const MOST_LOGGED = 1000
+
+export function compareLanes(a: Lane, b: Lane): number {
+  if (a.level !== b.level) return a.level - b.level
+  if (a.tag !== b.tag) return a.tag < b.tag ? -1 : 1
+  return a.id - b.id
 }

@@ -1,61 +1,6 @@
 import { mayServe } from '../../rules/task.ts'
-import { Heap, type InHeap } from './heap.ts'
-import type { Lane, Task } from './memory-rows.ts'
-
-/**
- * The lanes of a task that have the same compute table and in which partitions wait, by level. Only the lowest
- * can be served next. Lanes with several tables are together, under null.
- */
-export class TaskTable implements InHeap {
-  readonly task: Task
-  readonly queue: TableQueue
-  readonly lanes = new Heap<Lane>((a, b) => a.level - b.level)
-  heapIndex = -1
-
-  constructor(task: Task, queue: TableQueue) {
-    this.task = task
-    this.queue = queue
-  }
-
-  get lane(): Lane | undefined {
-    return this.lanes.first
-  }
-}
-
-/** The order of those that have a table: by level, then by tag; the older lane if tags are equal. */
-export class TableQueue implements InHeap {
-  readonly table: string | null
-  readonly heap = new Heap<TaskTable>((a, b) => compareLanes(a.lane as Lane, b.lane as Lane))
-  /** Those with the table, whether they are in the heap or not. */
-  readonly members = new Set<TaskTable>()
-  /** For choices: what moved forward since `logStart`. Written while a choice reads it. */
-  readonly log: TaskTable[] = []
-  logStart = 0
-  readers = 0
-  /** Some choice has read the log up to here. */
-  readTo = 0
-  heapIndex = -1
-
-  constructor(table: string | null) {
-    this.table = table
-  }
-
-  get logEnd(): number {
-    return this.logStart + this.log.length
-  }
-
-  note(moved: TaskTable): void {
-    if (this.readers === 0) return
-    if (this.log.at(-1) === moved && this.readTo < this.logEnd) return
-    this.log.push(moved)
-    if (this.log.length <= MOST_LOGGED) return
-    this.logStart += this.log.length >> 1
-    this.log.splice(0, this.log.length >> 1)
-  }
-}
-
-/** A choice that has missed more than about this many movements is built again. */
-const MOST_LOGGED = 1000
+import { Heap } from './heap.ts'
+import { compareLanes, type Lane, TableQueue, type Task, TaskTable } from './memory-rows.ts'
 
 /**
  * Determines which lane is next. A task stands in it once per table, with its lowest lane, below its table.
@@ -186,10 +131,4 @@ export class Order {
   #dropIfEmpty(queue: TableQueue): void {
     if (queue.members.size === 0 && queue.readers === 0) this.#queues.delete(queue.table)
   }
-}
-
-export function compareLanes(a: Lane, b: Lane): number {
-  if (a.level !== b.level) return a.level - b.level
-  if (a.tag !== b.tag) return a.tag < b.tag ? -1 : 1
-  return a.id - b.id
 }

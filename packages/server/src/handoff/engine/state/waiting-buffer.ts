@@ -1,12 +1,19 @@
 import type { DuePosition } from '../../disk.ts'
-import type { Partition } from './memory-rows.ts'
+
+/** The fields of a partition that its place depends on. */
+interface Buffered {
+  readonly id: number
+  readonly dueAt: number | null
+  /** The number of buffers that contain it. */
+  buffers: number
+}
 
 /**
  * The first of the partitions that wait in a lane, in memory: those that came back, or those that did not.
  * `items` contains everything that is on disk up to `loadedTo`. Beyond that it contains only recent changes
  * and may have gaps, so an item beyond it is never the first.
  */
-export class WaitingBuffer {
+export class WaitingBuffer<Partition extends Buffered> {
   /** In order. */
   readonly items: Partition[] = []
   loadedTo: DuePosition | null = null
@@ -78,7 +85,7 @@ export class WaitingBuffer {
 }
 
 /** Partitions that did not come back have no time and are ordered by arrival. */
-export const positionOf = ({ dueAt, id }: Pick<Partition, 'dueAt' | 'id'>): DuePosition => ({
+export const positionOf = ({ dueAt, id }: Pick<Buffered, 'dueAt' | 'id'>): DuePosition => ({
   dueAt: dueAt ?? 0,
   id,
 })
