@@ -6,6 +6,7 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   MaintenanceRequest,
+  ReadiedOf,
   ReleaseRequest,
   ReleaseResult,
   Store,
@@ -13,7 +14,7 @@ import type {
   SweepResult,
 } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
-import { learnPulls, learnRelease, learnSteps, learnSweep } from './model/learning.ts'
+import { learnPulls, learnRelease, learnSteps, learnSweep, type ModelSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
 import { controlModel } from './model/model-control.ts'
 import type { Truth } from './model/truth.ts'
@@ -95,8 +96,25 @@ function judgeHandOff(
     if (writer !== node) return
   }
   model.now = append?.isDurable === true ? append.now : node.clockRead
+  const expectHint = hintOf(model)
   judge(batch, answer, model)
   model.conclude()
+  expectHint(answer.readied, answer.readiedOf)
+}
+
+/**
+ * Pulls wait while nothing can be handed out. The step that changes this has to say so, or they wait on. Call
+ * it before the step, and the result after it.
+ */
+function hintOf(model: Model): (readied: number, readiedOf?: readonly ReadiedOf[] | null) => void {
+  if (model.firstOpenLane() !== null) return () => undefined
+  return (readied, readiedOf) => {
+    const lane = model.firstOpenLane()
+    if (lane === null) return
+    const { taskId } = lane.task
+    if (readied === 0 || readiedOf?.every(([task]) => task !== taskId) === true)
+      disagree(`waiting pulls were not told that level ${lane.level} of ${taskId} has work`)
+  }
 }
 
 function judgeLate(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
@@ -125,23 +143,38 @@ export function controlCall(request: ControlRequest): Call {
     ask: (store) => store.control(request),
     answered: (answer, node, append) => {
       if (append?.isDurable !== true) disagree(`${request.verb} was answered before it was durable`)
-      const { kind } = answer as ControlResult
+      const result = answer as ControlResult
+      const expectHint = hintOf(node.simulation.model)
       const expected = take(node, append)
-      if (kind !== expected) disagree(`${request.verb} was answered ${kind} instead of ${expected}`)
+      if (result.kind !== expected)
+        disagree(`${request.verb} was answered ${result.kind} instead of ${expected}`)
+      if (result.kind === 'applied') expectHint(result.readied, result.readiedOf)
     },
     lost: take,
   })
 }
 
-export function sweepCall(request: SweepRequest): Call {
+export function sweepCall({ limit, mayExpireLeases }: SweepRequest, node: SimulatedNode): Call {
+  const sweep: ModelSweep = { limit, expiresUpTo: null }
+  const request: SweepRequest = {
+    limit,
+    // Only leases that have ended by the time of this question may expire.
+    mayExpireLeases: () => {
+      const mayExpire = mayExpireLeases()
+      sweep.expiresUpTo = mayExpire ? node.clockRead : null
+      return mayExpire
+    },
+  }
   const take = (
     { simulation: { model, truth } }: SimulatedNode,
     append: Append,
     answer: SweepResult | null,
   ) => {
     model.now = append.now
-    learnSweep(model, truth, request, answer)
+    const expectHint = hintOf(model)
+    learnSweep(model, truth, sweep, answer)
     model.conclude()
+    if (answer !== null) expectHint(answer.woken, answer.readiedOf)
   }
   return call({
     what: 'sweep',
@@ -162,8 +195,10 @@ export function releaseCall(request: ReleaseRequest): Call {
     answer: ReleaseResult | null,
   ) => {
     model.now = append.now
+    const expectHint = hintOf(model)
     learnRelease(model, truth, request, answer)
     model.conclude()
+    if (answer !== null) expectHint(answer.readied)
   }
   return call({
     what: `release of ${request.instanceId}`,
@@ -219,7 +254,10 @@ export function together(calls: readonly Call[], answers: ReadonlyMap<Call, unkn
     undone: all.reduce((sum, { undone }) => sum + undone, 0),
     callBacks: all.flatMap(({ callBacks }) => callBacks),
     pulls: all.flatMap(({ pulls }) => pulls),
-    readied: 0,
+    readied: all.reduce((sum, { readied }) => sum + readied, 0),
+    readiedOf: all.some(({ readiedOf }) => !readiedOf)
+      ? null
+      : all.flatMap(({ readiedOf }) => readiedOf ?? []),
     nextDueInMillis: null,
   }
   return [merged, answer]

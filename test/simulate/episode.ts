@@ -18,6 +18,7 @@ interface Weather {
   readonly freeze: number
   readonly takeOver: number
   readonly clock: number
+  readonly outage: number
   readonly lost: number
   readonly doubled: number
 }
@@ -65,6 +66,7 @@ class Episode {
       freeze: chance.pick([0, 2, 10]),
       takeOver: chance.pick([0, 2, 20]),
       clock: chance.pick([0, 1, 5]),
+      outage: chance.pick([0, 0, 3]),
       lost: chance.pick([0, 20, 100]),
       doubled: chance.pick([0, 10, 50]),
     }
@@ -116,7 +118,7 @@ class Episode {
   #disturb(drawn: number): void {
     const simulation = this.#simulation
     const { chance, leader } = simulation
-    const { crash, freeze, takeOver, clock } = this.#weather
+    const { crash, freeze, takeOver, clock, outage } = this.#weather
     if (drawn < crash) {
       simulation.tell(() => `${leader.name} is killed`)
       const restarted = simulation.kill(leader)
@@ -128,6 +130,8 @@ class Episode {
     } else if (drawn < crash + freeze + takeOver) simulation.lead(chance.pick(simulation.nodes))
     else if (drawn < crash + freeze + takeOver + clock)
       simulation.shiftClock(chance.pick(simulation.nodes).name, chance.pick([-500, -50, 200, 3000, 20_000]))
+    else if (drawn < crash + freeze + takeOver + clock + outage)
+      simulation.beginOutage(chance.between(50, 400))
   }
 
   /** Mostly the leader. A client that does not know of a new leader calls the old one. */
@@ -196,9 +200,8 @@ class Episode {
   #sweep(): void {
     const { chance } = this.#simulation
     const limit = chance.pick([1, 10, 1000])
-    const mayExpire = chance.happens(0.9)
-    const request = { limit, mayExpireLeases: () => mayExpire }
-    this.#call((node) => node.run(sweepCall(request)))
+    const request = { limit, mayExpireLeases: () => !this.#simulation.isGrace }
+    this.#call((node) => node.run(sweepCall(request, node)))
   }
 
   #release(): void {
@@ -245,6 +248,7 @@ class Episode {
     const { model, faults } = simulation
     simulation.tell(() => 'everything heals')
     Object.assign(faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
+    simulation.outageUntil = 0
     const { name } = simulation.leader
     for (const other of simulation.nodes) other.isDead = true
     const node = simulation.addNode(name)
@@ -265,7 +269,7 @@ class Episode {
           await this.#ask(node, { verb: 'retry', taskId, level: null, partitions: null, done: false })
       }
       simulation.shiftClock(node.name, 20_000)
-      await this.#wait(node.run(sweepCall(ALL)))
+      await this.#wait(node.run(sweepCall(ALL, node)))
       const pulls = [{ instance: null, batch: 50, records: null, key: null, tables: null, tasks: null }]
       const pull = { ...emptyBatch(), pulls }
       const answer = await this.#wait(node.run(handOffCall(pull, null)))

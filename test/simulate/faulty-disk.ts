@@ -29,6 +29,8 @@ export interface Host {
   readonly time: VirtualTime
   readonly chance: Chance
   readonly faults: DiskFaults
+  /** The database does not answer until then. */
+  readonly outageUntil: number
   /** Until then it neither sends nor receives anything. */
   readonly frozenUntil: number
   /** It was killed: what it sent may still arrive, but it receives no answer. */
@@ -131,12 +133,15 @@ class FaultyWrites {
   read<Answer>(read: (disk: Disk) => Promise<Answer>): Promise<Answer> {
     const { chance, faults } = this.#host
     if (chance.happens(faults.reads)) return this.#later(() => Promise.reject(unavailable('a read failed')))
-    return chance.happens(0.9) ? read(this.disk) : this.#later(() => read(this.disk))
+    const isStill = this.#host.outageUntil > this.#host.time.now
+    return !isStill && chance.happens(0.9) ? read(this.disk) : this.#later(() => read(this.disk))
   }
 
   #later<Answer>(act: () => Promise<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#answer(this.#host.chance.between(1, SLOWEST_MILLIS), () => act().then(resolve, reject))
+      const { chance, outageUntil, time } = this.#host
+      const from = Math.max(0, outageUntil - time.now)
+      this.#answer(from + chance.between(1, SLOWEST_MILLIS), () => act().then(resolve, reject))
     })
   }
 
@@ -205,8 +210,9 @@ class FaultyWrites {
   #arrive(millis: number, act: () => void): void {
     const { time, chance } = this.#host
     time.after(millis, () => {
-      const { frozenUntil, isDead } = this.#host
+      const { frozenUntil, isDead, outageUntil } = this.#host
       if (isDead && chance.happens(0.5)) return
+      if (outageUntil > time.now) return this.#arrive(outageUntil - time.now, act)
       if (!isDead && frozenUntil > time.now && chance.happens(0.7))
         this.#arrive(frozenUntil - time.now + chance.below(SLOWEST_MILLIS), act)
       else act()

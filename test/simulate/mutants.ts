@@ -2,6 +2,7 @@ import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-c
 import { ThroughputRows } from '../../packages/server/src/disk/sqlite/throughput-rows.ts'
 import { type Disk, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
+import { Readied } from '../../packages/server/src/handoff/engine/readied.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
 import { LaneHeap } from '../../packages/server/src/handoff/engine/state/lane-heap.ts'
 import type { Lane } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
@@ -193,6 +194,44 @@ export const mutants: readonly Mutant[] = [
         function (this: Transaction, ...args: never[]) {
           const [key] = args as unknown as Parameters<Transaction['remember']>
           return key.endsWith('7') ? undefined : remember.apply(this, args)
+        },
+    ),
+  },
+  {
+    bug: 'a sweep asks whether leases may expire when it is queued',
+    parts: {
+      engine: async (options) => {
+        const store = await openEngine(options)
+        const { sweep } = store
+        store.sweep = ({ limit, mayExpireLeases }) => {
+          const mayExpire = mayExpireLeases()
+          return sweep.call(store, { limit, mayExpireLeases: () => mayExpire })
+        }
+        return store
+      },
+    },
+  },
+  {
+    bug: 'other waiting pulls get no hint of what came back',
+    patch: patched(
+      Readied.prototype,
+      'add',
+      (add) =>
+        function (this: Readied, ...args: never[]) {
+          const [, , count] = args as unknown as Parameters<Readied['add']>
+          return count === 1 ? undefined : add.apply(this, args)
+        },
+    ),
+  },
+  {
+    bug: 'other waiting pulls get no hint of a task that continues',
+    patch: patched(
+      Readied.prototype,
+      'add',
+      (add) =>
+        function (this: Readied, ...args: never[]) {
+          const [, table] = args as unknown as Parameters<Readied['add']>
+          return table === null ? undefined : add.apply(this, args)
         },
     ),
   },

@@ -57,6 +57,10 @@ export class SimulatedNode implements Host {
     return this.simulation.chance
   }
 
+  get outageUntil() {
+    return this.simulation.outageUntil
+  }
+
   get faults() {
     return this.simulation.faults
   }

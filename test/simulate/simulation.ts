@@ -21,6 +21,7 @@ export interface Parts {
 const REAL: Parts = { engine: openEngine }
 
 const NODES = ['a', 'b', 'c']
+const GRACE_MILLIS = 100
 const START = 1_780_000_000_000
 
 /**
@@ -47,6 +48,11 @@ export class Simulation {
   failure: Error | null = null
   /** The number of requests to a store. */
   operations = 0
+  /** The database does not answer until then. */
+  outageUntil = 0
+  #graceUntil = 0
+  /** How often the clock is ahead after a take-over. */
+  readonly #jumps: number
   /** The clock offset of each node. */
   readonly #clocks = new Map<string, number>()
   /** Includes killed processes, whose last writes may still arrive. */
@@ -94,6 +100,7 @@ export class Simulation {
         piece: chance.pick([3, 20]),
       },
     }
+    this.#jumps = chance.pick([0, 0, 0.2])
     this.leader = this.addNode(NODES[0] as string)
     for (const name of NODES.slice(1)) this.addNode(name)
   }
@@ -119,6 +126,22 @@ export class Simulation {
 
   shiftClock(name: string, millis: number): void {
     this.#clocks.set(name, (this.#clocks.get(name) ?? 0) + millis)
+  }
+
+  /** Workers get time to renew before their leases expire. */
+  beginGrace(): void {
+    this.#graceUntil = this.time.now + GRACE_MILLIS
+  }
+
+  get isGrace(): boolean {
+    return this.time.now < this.#graceUntil
+  }
+
+  /** The database stands still, and what it is asked waits. */
+  beginOutage(millis: number): void {
+    this.tell(() => 'the database stands still')
+    this.outageUntil = this.time.now + millis
+    this.time.after(millis, () => this.beginGrace())
   }
 
   lead(node: SimulatedNode): void {
@@ -150,6 +173,9 @@ export class Simulation {
   tookOver(node: SimulatedNode): void {
     this.tell(() => `${node.name} takes over`)
     this.writer = node
+    // The leader's clock is that of the database when it took over, also from itself.
+    if (this.chance.happens(this.#jumps)) this.shiftClock(node.name, this.chance.pick([3000, 20_000]))
+    this.beginGrace()
     try {
       for (const process of this.#processes) {
         for (const append of process.missed()) {

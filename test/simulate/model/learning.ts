@@ -3,7 +3,6 @@ import type {
   BatchedPull,
   ReleaseRequest,
   ReleaseResult,
-  SweepRequest,
   SweepResult,
 } from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
@@ -15,11 +14,17 @@ import type { Truth } from './truth.ts'
 // If a store is free to choose, or its answer was lost, the model reads what is durable and accepts only a
 // choice that was allowed.
 
+export interface ModelSweep {
+  readonly limit: number
+  /** Leases that ended later must not expire yet; null: no lease may expire. */
+  expiresUpTo: number | null
+}
+
 /** Learns which leases and back-offs a sweep ended. */
 export function learnSweep(
   model: Model,
   truth: Truth,
-  { limit, mayExpireLeases }: SweepRequest,
+  { limit, expiresUpTo }: ModelSweep,
   result: SweepResult | null,
 ): void {
   const ended = { expired: 0, parked: 0, woken: 0 }
@@ -32,7 +37,8 @@ export function learnSweep(
   const before = due(model.delayed)
   for (const partition of due(model.leased)) {
     if (!hasLeft(partition, 'leased')) continue
-    if (!mayExpireLeases()) disagree(`${nameOf(partition)} expired during the grace`)
+    if (expiresUpTo === null || partition.dueAt > expiresUpTo)
+      disagree(`${nameOf(partition)} expired during the grace`)
     model.expire(partition)
     ended.expired += 1
     if (partition.place === 'parked') ended.parked += 1

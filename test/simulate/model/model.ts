@@ -20,7 +20,7 @@ import {
   type Place,
 } from '../../../packages/server/test/handoff/model-partition.ts'
 import { Fairness } from './fairness.ts'
-import { type ModelPartition, ModelTask, nameOf, type WaitingLine } from './model-task.ts'
+import { type ModelLane, type ModelPartition, ModelTask, nameOf, type WaitingLine } from './model-task.ts'
 import { WaitingLines } from './waiting-lines.ts'
 
 /**
@@ -388,6 +388,11 @@ export class Model {
     const partition = this.#newest(leaseId)
     if (partition === undefined || partition.lane.task.cancelled) return false
     return partition.place === 'leased' && partition.dueAt > this.now
+  }
+
+  /** A lane of the lowest level that has something to hand out to a pull without a filter. */
+  firstOpenLane(): ModelLane | null {
+    return this.#lines.lowestOpen({ tables: null, tasks: null })
   }
 
   knowsLease(leaseId: string): boolean {

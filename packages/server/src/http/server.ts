@@ -18,6 +18,7 @@ import { answerLog, countRequests, logRequests, RequestCounts } from './observab
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
+import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
@@ -192,6 +193,7 @@ export async function buildHttp({
   )
   allowHalfOpen(app.server)
   if (peers !== null) admitPeers(app.server, basePath, peers)
+  paceReading(app.server, service.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { certificateFile } from '../../../../test/postgres/support/postgres-server.ts'
+import { until } from '../../../../test/support/until.ts'
+import { listening, RawConnection } from '../support/raw-connection.ts'
+import { descriptors, TestApp } from '../support/test-app.ts'
+
+const tlsFiles = { tlsCert: certificateFile('right.crt'), tlsKey: certificateFile('server.key') }
+const ca = readFileSync(certificateFile('ca.crt'))
+
+const requestFor = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+
+async function served(isSecure = false) {
+  const baton = await TestApp.open(isSecure ? tlsFiles : {})
+  const port = await listening(baton.app)
+  const open = () => (isSecure ? RawConnection.openTls(port, { ca }) : RawConnection.open(port))
+  return { baton, open, mostAtOnce: countRequests(baton) }
+}
+
+/** Returns the largest number of requests that reached the server in one iteration of the event loop. */
+function countRequests({ app }: TestApp): () => number {
+  let [now, most] = [0, 0]
+  app.http.server.prependListener('request', () => {
+    now += 1
+    most = Math.max(most, now)
+  })
+  const nextIteration = () => {
+    now = 0
+    iteration = setImmediate(nextIteration)
+  }
+  let iteration = setImmediate(nextIteration)
+  onTestFinished(() => clearImmediate(iteration))
+  return () => most
+}
+
+/** The number of answers that have arrived. */
+function answersTo({ socket }: RawConnection): () => number {
+  const START = 'HTTP/1.1 '
+  let [text, count] = ['', 0]
+  socket.on('data', (chunk: Buffer) => {
+    const parts = (text + chunk.toString('latin1')).split(START)
+    count += parts.length - 1
+    text = parts.at(-1)?.slice(1 - START.length) ?? ''
+  })
+  return () => count
+}
+
+describe.each([
+  ['without TLS', false],
+  ['with TLS', true],
+])('pipelined requests %s', (_, isSecure) => {
+  test.each(['/nothing-here', '/livez', '/tasks', '/peer/handOff'])(
+    'for %s: an iteration of the event loop reads a few of a connection, and all are answered',
+    async (path) => {
+      const { open, mostAtOnce } = await served(isSecure)
+      const client = await open()
+      const answers = answersTo(client)
+      client.send(requestFor(path).repeat(400))
+      await until(() => answers() === 400)
+      expect(mostAtOnce()).toBeLessThanOrEqual(50)
+    },
+  )
+
+  test('of many connections: an iteration reads a bounded number, and all are answered', async () => {
+    const { open, mostAtOnce } = await served(isSecure)
+    const clients = await Promise.all(Array.from({ length: 10 }, open))
+    const answers = clients.map(answersTo)
+    for (const client of clients) client.send(requestFor('/livez').repeat(400))
+    await until(() => answers.every((count) => count() === 400))
+    expect(mostAtOnce()).toBeLessThanOrEqual(250)
+  })
+})
+
+test('a request is read between the pipelined requests of others', async () => {
+  const { baton, open } = await served()
+  const flooding = await open()
+  const answers = answersTo(flooding)
+  const other = await open()
+  const reached = new Promise((resolve) => baton.app.http.server.once('request', resolve))
+  flooding.send(requestFor('/livez').repeat(1500))
+  await reached
+  other.send(requestFor('/livez'))
+  expect((await other.answer()).status).toBe(200)
+  expect(answers()).toBeLessThan(1500)
+})
+
+test.each([
+  ['a length', (body: string) => `Content-Length: ${body.length}\r\n\r\n${body}`],
+  [
+    'chunks',
+    (body: string) => `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  ],
+])(
+  'a body with %s among pipelined requests is read whole, and what follows it in turns',
+  async (_, bodyOf) => {
+    const { open, mostAtOnce } = await served()
+    const client = await open()
+    const body = JSON.stringify(descriptors('orders', 500))
+    const head = 'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+    client.send(
+      requestFor('/livez').repeat(20) + head + bodyOf(body) + requestFor('/nothing-here').repeat(300),
+    )
+    for (let at = 0; at < 20; at += 1) expect((await client.answer()).status).toBe(200)
+    expect((await client.answer()).body).toMatchObject({ accepted: 500 })
+    for (let at = 0; at < 300; at += 1) expect((await client.answer()).status).toBe(404)
+    expect(mostAtOnce()).toBeLessThanOrEqual(150)
+  },
+)
