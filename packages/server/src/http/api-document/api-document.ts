@@ -77,7 +77,7 @@ export function openapiRoute(app: FastifyInstance): void {
   app.route({
     method: 'GET',
     url: '/openapi.json',
-    config: { access: 'anyone' },
+    config: { access: 'anyone', servedByAll: true },
     schema: { hide: true },
     handler: (_request, reply) => {
       document ??= Buffer.from(JSON.stringify(app.swagger()))
