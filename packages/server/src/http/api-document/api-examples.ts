@@ -284,6 +284,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     skipParked: control('open', 1),
     retry: control('open', 1, { partitions: [`${taskId}-0-7`] }),
     seal: control('open', 1, { partitions: 42 }),
+    owner: control('open', 1, { name: 'orders compute' }),
     levelBarrier: control('open', 1, { enabled: true }),
     settings: {
       request: { leaseSeconds: 600, maxLeases: 16 },
