@@ -38,7 +38,12 @@ function simplified(name: string): string {
   return name.replaceAll(/[_\-\s]/g, '').toLowerCase()
 }
 
-function editDistance(from: string, to: string): number {
+function editDistance(one: string, other: string): number {
+  // Paths and settings often start alike; what is equal at the start needs no table.
+  let start = 0
+  while (start < one.length && one[start] === other[start]) start += 1
+  const from = one.slice(start)
+  const to = other.slice(start)
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row]

@@ -24,6 +24,7 @@ export const retryRequestSchema = Type.Object(
   {
     additionalProperties: false,
     description: 'Which partitions to retry; all parked partitions by default',
+    examples: [{ partitions: ['orders-2026-03-0-7'] }],
   },
 )
 export type RetryRequest = Static<typeof retryRequestSchema>
@@ -43,6 +44,22 @@ export const sealRequestSchema = Type.Object(
   },
 )
 export type SealRequest = Static<typeof sealRequestSchema>
+
+export const ownerRequestSchema = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'The name of a token in the tokens file',
+      examples: ['orders compute'],
+    }),
+  },
+  {
+    additionalProperties: false,
+    description: 'Gives the task to another producer, which then may call it back, view, seal and set it',
+  },
+)
+export type OwnerRequest = Static<typeof ownerRequestSchema>
 
 export const levelBarrierRequestSchema = Type.Object(
   { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False removes the level barrier' })) },
@@ -90,6 +107,7 @@ export const taskSettingsRequestSchema = Type.Object(
     description:
       'The settings of one task. They replace its previous settings; an omitted setting has the value of the service. ' +
       'An omitted levelBarrier keeps its value',
+    examples: [{ leaseSeconds: 600, maxLeases: 16 }],
   },
 )
 export type TaskSettingsRequest = Static<typeof taskSettingsRequestSchema>

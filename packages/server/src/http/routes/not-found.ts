@@ -7,13 +7,63 @@ import { countingStrays, type RequestCounts } from '../observability/answered-re
 /** Paths may contain very long task ids; longer hints are omitted. */
 const LONGEST_HINT = 200
 
-/** The paths of all routes, to suggest one when a path differs in a slash, in case or by a typo. */
+/** The routes with the same number of segments and their parameters in the same positions. */
+interface Shape {
+  readonly parameters: readonly boolean[]
+  /** The routes by their fixed segments, joined; a list of these texts; the same in lower case. */
+  readonly byText: Map<string, readonly string[]>
+  readonly texts: string[]
+  readonly byLowerCase: Map<string, readonly string[]>
+}
+
+/** Routes without parameters by what is left of them without one of their segments. */
+interface Shortened {
+  readonly byText: Map<string, readonly string[]>
+  readonly texts: string[]
+}
+
+/**
+ * The paths of all routes, to suggest one when a path differs in a slash, in case or by a typo. Routes are
+ * grouped when they are added, so that an unknown path is cheap, however many there are of them.
+ */
 class KnownPaths {
-  readonly #patterns = new Map<string, readonly string[]>()
+  /** By number of segments. */
+  readonly #shapes = new Map<number, Shape[]>()
+  readonly #shortened = new Map<number, Shortened>()
 
   /** `url` is the URL of a route, with `:name` for parameters. */
   add(url: string): void {
-    if (!url.includes('*')) this.#patterns.set(url, segmentsOf(url))
+    if (url.includes('*')) return
+    const route = segmentsOf(url)
+    const shape = this.#shapeOf(route.map((part) => part.startsWith(':')))
+    const text = fixedOf(shape, route)
+    // A route is added once per method.
+    if (shape.byText.has(text)) return
+    shape.byText.set(text, route)
+    shape.texts.push(text)
+    shape.byLowerCase.set(text.toLowerCase(), route)
+    if (!hasParameters(shape)) this.#addShortened(route)
+  }
+
+  #shapeOf(parameters: readonly boolean[]): Shape {
+    const shapes = this.#shapes.get(parameters.length) ?? []
+    this.#shapes.set(parameters.length, shapes)
+    const known = shapes.find((shape) => shape.parameters.every((is, at) => is === parameters[at]))
+    if (known !== undefined) return known
+    const shape: Shape = { parameters, byText: new Map(), texts: [], byLowerCase: new Map() }
+    shapes.push(shape)
+    return shape
+  }
+
+  #addShortened(route: readonly string[]): void {
+    const shortened = this.#shortened.get(route.length - 1)
+    const { byText, texts }: Shortened = shortened ?? { byText: new Map(), texts: [] }
+    this.#shortened.set(route.length - 1, { byText, texts })
+    for (const at of route.keys()) {
+      const text = route.toSpliced(at, 1).join('/')
+      byText.set(text, route)
+      texts.push(text)
+    }
   }
 
   /** The known path that was most likely intended. */
@@ -28,39 +78,37 @@ class KnownPaths {
 
   /** A route that differs only in slashes and case. */
   #alike(given: readonly string[]): readonly string[] | undefined {
-    for (const pattern of this.#patterns.values()) {
-      // In a path with a task id, two slashes mean a missing task id, not a superfluous slash.
-      const segments = pattern.some(isVariable) ? given : given.filter((segment) => segment !== '')
-      if (fits(pattern, segments) && same(fixedOf(pattern, pattern), fixedOf(pattern, segments)))
-        return filled(pattern, segments)
+    // In a path with a task id, two slashes mean a missing task id, not a superfluous slash.
+    const packed = given.filter((segment) => segment !== '')
+    const fixed = this.#fitting(packed).find((shape) => !hasParameters(shape))
+    const route = fixed?.byLowerCase.get(packed.join('/').toLowerCase())
+    if (route !== undefined) return route
+    for (const shape of this.#fitting(given)) {
+      const other = shape.byLowerCase.get(fixedOf(shape, given).toLowerCase())
+      if (other !== undefined) return filled(shape, other, given)
     }
     return undefined
   }
 
-  /**
-   * A route that differs by a typo in a fixed segment. Routes with parameters in the same positions are
-   * compared together.
-   */
+  /** A route that differs by a typo in a fixed segment. */
   #near(given: readonly string[]): readonly string[] | undefined {
-    const fitting = [...this.#patterns.values()].filter((pattern) => fits(pattern, given))
-    const shapes = Map.groupBy(fitting, (pattern) => pattern.map(isVariable).join())
-    for (const alternatives of shapes.values()) {
-      const byText = new Map(alternatives.map((pattern) => [fixedOf(pattern, pattern), pattern]))
-      const [first = []] = alternatives
-      const pattern = byText.get(didYouMean(fixedOf(first, given), [...byText.keys()]) ?? '')
-      if (pattern !== undefined) return filled(pattern, given)
+    for (const shape of this.#fitting(given)) {
+      const route = shape.byText.get(didYouMean(fixedOf(shape, given), shape.texts) ?? '')
+      if (route !== undefined) return filled(shape, route, given)
     }
     return undefined
   }
 
   /** A route with one more segment, such as `/test/instance-status` for `/instance-status`. */
   #lackingSegment(given: readonly string[]): readonly string[] | undefined {
-    const byText = new Map<string, readonly string[]>()
-    for (const pattern of this.#patterns.values()) {
-      if (pattern.length !== given.length + 1 || pattern.some(isVariable)) continue
-      for (const at of pattern.keys()) byText.set(pattern.toSpliced(at, 1).join('/'), pattern)
-    }
-    return byText.get(didYouMean(given.join('/'), [...byText.keys()]) ?? '')
+    const shortened = this.#shortened.get(given.length)
+    return shortened?.byText.get(didYouMean(given.join('/'), shortened.texts) ?? '')
+  }
+
+  /** The shapes with this number of segments for which no parameter is empty. */
+  #fitting(given: readonly string[]): readonly Shape[] {
+    const shapes = this.#shapes.get(given.length) ?? []
+    return shapes.filter(({ parameters }) => parameters.every((is, at) => !is || given[at] !== ''))
   }
 }
 
@@ -70,29 +118,18 @@ function segmentsOf(path: string): readonly string[] {
   return inner === '' ? [] : inner.split('/')
 }
 
-function isVariable(part: string): boolean {
-  return part.startsWith(':')
+function hasParameters({ parameters }: Shape): boolean {
+  return parameters.includes(true)
 }
 
-/** Whether the number of segments matches and no parameter is empty. */
-function fits(pattern: readonly string[], segments: readonly string[]): boolean {
-  return (
-    pattern.length === segments.length &&
-    pattern.every((part, at) => !isVariable(part) || segments[at] !== '')
-  )
+/** The segments at the positions that are not parameters, joined. */
+function fixedOf({ parameters }: Shape, segments: readonly string[]): string {
+  return segments.filter((_, at) => parameters[at] === false).join('/')
 }
 
-/** The segments at the positions of the pattern that are not parameters, joined. */
-function fixedOf(pattern: readonly string[], segments: readonly string[]): string {
-  return segments.filter((_, at) => !isVariable(pattern[at] ?? '')).join('/')
-}
-
-function filled(pattern: readonly string[], segments: readonly string[]): readonly string[] {
-  return pattern.map((part, at) => (isVariable(part) ? (segments[at] ?? '') : part))
-}
-
-function same(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
+/** The route with the parameters of a path. */
+function filled({ parameters }: Shape, route: readonly string[], path: readonly string[]): readonly string[] {
+  return route.map((part, at) => (parameters[at] === true ? (path[at] ?? '') : part))
 }
 
 /** Common names of health probes that do not distinguish liveness from readiness. */
