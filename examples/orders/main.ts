@@ -89,7 +89,18 @@ async function startBaton(): Promise<string> {
   const data = await mkdtemp(join(tmpdir(), 'baton-orders-'))
   undo.push(() => rm(data, { recursive: true, force: true }))
   // Short leases, so that what a killed worker held is handed out again soon.
-  const flags = ['--port', '0', '--data', data, '--lease-seconds', '3', '--backoff-seconds', '0']
+  const flags = [
+    '--port',
+    '0',
+    '--data',
+    data,
+    '--lease-seconds',
+    '3',
+    '--backoff-seconds',
+    '0',
+    '--max-attempts',
+    '100',
+  ]
   const child = spawnService([...flags, '--log-level', 'warn'])
   undo.push(async () => child.kill('SIGTERM') && once(child, 'exit'))
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {

@@ -88,6 +88,7 @@ class Worker:
         _demand(finish_within_seconds >= 0, "finish_within_seconds must not be negative")
         _demand(release_within_seconds >= 0, "release_within_seconds must not be negative")
         client = client_of(service)
+        self._own_client = None if client is service else client
         self._concurrency = concurrency
         self._until_idle = until_idle
         self._finish_within_seconds = finish_within_seconds
@@ -239,6 +240,8 @@ class Worker:
             self._holdings.end()
         self._loop.end()
         self._keeper.end()
+        if self._own_client is not None:
+            self._own_client.close()
         self._tell(Stopped(abandoned, self._error))
         self._over.set()
 
