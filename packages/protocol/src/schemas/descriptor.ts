@@ -121,7 +121,12 @@ function makeCheck(tableField: string, unknownFields: UnknownFields): Descriptor
   const taskIdFits = patternTest(properties.taskId)
   const tableFits = patternTest((properties as Record<string, TSchema>)[tableField])
   return {
-    shape: { properties, required, aliases: { [DEFAULT_TABLE_FIELD]: tableField }, advice: UNKNOWN_FIELD_ADVICE },
+    shape: {
+      properties,
+      required,
+      aliases: { [DEFAULT_TABLE_FIELD]: tableField },
+      advice: UNKNOWN_FIELD_ADVICE,
+    },
     matches: (value): value is Record<string, unknown> =>
       structure.Check(value) &&
       taskIdFits((value as Record<string, string>)['taskId'] as string) &&

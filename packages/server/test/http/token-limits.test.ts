@@ -63,12 +63,7 @@ describe('a token that is limited to tasks by prefixes', () => {
     const baton = await guarded()
     const { body } = await baton.get('/tasks', as('wall'))
     expect(body.tasks.map(({ taskId }: { taskId: string }) => taskId)).toEqual(['sales-1'])
-    for (const path of [
-      '/totals',
-      '/instances',
-      '/metrics',
-      '/subscriptions',
-    ])
+    for (const path of ['/totals', '/instances', '/metrics', '/subscriptions'])
       expect((await baton.get(path, as('wall'))).body.code).toBe('token_limited')
     const { body: scale } = await baton.get('/scale', as('wall'))
     const { body: own } = await baton.get('/scale?task=sales-1', as('any'))

@@ -1,10 +1,4 @@
-import {
-  MAX_SCALE_TARGET_SECONDS,
-  type Scale,
-  scaleSchema,
-  type Totals,
-  totalsSchema,
-} from '@baton/protocol'
+import { MAX_SCALE_TARGET_SECONDS, type Scale, scaleSchema, type Totals, totalsSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Distribution } from '../../handoff/counts/counts.ts'
