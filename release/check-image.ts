@@ -1,4 +1,5 @@
-// Builds the image of the Dockerfile and runs it: npm run check:image [-- --base IMAGE]. It needs no Docker engine.
+// Builds the image of the Dockerfile and runs it: npm run check:image [-- --base IMAGE] [--archive FILE]. It needs no
+// Docker engine. --archive keeps the image as a file for `docker load`.
 // Without --base, the base is made of Debian's packages and the Node of this checkout, so no registry of images is
 // needed either.
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
@@ -18,7 +19,7 @@ import {
   say,
 } from './tools.ts'
 
-const { values: given } = parseArgs({ options: { base: { type: 'string' } } })
+const { values: given } = parseArgs({ options: { base: { type: 'string' }, archive: { type: 'string' } } })
 requireRootAnd(['buildah', 'podman', 'runc', 'debootstrap'], 'buildah podman runc debootstrap')
 
 const cleanUp = new CleanUp()
@@ -174,4 +175,5 @@ await runCheck(cleanUp, async () => {
   await nothingElsewhere()
   await refusesToBeOpen()
   await threeNodes()
+  if (given.archive !== undefined) podman('save', '--output', given.archive, 'baton')
 })

@@ -18,12 +18,10 @@ const subjects: Readonly<Record<string, Cases>> = {
   'a call-back': callBacks,
   'a worker': workers,
   'a lease': leases,
+  'a leader': leaders,
   'an outage': outages,
   'a worker that stops': stopping,
 }
-
-/** Not yet of the TypeScript client. */
-const ofPython: Readonly<Record<string, Cases>> = { 'a leader': leaders }
 
 /** Runs the whole list with a client library, against real services. */
 export async function runCases(language: Language): Promise<void> {
@@ -34,8 +32,7 @@ export async function runCases(language: Language): Promise<void> {
       client = await ClientProcess.start(language)
     })
     afterAll(() => client.signal('SIGKILL'))
-    const all = language === 'python' ? { ...subjects, ...ofPython } : subjects
-    for (const [subject, cases] of Object.entries(all)) {
+    for (const [subject, cases] of Object.entries(subjects)) {
       describe(subject, () => {
         for (const [name, run] of Object.entries(cases)) test(name, () => run(client))
       })

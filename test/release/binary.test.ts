@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { version } from '@baton/server/version'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from '../../packages/client/test/support/descriptors.ts'
 import { root } from '../../release/packages.ts'
 import { differencesInFirstHandOff } from '../readme/support/first-hand-off.ts'
 import { testFolder } from '../support/test-folder.ts'
+
+// Bundling and copying Node takes seconds, and minutes on a busy machine.
+vi.setConfig({ testTimeout: 600_000 })
 
 const run = promisify(execFile)
 

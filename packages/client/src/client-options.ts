@@ -11,7 +11,8 @@ import type { FailedTry } from './retry.ts'
 export interface BatonClientOptions {
   /**
    * The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. For a
-   * service with several nodes, several URLs can be given: if one is unavailable, the next is used.
+   * service with several nodes, several URLs can be given: if one is unavailable, the next is used. Requests
+   * move to the leader if a node names its URL and it is one of these.
    */
   readonly url: string | URL | readonly (string | URL)[]
   /** Sent as `Authorization: Bearer`. A function is called before each request, for tokens that change. */

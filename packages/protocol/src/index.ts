@@ -143,6 +143,8 @@ export {
   controlAnswerSchema,
   type LevelBarrierRequest,
   levelBarrierRequestSchema,
+  type OwnerRequest,
+  ownerRequestSchema,
   type RetryRequest,
   retryRequestSchema,
   type SealRequest,

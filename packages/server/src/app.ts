@@ -109,7 +109,10 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       peers:
         peers === null
           ? null
-          : Object.assign(peers, { instanceId: config.instanceId, advertiseUrl: config.advertiseUrl }),
+          : Object.assign(peers, {
+              instanceId: config.instanceId,
+              advertiseUrl: config.advertiseUrl?.replace(/\/+$/, '') ?? null,
+            }),
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     http.addHook('onClose', async () => closeFiles(files))

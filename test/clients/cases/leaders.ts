@@ -34,7 +34,7 @@ class Node {
 
 async function pair() {
   const [follower, leader] = [await Node.start(), await Node.start()]
-  follower.leader = `${leader.url}/`
+  follower.leader = leader.url
   return { follower, leader, service: { url: [follower.url, leader.url], retryForSeconds: 5 } }
 }
 

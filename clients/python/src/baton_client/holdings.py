@@ -73,6 +73,8 @@ class Holdings:
         self._on_changed = on_changed
         self._waiting: deque[Holding] = deque()
         self._running: set[Holding] = set()
+        self._idle_threads = 0
+        self._waking = False
         #: Read and emptied by the thread that settles.
         self.reports: deque[Report] = deque()
         #: Reports that were taken and are not answered.
@@ -134,7 +136,7 @@ class Holdings:
             self._waiting.extend(holdings)
             self._records += sum(one["record_count"] for one in pulled)
             unstarted = self._give_back_waiting() if self._closed else []
-            self._arrived.notify(len(self._waiting))
+            self._wake_one()
             self._on_changed()
         self._tell_unreported(unstarted)
 
@@ -165,16 +167,29 @@ class Holdings:
         self._ended = True
         self._arrived.notify_all()
 
+    def _wake_one(self) -> None:
+        """
+        With the lock. A thread that wakes up wakes the next: if handlers are quick, a few threads handle a whole
+        batch, and waking all of them would take longer than the batch.
+        """
+        if self._waiting and self._idle_threads > 0 and not self._waking:
+            self._waking = True
+            self._arrived.notify()
+
     def handle_partitions(self) -> None:
         """What each of the handler threads does."""
         while True:
             with self._lock:
                 while not self._waiting and not self._ended:
+                    self._idle_threads += 1
                     self._arrived.wait()
+                    self._idle_threads -= 1
+                    self._waking = False
                 if self._ended:
                     return
                 holding = self._waiting.popleft()
                 self._running.add(holding)
+                self._wake_one()
             self._tell(Started(holding.partition))
             begun = time.monotonic()
             outcome = self._handle(holding)

@@ -19,7 +19,7 @@ class AbortSignal:
     """Set once, with the error to raise. Listeners run in the thread that sets it."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._reason: BaseException | None = None
         self._listeners: list[Callable[[], object]] = []
 
@@ -32,18 +32,17 @@ class AbortSignal:
             raise self._reason
 
     def abort(self, reason: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             if self._reason is not None:
                 return
             self._reason = reason
             listeners, self._listeners = self._listeners, []
-            self._changed.notify_all()
         for listener in listeners:
             guarded(listener)
 
     def listen(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Calls the listener at the abort, or now if that was earlier. Returns what removes it again."""
-        with self._changed:
+        with self._lock:
             if self._reason is None:
                 self._listeners.append(listener)
                 return lambda: self._remove(listener)
@@ -51,14 +50,16 @@ class AbortSignal:
         return lambda: None
 
     def _remove(self, listener: Callable[[], object]) -> None:
-        with self._changed:
+        with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
     def wait(self, seconds: float | None = None) -> None:
         """Waits this long, or until the abort, whose reason it raises."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._reason is not None, seconds)
+        aborted = threading.Event()
+        remove = self.listen(aborted.set)
+        aborted.wait(seconds)
+        remove()
         self.raise_if_aborted()
 
 

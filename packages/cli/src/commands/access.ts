@@ -46,6 +46,19 @@ export const token: Command = {
       description: 'only partitions of these compute tables',
       otherwise: 'all',
     },
+    'max-weight': {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      description: 'largest weight that a producer may give to a task',
+      otherwise: '1',
+    },
+    'lowest-level': {
+      kind: 'number',
+      placeholder: 'N',
+      description: 'lowest level that a producer may call back',
+      otherwise: '0',
+    },
     file: {
       kind: 'text',
       placeholder: 'FILE',
@@ -74,6 +87,8 @@ export const token: Command = {
       roles: listed(given, 'role'),
       ...limitOf(given, 'tasks'),
       ...limitOf(given, 'tables'),
+      ...numberOf(given, 'max-weight', 'maxWeight'),
+      ...numberOf(given, 'lowest-level', 'lowestLevel'),
     }
     const path = given.text('file')
     const content = unlessRefused(() => {
@@ -107,6 +122,11 @@ const listed = (given: Arguments, flag: string) =>
 
 const limitOf = (given: Arguments, flag: string) =>
   given.texts(flag).length === 0 ? {} : { [flag]: listed(given, flag) }
+
+function numberOf(given: Arguments, flag: string, field: string): Record<string, number> {
+  const number = given.number(flag)
+  return number === undefined ? {} : { [field]: number }
+}
 
 /** If the file is malformed, its content is returned unchanged, and the check reports the fault. */
 function withEntry(content: unknown, entry: object): unknown {

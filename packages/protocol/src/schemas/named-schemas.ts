@@ -75,6 +75,7 @@ import {
 import {
   controlAnswerSchema,
   levelBarrierRequestSchema,
+  ownerRequestSchema,
   retryRequestSchema,
   sealRequestSchema,
   taskSettingsAnswerSchema,
@@ -119,6 +120,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     ThroughputPoint: throughputPointSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
+    OwnerRequest: ownerRequestSchema,
     LevelBarrierRequest: levelBarrierRequestSchema,
     ControlAnswer: controlAnswerSchema,
     InstanceStatus: instanceStatusSchema,

@@ -45,6 +45,22 @@ export const sealRequestSchema = Type.Object(
 )
 export type SealRequest = Static<typeof sealRequestSchema>
 
+export const ownerRequestSchema = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'The name of a token in the tokens file',
+      examples: ['orders compute'],
+    }),
+  },
+  {
+    additionalProperties: false,
+    description: 'Gives the task to another producer, which then may call it back, view, seal and set it',
+  },
+)
+export type OwnerRequest = Static<typeof ownerRequestSchema>
+
 export const levelBarrierRequestSchema = Type.Object(
   { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False removes the level barrier' })) },
   {

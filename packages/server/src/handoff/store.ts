@@ -151,8 +151,10 @@ export interface BatchedCallBack {
   readonly traceparent?: string | null
   /** The new settings of its task. Null or absent: unchanged. */
   readonly settings?: TaskSettingsChange | null
-  /** The name of the token of the request, which becomes an owner of the task. */
+  /** The name of the token of the request. A new task belongs to it. */
   readonly owner?: string | null
+  /** Whether the token may call back tasks that belong to others. */
+  readonly sharesTask?: boolean
   /** Seals the task after this call-back, with the expected number of partitions if known. */
   readonly seal?: { readonly partitions: number | null } | null
 }

@@ -1,13 +1,15 @@
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { freePort } from '../../../../bench/harness/clean-up.ts'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { until } from '../../../../test/support/until.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
 import { descriptors } from '../support/test-app.ts'
-import { databases, holdUp, startNodes, type TestNode } from './support/nodes.ts'
+import { databases, holdUp, startNodes, TestNode } from './support/nodes.ts'
 
 const on = databases()
 
@@ -259,6 +261,22 @@ describe('what waits at the leader for a client of a follower', () => {
     await follower.close()
     expect(await waiting).toMatchObject({ status: 200, body: { partitions: [] } })
   })
+})
+
+test('the client moves from a follower to a leader that advertises its URL', async () => {
+  const database = await on.create()
+  const port = await freePort()
+  const advertiseUrl = `http://127.0.0.1:${port}`
+  const leader = await TestNode.start(database, { advertiseUrl }, port)
+  await until(() => leader.leads)
+  const follower = await TestNode.start(database)
+  const client = new BatonClient({ url: [follower.url, leader.url] })
+  await client.callBack(descriptors('orders', 2))
+  for (let count = 0; count < 2; count += 1) expect((await client.pull()).partitions).toHaveLength(1)
+  expect((await metricsOf(follower)).value('baton_forwarded_requests_total')).toBe(1)
+  // The leader is gone: the client finds the other node.
+  await leader.close()
+  expect(await client.task('orders')).toMatchObject({ taskId: 'orders' })
 })
 
 test('a partition that is delivered at most once is delivered once through a follower', async () => {

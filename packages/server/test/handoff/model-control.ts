@@ -27,6 +27,8 @@ export function controlModel(model: Model, request: ControlRequest): string {
     case 'seal':
       task.sealed = true
       return 'applied'
+    case 'owner':
+      return 'applied'
     case 'level-barrier':
       task.barrier = request.enabled
       return 'applied'

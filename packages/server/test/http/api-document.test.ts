@@ -67,7 +67,7 @@ describe('the API document', () => {
     expect(ids(optional).join(' ')).toBe(
       'cancel enableSubscription levelBarrier pause redeliver releaseInstance resume retry rotateSecret seal skipParked',
     )
-    expect(ids(demanded).join(' ')).toBe('callBack renew settings settle subscribe')
+    expect(ids(demanded).join(' ')).toBe('callBack owner renew settings settle subscribe')
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -111,6 +111,7 @@ describe('the API document', () => {
       retry: ['RetryRequest', 'ControlAnswer'],
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
+      owner: ['OwnerRequest', 'ControlAnswer'],
       settings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
       listAudit: [undefined, 'AuditList'],
       subscribe: ['SubscribeRequest', 'SubscriptionSecret'],

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { dial, postHead, statusOf } from '../../../../test/support/hostile-client.ts'
@@ -196,6 +197,37 @@ describe('bodies that arrive slowly', () => {
     await expectServing(service, 'after')
     for (const socket of slow) socket.destroy()
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
+  })
+
+  test('are bounded in bytes and in what the process keeps afterwards: 4,000 call-backs of 100 KB', async () => {
+    const service = await ServiceProcess.started()
+    const slow: Socket[] = []
+    for (let of = 0; of < 40; of += 1) {
+      const some = Array.from({ length: 100 }, () => dial(service.port, `127.0.0.${2 + (of % 4)}`))
+      slow.push(...(await Promise.all(some)))
+      for (const socket of slow.slice(-100))
+        socket.write(postHead('/call-back', 200_000) + ' '.repeat(100_000))
+      expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+      expect(await measured(service, 'baton_received_bytes')).toBeLessThanOrEqual(RECEIVED_LIMIT)
+    }
+    await until(async () => (await met(service, 'received-bytes')) > 0)
+    for (const socket of slow) socket.destroy()
+    await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
+    expect(await measured(service, 'baton_process_resident_memory_bytes')).toBeLessThan(MOST_MEMORY)
+    await expectServing(service, 'after')
+  })
+
+  test('in chunks of one byte take no more memory than others', async () => {
+    const service = await ServiceProcess.started([], undefined, {
+      NODE_OPTIONS: '--max-old-space-size=128',
+    })
+    const slow = await Promise.all(Array.from({ length: 40 }, () => dial(service.port)))
+    const head = postHead('/call-back', 0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
+    const chunks = Buffer.from('1\r\n \r\n'.repeat(40_000))
+    for (const socket of slow) socket.write(Buffer.concat([Buffer.from(head), chunks]))
+    await until(async () => (await measured(service, 'baton_received_bytes')) === 40 * 40_000)
+    await expectServing(service, 'after')
+    for (const socket of slow) socket.destroy()
   })
 
   test('have a timeout', async () => {

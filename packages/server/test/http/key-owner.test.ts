@@ -74,11 +74,10 @@ test('the key of a settle that pulls belongs to its sender, too', async () => {
 })
 
 test('no key of one owner can be spelt as that of another', () => {
+  const limits = { tasks: null, tables: null, maxWeight: 1, lowestLevel: 0 }
+  const token = { name: 'one', roles: new Set<string>(), ...limits }
   const owners = [
-    keyOwners({ ...noTokens, of: () => ({ name: 'one', roles: new Set(), tasks: null, tables: null }) })(
-      {},
-      'one',
-    ),
+    keyOwners({ ...noTokens, of: () => token })({}, 'one'),
     keyOwners(null)({ authorization: 'Bearer one' }, 'one'),
     keyOwners(null)({}, null),
     keyOwners(null)({}, 'anyone'),

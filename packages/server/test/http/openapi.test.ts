@@ -24,6 +24,7 @@ const operations = [
   'POST /tasks/{taskId}/seal',
   'POST /tasks/{taskId}/skip-parked',
   'POST /tasks/{taskId}/level-barrier',
+  'POST /tasks/{taskId}/owner',
   'GET /livez',
   'GET /readyz',
   'GET /metrics',

@@ -6,6 +6,8 @@ const tokens = [
   { name: 'orders', token: tokenNamed('orders'), roles: ['producer'] },
   { name: 'orders', token: tokenNamed('next'), roles: ['producer'] },
   { name: 'stock', token: tokenNamed('stock'), roles: ['producer'] },
+  { name: 'shared', token: tokenNamed('shared'), roles: ['producer'], tasks: ['ord'], maxWeight: 4 },
+  { name: 'late', token: tokenNamed('late'), roles: ['producer'], lowestLevel: 3 },
   { name: 'ops', token: tokenNamed('ops'), roles: ['operator'] },
 ]
 const as = (name: string) => bearer(tokenNamed(name))
@@ -40,15 +42,60 @@ describe('a producer', () => {
     expect((await baton.post('/tasks/orders/pause', undefined, as('orders'))).body.code).toBe('token_refused')
   })
 
-  test('owns a task with its first new partition, and not by repeating known ones', async () => {
+  test('is refused for a task of another, with new partitions or known ones, and gains no right to it', async () => {
     const baton = await guarded()
-    const ownersOf = async () => (await baton.get('/tasks/orders', as('ops'))).body.calledBackBy
-    expect(await ownersOf()).toEqual(['orders'])
-    expect((await baton.post('/call-back', descriptors('orders', 2), as('stock'))).body.duplicates).toBe(2)
-    expect(await ownersOf()).toEqual(['orders'])
-    await baton.post('/call-back', [descriptor('orders', 1, 0)], as('stock'))
-    expect(await ownersOf()).toEqual(['orders', 'stock'])
-    expect((await baton.get('/tasks/orders', as('stock'))).status).toBe(200)
+    for (const array of [descriptors('orders', 2), [descriptor('orders', 1, 0)]]) {
+      const refused = await baton.post('/call-back', array, as('stock'))
+      expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+      expect(refused.body.detail).toContain('belongs to another producer')
+    }
+    const settings = { leaseSeconds: 1, maxLeases: 1 }
+    const put = (token: string) =>
+      baton.ask('PUT', '/tasks/orders/settings', { body: settings, headers: as(token) })
+    expect((await put('stock')).status).toBe(403)
+    expect((await baton.get('/tasks/orders', as('ops'))).body).toMatchObject({
+      calledBackBy: ['orders'],
+      partitions: { total: 2 },
+    })
+    expect((await put('orders')).status).toBe(200)
+  })
+
+  test('with prefixes shares the tasks that they cover', async () => {
+    const baton = await guarded()
+    const added = await baton.post('/call-back', [descriptor('orders', 1, 0)], as('shared'))
+    expect(added.body.accepted).toBe(1)
+    expect((await baton.get('/tasks/orders', as('shared'))).body.calledBackBy).toEqual(['orders', 'shared'])
+    expect((await baton.post('/tasks/orders/seal', undefined, as('shared'))).status).toBe(200)
+  })
+
+  test('gets a task when an operator gives it the task', async () => {
+    const baton = await guarded()
+    const give = (token: string) => baton.post('/tasks/orders/owner', { name: 'stock' }, as(token))
+    expect((await give('orders')).body.code).toBe('token_refused')
+    expect((await give('ops')).body).toMatchObject({ taskId: 'orders', changed: 1 })
+    expect((await baton.post('/call-back', [descriptor('orders', 1, 0)], as('stock'))).status).toBe(200)
+    expect((await baton.post('/call-back', [descriptor('orders', 1, 1)], as('orders'))).status).toBe(403)
+  })
+
+  test('has a largest weight, 1 unless its token says more, and a lowest level', async () => {
+    const baton = await guarded()
+    const weigh = (weight: number, token: string) =>
+      baton.ask('PUT', '/tasks/orders/settings', { body: { weight }, headers: as(token) })
+    const refused = await weigh(2, 'orders')
+    expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+    expect(refused.body.detail).toContain('at most 1')
+    expect((await weigh(1, 'orders')).status).toBe(200)
+    expect((await weigh(4, 'shared')).status).toBe(200)
+    expect((await weigh(5, 'shared')).status).toBe(403)
+    expect((await weigh(100, 'ops')).status).toBe(200)
+    const early = await baton.post(
+      '/call-back',
+      [descriptor('late', 2, 0), descriptor('late', 3, 0)],
+      as('late'),
+    )
+    expect([early.status, early.body.code]).toEqual([403, 'token_limited'])
+    expect(early.body.detail).toContain('level 3 and above')
+    expect((await baton.post('/call-back', [descriptor('late', 3, 0)], as('late'))).status).toBe(200)
   })
 
   test.runIf(isEmbedded())('still owns it after a restart', async () => {
@@ -61,17 +108,20 @@ describe('a producer', () => {
 })
 
 describe('a call-back with Task-Settings', () => {
-  const setting = (token: string) => ({ 'task-settings': 'weight=2', ...as(token) })
+  const setting = (token: string, settings = 'max-leases=2') => ({ 'task-settings': settings, ...as(token) })
 
-  test('is refused for a task of another producer, unless it adds a partition', async () => {
+  test('is refused for a task of another producer, and for a weight above that of the token', async () => {
     const baton = await guarded()
-    const weight = async () => (await baton.get('/tasks/orders', as('ops'))).body.settings.weight
-    const refused = await baton.post('/call-back', descriptors('orders', 2), setting('stock'))
-    expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
-    expect(await weight()).toBe(1)
+    const most = async () => (await baton.get('/tasks/orders', as('ops'))).body.settings.maxLeases
+    for (const array of [descriptors('orders', 2), descriptors('orders', 3)]) {
+      const refused = await baton.post('/call-back', array, setting('stock'))
+      expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+    }
+    expect(await most()).toBe(null)
     expect((await baton.post('/call-back', descriptors('orders', 2), setting('next'))).status).toBe(200)
-    expect(await weight()).toBe(2)
-    expect((await baton.post('/call-back', descriptors('orders', 3), setting('stock'))).status).toBe(200)
+    expect(await most()).toBe(2)
+    const heavy = await baton.post('/call-back', descriptors('orders', 2), setting('next', 'weight=2'))
+    expect([heavy.status, heavy.body.code]).toEqual([403, 'token_limited'])
   })
 
   test('of a cancelled task is refused', async () => {
@@ -158,7 +208,7 @@ describe('a call-back with Baton-Seal', () => {
     },
   )
 
-  test('is refused for a task of another producer, unless it adds a partition', async () => {
+  test('is refused for a task of another producer', async () => {
     const baton = await guarded()
     const { status, body } = await baton.post(
       '/call-back',

@@ -47,6 +47,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'POST /tasks/{taskId}/retry': ['operator'],
   'POST /tasks/{taskId}/seal': ['operator', 'producer'],
   'POST /tasks/{taskId}/level-barrier': ['operator'],
+  'POST /tasks/{taskId}/owner': ['operator'],
   'PUT /tasks/{taskId}/settings': ['operator', 'producer'],
   'POST /subscriptions': ['operator'],
   'GET /subscriptions': ['operator', 'viewer'],
@@ -244,10 +245,10 @@ describe('a tokens file', () => {
       ],
     })
     const form =
-      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…]}]}'
+      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}]}'
     expect(linesOf(path)).toEqual(
       [
-        `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables`,
+        `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables, maxWeight, lowestLevel`,
         'is invalid: see /tokens/0/roles/0, which must be one of producer, worker, operator, viewer',
         'is invalid: see /tokens/1/name, which must not have fewer than 1 characters',
         'is invalid: see /tokens/1/sha256, which must be the 64 hex digits of a SHA-256',

@@ -5,7 +5,7 @@ export type CallBackRefusal =
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
   /** It would seal the task with fewer partitions than are known. */
   | { readonly kind: 'more_are_known'; readonly known: number }
-  /** It has no new partitions, and would seal or set a task that other owners called back. */
+  /** The task belongs to another token. */
   | { readonly kind: 'not_own' }
 
 /**
@@ -24,26 +24,32 @@ export function refusalOfNew(task: MutableTask, records: number): CallBackRefusa
 interface ChangingCallBack {
   /** The total number of partitions that a seal declares. */
   readonly declared: number | null
-  readonly owner: string | null
   readonly accepted: number
 }
 
 /** Why a call-back may not seal its task or change its settings; undefined if it may. */
 export function refusalOfChange(
   task: MutableTask | undefined,
-  { declared, owner, accepted }: ChangingCallBack,
+  { declared, accepted }: ChangingCallBack,
 ): CallBackRefusal | undefined {
   if (task?.cancelled === true) return { kind: 'task_cancelled' }
-  if (task !== undefined && accepted === 0 && owner !== null && !task.owners.includes(owner))
-    return { kind: 'not_own' }
   const known = (task === undefined ? 0 : totalOf(task.partitions)) + accepted
   return (declared ?? known) < known ? { kind: 'more_are_known', known } : undefined
 }
 
-/** The maximum number of owners kept per task. Later ones are not stored. */
+/**
+ * Whether a task belongs to another token than that of a request. It belongs to the token that first called
+ * it back, or to which an operator gave it; a task that was called back without tokens belongs to nobody.
+ */
+export function isOfAnother(owners: readonly string[], name: string): boolean {
+  const [owner = name] = owners
+  return owner !== name
+}
+
+/** The maximum number of names kept per task. Later ones are not stored. */
 const MOST_OWNERS = 16
 
-/** A token that calls back new partitions becomes an owner of the task, in addition to the others. */
+/** A token that calls back new partitions is added to the names. The first one is the owner of the task. */
 export function withOwner(owners: readonly string[], owner: string | null): readonly string[] {
   const isNew = owner !== null && owners.length < MOST_OWNERS && !owners.includes(owner)
   return isNew ? [...owners, owner] : owners

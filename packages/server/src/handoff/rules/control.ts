@@ -16,6 +16,8 @@ type FlagControl =
   | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
+  /** Gives the task to another token. */
+  | { readonly verb: 'owner'; readonly taskId: string; readonly name: string }
 
 /** Also allowed before the first call-back of the task. */
 export interface SettingsControl {
@@ -75,6 +77,7 @@ export function refusalOfControl(task: MutableTask, request: ControlRequest): Co
       return request.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
     case 'resume':
     case 'level-barrier':
+    case 'owner':
     case 'settings':
       return undefined
   }

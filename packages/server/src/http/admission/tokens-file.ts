@@ -53,6 +53,8 @@ const tokenSchema = Type.Object(
       Type.Array(Type.String({ minLength: 1, maxLength: MAX_TASK_ID_LENGTH }), { minItems: 1 }),
     ),
     tables: Type.Optional(Type.Array(descriptorSchema().properties.computeTableName, { minItems: 1 })),
+    maxWeight: Type.Optional(Type.Number({ minimum: 1 })),
+    lowestLevel: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   closed,
 )
@@ -66,7 +68,7 @@ const inPlainWords: readonly PlainFault[] = [
   { of: /^\/roles\/\d+$/, fault: `must be one of ${roles.join(', ')}` },
   { of: /^\/tables\/\d+$/, fault: 'must be a table in the form <schema>.<table>' },
 ]
-const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…]}]}`
+const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}]}`
 
 export interface TokensFile {
   readonly tokens: Tokens
@@ -107,6 +109,7 @@ function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: str
   const faults: string[] = []
   for (const entry of entries) {
     const { name, token, sha256, roles: granted, tasks = null, tables = null } = entry
+    const { maxWeight = 1, lowestLevel = 0 } = entry
     if ((token === undefined) === (sha256 === undefined)) {
       faults.push(`must define either token or sha256 for "${name}"`)
       continue
@@ -116,7 +119,7 @@ function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: str
     const twin = seen.get(digest)
     if (twin === undefined) seen.set(digest, name)
     else faults.push(`defines the same token for "${twin}" and "${name}"`)
-    known.push({ name, digest, roles: new Set(granted), tasks, tables })
+    known.push({ name, digest, roles: new Set(granted), tasks, tables, maxWeight, lowestLevel })
   }
   return { known, faults }
 }
@@ -128,7 +131,7 @@ function weakTokenFaults({ name, token }: Entry): string[] {
 }
 
 /** Refuses limits that would not be enforced for the roles of the token. */
-function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
+function limitFaults({ name, roles: granted, tasks, tables, maxWeight, lowestLevel }: Entry): string[] {
   const has = (...some: Role[]) => granted.some((role) => some.includes(role))
   const faults: string[] = []
   if (tables !== undefined && has('operator', 'viewer'))
@@ -139,6 +142,8 @@ function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
     faults.push(
       `limits "${name}" to tasks, but the pulls of a worker cannot be limited to task prefixes: limit the token to tables, or remove the role worker`,
     )
+  if ((maxWeight !== undefined || lowestLevel !== undefined) && !has('producer'))
+    faults.push(`limits the weight or the levels of "${name}", but only producers call back`)
   if (tables !== undefined && has('worker') && tables.length > MAX_CHOSEN)
     faults.push(
       `limits "${name}" to ${tables.length} tables, but a pull can select at most ${MAX_CHOSEN}: create several tokens`,

@@ -16,6 +16,10 @@ export interface Token {
   readonly tasks: readonly string[] | null
   /** Compute tables to which the token is limited; null for no limit. */
   readonly tables: readonly string[] | null
+  /** The largest weight that a producer may give to a task. */
+  readonly maxWeight: number
+  /** The lowest level number that a producer may call back. */
+  readonly lowestLevel: number
 }
 
 /** Finds the token of a request. */
@@ -100,8 +104,8 @@ export class Tokens {
 }
 
 function isSame(one: KnownToken, other: KnownToken): boolean {
-  const described = ({ name, roles: granted, tasks, tables }: KnownToken) =>
-    JSON.stringify([name, [...granted].toSorted(), tasks, tables])
+  const described = ({ roles: granted, ...token }: KnownToken) =>
+    JSON.stringify({ ...token, roles: [...granted].toSorted() })
   return described(one) === described(other)
 }
 
@@ -124,7 +128,7 @@ export function revoked(): RequestProblem {
 /** The fields of a task that decide who may see it. */
 interface OwnedTask {
   readonly taskId: string
-  /** Names of the tokens that called it back. */
+  /** Names of the tokens that called it back. The first one owns it. */
   readonly owners: readonly string[]
 }
 
@@ -140,14 +144,21 @@ export function requireTaskLimit(token: Token | null, taskId: string): void {
   throw limited(`the token is limited to tasks whose id begins with ${named(token?.tasks ?? [])}`)
 }
 
-/** Throws if a producer requests a task that it did not call back. */
+/** Throws if a producer requests a task of another producer. */
 export function requireOwn(token: Token | null, task: OwnedTask): void {
   requireTaskLimit(token, task.taskId)
   if (isOwn(token, task)) return
-  throw limited(
-    'a producer can view and seal only tasks that it called back, and it did not call back this task',
-  )
+  throw ofAnother()
 }
+
+export const ofAnother = () =>
+  limited(
+    'the task belongs to another producer, which first called it back. To share tasks, give both tokens a prefix of their ids (tasks); an operator can change the owner (POST /tasks/{taskId}/owner)',
+  )
+
+/** Whether a token may call back tasks of other producers: its prefixes say so, or it is an operator's. */
+export const sharesTasks = (token: Token | null): boolean =>
+  token !== null && (token.tasks !== null || mayAccessOthers(token, 'operator'))
 
 /** Whether a list may show the task with this token. */
 export function isWithinLimit(token: Token | null, taskId: string): boolean {
@@ -179,9 +190,23 @@ export function tickWithinLimits({ tasks }: Pick<Token, 'tasks'>, tick: Tick): T
   return { ...tick, events }
 }
 
-/** Throws if the token is limited to other tasks or tables than those of the call-back. */
+/** Throws if a producer may not give a task this weight. */
+export function requireWeightLimit(token: Token | null, weight: number | null | undefined): void {
+  if (token === null || mayAccessOthers(token, 'operator') || (weight ?? 1) <= token.maxWeight) return
+  throw limited(
+    `the token may give tasks a weight of at most ${token.maxWeight}; an operator can raise it with maxWeight in the tokens file`,
+  )
+}
+
+/** Throws if the token is limited to other tasks, levels or tables than those of the call-back. */
 export function requireCallBackLimits(token: Token | null, { taskId, partitions }: CallBack): void {
   requireTaskLimit(token, taskId)
+  // Levels ascend.
+  const [first] = partitions
+  if (token !== null && first !== undefined && first.level < token.lowestLevel)
+    throw limited(
+      `the token may call back partitions on level ${token.lowestLevel} and above, and the element at /0 is on level ${first.level}; nothing was stored`,
+    )
   if (token === null || token.tables === null) return
   const allowed = new Set(token.tables)
   const at = partitions.findIndex(({ computeTableName }) => !allowed.has(computeTableName))
@@ -224,7 +249,10 @@ const isWithin = (prefixes: readonly string[] | null, taskId: string): boolean =
   prefixes === null || prefixes.some((prefix) => taskId.startsWith(prefix))
 
 const isOwn = (token: Token | null, { owners }: OwnedTask): boolean =>
-  token === null || mayAccessOthers(token, 'operator', 'viewer') || owners.includes(token.name)
+  token === null ||
+  mayAccessOthers(token, 'operator', 'viewer') ||
+  sharesTasks(token) ||
+  owners[0] === token.name
 
 function named(texts: readonly string[]): string {
   const shown = texts.slice(0, MOST_NAMED).map((text) => JSON.stringify(text))

@@ -147,6 +147,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   skipParked: [...ofTask, 'task_cancelled', 'task_finished'],
   retry: [...ofTask, 'task_cancelled', 'task_sealed', 'task_purged', 'partition_unknown'],
   seal: [...ofTask, 'task_cancelled'],
+  owner: [...ofTask, 'task_cancelled'],
   levelBarrier: [...ofTask, 'task_cancelled'],
   settings: ['task_cancelled'],
   subscribe: ['too_many_subscriptions'],

@@ -66,7 +66,7 @@ export class ArrivingBody {
   readonly #shape: JsonShape
   readonly #hold: BodyHold
   #source: Readable
-  #chunks: Buffer[] = []
+  readonly #received = new ReceivedPieces()
   #bytes = 0
   /** Received bytes, before decompression. */
   #sentBytes = 0
@@ -132,7 +132,7 @@ export class ArrivingBody {
       this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
       return
     }
-    this.#chunks.push(chunk)
+    this.#received.add(chunk)
     if (this.#bytes <= CHECKED_AT_ONCE_BYTES) this.#check(chunk)
     else this.#checkInSteps(chunk)
   }
@@ -177,10 +177,7 @@ export class ArrivingBody {
     }
     this.#isOver = true
     this.#hold.arrived()
-    const [first] = this.#chunks
-    const bytes = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks, this.#bytes)
-    this.#chunks = []
-    this.#done(null, bytes, this.#shape.cuts)
+    this.#done(null, this.#received.take(), this.#shape.cuts)
   }
 
   readonly #onError = (error: Error): void => {
@@ -203,7 +200,7 @@ export class ArrivingBody {
   #fail(error: Error): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#chunks = []
+    this.#received.take()
     this.#release()
     if (this.#source !== this.#payload) {
       this.#payload.unpipe()
@@ -211,5 +208,60 @@ export class ArrivingBody {
     }
     this.#payload.resume()
     this.#done(error)
+  }
+}
+
+/** The smallest and the largest piece that is allocated. */
+const LEAST_PIECE_BYTES = 1024
+const LARGEST_PIECE_BYTES = 64 * 1024
+
+/**
+ * The bytes of a body that have arrived. Chunks after the first are copied into larger pieces, because a
+ * client can send a body in chunks of one byte, and each is an object that keeps a whole buffer in memory.
+ */
+class ReceivedPieces {
+  #pieces: Buffer[] = []
+  #bytes = 0
+  /** How many bytes of the last piece are used. */
+  #used = 0
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#pieces.length === 0) {
+      this.#push(chunk, chunk.length)
+      return
+    }
+    for (let at = 0; at < chunk.length; ) {
+      const last = this.#pieces.at(-1)
+      if (last === undefined || this.#used === last.length) {
+        // As large as all before it, so that little of it stays unused.
+        const bytes = Math.max(
+          LEAST_PIECE_BYTES,
+          chunk.length - at,
+          Math.min(LARGEST_PIECE_BYTES, this.#bytes),
+        )
+        this.#push(Buffer.allocUnsafeSlow(bytes), 0)
+        continue
+      }
+      const copied = chunk.copy(last, this.#used, at)
+      this.#used += copied
+      at += copied
+    }
+  }
+
+  /** All bytes; nothing is kept. */
+  take(): Buffer {
+    const pieces = this.#pieces
+    const bytes = this.#bytes
+    this.#pieces = []
+    this.#bytes = 0
+    const [first] = pieces
+    // `concat` fills missing bytes with zeros, and cuts off the unused end of the last piece.
+    return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, bytes)
+  }
+
+  #push(piece: Buffer, used: number): void {
+    this.#pieces.push(piece)
+    this.#used = used
   }
 }

@@ -19,7 +19,7 @@ import type { HandOff } from '../../handoff/hand-off.ts'
 import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
 import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
-import { requireCallBackLimits } from '../admission/tokens.ts'
+import { ofAnother, requireCallBackLimits, requireWeightLimit, sharesTasks } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { isMaxBackoffShorter, settingsChange } from '../answers/task-view.ts'
@@ -119,8 +119,15 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       tracing.about(callBack.taskId)
       const token = tokens.of(headers)
       requireCallBackLimits(token, callBack)
+      requireWeightLimit(token, settings?.weight)
       const owner = token?.name ?? null
-      const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
+      const more = {
+        owner,
+        sharesTask: sharesTasks(token),
+        seal,
+        settings,
+        traceparent: tracing.traceparent(headers),
+      }
       const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))
       switch (result.kind) {
         case 'stored': {
@@ -143,10 +150,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
             `Baton-Seal expects fewer partitions than the task would have (${result.known}); nothing was stored`,
           )
         case 'not_own':
-          throw new RequestProblem(
-            'token_limited',
-            'the array has no new partition, and a producer can seal, or change the settings of, only tasks that it called back; nothing was changed',
-          )
+          throw ofAnother()
         case 'record_total_too_large':
           throw new RequestProblem(
             'record_total_too_large',

@@ -7,6 +7,7 @@ import {
   levelBarrierRequestSchema,
   MAX_LISTED_VIOLATIONS,
   objectFaults,
+  ownerRequestSchema,
   parsePartitionName,
   quoted,
   type RetryRequest,
@@ -20,7 +21,7 @@ import type { FastifyInstance } from 'fastify'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { ControlRequest, ControlResult, RetryControl } from '../../handoff/rules/control.ts'
-import { mayAccessOthers, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
+import { mayAccessOthers, requireOwn, requireTaskLimit, requireWeightLimit } from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { isMaxBackoffShorter, settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/route-schemas.ts'
@@ -90,6 +91,16 @@ const controlRouteList: readonly ControlRoute[] = [
     },
   },
   {
+    verb: 'owner',
+    summary: 'Give the task to another producer: the name of its token',
+    body: ownerRequestSchema,
+    requestOf: (taskId, body) => ({
+      verb: 'owner',
+      taskId,
+      name: controlBody(ownerRequestSchema, body).name,
+    }),
+  },
+  {
     verb: 'level-barrier',
     summary: 'Enable or disable the level barrier: each level waits until all lower levels are done',
     body: levelBarrierRequestSchema,
@@ -118,7 +129,7 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
     app.route<{ Params: TaskParams }>({
       method: 'POST',
       url: `/tasks/:taskId/${verb}`,
-      config: { access: verb === 'seal' ? 'seal' : 'operator', bodyOptional: true },
+      config: { access: verb === 'seal' ? 'seal' : 'operator', bodyOptional: verb !== 'owner' },
       schema: {
         operationId: verb.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
         summary,
@@ -242,6 +253,7 @@ export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service
       const known = mayAccessOthers(token, 'operator') ? null : await handOff.task(taskId)
       if (known !== null) requireOwn(token, known.facts)
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
+      requireWeightLimit(token, settings.weight)
       if (isMaxBackoffShorter(settings))
         throw brokenControl([
           { pointer: '/backoffMaxSeconds', detail: 'backoffMaxSeconds must not be less than backoffSeconds' },

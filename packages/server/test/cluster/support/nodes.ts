@@ -29,21 +29,21 @@ export class TestNode {
   }
 
   /** A node that has not joined yet. */
-  static async listen(databaseUrl: string, changed: Partial<Config> = {}): Promise<TestNode> {
+  static async listen(databaseUrl: string, changed: Partial<Config> = {}, wanted = 0): Promise<TestNode> {
     const { config } = readSettings(new Map(), {})
     const messages: string[] = []
     const note = (_: object, message: string) => void messages.push(message)
     const log = { debug() {}, info: note, warn: note, error: note }
     const app = await openApp({ ...config, databaseUrl, ...changed }, { log })
-    await app.http.listen({ host: '127.0.0.1', port: 0 })
+    await app.http.listen({ host: '127.0.0.1', port: wanted })
     const { port } = app.http.server.address() as AddressInfo
     const node = new TestNode(app, `http://127.0.0.1:${port}`, messages)
     onTestFinished(() => node.close())
     return node
   }
 
-  static async start(databaseUrl: string, changed: Partial<Config> = {}): Promise<TestNode> {
-    const node = await TestNode.listen(databaseUrl, changed)
+  static async start(databaseUrl: string, changed: Partial<Config> = {}, port = 0): Promise<TestNode> {
+    const node = await TestNode.listen(databaseUrl, changed, port)
     await node.join()
     return node
   }

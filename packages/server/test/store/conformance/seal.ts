@@ -55,7 +55,7 @@ export function sealTopic(harness: StoreHarness): void {
     const calling = async (
       store: Driver,
       partitions: readonly CalledBackPartition[],
-      more: Pick<BatchedCallBack, 'owner' | 'seal'>,
+      more: Pick<BatchedCallBack, 'owner' | 'sharesTask' | 'seal'>,
     ): Promise<CallBackResult | undefined> =>
       (await store.batch({ callBacks: [{ ...batchedCallBack('a', partitions, null), ...more }] }))
         .callBacks[0]
@@ -96,20 +96,33 @@ export function sealTopic(harness: StoreHarness): void {
       expect(await calling(store, some(0, 2), tooFew)).toEqual({ kind: 'task_cancelled' })
     })
 
-    test('the first sixteen producers of partitions are kept in order', async () => {
+    test('a task belongs to the token that first called it back; others need to share it', async () => {
       const store = await open()
       await calling(store, some(0, 1), { owner: 'compute' })
-      await calling(store, some(0, 1), { owner: 'repeats' })
-      expect(await calling(store, some(0, 1), { owner: 'repeats', seal: { partitions: null } })).toEqual({
-        kind: 'not_own',
-      })
-      for (let at = 1; at <= 20; at += 1) await calling(store, some(at, 1), { owner: `p${at}` })
+      for (const seal of [null, { partitions: null }])
+        for (const many of [1, 2])
+          expect(await calling(store, some(0, many), { owner: 'stranger', seal })).toEqual({
+            kind: 'not_own',
+          })
+      const sharing = (name: string) => ({ owner: name, sharesTask: true })
+      for (let at = 1; at <= 20; at += 1) await calling(store, some(at, 1), sharing(`p${at}`))
       await store.reopen()
-      const { owners } = (await store.task('a')).facts
-      expect(owners).toEqual(['compute', ...Array.from({ length: 15 }, (_, at) => `p${at + 1}`)])
-      expect(await calling(store, some(0, 1), { owner: 'p3', seal: { partitions: null } })).toMatchObject({
-        kind: 'stored',
-      })
+      const names = async () => (await store.task('a')).facts.owners
+      expect(await names()).toEqual(['compute', ...Array.from({ length: 15 }, (_, at) => `p${at + 1}`)])
+      // Having called it back once is not owning it.
+      expect(await calling(store, some(0, 1), { owner: 'p3' })).toEqual({ kind: 'not_own' })
+    })
+
+    test('an operator gives a task to another token', async () => {
+      const store = await open()
+      await calling(store, some(0, 1), { owner: 'compute' })
+      const given = { verb: 'owner' as const, taskId: 'a', name: 'next' }
+      expect(await store.control(given)).toMatchObject({ kind: 'applied', changed: 1 })
+      expect(await store.control(given)).toMatchObject({ kind: 'applied', changed: 0 })
+      await store.reopen()
+      expect(await calling(store, some(1, 1), { owner: 'next' })).toMatchObject({ kind: 'stored' })
+      expect(await calling(store, some(2, 1), { owner: 'compute' })).toEqual({ kind: 'not_own' })
+      expect((await store.task('a')).facts.owners).toEqual(['next', 'compute'])
     })
   })
 }

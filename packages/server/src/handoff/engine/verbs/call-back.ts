@@ -6,7 +6,13 @@ import {
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
 import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
-import { isSamePartition, refusalOfChange, refusalOfNew, withOwner } from '../../rules/call-back-rules.ts'
+import {
+  isOfAnother,
+  isSamePartition,
+  refusalOfChange,
+  refusalOfNew,
+  withOwner,
+} from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
@@ -158,13 +164,15 @@ export async function compare(
 export function refusalOfCallBack(
   task: Task | undefined,
   comparison: Comparison,
-  { seal = null, settings = null, owner = null }: BatchedCallBack,
+  { seal = null, settings = null, owner = null, sharesTask = false }: BatchedCallBack,
 ): CallBackResult | undefined {
   const { accepted, records, conflicts, conflictTotal: total } = comparison
+  if (task !== undefined && owner !== null && !sharesTask && isOfAnother(task.owners, owner))
+    return { kind: 'not_own' }
   if (total > 0) return { kind: 'conflict', conflicts, total }
   const refusal = accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
   if (refusal !== undefined || (seal === null && settings === null)) return refusal
-  return refusalOfChange(task, { declared: seal?.partitions ?? null, owner, accepted })
+  return refusalOfChange(task, { declared: seal?.partitions ?? null, accepted })
 }
 
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */

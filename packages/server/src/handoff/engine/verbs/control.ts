@@ -109,6 +109,11 @@ async function carryOut(
       const expectedPartitions = request.expectedPartitions ?? task.expectedPartitions
       return flag(tx, task, { sealed: true, expectedPartitions })
     }
+    case 'owner': {
+      if (task.owners[0] === request.name) return { changed: 0 }
+      const others = task.owners.filter((name) => name !== request.name)
+      return flag(tx, task, { owners: [request.name, ...others] })
+    }
     case 'level-barrier':
       return { changed: (await setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
@@ -127,7 +132,14 @@ async function carryOut(
 type Flags = Partial<
   Pick<
     Task,
-    'paused' | 'cancelled' | 'sealed' | 'expectedPartitions' | 'levelBarrier' | 'reruns' | 'rerunning'
+    | 'paused'
+    | 'cancelled'
+    | 'sealed'
+    | 'owners'
+    | 'expectedPartitions'
+    | 'levelBarrier'
+    | 'reruns'
+    | 'rerunning'
   >
 >
 
