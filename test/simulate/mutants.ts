@@ -4,10 +4,9 @@ import { type Disk, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Readied } from '../../packages/server/src/handoff/engine/readied.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
-import { LaneHeap } from '../../packages/server/src/handoff/engine/state/lane-heap.ts'
-import type { Lane } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
+import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
-import { isLaneOpen } from '../../packages/server/src/handoff/rules/task.ts'
+import { mayServe } from '../../packages/server/src/handoff/rules/task.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Parts } from './simulation.ts'
 
@@ -115,10 +114,8 @@ export const mutants: readonly Mutant[] = [
     bug: 'rows beyond the tail count',
     firstSeed: 37,
     parts: onDisk((disk) => ({
-      load: (needs) => {
-        const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))
-        return disk.load(fresh === undefined ? needs : { ...needs, fresh })
-      },
+      waiting: (queries) =>
+        disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),
       known: (asked) => disk.known(asked.map((one) => ({ ...one, tail: Number.MAX_SAFE_INTEGER }))),
     })),
   },
@@ -252,12 +249,12 @@ export const mutants: readonly Mutant[] = [
   {
     bug: 'the highest level goes first',
     patch: patched(
-      LaneHeap.prototype,
+      Order.prototype,
       'front',
       (front) =>
-        function (this: LaneHeap<Lane>, ...args: never[]) {
+        function (this: Order, ...args: never[]) {
           const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ parentTask: owner, level }) =>
-            isLaneOpen(owner, level),
+            mayServe(owner, level),
           )
           const highest = open.toSorted((a, b) => b.level - a.level)[0]
           return highest ?? front.apply(this, args)

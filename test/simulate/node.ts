@@ -3,7 +3,6 @@ import type { Appended } from '../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
-import type { StoredLane } from '../../packages/server/src/handoff/stored.ts'
 import type { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import type { Call } from './calls.ts'
 import { type Appending, faultyDisk, type Host } from './faulty-disk.ts'
@@ -160,13 +159,14 @@ export class SimulatedNode implements Host {
 
   /**
    * An entry is also appended if nothing changed that the model knows: to repeat that a call-back is not open,
-   * to count a call-back that has nothing new, and for the turns of lanes that were loaded again.
+   * and to count a call-back that has nothing new.
    */
   #isEmpty({ body }: Appended): boolean {
     if (!body.includes(NO_PARTITIONS)) return false
     const { tasks, lanes } = decodeEntry(body)
     const { truth } = this.simulation
-    if (lanes.some((lane) => !isSameApartFromTurn(lane, truth.laneWithId(lane.id)))) return false
+    // A request to skip parked partitions changes lanes alone, too.
+    if (lanes.some((lane) => !isDeepStrictEqual(lane, truth.laneWithId(lane.id)))) return false
     return tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return settings === null
@@ -199,10 +199,3 @@ export class SimulatedNode implements Host {
     return first.batch === null || staged !== null ? [first] : calls.filter(({ batch }) => batch !== null)
   }
 }
-
-/** A request to skip parked partitions changes lanes alone, too. */
-function isSameApartFromTurn(lane: StoredLane, before: StoredLane | undefined): boolean {
-  return before !== undefined && isDeepStrictEqual(lane, { ...before, ...turnOf(lane) })
-}
-
-const turnOf = ({ tag, retryTag, turn }: StoredLane) => ({ tag, retryTag, turn })

@@ -89,7 +89,6 @@ export class Simulation {
       nextIteration: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
-        lanes: chance.pick([4, 50, 4096]),
         keys: chance.pick([5, 20_000]),
         flushRows: chance.pick([10, 100, 1500]),
         flushEntries: chance.pick([2, 10, 50]),

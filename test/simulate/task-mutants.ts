@@ -1,5 +1,6 @@
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { Entry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { Leases } from '../../packages/server/src/handoff/engine/state/leases.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
 import type { EndedAttempt } from '../../packages/server/src/handoff/rules/attempts.ts'
 import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/policy.ts'
@@ -34,13 +35,11 @@ const withSettings = (change: (settings: TaskSettingsChange) => TaskSettingsChan
     }
   })
 
-/** A task with settings is changed when it is loaded. */
+/** A task with settings is changed when open work is read. */
 const loadedTasks = (change: (task: StoredTask) => StoredTask): Partial<Parts> =>
   onDisk((disk) => ({
-    load: async (needs) => {
-      const loaded = await disk.load(needs)
-      return { ...loaded, tasks: loaded.tasks.map((task) => (task.settings === null ? task : change(task))) }
-    },
+    openTasks: async (after, limit) =>
+      (await disk.openTasks(after, limit)).map((task) => (task.settings === null ? task : change(task))),
   }))
 
 /** Every entry has a changed history of attempts. */
@@ -81,13 +80,15 @@ export const taskMutants: readonly Mutant[] = [
     parts: withPulls((pulls) => pulls.map((pull) => ({ ...pull, tables: pull.tables?.slice(0, 1) ?? null }))),
   },
   {
-    bug: 'retries are read without the table that a pull names',
+    bug: 'what came back is read without the table that a pull names',
     firstSeed: 5,
     parts: onDisk((disk) => ({
-      load: (needs) => {
-        const returned = needs.returned?.map(({ table: _table, ...line }) => line)
-        return disk.load(returned === undefined ? needs : { ...needs, returned })
-      },
+      waiting: (queries) =>
+        disk.waiting(
+          queries.map(({ table, ...query }) =>
+            table === undefined || query.returned ? query : { ...query, table },
+          ),
+        ),
     })),
   },
   {
@@ -143,16 +144,19 @@ export const taskMutants: readonly Mutant[] = [
   {
     bug: 'a history that was flushed is forgotten',
     parts: onDisk((disk) => ({
-      load: async (needs) => {
-        const loaded = await disk.load(needs)
-        return { ...loaded, partitions: loaded.partitions.map((row) => ({ ...row, history: null })) }
-      },
+      leases: async (after, limit) =>
+        (await disk.leases(after, limit)).map((row) => ({ ...row, history: null })),
     })),
   },
   {
     bug: 'a release forgets a lease',
-    parts: onDisk((disk) => ({
-      heldBy: async (instanceId, limit) => (await disk.heldBy(instanceId, limit)).slice(1),
-    })),
+    patch: patched(
+      Leases.prototype,
+      'heldBy',
+      (heldBy) =>
+        function (this: Leases, ...args: never[]) {
+          return (heldBy.apply(this, args) as unknown[]).slice(1)
+        },
+    ),
   },
 ]

@@ -96,8 +96,8 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
     disagree(`${nameOf(partition)} is stored as ${place} until ${status.dueAt} instead of ${dueAt}`)
   if (place === 'leased' && status.holder !== holder)
     disagree(`${nameOf(partition)} is stored as held by ${status.holder}`)
-  if (place === 'waiting' && status.line !== line)
-    disagree(`${nameOf(partition)} waits on the line ${status.line}, not ${line}`)
+  if (place === 'waiting' && status.dueAt !== (line === 'fresh' ? null : dueAt))
+    disagree(`${nameOf(partition)} waits since ${status.dueAt}, not as ${line} since ${dueAt}`)
   if (!isHistory(partition, status.history))
     disagree(
       `${nameOf(partition)} has the history ${JSON.stringify(status.history)}, not ${JSON.stringify(partition.history)}`,

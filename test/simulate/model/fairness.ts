@@ -1,5 +1,5 @@
 import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
-import { freshWaiting, type ModelLane } from './model-task.ts'
+import type { ModelLane } from './model-task.ts'
 
 interface Lead {
   /** The epochs of the two lanes when it began. */
@@ -9,17 +9,17 @@ interface Lead {
 }
 
 /**
- * Over any interval in which two lanes of a level both have fresh work, what they were handed differs by at
+ * Over any interval in which two lanes of a level both have work, what they were handed differs by at
  * most the sum of their largest partitions, each divided by the smallest weight that its task had. For each
  * pair of lanes, this records the largest lead of one over the other.
  */
 export class Fairness {
   readonly #leads = new Map<ModelLane, Map<ModelLane, Lead>>()
 
-  /** A fresh partition of this cost is handed out; `waiting` are the lanes with something to hand out. */
+  /** A partition of this cost is handed out; `waiting` are the lanes with something to hand out. */
   served(lane: ModelLane, cost: number, waiting: Iterable<ModelLane>): void {
     for (const other of waiting) {
-      if (other === lane || other.level !== lane.level || freshWaiting(other) === 0) continue
+      if (other === lane || other.level !== lane.level || other.counts.waiting === 0) continue
       if (!other.task.isOpen(other.level)) continue
       const ahead = this.#lead(lane, other)
       ahead.records += charged(cost, lane.task.weight)

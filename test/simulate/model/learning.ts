@@ -127,12 +127,11 @@ export function learnPulls(model: Model, truth: Truth, pulls: readonly BatchedPu
     if (!pulls.some(({ instance }) => instance === row.holder))
       disagree(`${nameOf(partition)} is leased to ${row.holder}, which has not pulled`)
   }
-  // Within a lane, released partitions go first; retries are a separate queue.
-  const rank = { released: 0, fresh: 1, retry: 2 }
+  // Within a lane, what came back goes first.
   const place = ({ partition: { lane, line, dueAt }, leaseId }: (typeof found)[number]) => [
     lane.level,
-    rank[line],
-    line === 'retry' ? dueAt : 0,
+    line === 'returned' ? 0 : 1,
+    line === 'returned' ? dueAt : 0,
     Number.parseInt(leaseId, 36),
   ]
   found.sort((a, b) => compareArrays(place(a), place(b)))

@@ -114,5 +114,5 @@ function wait(model: Model, partition: ModelPartition): void {
   partition.attempts = 0
   partition.releases = 0
   partition.dueAt = model.now
-  model.move(partition, 'waiting', 'retry')
+  model.move(partition, 'waiting', 'returned')
 }

@@ -3,7 +3,8 @@ import type { TaskSettings } from '../../../packages/server/src/handoff/rules/po
 import type { Attempted } from '../../../packages/server/test/handoff/model-history.ts'
 import type { LeaseOutcome, Place } from '../../../packages/server/test/handoff/model-partition.ts'
 
-export type WaitingLine = 'fresh' | 'released' | 'retry'
+/** Whether a waiting partition was never handed out, or came back. */
+export type WaitingLine = 'fresh' | 'returned'
 
 export interface ModelPartition extends Attempted {
   readonly lane: ModelLane
@@ -17,7 +18,7 @@ export interface ModelPartition extends Attempted {
   /** The newest lease; null before the first one, and again after a rerun. */
   leaseId: string | null
   outcome: LeaseOutcome | null
-  /** When the lease or the back-off ends, or ended. */
+  /** When the lease or the back-off ends, or when it came back. */
   dueAt: number
   purged: boolean
 }
@@ -32,11 +33,11 @@ export interface ModelLane {
   /** Partitions that were never handed out, in the order of arrival, from `freshFrom` on. */
   readonly fresh: ModelPartition[]
   freshFrom: number
-  readonly returned: Record<Exclude<WaitingLine, 'fresh'>, Set<ModelPartition>>
+  readonly returned: Set<ModelPartition>
   parkedSkipped: boolean
   /** Everything that was ever done here, counted again after each rerun. */
   readonly everDone: { partitions: number; records: number }
-  /** Changes whenever its fresh partitions can or cannot be served: fairness holds within an epoch. */
+  /** Changes whenever it can or cannot be served: fairness holds within an epoch. */
   epoch: number
   largestCost: number
 }
@@ -79,7 +80,7 @@ export class ModelTask {
         counts: noCounts(),
         fresh: [],
         freshFrom: 0,
-        returned: { released: new Set(), retry: new Set() },
+        returned: new Set(),
         parkedSkipped: false,
         everDone: { partitions: 0, records: 0 },
         epoch: 0,
@@ -144,5 +145,3 @@ const unfinished = ({ waiting, leased, delayed, parked }: Record<Place, number>)
 
 export const nameOf = ({ lane, descriptor }: ModelPartition): string =>
   `${lane.task.taskId}-${lane.level}-${descriptor.index}`
-
-export const freshWaiting = ({ fresh, freshFrom }: ModelLane): number => fresh.length - freshFrom

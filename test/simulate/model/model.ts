@@ -21,7 +21,7 @@ import {
 } from '../../../packages/server/test/handoff/model-partition.ts'
 import { Fairness } from './fairness.ts'
 import { type ModelLane, type ModelPartition, ModelTask, nameOf, type WaitingLine } from './model-task.ts'
-import { WaitingLines } from './waiting-lines.ts'
+import { WaitingPartitions } from './waiting-partitions.ts'
 
 /**
  * The hand-off as the design describes it, written from the design document and not from the code, one step
@@ -43,7 +43,7 @@ export class Model {
   readonly delayed = new Set<ModelPartition>()
   readonly policy: Policy
   readonly #leases = new Map<string, ModelPartition>()
-  readonly #lines = new WaitingLines()
+  readonly #lines = new WaitingPartitions()
   readonly #touched = new Set<ModelTask>()
   readonly #fairness = new Fairness()
   /** Back-offs are randomized; here the random factor is constant. */
@@ -210,10 +210,9 @@ export class Model {
     partition.id = id
     this.#lines.checkIsNext(partition, wanted)
     if (filter === null) lane.epoch += 1
-    else if (partition.line === 'fresh' && filter.tables === null && filter.tasks === null)
+    else if (filter.tables === null && filter.tasks === null)
       this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#lines.lanes)
-    // The queue that it enters if it is released.
-    this.move(partition, 'leased', 'released')
+    this.move(partition, 'leased', 'returned')
     partition.term = term
     partition.leaseId = leaseId
     partition.outcome = null
@@ -300,19 +299,18 @@ export class Model {
     partition.attempts += 1
     partition.releases = 0
     partition.dueAt = this.now
-    this.move(partition, this.#hasAttempts(partition) ? 'waiting' : 'parked', 'retry')
+    this.move(partition, this.#hasAttempts(partition) ? 'waiting' : 'parked')
   }
 
   /** The time of its back-off has come. */
   wake(partition: ModelPartition): void {
     if (partition.lane.task.cancelled) this.move(partition, 'cancelled')
-    else this.move(partition, 'waiting', partition.line)
+    else this.move(partition, 'waiting')
   }
 
   #useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
     partition.attempts += 1
     partition.releases = 0
-    partition.line = 'retry'
     if (final || !this.#hasAttempts(partition)) this.move(partition, 'parked')
     else this.#delay(partition, partition.attempts, askedMillis)
   }
@@ -324,22 +322,26 @@ export class Model {
   #release(partition: ModelPartition, askedMillis: number | null): void {
     partition.outcome = 'released'
     partition.releases += 1
-    const waits = askedMillis === null ? partition.releases > 2 : askedMillis > 0
-    if (waits) this.#delay(partition, partition.releases - 2, askedMillis)
+    const backoff = partition.releases > 2 ? this.#backoffMillis(partition.releases - 2) : 0
+    const millis = Math.max(backoff, askedMillis ?? 0)
+    if (millis > 0) this.#delay(partition, 1, millis)
     else this.#giveBack(partition)
   }
 
-  /** Goes first, unless its lease had expired once and was renewed: then it waits with the expired ones. */
   #giveBack(partition: ModelPartition): void {
     partition.dueAt = this.now
     this.move(partition, 'waiting')
   }
 
   #delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
+    this.move(partition, 'delayed')
+    partition.dueAt = this.now + (askedMillis ?? this.#backoffMillis(doubling))
+  }
+
+  #backoffMillis(doubling: number): number {
     const { backoffMillis, backoffMaxMillis } = this.policy
     const full = Math.min(backoffMillis * 2 ** (doubling - 1), backoffMaxMillis)
-    this.move(partition, 'delayed')
-    partition.dueAt = this.now + (askedMillis ?? Math.round(full * (0.5 + 0.5 * this.#spread)))
+    return Math.round(full * (0.5 + 0.5 * this.#spread))
   }
 
   /** The only way in which a partition changes its state. */

@@ -9,7 +9,7 @@ import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { addToImages, noImages } from '../handoff/engine/state/images.ts'
 import { checkRecount, laneName } from '../handoff/engine/verbs/recount.ts'
-import type { Line, StoredPartition } from '../handoff/partition.ts'
+import type { StoredPartition } from '../handoff/partition.ts'
 import { noTallies, totalOf } from '../handoff/rules/task.ts'
 import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
 
@@ -142,7 +142,7 @@ class CheckedRows {
   }
 
   #addTable(row: StoredLaneTable): void {
-    this.#lanes.get(row.lane)?.tables.push({ row, waiting: { fresh: 0, released: 0, retry: 0 } })
+    this.#lanes.get(row.lane)?.tables.push({ row, waiting: { fresh: 0, returned: 0 } })
   }
 
   #addLane(lane: StoredLane): void {
@@ -157,7 +157,7 @@ class CheckedRows {
       this.#findings.push(
         `${laneName(task, lane.level)} has id ${lane.id}, which would also be assigned to a new lane`,
       )
-    const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+    const waiting = { fresh: 0, returned: 0 }
     this.#lanes.set(lane.id, { lane, task, ...noTallies(), waiting, ranges: [], tables: [] })
   }
 
@@ -174,9 +174,10 @@ class CheckedRows {
     found.partitions[row.state] += 1
     found.records[row.state] += row.recordCount
     if (row.state === 'ready') {
-      found.waiting[row.line] += 1
+      const kind = row.dueAt === null ? 'fresh' : 'returned'
+      found.waiting[kind] += 1
       const table = found.tables.find((one) => one.row.table === row.computeTable)
-      if (table !== undefined) table.waiting[row.line] += 1
+      if (table !== undefined) table.waiting[kind] += 1
     }
     const faults = [...faultsOf(row, found), ...(row.id >= this.#nextIds.partition ? [ISSUED_AGAIN] : [])]
     if (faults.length === 0 || this.#findings.length >= MOST_FINDINGS) return
@@ -195,7 +196,7 @@ const ISSUED_AGAIN = 'has an id that would also be assigned to a new partition'
 
 function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[] {
   const faults: string[] = []
-  if (row.state === 'ready' && row.line === 'fresh' && row.id <= lane.cursor)
+  if (row.state === 'ready' && row.dueAt === null && row.id <= lane.cursor)
     faults.push('is ready for its first hand-out at a position where no pull finds it')
   if (row.state === 'leased' && (row.dueAt === null || row.secret === '' || row.term < 1))
     faults.push('is leased, but its lease has no expiry or no id')

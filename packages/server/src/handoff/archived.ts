@@ -18,10 +18,8 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
-  type StoredTableTime,
   type StoredTask,
   type StoredThroughput,
-  tableTimeFields,
   taskFields,
   throughputFields,
 } from './stored.ts'
@@ -79,7 +77,6 @@ export interface ArchivedRows {
   readonly lanes: StoredLane
   readonly levels: StoredLevel
   readonly laneTables: StoredLaneTable
-  readonly tableTimes: StoredTableTime
   /** As ranges that neither overlap nor touch. */
   readonly ranges: IndexRangeOfLane
   /** In the order of their first use within a task. */
@@ -114,7 +111,6 @@ const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> }
   lanes: laneFields,
   levels: levelFields,
   laneTables: laneTableFields,
-  tableTimes: tableTimeFields,
   ranges: rangeFields,
   tables: tableFields,
   keys: keyFields,

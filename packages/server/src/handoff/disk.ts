@@ -1,13 +1,7 @@
 import type { InstanceRole, ThroughputStep } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
-import type {
-  KnownPartition,
-  Line,
-  PartitionDescriptor,
-  PartitionStatus,
-  StoredPartition,
-} from './partition.ts'
+import type { KnownPartition, PartitionDescriptor, PartitionStatus, StoredPartition } from './partition.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { Tallies } from './rules/task.ts'
@@ -20,7 +14,6 @@ import type {
   StoredLaneTable,
   StoredLevel,
   StoredPace,
-  StoredTableTime,
   StoredTask,
   StoredThroughput,
 } from './stored.ts'
@@ -53,10 +46,30 @@ export interface Disk {
   open(): Promise<OpenedDisk>
 
   /**
-   * Reads rows. Each partition is returned with its lane, and each lane with its task, level, tables and
-   * their virtual times.
+   * All open work, in pages, for the engine's memory: tasks that are not finished or have leases or back-offs,
+   * lanes with ready, leased or delayed partitions, and leased partitions, ordered by (dueAt, id).
    */
-  load(needs: Needs): Promise<Loaded>
+  openTasks(after: number, limit: number): Promise<StoredTask[]>
+  openLanes(after: number, limit: number): Promise<Lanes>
+  leases(after: DuePosition, limit: number): Promise<StoredPartition[]>
+  levels(): Promise<StoredLevel[]>
+
+  /** What the engine does not have in memory. Rows that do not exist are left out. */
+  tasksNamed(names: readonly string[]): Promise<StoredTask[]>
+  tasksById(ids: readonly number[]): Promise<StoredTask[]>
+  lanesById(ids: readonly number[]): Promise<Lanes>
+  lanesOf(task: number, levels: readonly number[]): Promise<Lanes>
+  /** The next lanes of a task, ordered by level, starting at a level. */
+  lanesFrom(query: LanesFrom): Promise<Lanes>
+  partitionsById(ids: readonly number[]): Promise<StoredPartition[]>
+  partitionsNamed(asked: readonly NamedPartitions[]): Promise<StoredPartition[]>
+  /** Rows of lanes that count (ids up to the tail), ordered by index. One list per query. */
+  rows(queries: readonly RowsOfLane[]): Promise<StoredPartition[][]>
+  /** The next ready partitions of lanes. One list per query. */
+  waiting(queries: readonly WaitingOfLane[]): Promise<StoredPartition[][]>
+  keys(names: readonly string[]): Promise<StoredKey[]>
+  /** Back-offs that have ended, ordered by (dueAt, id), and when the next one after them ends. */
+  dueBackoffs(now: number, limit: number): Promise<DueBackoffs>
 
   /**
    * Makes one entry durable, together with the rows of its new partitions. Rejects with KnownKeys, and stores
@@ -85,10 +98,6 @@ export interface Disk {
   /** Counts the done partitions of a task whose rows are not purged, from the counters of its lanes. */
   doneRows(task: number): Promise<number>
 
-  /** Leased and delayed partitions that are due, ordered by (dueAt, id), at most `limit` of each kind. */
-  due(now: number, limit: number, leases: boolean): Promise<Due>
-  /** Partitions leased to an instance, ordered by the end of their lease. */
-  heldBy(instanceId: string, limit: number): Promise<number[]>
   /**
    * Leased and delayed partitions, ordered by the end of the lease or back-off, at most `limit` of each kind.
    */
@@ -181,8 +190,6 @@ export interface Images {
   readonly levels: Map<number, StoredLevel>
   /** By `<lane>:<table>`. */
   readonly laneTables: Map<string, StoredLaneTable>
-  /** By `<level>:<table>`. */
-  readonly tableTimes: Map<string, StoredTableTime>
   /** Null deletes the row. */
   readonly partitions: Map<number, PartitionStatus | null>
   /** Null deletes the key. */
@@ -210,94 +217,55 @@ export interface Images {
   nextIds: NextIds | null
 }
 
-/** The position of a lane in the order of the hand-off. */
-export interface OrderPosition {
-  readonly level: number
-  readonly turn: bigint
-  readonly lane: number
+export interface Lanes {
+  readonly lanes: readonly StoredLane[]
+  /** Of those lanes that have several. */
+  readonly tables: readonly StoredLaneTable[]
 }
 
-/** The position in the released or retry line of a lane: (dueAt or 0, id). */
-export interface LinePosition {
+export interface LanesFrom {
+  readonly task: number
+  readonly from: number
+  /** `rows`: rows that were not purged; `any`: all lanes. */
+  readonly having: 'parked' | 'rows' | 'any'
+  readonly limit: number
+}
+
+export interface NamedPartitions {
+  readonly lane: number
+  readonly indexes: readonly number[]
+}
+
+export interface RowsOfLane {
+  readonly lane: number
+  readonly tail: number
+  /** Null: of all states. */
+  readonly state: StoredState | null
+  readonly afterIndex: number
+  readonly limit: number
+}
+
+/** A position among leases, or among the partitions that wait in a lane: (dueAt or 0, id). */
+export interface DuePosition {
   readonly dueAt: number
   readonly id: number
 }
 
-/** What the engine needs and does not have in memory. Absent parts load nothing. */
-export interface Needs {
-  readonly taskNames?: readonly string[]
-  readonly tasks?: readonly number[]
-  readonly lanes?: readonly number[]
-  readonly levels?: readonly number[]
-  readonly lanesOf?: readonly { readonly task: number; readonly levels: readonly number[] }[]
-  /** The next lanes of a task that have such partitions, ordered by level, starting at a level. */
-  readonly nextLanes?: readonly {
-    readonly task: number
-    readonly from: number
-    /** `waiting`: a turn; `rows`: rows that were not purged; `any`: all lanes. */
-    readonly having: 'unfinished' | 'parked' | 'waiting' | 'rows' | 'any'
-    readonly limit: number
-  }[]
-  readonly partitions?: readonly number[]
-  readonly named?: readonly { readonly lane: number; readonly indexes: readonly number[] }[]
-  /** Rows of a lane that count (ids up to its tail), ordered by index, of one state or of all. */
-  readonly rows?: readonly {
-    readonly lane: number
-    readonly tail: number
-    readonly state: StoredState | null
-    readonly afterIndex: number
-    readonly limit: number
-  }[]
-  readonly keys?: readonly string[]
-  readonly tableTimes?: readonly { readonly level: number; readonly table: string }[]
-  /**
-   * The next lanes in the order of the hand-off: lanes with a turn, ordered by (level, turn, lane), after a
-   * position. With a table: lanes that have a turn for it, ordered by that turn.
-   */
-  readonly order?: { readonly after: OrderPosition | null; readonly limit: number; readonly table?: string }
-  /**
-   * Partitions of a lane with after < id <= tail, ordered by id. They are untouched, except for those that a
-   * pull by table took before the others. With a table: only partitions of that table.
-   */
-  readonly fresh?: readonly {
-    readonly lane: number
-    readonly table?: string
-    readonly after: number
-    readonly tail: number
-    readonly limit: number
-  }[]
-  /**
-   * Ready partitions of a lane's other lines, ordered by (dueAt or 0, id), after a position. With a table:
-   * only its own.
-   */
-  readonly returned?: readonly {
-    readonly lane: number
-    readonly table?: string
-    readonly line: Exclude<Line, 'fresh'>
-    readonly after: LinePosition | null
-    readonly limit: number
-  }[]
+export interface WaitingOfLane {
+  readonly lane: number
+  /** Only of this table. Of those that did not come back: only rows that arrived when the lane had several. */
+  readonly table?: string
+  /** Those that came back, ordered by (dueAt, id); or those that did not, ordered by id. */
+  readonly returned: boolean
+  readonly after: DuePosition
+  /** The largest id of those that did not come back. */
+  readonly upTo: number
+  readonly limit: number
 }
 
-/**
- * The requested rows, in the requested order within each part, and the rows they belong to. Exception:
- * `fresh` and `returned` do not include the lanes, which are in memory. Duplicates are harmless.
- */
-export interface Loaded {
-  readonly tasks: readonly StoredTask[]
-  readonly lanes: readonly StoredLane[]
-  readonly levels: readonly StoredLevel[]
-  /** Of all loaded lanes. */
-  readonly laneTables: readonly StoredLaneTable[]
-  readonly tableTimes: readonly StoredTableTime[]
-  readonly partitions: readonly StoredPartition[]
-  readonly keys: readonly StoredKey[]
-  /** The ids found by each `order`, `nextLanes`, `rows`, `fresh` and `returned`, in its order. */
-  readonly order: readonly number[]
-  readonly nextLanes: readonly (readonly number[])[]
-  readonly rows: readonly (readonly number[])[]
-  readonly fresh: readonly (readonly number[])[]
-  readonly returned: readonly (readonly number[])[]
+export interface DueBackoffs {
+  readonly due: readonly StoredPartition[]
+  readonly nextAt: number | null
 }
 
 export interface IndexesOfLane {
@@ -308,19 +276,6 @@ export interface IndexesOfLane {
 
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
-
-/** Rows, and the rows they belong to. */
-export type LoadedRows = Pick<
-  Loaded,
-  'tasks' | 'lanes' | 'levels' | 'laneTables' | 'tableTimes' | 'partitions'
->
-
-export interface Due extends LoadedRows {
-  readonly leased: readonly number[]
-  readonly delayed: readonly number[]
-  /** When the next remaining partition is due. Includes leases only if they were requested. */
-  readonly nextDueAt: number | null
-}
 
 export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed'> {
   /** The id of its task. */
@@ -382,16 +337,21 @@ export interface ForgetThroughput {
   readonly limit: number
 }
 
+/** How many rows that count are waiting. */
+export interface WaitingCount {
+  fresh: number
+  returned: number
+}
+
 export interface Recount extends Tallies {
   readonly lane: StoredLane
   readonly task: StoredTask
-  /** Rows that count and are waiting, by line. */
-  readonly waiting: Record<Line, number>
+  readonly waiting: WaitingCount
+  /** Of a lane that has several. */
   readonly tables: readonly RecountedTable[]
 }
 
 export interface RecountedTable {
   readonly row: StoredLaneTable
-  /** Rows of this table that count and are waiting, by line. */
-  readonly waiting: Record<Line, number>
+  readonly waiting: WaitingCount
 }

@@ -7,15 +7,6 @@ import type { LeaseOutcome } from './rules/settlement.ts'
 // The stored fields of a partition, and what a pull hands out of them. Entries, the tables of each disk and
 // exports follow from the lists of fields.
 
-/**
- * The line of its lane in which a ready partition waits, or which a leased or delayed one joins when it
- * returns:
- * - `fresh`: not handed out yet, ordered by id
- * - `released`: returned unused, ordered by id, before the fresh ones
- * - `retry`: waiting for another attempt, ordered by due time
- */
-export type Line = 'fresh' | 'released' | 'retry'
-
 export type StoredOutcome = LeaseOutcome
 
 /** What its descriptor may have in addition to the fields of the contract. Null for most partitions. */
@@ -33,6 +24,8 @@ export interface PartitionDescriptor extends OptionalTexts {
   readonly calledBackAt: number
   /** The trace context of its call-back. */
   readonly traceparent: string | null
+  /** Whether its lane had several compute tables when it arrived. Only such rows are found by table. */
+  readonly ofSeveral: boolean
 }
 
 export const descriptorFields: Fields<PartitionDescriptor> = {
@@ -45,12 +38,12 @@ export const descriptorFields: Fields<PartitionDescriptor> = {
   calledBackAt: 'integer',
   extraFields: 'filled?',
   traceparent: 'filled?',
+  ofSeveral: 'flag',
 }
 
 /** The mutable part of a partition, which entries contain. */
 export interface PartitionStatus {
   state: StoredState
-  line: Line
   /** The number of its latest lease; 0 before the first. Not the leader's term. */
   term: number
   attempts: number
@@ -60,8 +53,8 @@ export interface PartitionStatus {
   secret: string
   outcome: StoredOutcome | null
   /**
-   * When the lease or back-off ends. For a ready partition in the retry line: when it became due, which
-   * determines its position.
+   * When the lease or back-off ends. For a ready partition: when it came back, or null if it was not handed
+   * out yet.
    */
   dueAt: number | null
   leasedAt: number | null
@@ -77,7 +70,6 @@ export interface PartitionStatus {
  */
 export const statusFields: Fields<PartitionStatus> = {
   state: 'text',
-  line: 'text',
   term: 'small',
   attempts: 'small',
   releases: 'small',
@@ -94,7 +86,6 @@ export const statusFields: Fields<PartitionStatus> = {
 
 const start: Readonly<PartitionStatus> = {
   state: 'ready',
-  line: 'fresh',
   term: 0,
   attempts: 0,
   releases: 0,

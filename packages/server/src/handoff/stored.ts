@@ -100,19 +100,21 @@ export interface StoredLane {
   /** The id of its task. */
   readonly task: number
   readonly level: number
-  /** The start of its next fresh partition in the virtual time of the level. 64-bit. */
+  /** Where its next partition starts in the virtual time of the level. 64-bit. */
   tag: bigint
-  /** The same for its retries. */
-  retryTag: bigint
-  /** The largest partition id handed out from the fresh line. Rows after it are untouched. */
+  /** The largest partition id that was handed out in the order of arrival. Rows after it are untouched. */
   cursor: number
   /** The largest partition id that counts. Rows beyond it belong to a call-back that is not completed. */
   tail: number
-  /** The number of partitions in the released and retry lines. All other ready partitions are fresh. */
-  released: number
-  retries: number
-  /** The smallest tag of its non-empty lines: its turn in the order of its level. Null if nothing waits. */
-  turn: bigint | null
+  /** How many of the ready partitions were handed out before and came back. */
+  returned: number
+  /** The compute table of its first partitions, nearly always the only one. */
+  readonly table: string
+  /**
+   * Set when a second table came: partitions up to this id are of the first one, and what waits is also
+   * counted by table.
+   */
+  severalAfter: number | null
   /** The barrier ignores parked partitions of this lane. */
   parkedSkipped: boolean
   /** How many of the finished partitions were deleted by retention. */
@@ -130,12 +132,11 @@ export const laneFields: Fields<StoredLane> = {
   task: 'integer',
   level: 'integer',
   tag: 'tag',
-  retryTag: 'tag',
   cursor: 'integer',
   tail: 'integer',
-  released: 'integer',
-  retries: 'integer',
-  turn: 'tag?',
+  returned: 'integer',
+  table: 'text',
+  severalAfter: 'integer?',
   parkedSkipped: 'flag',
   purged: 'integer',
   purgedRecords: 'integer',
@@ -143,61 +144,31 @@ export const laneFields: Fields<StoredLane> = {
   attemptsDone: 'integer',
 }
 
-/**
- * One compute table of a lane: the position of the lane in the order of pulls that name this table. Nearly
- * every lane has only one table. Then the counts and cursor of the lane apply, and those of the table are not
- * maintained.
- */
+/** What waits of one compute table in a lane that has several. */
 export interface StoredLaneTable {
   readonly lane: number
   readonly table: string
-  /** The level of its lane. */
-  readonly level: number
-  /**
-   * The start of its next fresh partition, and of its next retry, in the virtual time of (level, table).
-   * 64-bit.
-   */
-  tag: bigint
-  retryTag: bigint
-  turn: bigint | null
-  /** The largest id of this table that was handed out from the fresh line. */
+  /** The largest id of this table that was handed out in the order of arrival. */
   cursor: number
-  /**
-   * The number of ready partitions of this table, and how many of those are in the released and retry lines.
-   */
+  /** The number of ready partitions of this table, and how many of those came back. */
   ready: number
-  released: number
-  retries: number
+  returned: number
 }
 
 export const laneTableFields: Fields<StoredLaneTable> = {
   lane: 'integer',
   table: 'text',
-  level: 'integer',
-  tag: 'tag',
-  retryTag: 'tag',
-  turn: 'tag?',
   cursor: 'integer',
   ready: 'integer',
-  released: 'integer',
-  retries: 'integer',
+  returned: 'integer',
 }
-
-/** The virtual time of pulls that name a table, on one level; 64-bit. */
-export interface StoredTableTime {
-  readonly level: number
-  readonly table: string
-  virtual: bigint
-}
-
-export const tableTimeFields: Fields<StoredTableTime> = { level: 'integer', table: 'text', virtual: 'tag' }
 
 /** The virtual time of a level; 64-bit. */
 export interface StoredLevel {
   readonly level: number
   /** V: the largest start handed out. */
   virtual: bigint
-  /** The largest finish handed out. The virtual time is set to it when the level drains. */
+  /** The furthest tag handed out. The virtual time is set to it when the level drains. */
   served: bigint
 }
 

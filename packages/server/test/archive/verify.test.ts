@@ -48,8 +48,11 @@ const damages: [sql: string, found: string[]][] = [
     ['partition orders-0-3 is ready for its first hand-out at a position where no pull finds it'],
   ],
   [
-    'UPDATE lane SET turn = NULL WHERE level = 0',
-    ['level 0 of task orders has null as its turn, but its rows have 300'],
+    'UPDATE lane SET returned = 1 WHERE level = 0',
+    [
+      'level 0 of task orders has 1 waiting that came back, but its rows have 0',
+      'level 0 of task orders has 1 waiting that did not come back, but its rows have 2',
+    ],
   ],
   ['UPDATE task SET open_level = 1', ['the barrier of task orders is open up to 1, but 0 is unfinished']],
   [
@@ -65,8 +68,7 @@ const damages: [sql: string, found: string[]][] = [
     [
       'level 1 of task orders counts 2 ready, but its rows have 1',
       'level 1 of task orders counts 200 records ready, but its rows have 100',
-      'level 1 of task orders has 2 waiting on the fresh line, but its rows have 1',
-      'table results.orders on level 1 of task orders has 2 ready, but its rows have 1',
+      'level 1 of task orders has 2 waiting that did not come back, but its rows have 1',
     ],
   ],
   [

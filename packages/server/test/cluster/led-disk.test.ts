@@ -72,6 +72,6 @@ describe('the disk of one term', () => {
     await now.disk.flush({ ...noImages(), tasks: new Map([[1, task(1, { taskId: 'new' })]]) }, opened.last)
     const stale = { ...noImages(), tasks: new Map([[1, task(1, { taskId: 'old' })]]) }
     await expect(before.disk.flush(stale, last + 1)).rejects.toThrow('another node is the leader now')
-    expect((await now.disk.load({ tasks: [1] })).tasks).toMatchObject([{ taskId: 'new' }])
+    expect(await now.disk.tasksById([1])).toMatchObject([{ taskId: 'new' }])
   })
 })

@@ -33,7 +33,8 @@ test('a foreign program that writes into the data file makes calls unavailable, 
   foreign.exec('COMMIT')
   foreign.close()
   expect(await disk.open()).toMatchObject({ last: 1, unflushed: ['a'] })
-  expect((await disk.load({ tasks: [1], partitions: [1] })).tasks).toEqual([])
+  expect(await disk.tasksById([1])).toEqual([])
+  expect(await disk.partitionsById([1])).toEqual([])
   await disk.append(entry(2, 'c'))
   expect((await disk.open()).unflushed).toEqual(['a', 'c'])
   await disk.close()
@@ -87,14 +88,12 @@ describe('a disk that is full', () => {
     const tasks = Array.from({ length: 500 }, (_, at) => aTask(at + 1))
     expect(failure(() => connection.flush(images({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
     expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
-    expect(connection.loader.load({ tasks: [1, 500], partitions: [1, 5000] })).toMatchObject({
-      tasks: [],
-      partitions: [],
-    })
+    expect(connection.reads.tasksById([1, 500])).toEqual([])
+    expect(connection.reads.partitionsById([1, 5000])).toEqual([])
     limit(1_000_000)
     connection.flush(images({ tasks: byId(...tasks) }), 1)
     connection.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) })
-    expect(connection.loader.load({ tasks: [500], partitions: [5000] }).partitions).toHaveLength(1)
+    expect(connection.reads.partitionsById([5000])).toHaveLength(1)
     close()
   })
 

@@ -15,16 +15,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /spelling.* FROM partition WHERE lane = \? AND idx = \?$/,
     'partition_identity (lane=? AND idx=?)',
   ],
-  ['the first lanes in order', /FROM lane WHERE turn IS NOT NULL/, 'SCAN lane USING INDEX lane_order'],
-  [
-    'lanes with the same turn',
-    /level = \? AND turn = \? AND id > /,
-    'lane_order (level=? AND turn=? AND rowid>?)',
-  ],
-  ['lanes with a later turn', /FROM lane WHERE level = \? AND turn > /, 'lane_order (level=? AND turn>?)'],
-  ['lanes of later levels', /FROM lane WHERE level > \? AND turn IS NOT NULL/, 'lane_order (level>?)'],
   ['the lanes of a task, to add them up', /^SELECT sum\(max\(0, done_partitions/, 'lane_identity (task=?)'],
-  ['unfinished lanes', /\+ parked_partitions > 0 ORDER/, 'lane_unfinished (task=? AND level>?)'],
   [
     'lanes with parked partitions',
     /level >= \? AND parked_partitions > 0/,
@@ -32,52 +23,43 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   ['lanes with rows', /level >= \? AND .* - purged > 0 ORDER/, 'lane_with_rows (task=? AND level>?)'],
   [
-    'lanes with the same turn for a table',
-    /name = \? AND level = \? AND turn = \? AND lane > /,
-    'lane_table_order (name=? AND level=? AND turn=? AND lane>?)',
+    'partitions of a table that arrived in a lane',
+    /of_several = 1 AND compute_table = \? AND id > /,
+    'partition_of_table (lane=? AND compute_table=? AND rowid>? AND rowid<?)',
   ],
   [
-    'lanes with a later turn for a table',
-    /name = \? AND level = \? AND turn > /,
-    'lane_table_order (name=? AND level=? AND turn>?)',
-  ],
-  [
-    'lanes of later levels for a table',
-    /name = \? AND level > \? AND turn IS NOT NULL/,
-    'lane_table_order (name=? AND level>?)',
-  ],
-  ['waiting lanes of a task', /level >= \? AND turn IS NOT NULL/, 'lane_identity (task=? AND level>?)'],
-  [
-    'untouched partitions of a table in a lane',
-    /id <= \? AND compute_table = \? ORDER/,
+    'partitions that arrived in a lane',
+    /WHERE lane = \? AND id > \? AND id <= \? AND state = 'ready' AND due_at IS NULL ORDER/,
     'partition_arrival (lane=? AND rowid>? AND rowid<?)',
   ],
   [
-    'returned partitions of a table in a lane',
-    /compute_table = \? AND ifnull\(due_at, 0\) >= /,
-    'partition_returned (lane=? AND line=? AND <expr>>?)',
+    'partitions that came back at a time',
+    /'ready' AND due_at IS NOT NULL AND due_at = \?/,
+    'partition_returned (lane=? AND due_at=? AND rowid>?)',
   ],
   [
-    'untouched partitions of a lane',
-    /id <= \? AND state = 'ready' AND line = 'fresh' ORDER/,
-    'partition_arrival (lane=? AND rowid>? AND rowid<?)',
+    'partitions that came back later',
+    /'ready' AND due_at IS NOT NULL AND due_at > \?/,
+    'partition_returned (lane=? AND due_at>?)',
   ],
   [
-    'returned partitions in the same place',
-    /'fresh' AND ifnull\(due_at, 0\) = \?/,
-    'partition_returned (lane=? AND line=? AND <expr>=? AND rowid>?)',
+    'partitions of a table that came back at a time',
+    /AND compute_table = \? AND due_at = \?/,
+    'partition_returned (lane=? AND due_at=? AND rowid>?)',
   ],
   [
-    'returned partitions in later places',
-    /'fresh' AND ifnull\(due_at, 0\) > \? ORDER/,
-    'partition_returned (lane=? AND line=? AND <expr>>?)',
+    'partitions of a table that came back later',
+    /AND compute_table = \? AND due_at > \?/,
+    'partition_returned (lane=? AND due_at>?)',
   ],
+  ['open tasks', /FROM task WHERE \(finished_at IS NULL OR/, 'task_open (id>?)'],
+  ['open lanes', /FROM lane WHERE ready_partitions/, 'lane_open (id>?)'],
   ['rows of a lane', /idx > \? AND id <= \? ORDER BY/, 'partition_identity (lane=? AND idx>?)'],
   ['parked rows of a lane', /'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
-  ['leases that are due', /'leased' AND due_at <= /, 'partition_due (state=? AND due_at<?)'],
-  ['the next lease to end', /^SELECT due_at .*'leased' AND due_at > /, 'COVERING INDEX partition_due'],
-  ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_due (state=? AND due_at<?)'],
-  ['the next back-off to end', /'delayed' AND due_at > /, 'COVERING INDEX partition_due'],
+  ['leases that end at a time', /'leased' AND due_at = /, 'partition_leased (due_at=? AND rowid>?)'],
+  ['leases that end later', /'leased' AND due_at > \? ORDER BY due_at, id/, 'partition_leased (due_at>?)'],
+  ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_delayed (due_at<?)'],
+  ['the next back-off to end', /'delayed' AND due_at > /, 'partition_delayed (due_at>?)'],
   ['keys that are due', /FROM pull_key WHERE forget_at <= /, 'pull_key_to_forget (forget_at<?)'],
   ['the task to purge', /finished_at < \?/, 'task_to_purge (finished_at>? AND finished_at<?)'],
   ['whether a task has rows to purge', /EXISTS \(SELECT 1 FROM lane/, 'lane_with_rows (task=?)'],
@@ -92,7 +74,6 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /'leased' AND holder = \? AND due_at/,
     'partition_holder (holder=? AND due_at>?)',
   ],
-  ['what an instance holds', /'leased' AND holder = \? ORDER/, 'partition_holder (holder=?)'],
   ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
   [
     'instances seen lately',
@@ -139,7 +120,6 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 
 /** Scans an index that has only matching rows, and reads no more than the limit. */
 const boundedWalks = [
-  /^SCAN lane USING INDEX lane_order$/,
   /^SCAN task USING INDEX task_with_work$/,
   /^SCAN purging$/,
   // There are at most a hundred.
@@ -152,8 +132,14 @@ const boundedWalks = [
   /^SCAN \d+-ROW VALUES CLAUSE$/,
 ]
 
-/** The audit counts everything. */
-const auditing = [/ FROM lane $/, / FROM task $/, /GROUP BY state, line$/, /'ready' GROUP BY line$/]
+/** The audit counts everything, and opening reads all levels. */
+const auditing = [
+  / FROM level $/,
+  / FROM lane $/,
+  / FROM task $/,
+  /GROUP BY state, kind$/,
+  /'ready' GROUP BY kind$/,
+]
 
 let path: string
 let db: DatabaseSync

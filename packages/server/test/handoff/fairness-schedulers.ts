@@ -1,4 +1,4 @@
-import { advanceLevel, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
+import { advance, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
 /** A rule for the order on one level, without a store around it. */
@@ -32,7 +32,6 @@ export function fairScheduler(): Scheduler {
       const lane = lanes.get(task) ?? { tag: 0n, waiting: [] }
       lanes.set(task, lane)
       if (withWork().length === 0) drain(level)
-      if (lane.waiting.length === 0 && lane.tag < level.virtual) lane.tag = level.virtual
       lane.waiting.push(...recordCounts)
     },
     next() {
@@ -40,8 +39,7 @@ export function fairScheduler(): Scheduler {
       const records = first?.[1].waiting.shift()
       if (first === undefined || records === undefined) return undefined
       const [task, lane] = first
-      advanceLevel(level, lane.tag, records)
-      lane.tag += cost(records)
+      lane.tag = advance(level, lane.tag, records)
       return { task, records }
     },
   }

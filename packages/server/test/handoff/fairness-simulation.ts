@@ -12,9 +12,11 @@ interface Simulated {
   readonly task: string
   readonly records: number
   leaseId: string
-  /** Waits for the first hand-out since it became eligible; a released or failed partition does not. */
+  /** Was not handed out yet. */
   isFirst: boolean
-  place: 'waiting' | 'leased' | 'done'
+  /** How often in a row it was released. */
+  releases: number
+  place: 'waiting' | 'delayed' | 'leased' | 'done'
 }
 
 /**
@@ -62,7 +64,9 @@ export class FairnessSimulation {
   async settle(partition: Simulated, outcome: 'done' | 'failed' | 'released'): Promise<void> {
     await this.#driver.settle(partition.leaseId, { outcome, retryAfterMillis: 0 })
     await this.#driver.sweep()
-    partition.place = outcome === 'done' ? 'done' : 'waiting'
+    partition.releases = outcome === 'released' ? partition.releases + 1 : 0
+    // From the third release in a row on, the back-off is a minimum.
+    partition.place = outcome === 'done' ? 'done' : partition.releases > 2 ? 'delayed' : 'waiting'
     this.#update(partition.task)
   }
 
@@ -74,7 +78,7 @@ export class FairnessSimulation {
       recordCounts.map((recordCount, at) => one(0, first + at, { recordCount })),
     )
     for (const [at, records] of recordCounts.entries()) {
-      const partition = { task, records, leaseId: '', isFirst: true, place: 'waiting' as const }
+      const partition = { task, records, leaseId: '', isFirst: true, releases: 0, place: 'waiting' as const }
       this.#partitions.set(`${task}-${first + at}`, partition)
       this.largest.set(task, Math.max(this.largest.get(task) ?? 0, costOf(records)))
     }
@@ -86,10 +90,8 @@ export class FairnessSimulation {
     if (partition?.place !== 'waiting') throw new Error(`${taskId}-${index} was handed out, but did not wait`)
     const cost = costOf(recordCount)
     this.given.set(taskId, (this.given.get(taskId) ?? 0) + cost)
-    if (partition.isFirst) {
-      this.events.push({ kind: 'given', task: taskId, cost })
-      this.firstHandOuts.push(`${taskId}-${index}`)
-    }
+    this.events.push({ kind: 'given', task: taskId, cost })
+    if (partition.isFirst) this.firstHandOuts.push(`${taskId}-${index}`)
     Object.assign(partition, { place: 'leased', isFirst: false, leaseId: lease?.id ?? '' })
     this.#update(taskId)
   }
@@ -104,7 +106,7 @@ export class FairnessSimulation {
 
   #update(task: string): void {
     const waits = [...this.#partitions.values()].some(
-      (partition) => partition.task === task && partition.place === 'waiting' && partition.isFirst,
+      (partition) => partition.task === task && partition.place === 'waiting',
     )
     const has = waits && !this.#paused.has(task)
     if (has === this.#working.has(task)) return

@@ -46,7 +46,7 @@ describe('a settlement in time', () => {
           releases: 0,
           wasted: 1,
           delayMillis: 2 * policy.backoffMillis,
-          keepsLine: false,
+
           reason: 'x',
         },
       },
@@ -59,16 +59,16 @@ describe('a settlement in time', () => {
     expect(judge(leaseState(), { outcome: 'failed', final: true })).toMatchObject(parked)
   })
 
-  test('as released uses no attempt and keeps the place; the third in a row is delayed', () => {
+  test('as released uses no attempt; the third in a row is delayed', () => {
     const changes = [0, 1, 2, 3].map((releases) => {
       const verdict = judge(leaseState({ releases }), { outcome: 'released' })
       return verdict.refused === null ? verdict.change : null
     })
     expect(changes).toMatchObject([
-      { event: 'return', to: 'ready', delayMillis: 0, releases: 1, wasted: 0, keepsLine: true },
+      { event: 'return', to: 'ready', delayMillis: 0, releases: 1, wasted: 0 },
       { event: 'return', to: 'ready', delayMillis: 0, releases: 2 },
       { event: 'postpone', to: 'delayed', delayMillis: policy.backoffMillis, releases: 3, attempts: 0 },
-      { event: 'postpone', to: 'delayed', delayMillis: 2 * policy.backoffMillis, keepsLine: true },
+      { event: 'postpone', to: 'delayed', delayMillis: 2 * policy.backoffMillis },
     ])
   })
 
@@ -195,7 +195,6 @@ describe('undo', () => {
       attempts: 1,
       releases: 2,
       wasted: 0,
-      keepsLine: true,
     })
   })
 

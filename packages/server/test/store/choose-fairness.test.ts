@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Rotation } from '../../src/handoff/engine/state/table-orders.ts'
-import { WaitingLines } from '../../src/handoff/engine/waiting-lines.ts'
+import { Choice } from '../../src/handoff/engine/state/choices.ts'
+import { Waiting as WaitingPartitions } from '../../src/handoff/engine/waiting.ts'
 import { Driver, one } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
 import { memoryHarness } from './memory-harness.ts'
@@ -52,23 +52,21 @@ interface Waiting {
   readonly cost: number
 }
 
-/** The tables or tasks that share a kind of pull. What a pull hands out counts only within its groups. */
+/** The tasks that share a kind of pull. What a pull hands out counts only within its group. */
 interface Group {
   readonly name: string
-  /** The member that a partition belongs to; null if it is outside of the group. */
+  /** The task of a partition; null if it is outside of the group. */
   memberOf(partition: Waiting): string | null
 }
 
-/** The groups of a pull. A pull that names tasks changes only their rotation. */
-function groupsOf({ tables: named, tasks }: Filter, { table }: Waiting): Group[] {
-  const turns = `turns of ${JSON.stringify([named, tasks])}`
-  if (tasks !== null) return [{ name: turns, memberOf: ({ task }) => (tasks.includes(task) ? task : null) }]
-  if (named === null) return [{ name: 'all', memberOf: ({ task }) => task }]
-  return [
-    { name: table, memberOf: (other) => (other.table === table ? other.task : null) },
-    { name: turns, memberOf: (other) => (named.includes(other.table) ? other.table : null) },
-  ]
-}
+/** Each choice has an order of its own. */
+const groupOf = (filter: Filter): Group => ({
+  name: JSON.stringify([filter.tables?.toSorted() ?? null, filter.tasks]),
+  memberOf: (partition) => (isFor(filter, partition) ? partition.task : null),
+})
+
+const isFor = ({ tables: named, tasks }: Filter, { task, table }: Waiting): boolean =>
+  (named?.includes(table) ?? true) && (tasks?.includes(task) ?? true)
 
 const plansOf = fc.array(plan, { minLength: 2, maxLength: 5 })
 const pullsOf = fc.array(fc.nat(filters.length - 1), { minLength: 60, maxLength: 250 })
@@ -108,8 +106,6 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
   const groups = new Map<string, Group>()
   const leads = new Leads()
   let excess = Number.NEGATIVE_INFINITY
-  const isFor = ({ tables: named, tasks }: Filter, { task, table }: Waiting) =>
-    (named?.includes(table) ?? true) && (tasks?.includes(task) ?? true)
   for (const [turn, choice] of choices.entries()) {
     for (const [at, { partitions, from, weight }] of plans.entries())
       if (from === turn) {
@@ -122,33 +118,25 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
         for (const { table, records } of partitions) {
           const cost = Math.max(1, Math.round(Math.max(1, records) / weight))
           waiting.push({ task, table, cost })
-          for (const member of [task, table]) largest.set(member, Math.max(cost, largest.get(member) ?? 0))
+          largest.set(task, Math.max(cost, largest.get(task) ?? 0))
         }
       }
     const filter = filters[choice] as Filter
     const [handedOut] = (await store.pull(filter)).partitions
     expect(handedOut === undefined).toBe(!waiting.some((partition) => isFor(filter, partition)))
     if (handedOut === undefined) continue
-    // In its lane the first of its table; where no table was named, the first of all.
+    // In its lane, the first of the tables that were named.
     const { taskId, computeTableName } = handedOut
-    const due = waiting.find(
-      (partition) =>
-        partition.task === taskId &&
-        isFor(filter, partition) &&
-        (filter.tables === null || partition.table === computeTableName),
-    )
+    const due = waiting.find((partition) => partition.task === taskId && isFor(filter, partition))
     if (due?.table !== computeTableName) throw new Error(`${taskId} was not handed out in order`)
-    for (const group of groupsOf(filter, due)) {
-      groups.set(group.name, group)
-      const member = group.memberOf(due) as string
-      const others = [...membersOf(group, waiting)].filter((other) => other !== member)
-      leads.served(group.name, member, due.cost, others)
-      const bound = (other: string) => (largest.get(member) ?? 0) + (largest.get(other) ?? 0)
-      for (const other of others)
-        excess = Math.max(excess, leads.of(group.name, member, other) - bound(other))
-    }
+    const group = groupOf(filter)
+    groups.set(group.name, group)
+    const others = [...membersOf(group, waiting)].filter((other) => other !== taskId)
+    leads.served(group.name, taskId, due.cost, others)
+    const bound = (other: string) => (largest.get(taskId) ?? 0) + (largest.get(other) ?? 0)
+    for (const other of others) excess = Math.max(excess, leads.of(group.name, taskId, other) - bound(other))
     waiting.splice(waiting.indexOf(due), 1)
-    for (const group of groups.values()) leads.keep(group.name, membersOf(group, waiting))
+    for (const known of groups.values()) leads.keep(known.name, membersOf(known, waiting))
   }
   expect(await store.store.audit()).toEqual([])
   await under.dispose()
@@ -161,36 +149,36 @@ const membersOf = (group: Group, waiting: readonly Waiting[]): Set<string> =>
 /** Orders that are unfair, which the check must find. Each returns a function that restores the fair one. */
 const unfair: readonly { readonly what: string; readonly make: () => () => void }[] = [
   {
-    what: 'tables and tasks that do not take turns',
+    what: 'choices that are not charged',
     make: () => {
-      const { charge } = Rotation.prototype
-      Rotation.prototype.charge = () => undefined
+      const { charge } = Choice.prototype
+      Choice.prototype.charge = () => undefined
       return () => {
-        Rotation.prototype.charge = charge
+        Choice.prototype.charge = charge
       }
     },
   },
   {
-    what: 'rotations without weights',
+    what: 'choices without weights',
     make: () => {
-      const { charge } = Rotation.prototype
-      Rotation.prototype.charge = function (name, recordCount) {
-        charge.call(this, name, recordCount, 1)
+      const { charge } = Choice.prototype
+      Choice.prototype.charge = function (lane, recordCount) {
+        charge.call(this, { ...lane, parentTask: { ...lane.parentTask, settings: null } }, recordCount)
       }
       return () => {
-        Rotation.prototype.charge = charge
+        Choice.prototype.charge = charge
       }
     },
   },
   {
-    what: 'the order of a table that is not charged',
+    what: 'choices that are charged to the order of all lanes',
     make: () => {
-      const { serve } = WaitingLines.prototype
-      WaitingLines.prototype.serve = function (partition, from) {
-        serve.call(this, partition, from !== null && 'table' in from ? null : from)
+      const { serve } = WaitingPartitions.prototype
+      WaitingPartitions.prototype.serve = function (partition) {
+        serve.call(this, partition, null)
       }
       return () => {
-        WaitingLines.prototype.serve = serve
+        WaitingPartitions.prototype.serve = serve
       }
     },
   },
@@ -218,7 +206,7 @@ describe('pulls with different filters', () => {
     }
   })
 
-  test('that name several tables let none get ahead by more than the largest partitions of the two', async () => {
+  test('that name several tables let no task get ahead by more than the largest partitions of the two', async () => {
     const size = fc.integer({ min: 1, max: 500 })
     await fc.assert(
       fc.asyncProperty(fc.array(size, { minLength: 20, maxLength: 60 }), size, async (sizes, other) => {

@@ -6,7 +6,6 @@ describeModel(memoryHarness())
 describeModel(
   memoryHarness({
     partitions: 4,
-    lanes: 2,
     keys: 2,
     flushRows: 5,
     flushEntries: 3,

@@ -28,7 +28,6 @@ import {
   levelColumns,
   paceColumns,
   partitionColumns,
-  tableTimeColumns,
   taskColumns,
 } from './columns.ts'
 import { fence, NOW } from './leader-row.ts'
@@ -53,7 +52,6 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
   lanes: { name: 'lane', columns: laneColumns, order: 'id' },
   levels: { name: 'level', columns: levelColumns, order: 'level' },
   laneTables: { name: 'lane_table', columns: laneTableColumns, order: 'lane, name' },
-  tableTimes: { name: 'table_time', columns: tableTimeColumns, order: 'level, name' },
   ranges: {
     name: 'lane_range',
     columns: new Columns<IndexRangeOfLane>(rangeFields),

@@ -21,9 +21,7 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
-  type StoredTableTime,
   type StoredTask,
-  tableTimeFields,
   taskFields,
 } from '../../handoff/stored.ts'
 import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
@@ -194,10 +192,12 @@ export const laneColumns = new Columns<StoredLane>(laneFields, {
 
 export const levelColumns = new Columns<StoredLevel>(levelFields)
 export const laneTableColumns = new Columns<StoredLaneTable>(laneTableFields)
-export const tableTimeColumns = new Columns<StoredTableTime>(tableTimeFields)
 
 /** New rows are inserted with the descriptor only. */
-export const partitionColumns = new Columns<StoredPartition>(partitionFields, { defaults: untouched() })
+export const partitionColumns = new Columns<StoredPartition>(partitionFields, {
+  defaults: untouched(),
+  declared: { ofSeveral: 'DEFAULT false' },
+})
 
 // Groups of columns of the same table.
 export const descriptorColumns = new Columns<PartitionDescriptor>(descriptorFields)

@@ -1,9 +1,8 @@
-import type { Recount } from '../../handoff/disk.ts'
-import type { Line } from '../../handoff/partition.ts'
+import type { Recount, WaitingCount } from '../../handoff/disk.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
 import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './columns.ts'
-import { HAS_ROWS } from './load.ts'
+import { HAS_ROWS } from './reads.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 /** Tasks are purged one at a time, so a task whose purge has started is among the last ones marked. */
@@ -47,17 +46,20 @@ export const probeStatement: Statement = {
   text: 'UPDATE baton.level SET virtual = virtual WHERE level = -1',
 }
 
+/** In SQL: whether a ready partition came back. */
+const KIND = `CASE WHEN due_at IS NULL THEN 'fresh' ELSE 'returned' END`
+
 export const recountStatement: Statement = {
   text: `SELECT ${laneColumns.asJson('l')} AS lane, ${taskColumns.asJson('t')} AS task, c.counted,
       (SELECT json_agg(json_build_array(${laneTableColumns.asJson('r')}, (
-         SELECT json_agg(json_build_array(line, n)) FROM (
-           SELECT line, count(*) AS n FROM baton.partition
-           WHERE lane = l.id AND id <= l.tail AND compute_table = r.name AND state = 'ready' GROUP BY line) w)))
+         SELECT json_agg(json_build_array(kind, n)) FROM (
+           SELECT ${KIND} AS kind, count(*) AS n FROM baton.partition
+           WHERE lane = l.id AND id <= l.tail AND compute_table = r.name AND state = 'ready' GROUP BY 1) w)))
        FROM baton.lane_table r WHERE r.lane = l.id) AS tables
     FROM baton.lane l
     JOIN baton.task t ON t.id = l.task LEFT JOIN (
-      SELECT lane, json_agg(json_build_array(state, line, partitions, records)) AS counted FROM (
-        SELECT p.lane, p.state, p.line, count(*) AS partitions, sum(p.record_count)::bigint AS records
+      SELECT lane, json_agg(json_build_array(state, kind, partitions, records)) AS counted FROM (
+        SELECT p.lane, p.state, ${KIND} AS kind, count(*) AS partitions, sum(p.record_count)::bigint AS records
         FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.id <= l.tail GROUP BY 1, 2, 3) g
       GROUP BY lane) c ON c.lane = l.id
     ORDER BY l.id`,
@@ -65,18 +67,20 @@ export const recountStatement: Statement = {
 
 export function readRecount(row: Row): Recount {
   const { partitions, records } = noTallies()
-  const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
-  const counted = (row['counted'] ?? []) as [PartitionState, Line, number, number][]
-  for (const [state, line, count, sum] of counted) {
+  const waiting: WaitingCount = { fresh: 0, returned: 0 }
+  const counted = (row['counted'] ?? []) as [PartitionState, keyof WaitingCount, number, number][]
+  for (const [state, kind, count, sum] of counted) {
     partitions[state] += count
     records[state] += sum
-    if (state === 'ready') waiting[line] += count
+    if (state === 'ready') waiting[kind] += count
   }
-  const tables = ((row['tables'] ?? []) as [unknown[], [Line, number][] | null][]).map(([values, lines]) => {
-    const waitingHere: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
-    for (const [line, count] of lines ?? []) waitingHere[line] += count
-    return { row: laneTableColumns.read(values), waiting: waitingHere }
-  })
+  const tables = ((row['tables'] ?? []) as [unknown[], [keyof WaitingCount, number][] | null][]).map(
+    ([values, counts]) => {
+      const waitingHere: WaitingCount = { fresh: 0, returned: 0 }
+      for (const [kind, count] of counts ?? []) waitingHere[kind] += count
+      return { row: laneTableColumns.read(values), waiting: waitingHere }
+    },
+  )
   return {
     lane: laneColumns.read(row['lane'] as unknown[]),
     task: taskColumns.read(row['task'] as unknown[]),

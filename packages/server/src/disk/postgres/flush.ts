@@ -11,7 +11,6 @@ import {
   paceColumns,
   plainArray,
   statusColumns,
-  tableTimeColumns,
   taskColumns,
   textArray,
 } from './columns.ts'
@@ -52,7 +51,6 @@ export function flushStatements(request: FlushRequest): Statement[] {
     ...upserts('lane', 'id', laneColumns, images.lanes.values()),
     ...upserts('level', 'level', levelColumns, images.levels.values()),
     ...upserts('lane_table', 'lane, name', laneTableColumns, images.laneTables.values()),
-    ...upserts('table_time', 'level, name', tableTimeColumns, images.tableTimes.values()),
     ...partitionStatements(images.partitions),
     ...keyStatements(images.keys),
     ...paceStatements(images.pace),

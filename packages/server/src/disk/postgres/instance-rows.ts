@@ -11,7 +11,7 @@ import {
 } from '../../handoff/views/queries.ts'
 import { identityColumns, TAKES_A_NODES_NAME, totalColumns } from '../sql-columns.ts'
 import { plainArray, taskColumns, textArray } from './columns.ts'
-import { sumOf } from './load.ts'
+import { sumOf } from './reads.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
@@ -100,11 +100,6 @@ const PRODUCED = `ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColum
 export const instanceStatement = (instanceId: string, now: number): Statement => ({
   text: `SELECT ${SHOWN}, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
   values: [now, instanceId],
-})
-
-export const heldByStatement = (instanceId: string, limit: number): Statement => ({
-  text: `SELECT id FROM baton.partition WHERE leased_by = $1::text COLLATE "C" ORDER BY lease_ends_at LIMIT $2`,
-  values: [instanceId, limit],
 })
 
 export function instancesStatement({ after, limit, names }: InstanceQuery, now: number): Statement {

@@ -1,28 +1,32 @@
 import {
   type Appended,
   type Disk,
-  type Due,
+  type DueBackoffs,
+  type DuePosition,
   type ForgetThroughput,
   type Images,
   type IndexesOfLane,
   KnownKeys,
   type KnownOfLane,
+  type Lanes,
+  type LanesFrom,
   type LeasedOrDelayedRow,
-  type Loaded,
-  type Needs,
+  type NamedPartitions,
   type OpenedDisk,
   type Recount,
+  type RowsOfLane,
   type TaskDetail,
   type TaskPageQuery,
   type TaskSummary,
   type TaskWithTables,
   type ThroughputRowsQuery,
+  type WaitingOfLane,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
-import type { PartitionDescriptor } from '../../handoff/partition.ts'
-import type { LeaderRow, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
+import type { PartitionDescriptor, StoredPartition } from '../../handoff/partition.ts'
+import type { LeaderRow, StagedIds, StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
 import { inChunks, keyColumns, taskColumns } from './columns.ts'
@@ -39,7 +43,6 @@ import { deletableTo, flushStatements } from './flush.ts'
 import {
   activeInstancesStatement,
   forgetStatement,
-  heldByStatement,
   instanceStatement,
   instancesStatement,
   readInstance,
@@ -53,9 +56,32 @@ import {
   resignStatement,
   takeOver,
 } from './leader-row.ts'
-import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
+import {
+  dueBackoffsStatement,
+  keysStatement,
+  lanesByIdStatement,
+  lanesFromStatement,
+  lanesOfStatement,
+  leasesStatement,
+  levelsStatement,
+  openLanesStatement,
+  openTasksStatement,
+  partitionsByIdStatement,
+  partitionsNamedStatement,
+  readDueBackoffs,
+  readKey,
+  readLanes,
+  readLevel,
+  readLists,
+  readPartition,
+  readTask,
+  rowsStatement,
+  tasksByIdStatement,
+  tasksNamedStatement,
+  waitingStatement,
+} from './reads.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import {
   BEGIN_COUNTING,
@@ -212,27 +238,74 @@ export class PostgresDisk implements Disk {
     await this.#write([unstageStatement(ids)])
   }
 
-  async load(needs: Needs): Promise<Loaded> {
-    const statement = loadStatement(needs)
-    return readLoaded(needs, statement === null ? null : ((await this.#read(statement))[0] ?? null))
+  async openTasks(after: number, limit: number): Promise<StoredTask[]> {
+    return (await this.#read(openTasksStatement(after, limit))).map(readTask)
+  }
+
+  async openLanes(after: number, limit: number): Promise<Lanes> {
+    return readLanes(await this.#read(openLanesStatement(after, limit)))
+  }
+
+  async leases(after: DuePosition, limit: number): Promise<StoredPartition[]> {
+    return (await this.#read(leasesStatement(after, limit))).map(readPartition)
+  }
+
+  async levels(): Promise<StoredLevel[]> {
+    return (await this.#read(levelsStatement)).map(readLevel)
+  }
+
+  async tasksNamed(names: readonly string[]): Promise<StoredTask[]> {
+    return (await this.#read(tasksNamedStatement(names))).map(readTask)
+  }
+
+  async tasksById(ids: readonly number[]): Promise<StoredTask[]> {
+    return (await this.#read(tasksByIdStatement(ids))).map(readTask)
+  }
+
+  async lanesById(ids: readonly number[]): Promise<Lanes> {
+    return readLanes(await this.#read(lanesByIdStatement(ids)))
+  }
+
+  async lanesOf(task: number, levels: readonly number[]): Promise<Lanes> {
+    return readLanes(await this.#read(lanesOfStatement(task, levels)))
+  }
+
+  async lanesFrom(query: LanesFrom): Promise<Lanes> {
+    return readLanes(await this.#read(lanesFromStatement(query)))
+  }
+
+  async partitionsById(ids: readonly number[]): Promise<StoredPartition[]> {
+    return (await this.#read(partitionsByIdStatement(ids))).map(readPartition)
+  }
+
+  async partitionsNamed(asked: readonly NamedPartitions[]): Promise<StoredPartition[]> {
+    return (await this.#read(partitionsNamedStatement(asked))).map(readPartition)
+  }
+
+  async rows(queries: readonly RowsOfLane[]): Promise<StoredPartition[][]> {
+    return readLists(await this.#read(rowsStatement(queries)), queries.length)
+  }
+
+  async waiting(queries: readonly WaitingOfLane[]): Promise<StoredPartition[][]> {
+    return readLists(await this.#read(waitingStatement(queries)), queries.length)
+  }
+
+  async keys(names: readonly string[]): Promise<StoredKey[]> {
+    return (await this.#read(keysStatement(names))).map(readKey)
+  }
+
+  async dueBackoffs(now: number, limit: number): Promise<DueBackoffs> {
+    return readDueBackoffs(await this.#read(dueBackoffsStatement(limit)), now, limit)
   }
 
   async known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]> {
     return readKnown(await this.#read(knownStatement(asked)), asked.length)
   }
 
-  async due(now: number, limit: number, leases: boolean): Promise<Due> {
-    return readDue((await this.#read(dueStatement(now, limit, leases)))[0])
-  }
-
   async leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]> {
     return (await this.#read(leasedOrDelayedStatement(limit))).map(
       (row) => row['found'] as LeasedOrDelayedRow,
     )
-  }
-
-  async heldBy(instanceId: string, limit: number): Promise<number[]> {
-    return (await this.#read(heldByStatement(instanceId, limit))).map(({ id }) => id as number)
   }
 
   async dueKeys(now: number, limit: number): Promise<StoredKey[]> {
@@ -242,15 +315,15 @@ export class PostgresDisk implements Disk {
 
   async purgeable(finishedBefore: number): Promise<StoredTask | null> {
     const [row] = await this.#read(purgeableStatement(finishedBefore))
-    return row === undefined ? null : readTask(row)
+    return row === undefined ? null : readTaskIn(row)
   }
 
   async tasksWithReruns(limit: number): Promise<StoredTask[]> {
-    return (await this.#read(tasksWithRerunsStatement(limit))).map(readTask)
+    return (await this.#read(tasksWithRerunsStatement(limit))).map(readTaskIn)
   }
 
   async tasksWithStagedRows(): Promise<StoredTask[]> {
-    return (await this.#read(tasksWithStagedRowsStatement)).map(readTask)
+    return (await this.#read(tasksWithStagedRowsStatement)).map(readTaskIn)
   }
 
   async doneRows(task: number): Promise<number> {
@@ -365,7 +438,7 @@ export class PostgresDisk implements Disk {
   }
 }
 
-const readTask = (row: Row): StoredTask => taskColumns.read(row['task'] as unknown[])
+const readTaskIn = (row: Row): StoredTask => taskColumns.read(row['task'] as unknown[])
 
 /** Converts the error of work that fails. */
 async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {

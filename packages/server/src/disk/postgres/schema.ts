@@ -5,7 +5,6 @@ import {
   levelColumns,
   paceColumns,
   partitionColumns,
-  tableTimeColumns,
   taskColumns,
 } from './columns.ts'
 import { throughputSchema } from './throughput-rows.ts'
@@ -67,10 +66,13 @@ CREATE TABLE baton.task (
   ${taskColumns.declarations},
   ${counters},
   has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
+  is_open boolean GENERATED ALWAYS AS
+    (CASE WHEN finished_at IS NULL OR leased_partitions + delayed_partitions > 0 THEN true END) STORED,
   has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX task_by_state ON baton.task (state, id);
 CREATE INDEX task_with_parked ON baton.task (id) WHERE has_parked;
+CREATE INDEX task_open ON baton.task (id) WHERE is_open;
 CREATE INDEX task_with_work ON baton.task (id) WHERE has_work;
 CREATE INDEX task_to_purge ON baton.task (finished_at, id) WHERE finished_at IS NOT NULL AND purged_at IS NULL;
 CREATE INDEX task_purged ON baton.task (purged_at, id) WHERE purged_at IS NOT NULL;
@@ -78,35 +80,28 @@ CREATE INDEX task_purged ON baton.task (purged_at, id) WHERE purged_at IS NOT NU
 CREATE TABLE baton.lane (
   ${laneColumns.declarations},
   ${counters},
+  is_open boolean GENERATED ALWAYS AS
+    (CASE WHEN ready_partitions + leased_partitions + delayed_partitions > 0 THEN true END) STORED,
   UNIQUE (task, level)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX lane_in_order ON baton.lane (level, turn, id) WHERE turn IS NOT NULL;
+CREATE INDEX lane_open ON baton.lane (id) WHERE is_open;
 
 CREATE TABLE baton.level (
   ${levelColumns.declarations}
 ) WITH (fillfactor = 20);
 
--- The compute tables of a lane, and their order for pulls that name them.
+-- What waits by compute table in lanes that have several.
 CREATE TABLE baton.lane_table (
   ${laneTableColumns.declarations},
   PRIMARY KEY (lane, name)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX lane_table_in_order ON baton.lane_table (name, level, turn, lane) WHERE turn IS NOT NULL;
-
-CREATE TABLE baton.table_time (
-  ${tableTimeColumns.declarations},
-  PRIMARY KEY (level, name)
-) WITH (fillfactor = 20);
 
 CREATE TABLE baton.partition (
   ${partitionColumns.declarations},
   lease_ends_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN due_at END) STORED,
   leased_by text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN holder END) STORED,
   delayed_until bigint GENERATED ALWAYS AS (CASE WHEN state = 'delayed' THEN due_at END) STORED,
-  returned_line text COLLATE "C"
-    GENERATED ALWAYS AS (CASE WHEN state = 'ready' AND line <> 'fresh' THEN line END) STORED,
-  returned_at bigint
-    GENERATED ALWAYS AS (CASE WHEN state = 'ready' AND line <> 'fresh' THEN coalesce(due_at, 0) END) STORED,
+  returned_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'ready' THEN due_at END) STORED,
   is_parked boolean GENERATED ALWAYS AS (CASE WHEN state = 'parked' THEN true END) STORED,
   is_mismatch boolean GENERATED ALWAYS AS (CASE WHEN reported_records <> record_count THEN true END) STORED
 ) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -115,8 +110,8 @@ CREATE UNIQUE INDEX partition_by_arrival ON baton.partition (lane, id);
 CREATE INDEX partition_leased ON baton.partition (lease_ends_at, id) WHERE lease_ends_at IS NOT NULL;
 CREATE INDEX partition_leased_by ON baton.partition (leased_by, lease_ends_at) WHERE leased_by IS NOT NULL;
 CREATE INDEX partition_delayed ON baton.partition (delayed_until, id) WHERE delayed_until IS NOT NULL;
-CREATE INDEX partition_returned ON baton.partition (lane, returned_line, returned_at, id)
-  WHERE returned_line IS NOT NULL;
+CREATE INDEX partition_returned ON baton.partition (lane, returned_at, id) WHERE returned_at IS NOT NULL;
+CREATE INDEX partition_of_table ON baton.partition (lane, compute_table, id) WHERE of_several;
 CREATE INDEX partition_parked ON baton.partition (lane, idx) WHERE is_parked;
 CREATE INDEX partition_mismatch ON baton.partition (lane, idx) WHERE is_mismatch;
 

@@ -35,17 +35,7 @@ import { ownerOf } from './migrate.ts'
 import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
 import { laneHas } from './schema.ts'
 import { Entries } from './sqlite-connection.ts'
-import {
-  arrayQuery,
-  keys,
-  lanes,
-  laneTables,
-  levels,
-  partitions,
-  Table,
-  tableTimes,
-  tasks,
-} from './tables.ts'
+import { arrayQuery, keys, lanes, laneTables, levels, partitions, Table, tasks } from './tables.ts'
 import { throughputTable } from './throughput-rows.ts'
 
 const BATCH = 1000
@@ -55,7 +45,6 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
   lanes,
   levels,
   laneTables,
-  tableTimes,
   ranges: new Table<IndexRangeOfLane>('lane_range', rangeFields),
   tables: new Table<StoredTable>('task_table', tableFields),
   keys,
@@ -75,7 +64,6 @@ const ORDER: PerSection<string> = {
   lanes: 'id',
   levels: 'level',
   laneTables: 'lane, name',
-  tableTimes: 'level, name',
   ranges: 'lane, first',
   tables: 'id',
   keys: 'key',

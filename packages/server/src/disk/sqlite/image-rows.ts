@@ -5,7 +5,7 @@ import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
 import { Ranges } from './ranges.ts'
-import { keys, lanes, laneTables, levels, query, statuses, tableTimes, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, query, statuses, tasks } from './tables.ts'
 import { ThroughputRows } from './throughput-rows.ts'
 
 /** Writes the images of a flush to rows. Must be called within a transaction. */
@@ -36,7 +36,6 @@ export class ImageRows {
     for (const lane of images.lanes.values()) this.#sql.lane.run(...lanes.values(lane))
     for (const level of images.levels.values()) this.#sql.level.run(...levels.values(level))
     for (const row of images.laneTables.values()) this.#sql.laneTable.run(...laneTables.values(row))
-    for (const time of images.tableTimes.values()) this.#sql.tableTime.run(...tableTimes.values(time))
     for (const [id, status] of images.partitions) {
       if (status === null) this.#sql.removePartition.run(id)
       else {
@@ -96,10 +95,9 @@ function prepare(db: DatabaseSync) {
     task: db.prepare(tasks.upsert('id', 'task_id')),
     purging: db.prepare('INSERT INTO purging (task) VALUES (?) ON CONFLICT DO NOTHING'),
     table: db.prepare('INSERT INTO task_table (task, name) VALUES (?, ?) ON CONFLICT DO NOTHING'),
-    lane: db.prepare(lanes.upsert('id', 'task', 'level')),
+    lane: db.prepare(lanes.upsert('id', 'task', 'level', 'name')),
     level: db.prepare(levels.upsert('level')),
-    laneTable: db.prepare(laneTables.upsertBy(['lane', 'name'], ['lane', 'name', 'level'])),
-    tableTime: db.prepare(tableTimes.upsertBy(['level', 'name'])),
+    laneTable: db.prepare(laneTables.upsertBy(['lane', 'name'])),
     partition: db.prepare(`UPDATE partition SET ${assignStatus} WHERE id = ?`),
     removePartition: db.prepare('DELETE FROM partition WHERE id = ?'),
     key: db.prepare(keys.upsert('key')),

@@ -46,11 +46,6 @@ export class InstanceRows {
     return row === undefined ? null : { ...this.#read(row, now), tasks: this.#tasks(instanceId) }
   }
 
-  /** Ids of the partitions leased to the instance. */
-  heldBy(instanceId: string, limit: number): number[] {
-    return this.#sql.held.all(instanceId, limit).map(([id]) => id)
-  }
-
   list({ after, limit, names }: InstanceQuery, now: number): InstanceDetails[] {
     const rows =
       names === undefined
@@ -175,10 +170,6 @@ function prepare(db: DatabaseSync) {
       db,
       `SELECT count(*), min(due_at) FROM partition WHERE state = 'leased' AND holder = ? AND due_at > ?
          AND NOT (SELECT task.cancelled FROM lane JOIN task ON task.id = lane.task WHERE lane.id = partition.lane)`,
-    ),
-    held: arrayQuery<[number]>(
-      db,
-      `SELECT id FROM partition WHERE state = 'leased' AND holder = ? ORDER BY due_at ${LIMIT}`,
     ),
     tasks: arrayQuery<[number, ...unknown[]]>(
       db,

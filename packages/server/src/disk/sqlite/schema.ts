@@ -1,6 +1,6 @@
-import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycle.ts'
+import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { deliverySchema } from './outbox-rows.ts'
-import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, partitions, tasks } from './tables.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
 const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
@@ -10,21 +10,22 @@ const sum = (states: readonly string[]) => states.map((state) => `${state}_parti
  * the query repeats its condition.
  */
 export const laneHas = {
-  unfinished: `${sum(unfinishedStates)} > 0`,
+  openWork: 'ready_partitions + leased_partitions + delayed_partitions > 0',
   parked: 'parked_partitions > 0',
   rows: `${sum(partitionStates)} - purged > 0`,
 }
 export const taskHas = {
   parked: 'parked_partitions > 0 AND cancelled = 0',
+  openWork: '(finished_at IS NULL OR leased_partitions + delayed_partitions > 0)',
   unfinishedWork: '(reruns IS NOT NULL OR staging IS NOT NULL)',
   endedUnpurged: 'finished_at IS NOT NULL AND purged_at IS NULL',
 }
 export const partitionIs = {
-  returned: `state = 'ready' AND line <> 'fresh'`,
+  fresh: `state = 'ready' AND due_at IS NULL`,
+  returned: `state = 'ready' AND due_at IS NOT NULL`,
+  ofSeveral: 'of_several = 1',
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
 }
-/** The position of a partition in its line. */
-export const PLACE = 'ifnull(due_at, 0)'
 
 /**
  * There are no foreign keys: rows of partitions are written before those of their lanes, and lanes before
@@ -40,6 +41,7 @@ CREATE TABLE task (
 CREATE INDEX task_by_state ON task (state, id);
 CREATE INDEX task_with_parked ON task (id) WHERE ${taskHas.parked};
 CREATE INDEX task_to_purge ON task (finished_at) WHERE ${taskHas.endedUnpurged};
+CREATE INDEX task_open ON task (id) WHERE ${taskHas.openWork};
 CREATE INDEX task_with_work ON task (id) WHERE ${taskHas.unfinishedWork};
 
 -- Tasks that count as purged and may have rows left.
@@ -49,21 +51,14 @@ CREATE TABLE lane (
   ${lanes.declarations}
 ) STRICT;
 CREATE UNIQUE INDEX lane_identity ON lane (task, level);
-CREATE INDEX lane_order ON lane (level, turn) WHERE turn IS NOT NULL;
-CREATE INDEX lane_unfinished ON lane (task, level) WHERE ${laneHas.unfinished};
+CREATE INDEX lane_open ON lane (id) WHERE ${laneHas.openWork};
 CREATE INDEX lane_with_parked ON lane (task, level) WHERE ${laneHas.parked};
 CREATE INDEX lane_with_rows ON lane (task, level) WHERE ${laneHas.rows};
 
--- The compute tables of a lane, and their order for pulls that name them.
+-- What waits by compute table in lanes that have several.
 CREATE TABLE lane_table (
   ${laneTables.declarations},
   PRIMARY KEY (lane, name)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX lane_table_order ON lane_table (name, level, turn, lane) WHERE turn IS NOT NULL;
-
-CREATE TABLE table_time (
-  ${tableTimes.declarations},
-  PRIMARY KEY (level, name)
 ) STRICT, WITHOUT ROWID;
 
 -- The indexes that were ever called back on a lane, as ranges: they show gaps, and they outlive the
@@ -84,8 +79,10 @@ CREATE TABLE partition (
 ) STRICT;
 CREATE UNIQUE INDEX partition_identity ON partition (lane, idx);
 CREATE INDEX partition_arrival ON partition (lane);
-CREATE INDEX partition_returned ON partition (lane, line, ${PLACE}) WHERE ${partitionIs.returned};
-CREATE INDEX partition_due ON partition (state, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${partitionIs.ofSeveral};
+CREATE INDEX partition_returned ON partition (lane, due_at) WHERE ${partitionIs.returned};
+CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
+CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';
 CREATE INDEX partition_holder ON partition (holder, due_at) WHERE state = 'leased';
 CREATE INDEX partition_parked ON partition (lane, idx) WHERE state = 'parked';
 CREATE INDEX partition_mismatch ON partition (lane, idx) WHERE ${partitionIs.mismatch};

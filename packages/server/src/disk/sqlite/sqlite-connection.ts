@@ -12,8 +12,8 @@ import type { StagedIds } from '../../handoff/stored.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
-import { Loader } from './load.ts'
 import type { OutboxRows } from './outbox-rows.ts'
+import { Reads } from './reads.ts'
 import { arrayQuery, descriptors, inserter, plainDescriptors } from './tables.ts'
 import type { ThroughputRows } from './throughput-rows.ts'
 import { Views } from './views.ts'
@@ -148,7 +148,8 @@ class NewRows {
   insert(rows: readonly PartitionDescriptor[]): void {
     // Parameters cost time even when they are null. The few rows that have rare fields use a statement with
     // more columns.
-    const insert = rows.every(hasNoRare) ? this.#sql.insertPlain : this.#sql.insert
+    const isPlain = rows.every((row) => !row.ofSeveral && hasNoRare(row))
+    const insert = isPlain ? this.#sql.insertPlain : this.#sql.insert
     insert(rows)
   }
 
@@ -170,7 +171,7 @@ function prepareNewRows(db: DatabaseSync) {
  * transaction the slots are wrong until `open` reads them again.
  */
 export class SqliteConnection {
-  readonly loader: Loader
+  readonly reads: Reads
   readonly dueRows: DueRowReader
   readonly views: Views
   readonly instances: InstanceRows
@@ -196,8 +197,8 @@ export class SqliteConnection {
     this.#entries = new Entries(db)
     this.#newRows = new NewRows(db)
     this.#images = new ImageRows(db)
-    this.loader = new Loader(db)
-    this.dueRows = new DueRowReader(db, this.loader)
+    this.reads = new Reads(db)
+    this.dueRows = new DueRowReader(db)
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox

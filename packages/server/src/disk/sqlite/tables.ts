@@ -22,9 +22,7 @@ import {
   type StoredLane,
   type StoredLaneTable,
   type StoredLevel,
-  type StoredTableTime,
   type StoredTask,
-  tableTimeFields,
   taskFields,
 } from '../../handoff/stored.ts'
 import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
@@ -229,11 +227,12 @@ export const lanes = new Table<StoredLane>('lane', laneFields, {
 /** New rows are inserted with the descriptor only. */
 export const partitions = new Table<StoredPartition>('partition', partitionFields, {
   defaults: untouched(),
+  declared: { ofSeveral: 'DEFAULT 0' },
 })
 
-const isRare: ReadonlySet<string> = new Set(rareFields)
+const isRare: ReadonlySet<string> = new Set([...rareFields, 'ofSeveral'])
 const plainFields = namesOf(descriptorFields).filter((field) => !isRare.has(field))
-type PlainDescriptor = Omit<PartitionDescriptor, keyof RareFields>
+type PlainDescriptor = Omit<PartitionDescriptor, keyof RareFields | 'ofSeveral'>
 
 // Groups of columns of the same table.
 export const descriptors = new Table<PartitionDescriptor>('partition', descriptorFields)
@@ -244,8 +243,6 @@ export const statuses = new Table<PartitionStatus>('partition', statusFields)
 export const levels = new Table<StoredLevel>('level', levelFields)
 
 export const laneTables = new Table<StoredLaneTable>('lane_table', laneTableFields)
-
-export const tableTimes = new Table<StoredTableTime>('table_time', tableTimeFields)
 
 export const keys = new Table<StoredKey>('pull_key', keyFields, { declared: { key: 'PRIMARY KEY' } })
 

@@ -1,6 +1,7 @@
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
+import type { StoredPartition } from '../partition.ts'
 import type { ControlRequest, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
 import {
@@ -65,8 +66,8 @@ class EngineStore implements Store {
   #closed = false
   /** The memory epoch for which rows of incomplete call-backs were removed. */
   #cleanedFor = -1
-  /** No lease or delay is due before this time. */
-  #quietUntil = 0
+  /** No back-off ends before this time. */
+  #backoffsEndAt = 0
 
   constructor(options: EngineOptions) {
     this.#disk = options.disk
@@ -96,30 +97,36 @@ class EngineStore implements Store {
   sweep({ limit, mayExpireLeases }: SweepRequest): Promise<SweepResult> {
     return this.#exclusivelyWhenFlushed(async () => {
       const { now } = this.#runner
+      const { leases } = await this.#runner.open()
       const expireLeases = mayExpireLeases()
-      if (expireLeases && this.#quietUntil > now) return nothingDue(this.#quietUntil, now)
-      await this.#runner.flush()
-      const due = await this.#disk.due(now, limit, expireLeases)
-      if (expireLeases) this.#quietUntil = due.nextDueAt ?? Number.POSITIVE_INFINITY
-      if (due.leased.length === 0 && due.delayed.length === 0) return nothingDue(due.nextDueAt, now)
-      const more = due.leased.length === limit || due.delayed.length === limit
-      if (more) this.#quietUntil = 0
-      return this.#runner.transact(async (tx) => {
-        const ended = await endDue(tx, due.leased, due.delayed)
-        const woken = tx.readied.count
+      const ended = expireLeases ? leases.ended(now, limit) : []
+      const backoffs = await this.#endedBackoffs(now, limit)
+      const more = ended.length === limit || backoffs.length === limit
+      const nextDueInMillis = () => {
+        const nextAt = Math.min((expireLeases ? leases.nextEnd : null) ?? Infinity, this.#backoffsEndAt)
+        return Number.isFinite(nextAt) ? Math.max(0, nextAt - now) : null
+      }
+      if (ended.length === 0 && backoffs.length === 0)
+        return { woken: 0, expired: 0, parked: 0, more, nextDueInMillis: nextDueInMillis() }
+      const swept = await this.#runner.transact(async (tx) => {
+        const { woken: wokenAtFirst, expired, parked } = await endDue(tx, ended, backoffs)
+        const before = tx.readied.count
         await moveBarriers(tx)
         await concludeTasks(tx)
-        const nextDueAt = Math.min(due.nextDueAt ?? Infinity, tx.earliestDueAt ?? Infinity)
-        return {
-          woken: Math.max(ended.woken, woken) + tx.readied.count - woken,
-          readiedOf: tx.readied.kinds,
-          expired: ended.expired,
-          parked: ended.parked,
-          more,
-          nextDueInMillis: Number.isFinite(nextDueAt) ? Math.max(0, nextDueAt - tx.now) : null,
-        }
+        const woken = Math.max(wokenAtFirst, before) + tx.readied.count - before
+        return { woken, readiedOf: tx.readied.kinds, expired, parked }
       })
+      return { ...swept, more, nextDueInMillis: nextDueInMillis() }
     })
+  }
+
+  /** Back-offs are found on disk, so rows must be flushed first. */
+  async #endedBackoffs(now: number, limit: number): Promise<readonly StoredPartition[]> {
+    if (this.#backoffsEndAt > now) return []
+    await this.#runner.flush()
+    const { due, nextAt } = await this.#disk.dueBackoffs(now, limit)
+    this.#backoffsEndAt = due.length === limit ? 0 : (nextAt ?? Number.POSITIVE_INFINITY)
+    return due
   }
 
   maintain(request: MaintenanceRequest): Promise<MaintenanceResult> {
@@ -139,21 +146,18 @@ class EngineStore implements Store {
   }
 
   releaseInstance({ instanceId, limit }: ReleaseRequest): Promise<ReleaseResult> {
-    // Leases are found by their holder, so rows must be flushed first.
-    return this.#withRowsFlushed(async () => {
-      const held = await this.#disk.heldBy(instanceId, limit)
-      if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
-      return this.#runner.transact(async (tx) => {
-        const revoked = await revoke(tx, instanceId, held)
+    return this.#exclusively(async () =>
+      this.#runner.transact(async (tx) => {
+        const revoked = await revoke(tx, instanceId, limit)
         await moveBarriers(tx)
         await concludeTasks(tx)
-        return { ...revoked, readied: tx.readied.count, more: held.length === limit }
-      })
-    })
+        return { ...revoked, readied: tx.readied.count, more: revoked.released === limit }
+      }),
+    )
   }
 
   async #lastSettledAt(taskId: string): Promise<number> {
-    const { tasks } = await this.#disk.load({ taskNames: [taskId] })
+    const tasks = await this.#disk.tasksNamed([taskId])
     const [summary] = await this.#disk.taskSummaries(tasks.map(({ id }) => id))
     const newest = (summary?.pace[0]?.second ?? 0) * 1000
     return newest > this.#runner.now ? newest + 999 : 0
@@ -268,7 +272,7 @@ class EngineStore implements Store {
     if (this.#cleanedFor === this.#runner.epoch) return
     const { epoch } = this.#runner
     await this.#largeCallBacks.removeAbandonedRows()
-    this.#quietUntil = 0
+    this.#backoffsEndAt = 0
     this.#cleanedFor = epoch
   }
 
@@ -281,19 +285,11 @@ class EngineStore implements Store {
   }
 
   #committed(tx: Transaction): void {
-    const { earliestDueAt } = tx
-    if (earliestDueAt !== null) this.#quietUntil = Math.min(this.#quietUntil, earliestDueAt)
+    const { earliestBackoffEnd } = tx
+    if (earliestBackoffEnd !== null) this.#backoffsEndAt = Math.min(this.#backoffsEndAt, earliestBackoffEnd)
     this.#changes.add(
       tx.touchedTasks.map(({ id }) => id),
       tx.parkedNotices(),
     )
   }
 }
-
-const nothingDue = (nextDueAt: number | null, now: number): SweepResult => ({
-  woken: 0,
-  expired: 0,
-  parked: 0,
-  more: false,
-  nextDueInMillis: nextDueAt === null || !Number.isFinite(nextDueAt) ? null : Math.max(0, nextDueAt - now),
-})

@@ -1,7 +1,7 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
-import { type Line, type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
+import { type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { Tally } from '../rules/task.ts'
 import {
@@ -14,7 +14,6 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
-  type StoredTableTime,
   type StoredTask,
   taskFields,
 } from '../stored.ts'
@@ -48,7 +47,6 @@ export interface Entry {
   readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
   readonly laneTables: readonly StoredLaneTable[]
-  readonly tableTimes: readonly StoredTableTime[]
   /** Null if the outbox did not change. */
   readonly outbox: OutboxEntry | null
   /** What became done, to be added to the throughput history of its task. */
@@ -64,6 +62,10 @@ const taskOf = rowMakerOf<Omit<StoredTask, 'partitions' | 'records'>>(taskNames)
 const laneNames = namesOf(laneFields).filter((field) => !laneFields[field].startsWith('tag'))
 const valuesOfLane = listerOf<StoredLane>(laneNames)
 const laneOf = rowMakerOf<Pick<StoredLane, (typeof laneNames)[number]>>(laneNames)
+
+const laneTableNames = namesOf(laneTableFields)
+const valuesOfLaneTable = listerOf<StoredLaneTable>(laneTableNames)
+const laneTableOf = rowMakerOf<StoredLaneTable>(laneTableNames)
 
 /** Pulls are not included: an empty pull writes no entry. */
 const totalFields = [
@@ -84,9 +86,7 @@ export function encodeEntry(entry: Entry): string {
   return JSON.stringify([
     entry.tasks.map((task) => [valuesOfTask(task), packTally(task.partitions), packTally(task.records)]),
     entry.lanes.map((lane) => {
-      const [tag, retryTag] = [lane.tag.toString(), lane.retryTag.toString()]
-      const turn = packTurn(lane, tag, retryTag)
-      return [valuesOfLane(lane), tag, retryTag, turn, packTally(lane.partitions), packTally(lane.records)]
+      return [valuesOfLane(lane), lane.tag.toString(), packTally(lane.partitions), packTally(lane.records)]
     }),
     entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
     entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status, entry.at))),
@@ -100,13 +100,7 @@ export function encodeEntry(entry: Entry): string {
     entry.nextIds,
     entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
     entry.totals.map(({ instanceId, role, at, totals }) => [instanceId, role, at, ...valuesOfTotals(totals)]),
-    entry.laneTables.map((row) => {
-      const { lane, table, level, cursor, ready, released, retries } = row
-      const [tag, retryTag] = [row.tag.toString(), row.retryTag.toString()]
-      const turn = packTurn(row, tag, retryTag)
-      return [lane, table, level, tag, retryTag, turn, cursor, ready, released, retries]
-    }),
-    entry.tableTimes.map(({ level, table, virtual }) => [level, table, virtual.toString()]),
+    entry.laneTables.map(valuesOfLaneTable),
     entry.throughput.map(({ task, level, minute, partitions, records }) => [
       task,
       level,
@@ -136,14 +130,11 @@ export function decodeEntry(body: string): Entry {
     outbox,
     totals,
     laneTables,
-    tableTimes,
-    // Added after schema 7 of SQLite and schema 12 of PostgreSQL.
-    throughput = [],
-    // Entries written before this field existed have absolute times.
-    at = 0,
+    throughput,
+    at,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
-    [unknown[], string, string, string | null, number[], number[]][],
+    [unknown[], string, number[], number[]][],
     [number, string, string][],
     [number, ...unknown[]][],
     Entry['keys'],
@@ -156,10 +147,9 @@ export function decodeEntry(body: string): Entry {
     NextIds | null,
     PackedOutbox | null,
     [string, InstanceRole, number, ...number[]][],
-    [number, string, number, string, string, string | null, number, number, number, number][],
-    [number, string, string][],
-    [number, number, number, number, number][]?,
-    number?,
+    unknown[][],
+    [number, number, number, number, number][],
+    number,
   ]
   const taskImages = tasks.map(([values, counts, sums]) => ({
     ...taskOf(values),
@@ -168,11 +158,9 @@ export function decodeEntry(body: string): Entry {
   }))
   return {
     tasks: taskImages,
-    lanes: lanes.map(([values, tag, retryTag, turn, counts, sums]) => ({
+    lanes: lanes.map(([values, tag, counts, sums]) => ({
       ...laneOf(values),
       tag: BigInt(tag),
-      retryTag: BigInt(retryTag),
-      turn: turn === null ? null : BigInt(turn),
       partitions: unpackTally(counts),
       records: unpackTally(sums),
     })),
@@ -200,21 +188,7 @@ export function decodeEntry(body: string): Entry {
       at,
       totals: { ...noTotals(), ...totalsOf(values) },
     })),
-    laneTables: laneTables.map(
-      ([lane, table, level, tag, retryTag, turn, cursor, ready, released, retries]) => ({
-        lane,
-        table,
-        level,
-        tag: BigInt(tag),
-        retryTag: BigInt(retryTag),
-        turn: turn === null ? null : BigInt(turn),
-        cursor,
-        ready,
-        released,
-        retries,
-      }),
-    ),
-    tableTimes: tableTimes.map(([level, table, virtual]) => ({ level, table, virtual: BigInt(virtual) })),
+    laneTables: laneTables.map(laneTableOf),
     throughput: throughput.map(([task, level, minute, count, records]) => ({
       task,
       level,
@@ -256,7 +230,6 @@ const stateCodes: Readonly<Record<StoredState, number>> = {
   done: 4,
   cancelled: 5,
 }
-const lineCodes: Readonly<Record<Line, number>> = { fresh: 0, released: 1, retry: 2 }
 const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
   done: 0,
   failed: 1,
@@ -267,7 +240,6 @@ const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
 
 const codes: { readonly [Field in keyof PartitionStatus]?: Readonly<Record<string, number>> } = {
   state: stateCodes,
-  line: lineCodes,
   outcome: outcomeCodes,
 }
 
@@ -307,11 +279,11 @@ const unpackStatus: (packed: readonly unknown[], at: number) => PartitionStatus 
   { codedNames },
 )
 
-/** The property that unpacks a field. Earlier versions stored names instead of numbers. */
+/** The property that unpacks a field. */
 function unpacked(field: keyof PartitionStatus, nth: number): string {
   const value = `packed[${nth + 1}]`
   const first = JSON.stringify(untouched()[field])
-  if (codes[field] !== undefined) return `${field}: codedNames.${field}.get(${value}) ?? ${value} ?? ${first}`
+  if (codes[field] !== undefined) return `${field}: codedNames.${field}.get(${value}) ?? ${first}`
   if (statusFields[field] !== 'time?') return `${field}: ${value} ?? ${first}`
   return `${field}: typeof ${value} === 'number' ? ${value} + at : ${first}`
 }
@@ -322,11 +294,3 @@ function unpackTally(values: readonly number[]): Tally {
   const [ready = 0, leased = 0, delayed = 0, parked = 0, done = 0, cancelled = 0] = values
   return { ready, held: 0, leased, delayed, parked, done, cancelled }
 }
-
-/** A turn is the tag of one of the two lines, which is written already. */
-function packTurn({ tag, retryTag, turn }: Turn, tagText: string, retryText: string): string | null {
-  if (turn === null || turn === tag) return turn === null ? null : tagText
-  return turn === retryTag ? retryText : turn.toString()
-}
-
-type Turn = Pick<StoredLane, 'tag' | 'retryTag' | 'turn'>

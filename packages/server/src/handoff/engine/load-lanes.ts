@@ -1,200 +1,207 @@
-import type { Needs } from '../disk.ts'
-import { type Line, untouched } from '../partition.ts'
+import type { DuePosition, LanesFrom, WaitingOfLane } from '../disk.ts'
+import { type StoredPartition, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import { isLaneOpen } from '../rules/task.ts'
 import { StoreUnavailable } from '../store.ts'
-import type { Lane, Partition, Task } from './state/memory-rows.ts'
-import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from './state/memory-rows.ts'
-import { load, type Transaction } from './transaction.ts'
+import {
+  type Buffers,
+  buffersOf,
+  isLaneTable,
+  type Lane,
+  type LaneTable,
+  laneOf,
+  type Partition,
+  readyOf,
+  type Source,
+  type Task,
+} from './state/memory-rows.ts'
+import { comparePositions, positionOf } from './state/waiting-buffer.ts'
+import { addLanes, addPartitions, type Transaction } from './transaction.ts'
 
 /** The number of partitions that are read ahead for a lane: more if few lanes have work. */
 const ROWS_AT_A_TIME = 32
 const ROWS_OF_ALL_LANES = 4096
 const ROWS_AT_MOST = 1000
-/** The maximum number of lines filled with one load. */
-export const LINES_AT_A_TIME = 64
-/** The number of lanes of the order per load: doubled while none may be served, up to the maximum. */
-export const ORDER_LANES_AT_FIRST = 256
-export const ORDER_LANES_AT_MOST = 4096
+/** The maximum number of lanes, or of tables of a lane, whose partitions are read together. */
+export const LANES_READ_TOGETHER = 64
 /**
- * The number of lanes of one task per load. A task may have thousands of lanes with one row each, so lanes
+ * The number of lanes of one task per read. A task may have thousands of lanes with one row each, so lanes
  * are read in pages even for work done lane by lane.
  */
-export const TASK_LANES_AT_A_TIME = 256
-/**
- * If a lane has several tables, a load scans this many ids for partitions of one table. The range doubles
- * each time none was found, up to the maximum, so every load is bounded.
- */
-const IDS_AT_A_TIME = 20_000
-const IDS_AT_MOST = 320_000
+const TASK_LANES_AT_A_TIME = 256
+
+type Kind = keyof Buffers
+
+/** The next partition of a lane in which some wait: first what came back, then what arrived first. */
+export function knownFirst(lane: Lane): Partition | undefined {
+  return lane.buffers[kindOf(lane)].first
+}
+
+const kindOf = (source: Source): Kind => (source.returned > 0 ? 'returned' : 'fresh')
 
 /**
- * Returns the next partition of a source, which must have some. `ahead` returns the sources that come next.
+ * Returns the next partition of a lane, which must have one of these tables; null: of any table. `ahead`
+ * returns the lanes that come next.
  */
 export async function firstOf(
   tx: Transaction,
-  source: Source,
-  ahead: () => readonly Source[],
+  lane: Lane,
+  tables: ReadonlySet<string> | null,
+  ahead: () => readonly Lane[],
   demand: number,
 ): Promise<Partition> {
-  let ids = IDS_AT_A_TIME
+  const sources = tables === null || lane.severalAfter === null ? [lane] : tablesWaiting(lane, tables)
+  const kind = sources.some(({ returned }) => returned > 0) ? 'returned' : 'fresh'
+  const waiting = sources.filter((source) => (kind === 'returned' ? source.returned : readyOf(source)) > 0)
   while (true) {
-    const line = linesOf(source)[lineToServe(source)]
-    if (line.first !== undefined) return line.first
+    const missing = waiting.filter((source) => buffersOf(source)[kind].first === undefined)
+    if (missing.length === 0) return earliestOf(waiting, kind, lane)
     // Memory and rows disagree, so another node has become leader and written rows. Reading the disk again
     // resolves this.
-    if (line.isComplete)
-      throw new StoreUnavailable(
-        'store_unavailable',
-        `lane ${source.id} counts partitions that have no rows; another node may be the leader now`,
-      )
-    await loadLines(tx, source, ahead(), demand, ids)
-    ids = Math.min(ids * 2, IDS_AT_MOST)
+    if (missing.some((source) => buffersOf(source)[kind].isComplete)) throw disagreement(lane)
+    const others = missing[0] === lane ? ahead().filter((other) => other !== lane && isToRead(other)) : []
+    await loadWaiting(tx, missing.slice(0, LANES_READ_TOGETHER), kind, others, demand)
   }
+}
+
+const isToRead = (lane: Lane): boolean => knownFirst(lane) === undefined
+
+function earliestOf(sources: readonly Source[], kind: Kind, lane: Lane): Partition {
+  let earliest: Partition | undefined
+  for (const source of sources) {
+    const { first } = buffersOf(source)[kind]
+    if (first === undefined) continue
+    if (earliest === undefined || comparePositions(positionOf(first), positionOf(earliest)) < 0)
+      earliest = first
+  }
+  if (earliest === undefined) throw disagreement(lane)
+  return earliest
+}
+
+const disagreement = ({ id }: Lane) =>
+  new StoreUnavailable(
+    'store_unavailable',
+    `lane ${id} counts partitions that have no rows; another node may be the leader now`,
+  )
+
+function tablesWaiting({ tables }: Lane, names: ReadonlySet<string>): LaneTable[] {
+  const waiting: LaneTable[] = []
+  for (const name of names) {
+    const table = tables.get(name)
+    if (table !== undefined && table.ready > 0) waiting.push(table)
+  }
+  return waiting
 }
 
 interface Wanted {
   readonly source: Source
-  readonly lane: Lane
-  readonly line: Line
-  readonly table: string | undefined
-  readonly limit: number
-  readonly after: number
-  /** For fresh partitions: the last id to scan. */
-  readonly upTo: number
+  readonly kind: Kind
+  readonly query: WaitingOfLane
 }
 
-/** Fills the line to serve, and those of other sources that come next. */
-async function loadLines(
+/** Fills the buffers of these sources, and of other lanes that come next. */
+async function loadWaiting(
   tx: Transaction,
-  front: Source,
-  ahead: readonly Source[],
+  sources: readonly Source[],
+  kind: Kind,
+  others: readonly Lane[],
   demand: number,
-  ids: number,
 ): Promise<void> {
-  const others = ahead.filter(
-    (source) => source !== front && linesOf(source)[lineToServe(source)].first === undefined,
-  )
-  const sources = [front, ...others.slice(0, Math.max(0, demand - 1))]
-  const share = Math.floor(ROWS_OF_ALL_LANES / tx.memory.order.size)
+  const share = Math.floor(ROWS_OF_ALL_LANES / (others.length + 1))
   const most = Math.min(Math.max(ROWS_AT_A_TIME, demand, share), ROWS_AT_MOST)
-  const wanted = sources.map((source): Wanted => {
-    const lane = laneOf(source)
-    const line = lineToServe(source)
-    const table = onlyTableOf(source)
-    const cursor = table === undefined ? lane.cursor : Math.max(lane.cursor, source.cursor)
-    const after = Math.max(linesOf(source).fresh.loadedTo?.id ?? 0, cursor)
-    const upTo = table === undefined ? lane.tail : Math.min(lane.tail, after + ids)
-    return { source, lane, line, table, limit: source === front ? most : ROWS_AT_A_TIME, after, upTo }
-  })
-  const fresh = wanted.filter(({ line }) => line === 'fresh')
-  const returned = wanted.filter(({ line }) => line !== 'fresh')
-  const loaded = await load(tx, {
-    ...(fresh.length === 0
-      ? {}
-      : {
-          fresh: fresh.map(({ lane, table, after, upTo, limit }) => ({
-            lane: lane.id,
-            ...(table === undefined ? {} : { table }),
-            after,
-            tail: upTo,
-            limit,
-          })),
-        }),
-    ...(returned.length === 0
-      ? {}
-      : {
-          returned: returned.map(({ source, lane, line, table, limit }) => ({
-            lane: lane.id,
-            ...(table === undefined ? {} : { table }),
-            line: line as Exclude<Line, 'fresh'>,
-            after: linesOf(source)[line].loadedTo,
-            limit,
-          })),
-        }),
-  })
-  for (const [at, one] of fresh.entries()) fillFresh(tx, one, loaded.fresh[at] ?? [])
-  if (returned.length === 0) return
-  const rows = new Map(loaded.partitions.map((row) => [row.id, row]))
-  for (const [at, { source, line, limit }] of returned.entries()) {
-    const found = loaded.returned[at] ?? []
-    const last = rows.get(found.at(-1) ?? -1)
-    const place = last === undefined ? null : { dueAt: line === 'retry' ? (last.dueAt ?? 0) : 0, id: last.id }
-    linesOf(source)[line].fill(waitingAmong(tx, source, line, found), place, found.length < limit)
+  const wanted = [
+    ...sources.map((source) => wantedOf(source, kind, isLaneTable(source) ? ROWS_AT_A_TIME : most)),
+    ...others.slice(0, Math.max(0, demand - 1)).map((lane) => wantedOf(lane, kindOf(lane), ROWS_AT_A_TIME)),
+  ]
+  const found = await tx.reads.waiting(wanted.map(({ query }) => query))
+  for (const [at, one] of wanted.entries()) {
+    const rows = found[at] ?? []
+    await addPartitions(tx, rows)
+    fill(tx, one, rows)
+    tx.memory.buffered(laneOf(one.source))
   }
 }
 
-function fillFresh(tx: Transaction, wanted: Wanted, ids: readonly number[]): void {
-  const { source, lane, table, limit, upTo } = wanted
-  const buffer = linesOf(source).fresh
-  const found = waitingAmong(tx, source, 'fresh', ids)
-  const isAllScanned = ids.length < limit
-  const isEnd = isAllScanned && upTo >= lane.tail
-  if (isEnd) {
-    const there = new Set([...buffer.items, ...found])
-    for (const partition of unwritten(tx, lane, table)) if (!there.has(partition)) found.push(partition)
+function wantedOf(source: Source, kind: Kind, limit: number): Wanted {
+  const lane = laneOf(source)
+  const { loadedTo } = buffersOf(source)[kind]
+  const named = isLaneTable(source) ? { table: source.table } : {}
+  if (kind === 'returned') {
+    const query = { lane: lane.id, ...named, returned: true, after: loadedTo ?? BEGINNING, upTo: 0, limit }
+    return { source, kind, query }
   }
-  const last = isAllScanned && table !== undefined ? upTo : ids.at(-1)
-  buffer.fill(found, last === undefined ? null : { dueAt: 0, id: last }, isEnd)
+  const id = Math.max(loadedTo?.id ?? 0, lane.cursor, source.cursor)
+  const { severalAfter, table, tail } = lane
+  // The partitions of the first table that arrived before the second table came are found by arrival.
+  const isBeforeSeveral = isLaneTable(source) && source.table === table && id < (severalAfter ?? 0)
+  const query = {
+    lane: lane.id,
+    ...(isBeforeSeveral ? {} : named),
+    returned: false,
+    after: { dueAt: 0, id },
+    upTo: isBeforeSeveral ? (severalAfter ?? tail) : tail,
+    limit,
+  }
+  return { source, kind, query }
 }
 
-/**
- * Filters loaded rows. Memory may be newer than a row: the partition may have left the line, or be in it
- * already.
- */
-function waitingAmong(tx: Transaction, source: Source, line: Line, ids: readonly number[]): Partition[] {
-  const there = new Set(linesOf(source)[line].items)
+const BEGINNING: DuePosition = { dueAt: -1, id: -1 }
+
+function fill(tx: Transaction, { source, kind, query }: Wanted, rows: readonly StoredPartition[]): void {
+  const buffer = buffersOf(source)[kind]
+  const there = new Set(buffer.items)
+  // Memory may be newer than a row: the partition may not wait any more, or be in the buffer already.
   const found: Partition[] = []
-  for (const id of ids) {
+  for (const { id } of rows) {
     const partition = tx.memory.partitions.get(id)
-    if (partition?.state === 'ready' && partition.line === line && !there.has(partition))
-      found.push(partition)
+    if (partition?.state !== 'ready' || there.has(partition)) continue
+    if ((partition.dueAt === null) === (kind === 'fresh')) found.push(partition)
   }
-  return found
+  const isAll = rows.length < query.limit
+  const isEnd = isAll && (kind === 'returned' || query.upTo >= laneOf(source).tail)
+  if (isEnd && kind === 'fresh') {
+    for (const partition of found) there.add(partition)
+    for (const partition of unwritten(tx, source)) if (!there.has(partition)) found.push(partition)
+  }
+  const last = rows.at(-1)
+  const read = last === undefined ? null : positionOf(last)
+  buffer.fill(found, isAll && kind === 'fresh' ? { dueAt: 0, id: query.upTo } : read, isEnd)
 }
 
 /**
- * Partitions of call-backs in the same batch. Their rows are not on disk yet, and no load finds them later.
+ * Partitions of call-backs in the same batch. Their rows are not on disk yet, and no read finds them later.
  */
-function unwritten(tx: Transaction, lane: Lane, table: string | undefined): Partition[] {
-  if (!tx.calledBack.has(lane.id)) return []
+function unwritten(tx: Transaction, source: Source): Partition[] {
+  const { id } = laneOf(source)
+  if (!tx.calledBack.has(id)) return []
   const { partitions } = tx.memory
   return tx.newRows
-    .filter((row) => row.lane === lane.id && (table === undefined || row.computeTable === table))
+    .filter((row) => row.lane === id && (!isLaneTable(source) || row.computeTable === source.table))
     .map((row) => partitions.get(row.id) ?? tx.memory.addPartition({ ...row, ...untouched() }))
-    .filter(({ state, line }) => state === 'ready' && line === 'fresh')
+    .filter(({ state, dueAt }) => state === 'ready' && dueAt === null)
 }
-
-/** Loads the next lanes in the order, after those that were loaded before. */
-export async function loadOrder(tx: Transaction, limit: number): Promise<void> {
-  const { memory } = tx
-  const { order: found, lanes: rows } = await load(tx, { order: { after: memory.order.loadedTo, limit } })
-  const position = new Map(rows.map((row) => [row.id, row]))
-  for (const id of found) {
-    const lane = memory.lanes.get(id)
-    if (lane === undefined || lane.turn === null || lane.heapIndex >= 0) continue
-    memory.order.put(lane)
-    if (isLaneOpen(lane.parentTask, lane.level)) tx.lines.catchUp(lane)
-  }
-  const last = found.at(-1)
-  const row = last === undefined ? undefined : position.get(last)
-  if (row !== undefined && row.turn !== null)
-    memory.order.loadedTo = { level: row.level, turn: row.turn, lane: row.id }
-  memory.order.isComplete = found.length < limit
-}
-
-type Having = NonNullable<Needs['nextLanes']>[number]['having']
 
 /**
  * Returns the next lanes of a task, starting at a level. Rows must be flushed, so that the disk knows all of
  * them.
  */
-export async function lanesFrom(tx: Transaction, task: Task, from: number, having: Having): Promise<Lane[]> {
+export async function lanesFrom(
+  tx: Transaction,
+  task: Task,
+  from: number,
+  having: LanesFrom['having'],
+  limit = TASK_LANES_AT_A_TIME,
+): Promise<Lane[]> {
   if (from > Number.MAX_SAFE_INTEGER) return []
-  const { nextLanes } = await load(tx, {
-    nextLanes: [{ task: task.id, from, having, limit: TASK_LANES_AT_A_TIME }],
-  })
-  return (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
+  const read = await tx.reads.lanesFrom({ task: task.id, from, having, limit })
+  await addLanes(tx, read)
+  return read.lanes.flatMap(({ id }) => tx.memory.lanes.get(id) ?? [])
+}
+
+/** Loads the lanes of these levels that are not in memory. */
+export async function loadLanes(tx: Transaction, task: Task, levels: Iterable<number>): Promise<void> {
+  const missing: number[] = []
+  for (const level of levels) if (!task.lanes.has(level)) missing.push(level)
+  if (missing.length > 0) await addLanes(tx, await tx.reads.lanesOf(task.id, missing))
 }
 
 interface WantedRows {
@@ -209,7 +216,7 @@ interface WantedRows {
   readonly most: number
 }
 
-/** Returns the first rows of these lanes, by index, with one load. */
+/** Returns the first rows of these lanes, by index, with one read. */
 export async function firstRows(
   tx: Transaction,
   lanes: readonly Lane[],
@@ -222,17 +229,16 @@ export async function firstRows(
     chosen.push(lane)
     expected += countOf(lane)
   }
-  const { rows } = await load(tx, {
-    rows: chosen.map(({ id, tail }, at) => ({
-      lane: id,
-      tail,
-      state,
-      afterIndex: at === 0 ? afterIndex : -1,
-      limit: most,
-    })),
-  })
-  return chosen.map((lane, at) => ({
-    lane,
-    rows: (rows[at] ?? []).flatMap((id) => tx.memory.partitions.get(id) ?? []),
+  const queries = chosen.map(({ id, tail }, at) => ({
+    lane: id,
+    tail,
+    state,
+    afterIndex: at === 0 ? afterIndex : -1,
+    limit: most,
   }))
+  const found = await tx.reads.rows(queries)
+  const results: { lane: Lane; rows: Partition[] }[] = []
+  for (const [at, lane] of chosen.entries())
+    results.push({ lane, rows: await addPartitions(tx, found[at] ?? []) })
+  return results
 }

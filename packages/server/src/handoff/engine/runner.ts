@@ -4,7 +4,7 @@ import type { Policy } from '../rules/policy.ts'
 import { LARGE_CALL_BACK_PARTITIONS } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
-import { loadOrder } from './load-lanes.ts'
+import { readOpenWork } from './open-work.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { type EngineContext, type EngineReads, Transaction } from './transaction.ts'
@@ -42,7 +42,6 @@ export interface EngineLimits extends MemoryBounds {
 
 const LIMITS: EngineLimits = {
   partitions: 50_000,
-  lanes: 4096,
   keys: 20_000,
   flushRows: 3000,
   flushEntries: 200,
@@ -54,8 +53,6 @@ const LIMITS: EngineLimits = {
 
 /** Batches wait for the flush when more than this many times `flushRows` changes are unflushed. */
 const FLUSH_BACKLOG = 8
-/** The first transaction reads this many lanes: without them, a level does not know that it has drained. */
-const LANES_AT_START = 256
 
 /** Called with a transaction once it is durable. */
 type Committed = (tx: Transaction) => void
@@ -85,7 +82,16 @@ export class Runner {
     this.limits = { ...LIMITS, ...options.limits }
     const { disk } = options
     this.reads = {
-      load: (needs) => disk.load(needs),
+      tasksNamed: (names) => disk.tasksNamed(names),
+      tasksById: (ids) => disk.tasksById(ids),
+      lanesById: (ids) => disk.lanesById(ids),
+      lanesOf: (task, levels) => disk.lanesOf(task, levels),
+      lanesFrom: (query) => disk.lanesFrom(query),
+      partitionsById: (ids) => disk.partitionsById(ids),
+      partitionsNamed: (asked) => disk.partitionsNamed(asked),
+      rows: (queries) => disk.rows(queries),
+      waiting: (queries) => disk.waiting(queries),
+      keys: (names) => disk.keys(names),
       known: (asked) => disk.known(asked),
       doneRows: (task) => disk.doneRows(task),
       nextIteration: () => this.yieldToEventLoop(),
@@ -117,13 +123,12 @@ export class Runner {
   }
 
   /**
-   * Starts with nearly empty memory: all rows are flushed and are read as needed. Lanes are read within
-   * transactions only, because reading one may change its turn. If a large call-back failed since this epoch
-   * began, memory stays dropped.
+   * Reads all open work. All rows are flushed. If a large call-back failed since this epoch began, memory stays
+   * dropped.
    */
   async #begin(nextIds: NextIds, epoch: number): Promise<void> {
     const memory = new Memory(nextIds, this.#last)
-    for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
+    await readOpenWork(this.#disk, memory)
     if (this.epoch === epoch) this.#memory = memory
   }
 
@@ -141,11 +146,10 @@ export class Runner {
       const memory = await this.open()
       const tx = new Transaction(memory, this.#last + 1, this.#context())
       try {
-        if (!memory.order.isBegun) await loadOrder(tx, LANES_AT_START)
         if (known.length > 0) await loadKeys(tx, known)
         const result = await work(tx)
         if (!tx.isEmpty || !mayBeEmpty(result)) await this.#append(tx)
-        memory.evict(this.limits)
+        memory.evict(tx.read, this.limits)
         return result
       } catch (error) {
         // Memory has changes that are not durable, or that are durable although the client got no answer.
@@ -220,7 +224,11 @@ export class Runner {
     const memory = this.#memory
     const flushing = this.#writePieces(images, upTo).then(
       () => {
-        memory?.flushed(upTo, images.partitions.keys())
+        memory?.flushed(upTo, {
+          tasks: images.tasks.keys(),
+          lanes: images.lanes.keys(),
+          partitions: images.partitions.keys(),
+        })
         if (this.#flushing === flushing) this.#flushing = null
       },
       (error: unknown) => {

@@ -213,7 +213,7 @@ async function runBatch(tx: Transaction, batches: readonly HandOffBatch[]): Prom
 async function runEach<Verb extends keyof HandOffBatch, Result>(
   batches: readonly HandOffBatch[],
   verb: Verb,
-  run: (request: HandOffBatch[Verb][number]) => Promise<Result>,
+  run: (request: HandOffBatch[Verb][number]) => Promise<Result> | Result,
 ): Promise<Result[][]> {
   const results: Result[][] = []
   for (const { [verb]: requests } of batches) {

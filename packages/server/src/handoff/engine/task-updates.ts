@@ -8,14 +8,15 @@ import {
   type TaskState,
   taskState,
 } from '../rules/task.ts'
-import { TASK_LANES_AT_A_TIME } from './load-lanes.ts'
+import { lanesFrom, loadLanes } from './load-lanes.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
-import { load, type Transaction } from './transaction.ts'
+import type { Transaction } from './transaction.ts'
 
 /** Updates tasks after their partitions changed: the position of their level barrier and their state. */
 
 /** The next lane is nearly always the right one, so the first read is small. */
 const LANES_AT_FIRST = 4
+const LANES_AT_MOST = 256
 
 /** Opens and closes levels. Call it before serving pulls, so that they see newly opened levels. */
 export async function moveBarriers(tx: Transaction): Promise<void> {
@@ -44,7 +45,7 @@ export async function setBarrier(tx: Transaction, task: Task, enabled: boolean):
   tx.touchTask(task)
   if (enabled) await placeBarrier(tx, task, 0)
   else {
-    tx.lines.reopen(task)
+    tx.waiting.reopen(task)
     if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
   }
   return true
@@ -62,30 +63,29 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
   tx.touchTask(task)
   // Everything below is finished, so this is the only lane that can open.
   if (lane === undefined || !isLaneOpen(task, lane.level)) return
-  tx.lines.reopenLane(lane)
+  tx.waiting.reopen(task)
   tx.readied.add(task.taskId, null, lane.partitions.ready)
 }
 
 /**
- * Returns the lowest lane, at level `from` or above, that keeps higher levels closed. Memory has newer values
- * than the disk for some lanes but does not hold all of them, so both are searched.
+ * Returns the lowest lane, at level `from` or above, that keeps higher levels closed. Lanes with nothing but
+ * parked and finished partitions are on disk.
  */
 async function lowestUnfinished(tx: Transaction, task: Task, from: number): Promise<Lane | undefined> {
   let lowest: Lane | undefined
   for (const lane of task.lanes.values())
     if (lane.level >= from && holdsBarrier(lane) && (lowest === undefined || lane.level < lowest.level))
       lowest = lane
+  if (task.partitions.parked === 0) return lowest
   let next = from
   let limit = LANES_AT_FIRST
   while (lowest === undefined || next < lowest.level) {
-    const having = { task: task.id, from: next, having: 'unfinished' as const, limit }
-    const { nextLanes } = await load(tx, { nextLanes: [having] })
-    const found = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
+    const found = await lanesFrom(tx, task, next, 'parked', limit)
     const holding = found.find(holdsBarrier)
     if (holding !== undefined) return lowest === undefined || holding.level < lowest.level ? holding : lowest
     if (found.length < limit) break
     next = (found.at(-1)?.level ?? next) + 1
-    limit = Math.min(limit * 4, TASK_LANES_AT_A_TIME)
+    limit = Math.min(limit * 4, LANES_AT_MOST)
   }
   return lowest
 }
@@ -105,7 +105,7 @@ export async function stateOf(tx: Transaction, task: Task): Promise<TaskState> {
 async function decidingLane(tx: Transaction, task: Task): Promise<BarrierLane | null> {
   const level = decidingLevel(task)
   if (level === null) return null
-  if (!task.lanes.has(level)) await load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
+  await loadLanes(tx, task, [level])
   return task.lanes.get(level) ?? null
 }
 
@@ -119,9 +119,8 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   if (areSame(settings, task.settings) && !isBarrierNew) return false
   task.settings = settings
   tx.touchTask(task)
-  // If a limit was raised, the task's lanes can be served again. If not, they are set aside again at the
-  // front of the order.
-  tx.lines.reopen(task)
+  // If a limit was raised, the task can be served again.
+  tx.waiting.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
   return true
 }

@@ -1,22 +1,23 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
-import type { Disk, Loaded, Needs } from '../disk.ts'
+import type { Disk, Lanes } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
 import {
   type KnownPartition,
   type PartitionDescriptor,
   type PartitionStatus,
+  type StoredPartition,
   statusOf,
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { isAtLimit, type Policy } from '../rules/policy.ts'
-import type { IndexRangeOfLane, StoredKey, StoredPace } from '../stored.ts'
+import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTask } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { Readied } from './readied.ts'
 import type { Memory } from './state/memory.ts'
-import type { Key, Lane, LaneTable, Level, Partition, TableTime, Task } from './state/memory-rows.ts'
+import type { Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
-import { WaitingLines } from './waiting-lines.ts'
+import { Waiting } from './waiting.ts'
 
 /** Inputs of the engine, injected so that it stays deterministic. */
 export interface EngineContext {
@@ -29,7 +30,22 @@ export interface EngineContext {
   readonly secret: () => string
 }
 
-export interface EngineReads extends Pick<Disk, 'load' | 'known' | 'doneRows'> {
+export interface EngineReads
+  extends Pick<
+    Disk,
+    | 'tasksNamed'
+    | 'tasksById'
+    | 'lanesById'
+    | 'lanesOf'
+    | 'lanesFrom'
+    | 'partitionsById'
+    | 'partitionsNamed'
+    | 'rows'
+    | 'waiting'
+    | 'keys'
+    | 'known'
+    | 'doneRows'
+  > {
   /** Lets other work use the event loop. */
   nextIteration(): Promise<void>
 }
@@ -48,8 +64,8 @@ export class Transaction {
   /** The number of its entry. */
   readonly number: number
 
-  /** The lines of waiting partitions, and the turns of their lanes. */
-  readonly lines: WaitingLines
+  /** What waits, and in which order. */
+  readonly waiting: Waiting
 
   readonly newRows: PartitionDescriptor[] = []
   readonly newKeys: string[] = []
@@ -61,7 +77,11 @@ export class Transaction {
   readonly parkedLeases: string[] = []
   /** Partitions that became available for pulls. */
   readonly readied = new Readied()
+  /** When the first of the leases and back-offs that it began ends, and the first of the back-offs. */
   earliestDueAt: number | null = null
+  earliestBackoffEnd: number | null = null
+  /** Ids of the rows that it read. */
+  readonly read = { tasks: [] as number[], lanes: [] as number[], partitions: [] as number[] }
 
   /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */
   readonly barriers = new Map<Task, boolean>()
@@ -70,7 +90,6 @@ export class Transaction {
   readonly #lanes: Lane[] = []
   readonly #levels: Level[] = []
   readonly #laneTables: LaneTable[] = []
-  readonly #tableTimes: TableTime[] = []
   readonly #partitions: Partition[] = []
   readonly #removed: number[] = []
   readonly #keys = new Map<string, StoredKey | null>()
@@ -92,7 +111,7 @@ export class Transaction {
     this.now = now
     this.random = random
     this.secret = secret
-    this.lines = new WaitingLines(this)
+    this.waiting = new Waiting(this)
   }
 
   get touchedTasks(): readonly Task[] {
@@ -149,12 +168,6 @@ export class Transaction {
     this.#laneTables.push(table)
   }
 
-  touchTableTime(time: TableTime): void {
-    if (time.changedIn === this.number) return
-    time.changedIn = this.number
-    this.#tableTimes.push(time)
-  }
-
   issue(kind: 'task' | 'lane' | 'partition' | 'event', count = 1): number {
     const first = this.memory.nextIds[kind]
     this.memory.nextIds[kind] += count
@@ -199,7 +212,7 @@ export class Transaction {
   /** Below a lease limit, each lease that ended allows another: pulls may wait for every one of them. */
   #freeLeases(task: Task, count: number, wasAtLimit: boolean): void {
     if (task.settings?.maxLeases === undefined || isAtLimit(task)) return
-    if (wasAtLimit) this.lines.reopen(task)
+    if (wasAtLimit) this.waiting.reopen(task)
     if (!task.paused && !task.cancelled)
       this.readied.add(task.taskId, null, Math.min(count, task.partitions.ready))
   }
@@ -213,6 +226,7 @@ export class Transaction {
 
   remove(partition: Partition): void {
     this.#removed.push(partition.id)
+    this.memory.leases.remove(partition)
     this.memory.dropPartition(partition)
   }
 
@@ -275,8 +289,13 @@ export class Transaction {
     return added.totals
   }
 
-  due(at: number): void {
+  leaseEndsAt(at: number): void {
     if (this.earliestDueAt === null || at < this.earliestDueAt) this.earliestDueAt = at
+  }
+
+  backoffEndsAt(at: number): void {
+    this.leaseEndsAt(at)
+    if (this.earliestBackoffEnd === null || at < this.earliestBackoffEnd) this.earliestBackoffEnd = at
   }
 
   entry(): Entry {
@@ -295,7 +314,6 @@ export class Transaction {
       totals: [...this.#totals.values()],
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
       laneTables: this.#laneTables.map(imageOfLaneTable),
-      tableTimes: this.#tableTimes.map(({ level, table, virtual }) => ({ level, table, virtual })),
       outbox: this.#outboxEntry(),
       throughput: this.#done,
       at: this.now,
@@ -339,10 +357,40 @@ export class Transaction {
   }
 }
 
-export async function load(tx: Transaction, needs: Needs): Promise<Loaded> {
-  const loaded = await tx.reads.load(needs)
-  tx.memory.take(loaded)
-  return loaded
+// Adding rows that were read. Rows in memory are newer and stay as they are.
+
+export function addTasks(tx: Transaction, rows: readonly StoredTask[]): void {
+  for (const row of rows) {
+    tx.read.tasks.push(row.id)
+    if (!tx.memory.tasks.has(row.id)) tx.memory.addTask(row)
+  }
+}
+
+export async function addLanes(tx: Transaction, read: Lanes): Promise<void> {
+  const missing = new Set<number>()
+  for (const { id, task } of read.lanes) {
+    tx.read.lanes.push(id)
+    if (!tx.memory.tasks.has(task)) missing.add(task)
+  }
+  if (missing.size > 0) addTasks(tx, await tx.reads.tasksById([...missing]))
+  tx.memory.addLanes(read)
+}
+
+/** Adds partitions with their lanes and tasks, and returns those that are in memory now. */
+export async function addPartitions(tx: Transaction, rows: readonly StoredPartition[]): Promise<Partition[]> {
+  const missing = new Set<number>()
+  for (const { lane } of rows) if (!tx.memory.lanes.has(lane)) missing.add(lane)
+  if (missing.size > 0) await addLanes(tx, await tx.reads.lanesById([...missing]))
+  const found: Partition[] = []
+  for (const row of rows) {
+    const known = tx.memory.partitions.get(row.id)
+    if (known !== undefined) found.push(known)
+    else if (tx.memory.lanes.has(row.lane)) {
+      tx.read.partitions.push(row.id)
+      found.push(tx.memory.addPartition(row))
+    }
+  }
+  return found
 }
 
 /** Long lists leave the event loop to other work after every n items. */

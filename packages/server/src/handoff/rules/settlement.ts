@@ -44,8 +44,6 @@ export interface Change {
   /** Attempts wasted by this change; -1 if a renewal withdraws an expiry. */
   readonly wasted: number
   readonly delayMillis: number
-  /** False if the partition joins the retry line. True for a release, whose next hand-out is not charged. */
-  readonly keepsLine: boolean
   /** `undefined` keeps the recorded reason. */
   readonly reason?: string | null
   readonly records?: number | null
@@ -145,7 +143,7 @@ export function judgeUndo(leaseState: LeaseState | undefined, lease: NamedLease)
     leaseState.taskCancelled
   )
     return null
-  return { ...changeBy(leaseState, 'return'), outcome: 'released', keepsLine: true }
+  return { ...changeBy(leaseState, 'return'), outcome: 'released' }
 }
 
 function refusalOfLease(leaseState: LeaseState | undefined, lease: NamedLease): RefusalCode | null {
@@ -167,7 +165,6 @@ function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change 
     releases: leaseState.releases,
     wasted: 0,
     delayMillis: 0,
-    keepsLine: false,
     history: 'keep',
   }
 }
@@ -217,13 +214,13 @@ function failLate(leaseState: LeaseState, reported: ReportedOutcome): Change {
 
 function release(leaseState: LeaseState, reported: ReportedOutcome, policy: Policy, random: number): Change {
   const releases = leaseState.releases + 1
-  const delayMillis = askedDelay(reported) ?? releaseBackoffMillis(policy, releases, random)
+  // What was released comes first in its lane, so a worker cannot shorten the back-off.
+  const delayMillis = Math.max(askedDelay(reported) ?? 0, releaseBackoffMillis(policy, releases, random))
   return {
     ...changeBy(leaseState, delayMillis > 0 ? 'postpone' : 'return'),
     outcome: 'released',
     releases,
     delayMillis,
-    keepsLine: true,
     history: 'append',
     ...(reported.reason === null ? {} : { reason: reported.reason }),
   }

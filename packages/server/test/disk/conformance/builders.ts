@@ -1,11 +1,6 @@
-import type { Images, Loaded } from '../../../src/handoff/disk.ts'
+import type { Images } from '../../../src/handoff/disk.ts'
 import { noImages } from '../../../src/handoff/engine/state/images.ts'
-import {
-  type PartitionDescriptor,
-  type PartitionStatus,
-  type StoredPartition,
-  untouched,
-} from '../../../src/handoff/partition.ts'
+import { type PartitionDescriptor, type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import { noTallies } from '../../../src/handoff/rules/task.ts'
 import type { StoredLane, StoredLaneTable, StoredTask } from '../../../src/handoff/stored.ts'
 
@@ -53,14 +48,9 @@ export const aLaneTable = (
 ): StoredLaneTable => ({
   lane,
   table,
-  level: 0,
-  tag: 0n,
-  retryTag: 0n,
-  turn: null,
   cursor: 0,
   ready: 0,
-  released: 0,
-  retries: 0,
+  returned: 0,
   ...changes,
 })
 
@@ -72,12 +62,11 @@ export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {
   task,
   level: 0,
   tag: 0n,
-  retryTag: 0n,
   cursor: 0,
   tail: Number.MAX_SAFE_INTEGER,
-  released: 0,
-  retries: 0,
-  turn: null,
+  returned: 0,
+  table: 'results.orders',
+  severalAfter: null,
   parkedSkipped: false,
   purged: 0,
   purgedRecords: 0,
@@ -101,6 +90,7 @@ export const aRow = (
   extraFields: null,
   traceparent: null,
   calledBackAt: NOW,
+  ofSeveral: false,
   ...changes,
 })
 
@@ -126,7 +116,3 @@ export const tally = (changes: Partial<StoredTask['partitions']>): StoredTask['p
 })
 
 export const ids = (found: readonly { readonly id: number }[]): number[] => found.map(({ id }) => id)
-
-/** By id: a disk may return the same row several times. */
-export const partitionsById = ({ partitions }: Pick<Loaded, 'partitions'>): Map<number, StoredPartition> =>
-  new Map(partitions.map((partition) => [partition.id, partition]))

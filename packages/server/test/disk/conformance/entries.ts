@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Appended, type Images, KnownKeys } from '../../../src/handoff/disk.ts'
-import { aRow, aTask, byId, images, NOW, partitionsById, rows, status } from './builders.ts'
+import { aRow, aTask, byId, images, NOW, rows, status } from './builders.ts'
 import { type DiskHarness, type DiskUnderTest, disksOf } from './harness.ts'
 
 /**
@@ -103,12 +103,17 @@ export function entriesTopic(harness: DiskHarness): void {
       const newRows = [
         ...rows(1, 1, 120),
         aRow(200, 2, { index: 7, spelling: 'task-1-2-07', recordCount: 0 }),
-        aRow(201, 2, { index: 8, extraFields: '{"a":"\\\\ \\"é"}', traceparent: '00-1-2-01' }),
+        aRow(201, 2, {
+          index: 8,
+          ofSeveral: true,
+          extraFields: '{"a":"\\\\ \\"é"}',
+          traceparent: '00-1-2-01',
+        }),
       ]
       await log.append('a', { newRows })
       expect(await log.crash()).toEqual(['a'])
-      const found = partitionsById(await under.disk.load({ partitions: newRows.map(({ id }) => id) }))
-      expect(newRows.map(({ id }) => found.get(id))).toEqual(newRows.map((row) => ({ ...row, ...status() })))
+      const found = await under.disk.partitionsById(newRows.map(({ id }) => id))
+      expect(found).toEqual(newRows.map((row) => ({ ...row, ...status() })))
     })
 
     test('are not stored if they have a known key', async () => {
@@ -119,7 +124,7 @@ export function entriesTopic(harness: DiskHarness): void {
       const error = await attempt.catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(KnownKeys)
       expect((error as KnownKeys).keys).toEqual(['k'])
-      expect((await under.disk.load({ partitions: [1] })).partitions).toEqual([])
+      expect(await under.disk.partitionsById([1])).toEqual([])
       await log.append('c', { newRows: rows(1, 1, 1), newKeys: ['j', 'l'] })
       expect(await log.open()).toEqual(['c'])
     })
@@ -131,7 +136,7 @@ export function entriesTopic(harness: DiskHarness): void {
       await log.flush(images({ tasks: byId(aTask(1)), nextIds }))
       expect(await log.crash()).toEqual([])
       expect((await under.disk.open()).nextIds).toEqual(nextIds)
-      expect((await under.disk.load({ tasks: [1] })).tasks).toEqual([aTask(1)])
+      expect(await under.disk.tasksById([1])).toEqual([aTask(1)])
     })
 
     test('the probe commits', async () => {

@@ -6,10 +6,10 @@ import {
   aTask,
   BEYOND_DOUBLE,
   byId,
+  ids,
   images,
   leased,
   NOW,
-  partitionsById,
   rows,
   status,
   tally,
@@ -67,12 +67,11 @@ const fullLane: StoredLane = {
   task: 3,
   level: Number.MAX_SAFE_INTEGER,
   tag: BEYOND_DOUBLE,
-  retryTag: BEYOND_DOUBLE + 2n,
   cursor: 11,
   tail: 22,
-  released: 1,
-  retries: 2,
-  turn: BEYOND_DOUBLE,
+  returned: 2,
+  table: 'results."ä b"',
+  severalAfter: 17,
   parkedSkipped: true,
   purged: 3,
   purgedRecords: 300,
@@ -84,7 +83,6 @@ const fullLane: StoredLane = {
 
 const fullStatus = status({
   state: 'done',
-  line: 'retry',
   term: 4,
   attempts: 3,
   releases: 2,
@@ -124,23 +122,21 @@ export function imagesTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      const first = await disk.load({ taskNames: [fullTask.taskId], lanes: [5], levels: [level.level] })
-      expect([first.tasks[0], first.lanes[0], first.levels[0]]).toEqual([fullTask, fullLane, level])
+      expect(await disk.tasksNamed([fullTask.taskId])).toEqual([fullTask])
+      expect((await disk.lanesById([5])).lanes).toEqual([fullLane])
+      expect(await disk.levels()).toEqual([level])
       const task = aTask(3, { taskId: fullTask.taskId, state: 'done', partitions: tally({ done: 1 }) })
-      const lane = aLane(5, 3, { level: fullLane.level, turn: null, tail: 23 })
+      const lane = aLane(5, 3, { level: fullLane.level, table: fullLane.table, tail: 23 })
       const later = { ...level, virtual: 1n, served: 2n }
       await disk.flush(
         images({ tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) }),
         0,
       )
-      const second = await disk.load({ tasks: [3], lanes: [5] })
       // An image without failures leaves them unchanged.
       const { failures } = fullTask
-      expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([
-        { ...task, failures },
-        lane,
-        later,
-      ])
+      expect(await disk.tasksById([3])).toEqual([{ ...task, failures }])
+      expect((await disk.lanesById([5])).lanes).toEqual([lane])
+      expect(await disk.levels()).toEqual([later])
     })
 
     test('have every field of a partition; null removes it', async () => {
@@ -158,13 +154,12 @@ export function imagesTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      const found = partitionsById(await disk.load({ partitions: [1, 2, 3] }))
-      expect(found.get(1)).toEqual({ ...descriptor, ...fullStatus })
-      expect(found.get(3)).toEqual({ ...aRow(3, 5), ...leased({ dueAt: NOW }) })
-      expect([...found.keys()]).toEqual([1, 3])
+      expect(await disk.partitionsById([1, 2, 3])).toEqual([
+        { ...descriptor, ...fullStatus },
+        { ...aRow(3, 5), ...leased({ dueAt: NOW }) },
+      ])
       await disk.flush(images({ partitions: new Map([[1, status()]]) }), 0)
-      const again = await disk.load({ partitions: [1] })
-      expect(again.partitions).toEqual([{ ...descriptor, ...status() }])
+      expect(await disk.partitionsById([1])).toEqual([{ ...descriptor, ...status() }])
     })
 
     test('add and remove keys', async () => {
@@ -181,8 +176,7 @@ export function imagesTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      const { keys } = await disk.load({ keys: ['k1', 'k2', 'k3', 'k4'] })
-      expect(keys).toEqual([key('k1', NOW + 9), key('k3', NOW + 3)])
+      expect(await disk.keys(['k1', 'k2', 'k3', 'k4'])).toEqual([key('k1', NOW + 9), key('k3', NOW + 3)])
       expect(await disk.dueKeys(NOW + 2, 10)).toEqual([])
       expect((await disk.dueKeys(NOW + 9, 10)).map((due) => due.key)).toEqual(['k3', 'k1'])
       expect((await disk.dueKeys(NOW + 9, 1)).map((due) => due.key)).toEqual(['k3'])
@@ -254,10 +248,9 @@ export function imagesTopic(harness: DiskHarness): void {
       await disk.stage(rows(1, 1, 3))
       await disk.stage(rows(1, 4, 200))
       await disk.unstage({ first: 3, last: 200 })
-      const { partitions } = await disk.load({ partitions: [1, 2, 3, 4, 100, 200, 201, 203] })
-      expect(partitions.map(({ id }) => id)).toEqual([1, 2, 201, 203])
+      expect(ids(await disk.partitionsById([1, 2, 3, 4, 100, 200, 201, 203]))).toEqual([1, 2, 201, 203])
       await disk.stage(rows(1, 3, 10))
-      expect((await disk.load({ partitions: [12] })).partitions).toHaveLength(1)
+      expect(await disk.partitionsById([12])).toHaveLength(1)
     })
   })
 }

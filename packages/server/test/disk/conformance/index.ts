@@ -3,10 +3,9 @@ import { entriesTopic } from './entries.ts'
 import type { DiskHarness } from './harness.ts'
 import { imagesTopic } from './images.ts'
 import { instancesTopic } from './instances.ts'
-import { laneTablesTopic } from './lane-tables.ts'
-import { loadsTopic } from './loads.ts'
 import { maintenanceTopic } from './maintenance.ts'
 import { outboxTopic } from './outbox.ts'
+import { readsTopic } from './reads.ts'
 import { throughputTopic } from './throughput.ts'
 import { viewsTopic } from './views.ts'
 
@@ -14,8 +13,7 @@ import { viewsTopic } from './views.ts'
 const topics = [
   entriesTopic,
   imagesTopic,
-  loadsTopic,
-  laneTablesTopic,
+  readsTopic,
   maintenanceTopic,
   viewsTopic,
   instancesTopic,

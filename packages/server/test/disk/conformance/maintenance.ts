@@ -20,37 +20,31 @@ export function maintenanceTopic(harness: DiskHarness): void {
   describe('maintenance', () => {
     const create = disksOf(harness)
 
-    test('finds the leases and back-offs that are due', async () => {
+    test('finds the back-offs that have ended', async () => {
       const { disk } = await create()
-      await disk.stage(rows(1, 1, 7))
-      const delayed = (dueAt: number) => status({ state: 'delayed', line: 'retry', term: 1, dueAt })
+      await disk.stage(rows(1, 1, 6))
+      const delayed = (dueAt: number) => status({ state: 'delayed', term: 1, dueAt })
       await disk.flush(
         images({
-          tasks: byId(aTask(1)),
-          lanes: byId(aLane(1, 1)),
-          levels: new Map([[0, { level: 0, virtual: 1n, served: 2n }]]),
           partitions: new Map([
-            [1, leased({ dueAt: NOW + 3 })],
-            [2, leased({ dueAt: NOW })],
-            [3, leased({ dueAt: NOW })],
-            [4, delayed(NOW + 1)],
-            [5, delayed(NOW - 1)],
-            [6, status({ line: 'retry', term: 1, dueAt: NOW - 5 })],
+            [1, leased({ dueAt: NOW - 3 })],
+            [2, delayed(NOW + 1)],
+            [3, delayed(NOW - 1)],
+            [4, delayed(NOW - 1)],
+            [5, status({ term: 1, dueAt: NOW - 5 })],
           ]),
         }),
         0,
       )
-      const now = await disk.due(NOW, 10, true)
-      expect([now.leased, now.delayed, now.nextDueAt]).toEqual([[2, 3], [5], NOW + 1])
-      expect(ids(now.partitions).toSorted()).toEqual([2, 3, 5])
-      expect([now.tasks[0]?.id, now.lanes[0]?.id, now.levels[0]?.level]).toEqual([1, 1, 0])
-      const limited = await disk.due(NOW + 1, 1, true)
-      expect([limited.leased, limited.delayed, limited.nextDueAt]).toEqual([[2], [5], NOW])
-      const backOffs = await disk.due(NOW + 2, 10, false)
-      expect([backOffs.leased, backOffs.delayed, backOffs.nextDueAt]).toEqual([[], [5, 4], null])
-      const all = await disk.due(NOW + 3, 10, true)
-      expect([all.leased, all.delayed, all.nextDueAt]).toEqual([[2, 3, 1], [5, 4], null])
-      expect((await disk.due(NOW - 9, 10, true)).nextDueAt).toBe(NOW - 1)
+      const ended = async (now: number, limit = 10) => {
+        const { due, nextAt } = await disk.dueBackoffs(now, limit)
+        return [ids(due), nextAt]
+      }
+      expect(await ended(NOW)).toEqual([[3, 4], NOW + 1])
+      expect(await ended(NOW, 1)).toEqual([[3], NOW - 1])
+      expect(await ended(NOW - 2)).toEqual([[], NOW - 1])
+      expect(await ended(NOW + 1)).toEqual([[3, 4, 2], null])
+      expect((await disk.dueBackoffs(NOW, 1)).due).toEqual([{ ...aRow(3, 1), ...delayed(NOW - 1) }])
     })
 
     test('purges the task whose purge has begun, else the one that finished first', async () => {
@@ -133,9 +127,9 @@ export function maintenanceTopic(harness: DiskHarness): void {
       const lanes = [aLane(1, 1, { level: 3, tail: 8 }), aLane(2, 1, { level: 4, tail: 21 })]
       const task = aTask(1)
       const tables = [
-        aLaneTable(1, 'results.orders', { level: 3 }),
-        aLaneTable(1, 'results.other', { level: 3, ready: 7 }),
-        aLaneTable(2, 'results.none', { level: 4 }),
+        aLaneTable(1, 'results.orders'),
+        aLaneTable(1, 'results.other', { ready: 7 }),
+        aLaneTable(2, 'results.none'),
       ]
       await disk.flush(
         images({
@@ -145,8 +139,8 @@ export function maintenanceTopic(harness: DiskHarness): void {
           partitions: new Map([
             [1, status({ state: 'done', term: 1 })],
             [2, leased({ dueAt: NOW })],
-            [3, status({ line: 'retry', term: 1 })],
-            [4, status({ line: 'released', term: 1 })],
+            [3, status({ term: 1, dueAt: NOW - 2 })],
+            [4, status({ term: 1, dueAt: NOW - 1 })],
             [5, status({ state: 'parked', term: 1 })],
           ]),
         }),
@@ -159,10 +153,10 @@ export function maintenanceTopic(harness: DiskHarness): void {
           task,
           partitions: tally({ ready: 5, leased: 1, parked: 1, done: 1 }),
           records: tally({ ready: 500, leased: 100, parked: 100, done: 100 }),
-          waiting: { fresh: 3, released: 1, retry: 1 },
+          waiting: { fresh: 3, returned: 2 },
           tables: [
-            { row: tables[0], waiting: { fresh: 2, released: 1, retry: 1 } },
-            { row: tables[1], waiting: { fresh: 1, released: 0, retry: 0 } },
+            { row: tables[0], waiting: { fresh: 2, returned: 2 } },
+            { row: tables[1], waiting: { fresh: 1, returned: 0 } },
           ],
         },
         {
@@ -170,8 +164,8 @@ export function maintenanceTopic(harness: DiskHarness): void {
           task,
           partitions: tally({ ready: 2 }),
           records: tally({ ready: 200 }),
-          waiting: { fresh: 2, released: 0, retry: 0 },
-          tables: [{ row: tables[2], waiting: { fresh: 0, released: 0, retry: 0 } }],
+          waiting: { fresh: 2, returned: 0 },
+          tables: [{ row: tables[2], waiting: { fresh: 0, returned: 0 } }],
         },
       ])
     })

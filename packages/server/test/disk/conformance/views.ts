@@ -11,7 +11,7 @@ export function viewsTopic(harness: DiskHarness): void {
     test('show a task in detail', async () => {
       const { disk } = await create()
       const task = aTask(1, { levelBarrier: true, openLevel: 2, mismatched: 1 })
-      const lanes = [aLane(3, 1, { level: 7 }), aLane(4, 1, { level: 2, turn: 5n })]
+      const lanes = [aLane(3, 1, { level: 7 }), aLane(4, 1, { level: 2, tag: 5n })]
       await disk.stage([
         aRow(1, 4, { index: 5, spelling: '05' }),
         aRow(2, 4, { index: 6 }),

@@ -3,6 +3,7 @@ import { FaultyLink } from '../../../../../test/postgres/support/faulty-link.ts'
 import { ForgetfulPooler } from '../../../../../test/postgres/support/forgetful-pooler.ts'
 import { KnownKeys } from '../../../src/handoff/disk.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
+import { noTallies } from '../../../src/handoff/rules/task.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
 import { entry, lane, noImages, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
@@ -30,8 +31,7 @@ describe('an append whose answer is lost', () => {
     const { unflushed } = await reopening
     expect([[`entry ${last + 1}`], [`entry ${last + 1}`, `entry ${last + 2}`]]).toContainEqual(unflushed)
     // Its row exists exactly if the entry does.
-    const { partitions } = await disk.load({ partitions: [1] })
-    expect(partitions).toHaveLength(unflushed.length - 1)
+    expect(await disk.partitionsById([1])).toHaveLength(unflushed.length - 1)
   })
 
   test('closes the connection when the answer times out', async () => {
@@ -73,11 +73,11 @@ test('connections that PostgreSQL closed are opened again', async () => {
   const disk = await database.disk()
   const { last } = await disk.open()
   await disk.append(entry(last + 1))
-  expect((await disk.load({ lanes: [1] })).lanes).toEqual([])
+  expect((await disk.lanesById([1])).lanes).toEqual([])
   await database.query(
     `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '${database.name}' AND application_name = 'baton'`,
   )
-  expect((await disk.load({ lanes: [1] })).lanes).toEqual([])
+  expect((await disk.lanesById([1])).lanes).toEqual([])
   await disk.append(entry(last + 2)).catch(() => {})
   const opened = await disk.open()
   await disk.append(entry(opened.last + 1))
@@ -97,7 +97,7 @@ test('a pooler in transaction mode needs no setting', async () => {
     {
       ...noImages(),
       tasks: new Map([[1, task(1)]]),
-      lanes: new Map([[1, lane(1, { tail: 2, turn: 5n })]]),
+      lanes: new Map([[1, lane(1, { tail: 2, partitions: { ...noTallies().partitions, ready: 1 } })]]),
       partitions: new Map([[1, { ...untouched(), state: 'done' }]]),
       keys: new Map([['k', { key: 'k', leases: ['1-1-s'], forgetAt: 9 }]]),
     },
@@ -105,15 +105,12 @@ test('a pooler in transaction mode needs no setting', async () => {
   )
   await expect(disk.append(entry(last + 2, { newKeys: ['k'] }))).rejects.toThrow(KnownKeys)
   await disk.append(entry(last + 2, { newKeys: ['j'] }))
-  const { partitions, tasks, order } = await disk.load({
-    partitions: [1, 2, 3],
-    order: { after: null, limit: 5 },
-  })
-  expect(partitions.map(({ id, state }) => [id, state])).toEqual([
+  expect((await disk.partitionsById([1, 2, 3])).map(({ id, state }) => [id, state])).toEqual([
     [1, 'done'],
     [2, 'ready'],
   ])
-  expect([tasks.length, order]).toEqual([1, [1]])
+  expect((await disk.openTasks(0, 5)).length).toBe(1)
+  expect((await disk.openLanes(0, 5)).lanes.map(({ id }) => id)).toEqual([1])
   expect((await disk.taskDetail('task-1'))?.laneCount).toBe(1)
   expect((await disk.open()).unflushed).toEqual([`entry ${last + 2}`])
   await disk.resign()
@@ -130,8 +127,7 @@ test('settings of the database do not matter', async () => {
   const { last } = await disk.open()
   await disk.append(entry(last + 1, { newRows: [row(1)] }))
   await disk.flush({ ...noImages(), partitions: new Map([[1, { ...untouched(), state: 'done' }]]) }, last + 1)
-  const { partitions } = await disk.load({ partitions: [1] })
-  expect(partitions).toEqual([{ ...row(1), ...untouched(), state: 'done' }])
+  expect(await disk.partitionsById([1])).toEqual([{ ...row(1), ...untouched(), state: 'done' }])
 })
 
 async function untilWaiting(database: string): Promise<void> {

@@ -167,7 +167,7 @@ describe('a flush', () => {
     await blocking.query('ROLLBACK')
     await flushing
     expect((await opening).unflushed).toEqual([])
-    expect((await leader.load({ partitions: [1] })).partitions[0]?.state).toBe('done')
+    expect((await leader.partitionsById([1]))[0]?.state).toBe('done')
     await expect(old.flush(noImages(), last + 1)).rejects.toThrow(NotLeader)
   })
 

@@ -13,9 +13,24 @@ import {
   instancesStatement,
 } from '../../../src/disk/postgres/instance-rows.ts'
 import { fence } from '../../../src/disk/postgres/leader-row.ts'
-import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
 import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
+import {
+  dueBackoffsStatement,
+  keysStatement,
+  lanesByIdStatement,
+  lanesFromStatement,
+  lanesOfStatement,
+  leasesStatement,
+  openLanesStatement,
+  openTasksStatement,
+  partitionsByIdStatement,
+  partitionsNamedStatement,
+  rowsStatement,
+  tasksByIdStatement,
+  tasksNamedStatement,
+  waitingStatement,
+} from '../../../src/disk/postgres/reads.ts'
 import { BEGIN_READING, type Statement } from '../../../src/disk/postgres/session/connection.ts'
 import {
   doneRowsStatement,
@@ -88,26 +103,9 @@ const images = {
   },
 }
 
-const allNeeds = {
-  taskNames: ['a'],
-  tasks: [1],
-  lanes: [1],
-  levels: [0],
-  lanesOf: [{ task: 1, levels: [0] }],
-  nextLanes: (['any', 'parked', 'rows', 'unfinished'] as const).map((having) => ({
-    task: 1,
-    from: 0,
-    having,
-    limit: 5,
-  })),
-  partitions: [1],
-  named: [{ lane: 1, indexes: [1] }],
-  rows: ([null, 'parked'] as const).map((state) => ({ lane: 1, tail: 9, state, afterIndex: -1, limit: 5 })),
-  keys: ['k'],
-  order: { after: { level: 0, turn: 1n, lane: 1 }, limit: 5 },
-  fresh: [{ lane: 1, after: 0, tail: 9, limit: 5 }],
-  returned: [{ lane: 1, line: 'retry' as const, after: null, limit: 5 }],
-}
+const waiting = { lane: 1, after: { dueAt: 0, id: 0 }, upTo: 9, limit: 5 }
+
+const rowsOf = (state: 'parked' | null) => ({ lane: 1, tail: 9, state, afterIndex: -1, limit: 5 })
 
 const deliveries = { subscription: 's', pending: false, ofTask: null, after: 5, newestFirst: false, limit: 5 }
 
@@ -115,15 +113,39 @@ const history = { task: 1, step: 'hour' as const, from: 0, to: 9, byLevel: false
 
 /** The statements, and the indexes that they have to use where another one would also work. */
 const statements: readonly (readonly [string, Statement | null, ...string[]])[] = [
+  ['open tasks', openTasksStatement(0, 5), 'task_open'],
+  ['open lanes', openLanesStatement(0, 5), 'lane_open'],
+  ['leases', leasesStatement({ dueAt: 0, id: 0 }, 5), 'partition_leased'],
+  ['tasks by name', tasksNamedStatement(['a']), 'task_task_id_key'],
+  ['tasks by id', tasksByIdStatement([1])],
+  ['lanes by id', lanesByIdStatement([1]), 'lane_pkey', 'lane_table_pkey'],
+  ['lanes of a task', lanesOfStatement(1, [0]), 'lane_task_level_key'],
+  ...(['any', 'parked', 'rows'] as const).map(
+    (having) =>
+      [
+        `the next lanes of a task: ${having}`,
+        lanesFromStatement({ task: 1, from: 0, having, limit: 5 }),
+        'lane_task_level_key',
+      ] as const,
+  ),
+  ['partitions by id', partitionsByIdStatement([1]), 'partition_pkey'],
+  ['partitions by name', partitionsNamedStatement([{ lane: 1, indexes: [1] }]), 'partition_by_index'],
+  ['rows', rowsStatement([rowsOf(null)]), 'partition_by_index'],
+  ['parked rows', rowsStatement([rowsOf('parked')]), 'partition_parked'],
   [
-    'load',
-    loadStatement(allNeeds),
-    'lane_in_order',
-    'partition_returned',
-    'partition_parked',
+    'what waits',
+    waitingStatement([
+      { ...waiting, returned: false },
+      { ...waiting, returned: true },
+      { ...waiting, returned: false, table: 'a' },
+      { ...waiting, returned: true, table: 'a' },
+    ]),
     'partition_by_arrival',
+    'partition_returned',
+    'partition_of_table',
   ],
-  ['due', dueStatement(1, 10, true), 'partition_leased', 'partition_delayed'],
+  ['keys', keysStatement(['k']), 'pull_key_pkey'],
+  ['due back-offs', dueBackoffsStatement(10), 'partition_delayed'],
   ['known', knownStatement([{ lane: 1, tail: 9, indexes: [1, 2] }]), 'partition_by_index', 'lane_range_pkey'],
   ['due keys', dueKeysStatement(1, 10), 'pull_key_to_forget'],
   ['purgeable', purgeableStatement(1), 'task_to_purge', 'task_purged'],

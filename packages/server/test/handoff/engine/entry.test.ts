@@ -15,7 +15,6 @@ const NOW = 1_800_000_000_000
 const leased: PartitionStatus = {
   ...untouched(),
   state: 'leased',
-  line: 'released',
   term: 2,
   attempts: 1,
   holder: 'worker-1',
@@ -52,7 +51,6 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   totals: [],
   nextIds: null,
   laneTables: [],
-  tableTimes: [],
   outbox: null,
   throughput: [],
   at,
@@ -129,29 +127,4 @@ test('deliveries with all their fields, as they were first written, are read', (
   const body = JSON.parse(encodeEntry(withDeliveries()))
   body[12].deliveries = [first]
   expect(decodeEntry(JSON.stringify(body))).toEqual(withDeliveries(first))
-})
-
-test('entries with names and absolute times, as they were first written, are read', () => {
-  const rows = [
-    [
-      2,
-      ...['leased', 'released', 2, 1, 0, 'worker-1', 'abc', null, NOW + 300_000, NOW, null, null, null, []],
-    ],
-    [
-      3,
-      ...['done', 'released', 2, 1, 0, 'worker-1', 'abc', 'done', null, NOW - 20, NOW + 5, null, null, null],
-    ],
-    [5],
-  ]
-  const body = JSON.stringify([[], [], [], rows, [], [], [], [], [], [], [], null, null, [], [], []])
-  expect(decodeEntry(body)).toEqual(
-    entry(
-      [
-        [2, leased],
-        [3, done],
-        [5, null],
-      ],
-      0,
-    ),
-  )
 })

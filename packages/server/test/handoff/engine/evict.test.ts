@@ -1,80 +1,65 @@
 import { expect, test } from 'vitest'
-import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { Memory } from '../../../src/handoff/engine/state/memory.ts'
-import { aLane, aTask } from '../../disk/conformance/builders.ts'
-import { Driver, some } from '../../store/conformance/driver.ts'
-import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
-import { MemoryDatabase } from '../../support/memory-database.ts'
+import { newPartition } from '../../../src/handoff/partition.ts'
+import { aLane, aRow, aTask, leased, NOW, status, tally } from '../../disk/conformance/builders.ts'
 
-const BOUNDS = { partitions: 1000, lanes: 8, keys: 1000 }
-const LANES = 100
+const BOUNDS = { partitions: 100, keys: 100 }
+const NOTHING = { tasks: [], lanes: [], partitions: [] }
 
-/**
- * Lanes that changed in entry 2, while the disk has rows up to entry 1. Counts how often a lane is visited.
- */
-function setUp(turn: bigint | null = null) {
-  const memory = new Memory({ task: 2, lane: LANES + 1, partition: 1, event: 1 }, 1)
+/** The disk has rows up to entry 1. */
+const empty = () => new Memory({ task: 1, lane: 1, partition: 1, event: 1 }, 1)
+
+const finished = (id: number) => aTask(id, { state: 'done', finishedAt: NOW })
+
+test('what is finished leaves memory when its last change is flushed, with its lane and task', () => {
+  const memory = empty()
+  const task = memory.addTask(finished(1))
+  const lane = memory.addLane(aLane(1, 1, { partitions: tally({ done: 1 }) }), false)
+  const partition = memory.addPartition({ ...aRow(1, 1), ...status({ state: 'done' }) })
+  for (const row of [task, lane, partition]) row.changedIn = 2
+  const changed = { tasks: [1], lanes: [1], partitions: [1] }
+  memory.evict(changed, BOUNDS)
+  expect([memory.tasks.size, memory.lanes.size, memory.partitions.size]).toEqual([1, 1, 1])
+  memory.flushed(2, changed)
+  // A transaction may use them until it ends.
+  expect(memory.partitions.size).toBe(1)
+  memory.evict(NOTHING, BOUNDS)
+  expect([memory.tasks.size, memory.lanes.size, memory.partitions.size]).toEqual([0, 0, 0])
+})
+
+test('what a transaction only read leaves with it, unless it is open work', () => {
+  const memory = empty()
   memory.addTask(aTask(1))
-  for (let id = 1; id <= LANES; id += 1) memory.addLane(aLane(id, 1, { level: id, turn }), true).changedIn = 2
-  const { isClean } = memory
-  let looks = 0
-  memory.isClean = (row) => {
-    looks += 1
-    return isClean(row)
-  }
-  return { memory, looks: () => looks }
-}
-
-test('unflushed lanes are visited once, and again after the flush', () => {
-  const { memory, looks } = setUp()
-  memory.evict(BOUNDS)
-  expect(memory.lanes.size).toBe(LANES)
-  const once = looks()
-  for (let at = 0; at < 10; at += 1) memory.evict(BOUNDS)
-  expect(looks()).toBe(once)
-  memory.flushed(2, [])
-  while (memory.lanes.size > BOUNDS.lanes) {
-    const before = memory.lanes.size
-    memory.evict(BOUNDS)
-    expect(memory.lanes.size).toBeLessThan(before)
-    // A little at a time.
-    expect(before - memory.lanes.size).toBeLessThanOrEqual(BOUNDS.lanes / 4)
-  }
+  memory.addLane(aLane(1, 1, { partitions: tally({ parked: 1 }) }), false)
+  memory.addPartition({ ...aRow(1, 1), ...status({ state: 'parked' }) })
+  memory.addLane(aLane(2, 1, { level: 1, partitions: tally({ leased: 1 }) }), false)
+  memory.addPartition({ ...aRow(2, 2), ...leased({ dueAt: NOW }) })
+  memory.evict({ tasks: [1], lanes: [1, 2], partitions: [1, 2] }, BOUNDS)
+  expect([...memory.lanes.keys()]).toEqual([2])
+  expect([...memory.partitions.keys()]).toEqual([2])
+  // A stalled task costs its own row.
+  expect(memory.tasks.size).toBe(1)
 })
 
-test('a lane that was never in the order stays out of it, because it may be behind the virtual time', () => {
-  const { memory } = setUp(1n)
-  memory.evict(BOUNDS)
-  expect(memory.order.size).toBe(0)
-})
-
-test('lanes that fell behind while they were closed are all served after a restart', async () => {
-  const database = new MemoryDatabase()
-  const clock = new TestClock()
-  const start = async () => {
-    const store = await openEngine({
-      disk: database.disk(),
-      policy: testPolicy,
-      clock: clock.now,
-      random: () => 0,
-      secret: () => 'A'.repeat(16),
-      limits: { lanes: 4 },
-    })
-    return new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+test('only so many waiting partitions are in memory, and those that are not on disk stay', () => {
+  const memory = empty()
+  memory.addTask(aTask(1))
+  let id = 0
+  for (let level = 1; level <= 20; level += 1) {
+    const lane = memory.addLane(aLane(level, 1, { level, partitions: tally({ ready: 10 }) }), true)
+    for (let at = 0; at < 10; at += 1) {
+      id += 1
+      const partition = memory.addPartition(newPartition(aRow(id, level)))
+      if (level === 1) partition.changedIn = 2
+      lane.buffers.fresh.add(partition)
+    }
+    memory.buffered(lane)
+    memory.order.update(lane)
   }
-  const tasks = Array.from({ length: 20 }, (_, at) => `t${at}`)
-  const first = await start()
-  for (const taskId of tasks) {
-    await first.callBack(taskId, some(0, 2))
-    await first.store.control({ verb: 'pause', taskId })
-  }
-  await first.callBack('ahead', some(0, 5))
-  expect(await first.pullAll()).toHaveLength(5)
-  const second = await start()
-  // A lane is evicted at a time, so that most lanes do not catch up when their task is resumed.
-  for (const _ of tasks) expect((await second.pull()).partitions).toEqual([])
-  for (const taskId of tasks) await second.store.control({ verb: 'resume', taskId })
-  const third = await start()
-  for (const _ of tasks) await third.store.control({ verb: 'resume', taskId: 'unknown' })
-  expect(await third.pullAll(1)).toHaveLength(2 * tasks.length)
+  memory.evict(NOTHING, BOUNDS)
+  expect(memory.partitions.size).toBeLessThanOrEqual(BOUNDS.partitions)
+  expect(memory.lanes.get(1)?.buffers.fresh.items).toHaveLength(10)
+  expect(memory.lanes.get(2)?.buffers.fresh.items).toHaveLength(0)
+  expect(memory.lanes.get(2)?.buffers.fresh.isComplete).toBe(false)
+  expect(memory.lanes.size).toBe(20)
 })

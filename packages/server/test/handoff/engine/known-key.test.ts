@@ -19,8 +19,8 @@ function breakingDisk(database: MemoryDatabase) {
         throw error
       })
     },
-    async load(needs) {
-      if (!isBroken) return disk.load(needs)
+    async levels() {
+      if (!isBroken) return disk.levels()
       isBroken = false
       throw new StoreUnavailable('store_unavailable', 'the connection ended')
     },

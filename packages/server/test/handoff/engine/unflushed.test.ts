@@ -21,7 +21,6 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   outbox: null,
   totals: [],
   laneTables: [],
-  tableTimes: [],
   throughput: [],
   nextIds: null,
   at: 0,

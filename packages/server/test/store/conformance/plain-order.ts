@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { advanceLevel, cost, drain, type LevelTime } from '../../../src/handoff/rules/fair-order.ts'
+import { advance, drain, type LevelTime } from '../../../src/handoff/rules/fair-order.ts'
 import { nameOf } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
@@ -22,7 +22,6 @@ class PlainOrder {
     this.#lanes.set(`${taskId}-${level}`, lane)
     const others = [...this.#lanes.values()].filter((one) => one.level === level && one.waiting.length > 0)
     if (others.length === 0) drain(time)
-    if (lane.waiting.length === 0 && lane.tag < time.virtual) lane.tag = time.virtual
     for (const [at, recordCount] of counts.entries())
       lane.waiting.push({ name: `${taskId}-${level}-${firstIndex + at}`, recordCount })
   }
@@ -35,8 +34,7 @@ class PlainOrder {
         if (lane.waiting.length > 0 && goesBefore(lane, first)) first = lane
       const next = first?.waiting.shift()
       if (first === undefined || next === undefined) break
-      advanceLevel(this.#timeOf(first.level), first.tag, next.recordCount)
-      first.tag += cost(next.recordCount)
+      first.tag = advance(this.#timeOf(first.level), first.tag, next.recordCount)
       names.push(next.name)
     }
     return names

@@ -10,7 +10,6 @@ export const noImages = (): Images => ({
   lanes: new Map(),
   levels: new Map(),
   laneTables: new Map(),
-  tableTimes: new Map(),
   partitions: new Map(),
   keys: new Map(),
   pace: new Map(),
@@ -31,7 +30,6 @@ export function addToImages(images: Images, entry: Entry): void {
   for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
   for (const level of entry.levels) images.levels.set(level.level, level)
   for (const row of entry.laneTables) images.laneTables.set(`${row.lane}:${row.table}`, row)
-  for (const time of entry.tableTimes) images.tableTimes.set(`${time.level}:${time.table}`, time)
   for (const [id, status] of entry.partitions) images.partitions.set(id, status)
   for (const [key, row] of entry.keys) images.keys.set(key, row)
   for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)

@@ -1,35 +1,29 @@
 import type { InstanceRole } from '@baton/protocol'
-import type { LoadedRows } from '../../disk.ts'
+import type { Lanes } from '../../disk.ts'
 import type { StoredSubscription } from '../../outbox.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { finishedOf } from '../../rules/task.ts'
-import type {
-  NextIds,
-  StoredLane,
-  StoredLaneTable,
-  StoredLevel,
-  StoredTableTime,
-  StoredTask,
-} from '../../stored.ts'
-import { LaneHeap } from './lane-heap.ts'
+import type { NextIds, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
+import { Choices } from './choices.ts'
+import { Leases } from './leases.ts'
 import {
   type Changing,
-  itemsOf,
+  isOpen,
   type Key,
   type Lane,
   type LaneTable,
   type Level,
-  LineBuffer,
-  nameOfTime,
   type Partition,
-  type TableTime,
   type Task,
 } from './memory-rows.ts'
-import { Rotations, TableOrders } from './table-orders.ts'
+import { Order } from './order.ts'
+import { WaitingBuffer } from './waiting-buffer.ts'
 
 /**
- * The engine's memory: a bounded part of the disk's rows, kept up to date by all entries. `take` adds loaded
- * rows that are not in memory yet. `evict` removes clean rows, which means rows whose last change is flushed.
+ * The engine's memory: all open work, kept up to date by all entries. That is every task that is not finished,
+ * its lanes with waiting, delayed or leased partitions, and every lease. Of the waiting partitions it has the
+ * next ones of some lanes. Everything else is read when it is needed, and dropped when its last change is
+ * flushed.
  */
 export class Memory {
   readonly tasks = new Map<number, Task>()
@@ -37,24 +31,22 @@ export class Memory {
   readonly lanes = new Map<number, Lane>()
   readonly levels = new Map<number, Level>()
   readonly partitions = new Map<number, Partition>()
+  readonly leases = new Leases()
   readonly keys = new Map<string, Key>()
   /** Instances that are known to have a row on disk. */
   readonly instances = new Map<string, InstanceRole>()
-  readonly tableTimes = new Map<string, TableTime>()
   /** All subscriptions. */
   readonly subscriptions = new Map<string, StoredSubscription>()
-  readonly order = new LaneHeap<Lane>()
-  readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
-  readonly rotations = new Rotations()
+  readonly order = new Order()
+  readonly choices = new Choices(this.order, this.tasksByName)
   readonly nextIds: NextIds
+  /** The number of tables beyond the first of all lanes. */
+  furtherTables = 0
   #flushed: number
-  /**
-   * Maps that could not be evicted down to their bound: what was flushed at that time, and how many rows
-   * remained.
-   */
-  readonly #stuck = new Map<ReadonlyMap<unknown, unknown>, { flushed: number; left: number }>()
-  /** Partitions whose last image was flushed since the last eviction. */
-  #flushedLately: Iterable<number>[] = []
+  /** What was flushed since the last eviction. */
+  #flushedLately: RowIds[] = []
+  /** Lanes with buffered partitions. Those filled longest ago are first. */
+  readonly #buffered = new Set<Lane>()
 
   constructor(nextIds: NextIds, flushed: number) {
     this.nextIds = nextIds
@@ -63,27 +55,10 @@ export class Memory {
 
   isClean = ({ changedIn }: Changing): boolean => changedIn <= this.#flushed
 
-  /** The rows on disk contain all entries up to this number, which changed these partitions. */
-  flushed(upTo: number, partitions: Iterable<number>): void {
-    this.#flushed = upTo
-    this.#flushedLately.push(partitions)
-  }
-
-  take(loaded: LoadedRows): void {
-    for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
-    for (const level of loaded.levels) if (!this.levels.has(level.level)) this.#addLevel(level)
-    for (const time of loaded.tableTimes) if (!this.tableTimes.has(nameOfTime(time))) this.#addTableTime(time)
-    // A row without its lane, or a lane without its task, was written by a node that has become leader: the
-    // row it belongs to is flushed later. This node gets an error when it appends.
-    const added = new Map<number, Lane>()
-    for (const lane of loaded.lanes)
-      if (!this.lanes.has(lane.id) && this.tasks.has(lane.task)) added.set(lane.id, this.addLane(lane, false))
-    for (const row of loaded.laneTables) {
-      const lane = added.get(row.lane)
-      if (lane !== undefined) this.addLaneTable(lane, row)
-    }
-    for (const row of loaded.partitions)
-      if (!this.partitions.has(row.id) && this.lanes.has(row.lane)) this.addPartition(row)
+  addLevel(row: StoredLevel): Level {
+    const level: Level = { ...row, waitingLanes: 0, changedIn: 0 }
+    this.levels.set(level.level, level)
+    return level
   }
 
   addTask(row: StoredTask): Task {
@@ -92,10 +67,7 @@ export class Memory {
       rerunning: row.reruns.length > 0,
       changedIn: 0,
       lanes: new Map(),
-      aside: new Set(),
-      asideTables: new Set(),
-      asideForgotten: false,
-      waitingLoadedTo: 0,
+      tables: new Map(),
       pace: null,
       lastEventState: row.state,
       lastEventGeneration: row.generation,
@@ -106,25 +78,36 @@ export class Memory {
     return task
   }
 
+  /** Adds lanes that were read, unless they are in memory. Memory is never older than the disk. */
+  addLanes({ lanes, tables }: Lanes): void {
+    const added = new Map<number, Lane>()
+    // A lane without its task was written by a node that has become leader. This node gets an error when it
+    // appends.
+    for (const row of lanes)
+      if (!this.lanes.has(row.id) && this.tasks.has(row.task)) added.set(row.id, this.addLane(row, false))
+    for (const row of tables) {
+      const lane = added.get(row.lane)
+      if (lane !== undefined) this.addLaneTable(lane, row)
+    }
+    for (const lane of added.values()) this.order.update(lane)
+  }
+
   /** A new lane has no rows on disk. */
   addLane(row: StoredLane, isNew: boolean): Lane {
     const task = this.tasks.get(row.task)
     if (task === undefined) throw new Error(`lane ${row.id} was read without its task`)
-    const time = this.levels.get(row.level) ?? this.#addLevel({ level: row.level, virtual: 0n, served: 0n })
     const lane: Lane = {
       ...row,
       parentTask: task,
-      time,
-      lines: {
-        fresh: new LineBuffer(isNew || row.cursor >= row.tail),
-        released: new LineBuffer(isNew || row.released === 0),
-        retry: new LineBuffer(isNew || row.retries === 0),
+      time: this.levels.get(row.level) ?? this.addLevel({ level: row.level, virtual: 0n, served: 0n }),
+      buffers: {
+        fresh: new WaitingBuffer(isNew || row.cursor >= row.tail),
+        returned: new WaitingBuffer(isNew || row.returned === 0),
       },
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
       tables: new Map(),
-      onlyTable: null,
-      aside: task.aside,
+      standsIn: null,
       heapIndex: -1,
       pins: 0,
       done: null,
@@ -133,179 +116,133 @@ export class Memory {
     }
     this.lanes.set(lane.id, lane)
     task.lanes.set(lane.level, lane)
-    time.lanes += 1
     return lane
   }
 
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
-    const { parentTask: task, level } = lane
-    const time =
-      this.tableTimes.get(nameOfTime(row)) ?? this.#addTableTime({ level, table: row.table, virtual: 0n })
-    const added: LaneTable = {
-      ...row,
-      id: lane.id,
-      parentLane: lane,
-      parentTask: task,
-      time,
-      aside: task.asideTables,
-      lines: null,
-      heapIndex: -1,
-      changedIn: 0,
-    }
-    time.lanes += 1
-    lane.tables.set(row.table, added)
-    lane.onlyTable = lane.tables.size === 1 ? added : null
-    return added
+    const table: LaneTable = { ...row, parentLane: lane, buffers: null, changedIn: 0 }
+    if (lane.tables.size > 0) this.furtherTables += 1
+    lane.tables.set(row.table, table)
+    return table
   }
 
+  /** Its lane must be in memory. */
   addPartition(row: StoredPartition): Partition {
     const lane = this.lanes.get(row.lane)
     if (lane === undefined) throw new Error(`partition ${row.id} was read without its lane`)
-    const partition: Partition = { ...row, parentLane: lane, changedIn: 0 }
+    const partition: Partition = { ...row, parentLane: lane, buffers: 0, heapIndex: -1, changedIn: 0 }
     this.partitions.set(partition.id, partition)
     lane.pins += 1
+    if (partition.state === 'leased') this.leases.put(partition)
     return partition
   }
 
   dropPartition(partition: Partition): void {
-    if (!this.partitions.delete(partition.id)) return
-    partition.parentLane.pins -= 1
+    if (this.partitions.delete(partition.id)) partition.parentLane.pins -= 1
   }
 
-  /** Keeps memory within bounds. Only flushed rows are evicted. */
-  evict(bounds: MemoryBounds): void {
-    this.#dropFinished()
-    this.#evictFrom(this.partitions, bounds.partitions, (left) => this.#evictPartitions(left))
-    this.#evictFrom(this.lanes, bounds.lanes, (left) => {
-      // Finished partitions pin their lanes, and small tasks have many lanes for few partitions.
-      this.#evictPartitions(this.partitions.size >> 1)
-      this.#evictLanes(left)
-    })
-    this.#evictFrom(this.tasks, bounds.lanes, (left) => this.#evictTasks(left))
-    this.#evictFrom(this.keys, bounds.keys, (left) => this.#evictKeys(left))
-    if (this.instances.size > bounds.keys) this.instances.clear()
+  /** Rows were put into the buffers of a lane. */
+  buffered(lane: Lane): void {
+    this.#buffered.delete(lane)
+    this.#buffered.add(lane)
+  }
+
+  /** The rows on disk contain all entries up to this number, which changed these rows. */
+  flushed(upTo: number, changed: RowIds): void {
+    this.#flushed = upTo
+    this.#flushedLately.push(changed)
+  }
+
+  /** Drops those of these rows that are not open work and have no unflushed change. */
+  #dropUnneeded({ tasks, lanes, partitions }: RowIds): void {
+    for (const id of partitions) {
+      const partition = this.partitions.get(id)
+      if (partition !== undefined) this.#dropPartitionIfUnneeded(partition)
+    }
+    for (const id of lanes) {
+      const lane = this.lanes.get(id)
+      if (lane !== undefined) this.#dropLaneIfUnneeded(lane)
+    }
+    for (const id of tasks) {
+      const task = this.tasks.get(id)
+      if (task !== undefined) this.#dropTaskIfUnneeded(task)
+    }
   }
 
   /**
-   * Evicts a quarter at a time, so that no transaction takes long. If unflushed rows prevented that, a new
-   * scan is worthwhile only after the next flush, or when many rows were added.
+   * Drops what is not open work, and keeps keys, instances and waiting partitions within bounds. Call it after
+   * a transaction, with the rows that it read. Only flushed rows are dropped.
    */
-  #evictFrom(rows: ReadonlyMap<unknown, unknown>, most: number, evict: (left: number) => void): void {
-    if (rows.size <= most) return
-    const stuck = this.#stuck.get(rows)
-    if (stuck !== undefined && stuck.flushed === this.#flushed && rows.size < stuck.left + (most >> 2)) return
-    const left = Math.max(most >> 1, rows.size - (most >> 2))
-    evict(left)
-    if (rows.size > left) this.#stuck.set(rows, { flushed: this.#flushed, left: rows.size })
-    else this.#stuck.delete(rows)
-  }
-
-  /** Done partitions are rarely used again. Dropping them early keeps garbage collection cheap. */
-  #dropFinished(): void {
-    for (const ids of this.#flushedLately)
-      for (const id of ids) {
-        const partition = this.partitions.get(id)
-        if (partition?.state === 'done' && this.isClean(partition)) this.dropPartition(partition)
-      }
+  evict(read: RowIds, bounds: MemoryBounds): void {
+    this.#dropUnneeded(read)
+    for (const changed of this.#flushedLately) this.#dropUnneeded(changed)
     this.#flushedLately = []
-  }
-
-  /** Evicts the oldest first. Ready partitions stay: they are evicted with their lane. */
-  #evictPartitions(left: number): void {
-    for (const partition of this.partitions.values()) {
-      if (this.partitions.size <= left) return
-      if (partition.state !== 'ready' && this.isClean(partition)) this.dropPartition(partition)
-    }
-  }
-
-  /** Evicts lanes without work first, then the last in the order, then those set aside. */
-  #evictLanes(left: number): void {
-    for (const lane of this.lanes.values()) {
-      if (this.lanes.size <= left) return
-      if (lane.turn === null) this.#dropLane(lane)
-    }
-    // Lanes that come next in a table's order stay: they may be far back in the order of all lanes.
-    this.tableOrders.cut(left >> 1, this.isClean)
-    const isAhead = ({ tables }: Lane) => [...tables.values()].some(({ heapIndex }) => heapIndex >= 0)
-    // A lane that must stay in memory keeps its position in the order.
-    for (const lane of this.order.cut(left, isAhead)) if (!this.#dropLane(lane)) this.order.put(lane)
-    for (const lane of this.lanes.values()) {
-      if (this.lanes.size <= left) return
-      if (lane.heapIndex < 0 && !lane.aside.has(lane) && !isAhead(lane)) this.#dropLane(lane)
-    }
-    for (const task of this.tasks.values()) {
-      if (this.lanes.size <= left) return
-      for (const lane of task.aside) if (this.#dropLane(lane)) task.asideForgotten = true
-    }
-  }
-
-  #dropLane(lane: Lane): boolean {
-    const { parentTask: task, time, tables } = lane
-    const buffered = this.isClean(lane) ? bufferedOf(lane) : null
-    const isFree =
-      buffered !== null &&
-      lane.pins === buffered.size &&
-      [...tables.values(), ...buffered].every(this.isClean)
-    if (!isFree) return false
-    for (const partition of buffered) this.dropPartition(partition)
-    this.order.remove(lane)
-    task.aside.delete(lane)
-    task.lanes.delete(lane.level)
-    if (lane.turn !== null && lane.level < task.waitingLoadedTo) task.waitingLoadedTo = lane.level
-    this.lanes.delete(lane.id)
-    time.lanes -= 1
-    if (time.lanes === 0 && this.isClean(time)) this.levels.delete(time.level)
-    for (const table of tables.values()) this.#dropLaneTable(table)
-    return true
-  }
-
-  #dropLaneTable(table: LaneTable): void {
-    const { parentTask: task, time } = table
-    this.tableOrders.forget(table)
-    if (task.asideTables.delete(table)) task.asideForgotten = true
-    time.lanes -= 1
-    if (time.lanes === 0 && this.isClean(time)) this.tableTimes.delete(nameOfTime(time))
-  }
-
-  #evictTasks(left: number): void {
-    for (const task of this.tasks.values()) {
-      if (this.tasks.size <= left) return
-      if (task.lanes.size > 0 || task.asideForgotten || !this.isClean(task)) continue
-      this.tasks.delete(task.id)
-      this.tasksByName.delete(task.taskId)
-    }
-  }
-
-  #evictKeys(left: number): void {
+    if (this.partitions.size - this.leases.size > bounds.partitions)
+      this.#clearBuffers(bounds.partitions >> 1)
+    if (this.instances.size > bounds.keys) this.instances.clear()
+    if (this.keys.size <= bounds.keys) return
     for (const [name, key] of this.keys) {
-      if (this.keys.size <= left) return
+      if (this.keys.size <= bounds.keys >> 1) return
       if (this.isClean(key)) this.keys.delete(name)
     }
   }
 
-  #addTableTime(row: StoredTableTime): TableTime {
-    const time: TableTime = { ...row, lanes: 0, queued: 0, changedIn: 0 }
-    this.tableTimes.set(nameOfTime(row), time)
-    return time
+  /** Nothing of a task that was cancelled is handed out any more. */
+  closeLanes(task: Task): void {
+    for (const lane of task.lanes.values()) {
+      this.order.update(lane)
+      this.#clearBuffersOf(lane, () => true)
+    }
   }
 
-  #addLevel(row: StoredLevel): Level {
-    const level: Level = { ...row, lanes: 0, queued: 0, changedIn: 0 }
-    this.levels.set(level.level, level)
-    return level
+  #clearBuffers(left: number): void {
+    for (const lane of this.#buffered) {
+      if (this.partitions.size - this.leases.size <= left) return
+      this.#clearBuffersOf(lane, this.isClean)
+    }
+  }
+
+  #clearBuffersOf(lane: Lane, mayLeave: (partition: Partition) => boolean): void {
+    this.#buffered.delete(lane)
+    for (const { buffers } of [lane, ...lane.tables.values()]) {
+      if (buffers === null) continue
+      for (const buffer of [buffers.fresh, buffers.returned])
+        for (const partition of buffer.clear(mayLeave)) this.#dropPartitionIfUnneeded(partition)
+    }
+  }
+
+  #dropPartitionIfUnneeded(partition: Partition): void {
+    if (partition.state === 'leased' || partition.buffers > 0 || !this.isClean(partition)) return
+    this.dropPartition(partition)
+    this.#dropLaneIfUnneeded(partition.parentLane)
+  }
+
+  #dropLaneIfUnneeded(lane: Lane): void {
+    if (lane.pins > 0 || isOpen(lane) || !this.isClean(lane)) return
+    for (const table of lane.tables.values()) if (!this.isClean(table)) return
+    this.furtherTables -= Math.max(0, lane.tables.size - 1)
+    this.lanes.delete(lane.id)
+    this.#buffered.delete(lane)
+    lane.parentTask.lanes.delete(lane.level)
+    this.#dropTaskIfUnneeded(lane.parentTask)
+  }
+
+  #dropTaskIfUnneeded(task: Task): void {
+    if (task.lanes.size > 0 || task.finishedAt === null || !this.isClean(task)) return
+    this.tasks.delete(task.id)
+    this.tasksByName.delete(task.taskId)
   }
 }
 
-/** Partitions that are in memory because they are next in a line of this lane. */
-function bufferedOf({ lines, tables }: Lane): Set<Partition> {
-  const buffered = new Set(itemsOf(lines))
-  for (const { lines: ofTable } of tables.values())
-    if (ofTable !== null) for (const partition of itemsOf(ofTable)) buffered.add(partition)
-  return buffered
+/** Ids of rows. */
+export interface RowIds {
+  readonly tasks: Iterable<number>
+  readonly lanes: Iterable<number>
+  readonly partitions: Iterable<number>
 }
 
 export interface MemoryBounds {
+  /** Waiting partitions, and others that were used lately. */
   readonly partitions: number
-  readonly lanes: number
   readonly keys: number
 }

@@ -9,7 +9,7 @@ import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import { ThroughputRetention } from '../throughput.ts'
-import { load, type Transaction } from '../transaction.ts'
+import { addTasks, type Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
 import { loadLeases } from './settle.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -174,7 +174,7 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
   for (const { lane, rows } of await firstRows(tx, lanes, { state: null, countOf, most: left })) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
-    tx.lines.updateTurn(lane)
+    tx.waiting.update(lane)
     left -= rows.length
   }
 }
@@ -182,14 +182,15 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
 /** Partitions of a cancelled task may still be queued. They leave the order together with their rows. */
 function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
-  if (state === 'ready') tx.lines.dequeue(partition)
+  if (state === 'ready') tx.waiting.remove(partition)
   if (state !== 'done') tx.count(lane, state, 'cancelled', recordCount)
+  tx.touchLane(lane)
   lane.purged += 1
   lane.purgedRecords += recordCount
   tx.remove(partition)
 }
 
 async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) await load(tx, { tasks: [id] })
+  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.reads.tasksById([id]))
   return tx.memory.tasks.get(id)
 }

@@ -16,12 +16,13 @@ import {
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
-import { freshOrReleased, type Lane, nameOfTime, type Task } from '../state/memory-rows.ts'
+import { loadLanes } from '../load-lanes.ts'
+import type { Lane, Task } from '../state/memory-rows.ts'
 import { applySettings } from '../task-updates.ts'
-import { type EngineReads, load, type Transaction } from '../transaction.ts'
+import { addTasks, type EngineReads, type Transaction } from '../transaction.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
-type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
+export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'severalAfter'>
 
 /** The result of comparing a call-back with the known partitions of its task. */
 export interface Comparison {
@@ -63,8 +64,10 @@ export async function callBack(tx: Transaction, batched: BatchedCallBack): Promi
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
   const arrivals: Arrival[] = []
   for (const [level, partitions] of fresh) {
-    const lane = lanes.get(level)?.id ?? tx.issue('lane')
-    const rows = descriptorsOf(lane, partitions, nextId, batched, tx.now)
+    const known = tx.memory.tasksByName.get(batched.callBack.taskId)?.lanes.get(level)
+    const lane = known?.id ?? tx.issue('lane')
+    const ofSeveral = hasSeveral(known, partitions)
+    const rows = descriptorsOf({ lane, ofSeveral, firstId: nextId, now: tx.now }, partitions, batched)
     nextId += rows.length
     arrivals.push(arrivalOf(level, rows))
     keepForThisBatch(tx, lane, rows)
@@ -81,21 +84,9 @@ export async function locate(
   { taskId, partitions }: CallBack,
 ): Promise<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
   const task = await taskNamed(tx, taskId)
-  const tablesOfLevels = tablesByLevel(partitions)
-  const levels = [...tablesOfLevels.keys()]
-  const tables = [...tablesOfLevels]
-    .flatMap(([level, tables]) => [...tables].map((table) => ({ level, table })))
-    .filter((pair) => !tx.memory.tableTimes.has(nameOfTime(pair)))
+  const levels = levelsOf(partitions)
   const lanes = new Map<number, ComparedLane>()
-  const missing = levels.filter((level) => task !== undefined && !task.lanes.has(level))
-  // The virtual time of a level is loaded with its lanes. A new lane needs it too.
-  const times = levels.filter((level) => !tx.memory.levels.has(level))
-  if (missing.length > 0 || times.length > 0 || tables.length > 0)
-    await load(tx, {
-      levels: times,
-      tableTimes: tables,
-      ...(task === undefined ? {} : { lanesOf: [{ task: task.id, levels: missing }] }),
-    })
+  if (task !== undefined) await loadLanes(tx, task, levels)
   for (const level of levels) {
     const lane = task?.lanes.get(level)
     if (lane !== undefined) lanes.set(level, lane)
@@ -103,23 +94,10 @@ export async function locate(
   return { task, lanes }
 }
 
-/**
- * The levels of an array, each with its tables. It may have hundreds of thousands of partitions, and nothing
- * else runs until this returns.
- */
-function tablesByLevel(partitions: readonly CalledBackPartition[]): Map<number, Set<string>> {
-  const levels = new Map<number, Set<string>>()
-  let previous: CalledBackPartition | undefined
-  for (const partition of partitions) {
-    const { level, computeTableName: table } = partition
-    // True for most: arrays are sorted by level, and tables are few.
-    const isSame = level === previous?.level && table === previous.computeTableName
-    previous = partition
-    if (isSame) continue
-    const tables = levels.get(level)
-    if (tables === undefined) levels.set(level, new Set([table]))
-    else tables.add(table)
-  }
+/** It may have a hundred thousand partitions, sorted by level. */
+function levelsOf(partitions: readonly CalledBackPartition[]): number[] {
+  const levels: number[] = []
+  for (const { level } of partitions) if (level !== levels.at(-1)) levels.push(level)
   return levels
 }
 
@@ -215,12 +193,17 @@ export function countCallBack(tx: Transaction, producer: string | null, accepted
   totals.calledBack += accepted
 }
 
+interface NewRows {
+  readonly lane: number
+  readonly ofSeveral: boolean
+  readonly firstId: number
+  readonly now: number
+}
+
 export const descriptorsOf = (
-  lane: number,
+  { lane, ofSeveral, firstId, now }: NewRows,
   partitions: readonly CalledBackPartition[],
-  firstId: number,
   { traceparent = null }: BatchedCallBack,
-  now: number,
 ): PartitionDescriptor[] =>
   partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({
     id: firstId + at,
@@ -232,7 +215,18 @@ export const descriptorsOf = (
     calledBackAt: now,
     extraFields,
     traceparent,
+    ofSeveral,
   }))
+
+/** Whether a lane has several compute tables once these partitions have arrived. */
+export function hasSeveral(
+  lane: Pick<Lane, 'table' | 'severalAfter'> | undefined,
+  partitions: readonly CalledBackPartition[],
+): boolean {
+  if (lane !== undefined && lane.severalAfter !== null) return true
+  const table = lane?.table ?? partitions[0]?.computeTableName
+  return partitions.some(({ computeTableName }) => computeTableName !== table)
+}
 
 /** `rows` must not be empty. */
 export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
@@ -258,22 +252,23 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 /** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
 function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
   const { count, records, lastId, firstRows, runs, tables } = arrival
-  const waitedBefore = freshOrReleased(lane)
+  const tailBefore = lane.tail
   tx.countMany(lane, null, 'ready', count, records)
   lane.tail = lastId
-  const { fresh } = lane.lines
+  const { fresh } = lane.buffers
   if (fresh.isComplete) {
     const kept = firstRows.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
-    for (const descriptor of kept) fresh.items.push(tx.memory.addPartition(newPartition(descriptor)))
+    for (const descriptor of kept) fresh.add(tx.memory.addPartition(newPartition(descriptor)))
     fresh.isComplete = kept.length === count
     const last = fresh.items.at(-1)
     if (last !== undefined) fresh.loadedTo = { dueAt: 0, id: last.id }
+    tx.memory.buffered(lane)
   }
   for (const { first, last } of runs) {
     tx.addRange(lane.id, first, last)
     if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
   }
-  tx.lines.enqueueFresh(lane, waitedBefore, tables)
+  tx.waiting.addArrivals(lane, tables, tailBefore)
   if (isLaneOpen(lane.parentTask, lane.level))
     for (const [table, ready] of tables) tx.readied.add(lane.parentTask.taskId, table, ready)
 }
@@ -315,18 +310,18 @@ export function newTask(tx: Transaction, taskId: string): Task {
   })
 }
 
-function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lane {
+function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arrival): Lane {
+  const [table = ''] = tables.keys()
   const row = {
     id,
     task: task.id,
     level,
     tag: 0n,
-    retryTag: 0n,
     cursor: 0,
     tail: 0,
-    released: 0,
-    retries: 0,
-    turn: null,
+    returned: 0,
+    table,
+    severalAfter: null,
     parkedSkipped: false,
     purged: 0,
     purgedRecords: 0,
@@ -339,7 +334,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lan
 
 export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
   const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) await load(tx, { taskNames: [taskId] })
+  if (!tasksByName.has(taskId)) addTasks(tx, await tx.reads.tasksNamed([taskId]))
   return tasksByName.get(taskId)
 }
 

@@ -9,7 +9,7 @@ import {
 import { next } from '../../rules/life-cycle.ts'
 import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
-import { firstRows, lanesFrom } from '../load-lanes.ts'
+import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import {
   applySettings,
@@ -19,7 +19,7 @@ import {
   setBarrier,
   stateOf,
 } from '../task-updates.ts'
-import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
+import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
 import { newTask, taskNamed } from './call-back.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
@@ -103,6 +103,7 @@ async function carryOut(
       if (task.cancelled) return { changed: 0 }
       const changed = unfinishedOf(task.partitions)
       flag(tx, task, { cancelled: true, reruns: [], rerunning: false })
+      tx.memory.closeLanes(task)
       return { changed }
     }
     case 'seal': {
@@ -154,7 +155,7 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
 
 /** All lanes of the task may be served again, subject to its barrier. */
 function reopenLanes(tx: Transaction, task: Task): void {
-  tx.lines.reopen(task)
+  tx.waiting.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
 }
 
@@ -162,7 +163,7 @@ function reopenLanes(tx: Transaction, task: Task): void {
 async function skipParked(tx: Transaction, task: Task): Promise<Applied> {
   let changed = 0
   while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
-    await loadLane(tx, task, task.openLevel)
+    await loadLanes(tx, task, [task.openLevel])
     const lane = task.lanes.get(task.openLevel)
     if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
     lane.parkedSkipped = true
@@ -181,7 +182,7 @@ async function retry(
 ): Promise<Applied | ControlResult> {
   if (request.partitions !== null) return await retryNamed(tx, task, request.partitions, request.done)
   if (request.level !== null) {
-    await loadLane(tx, task, request.level)
+    await loadLanes(tx, task, [request.level])
     if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
   const parked = await retryParked(tx, task, request.level)
@@ -223,8 +224,7 @@ async function retryNamed(
   named: readonly { level: number; index: number }[],
   done: boolean,
 ): Promise<Applied | ControlResult> {
-  const levels = [...new Set(named.map(({ level }) => level))].filter((level) => !task.lanes.has(level))
-  if (levels.length > 0) await load(tx, { lanesOf: [{ task: task.id, levels }] })
+  await loadLanes(tx, task, new Set(named.map(({ level }) => level)))
   const byLevel = Map.groupBy(named, ({ level }) => level)
   const wanted = [...byLevel].flatMap(([level, ones]) => {
     const lane = task.lanes.get(level)
@@ -232,12 +232,9 @@ async function retryNamed(
   })
   const found = new Map<string, Partition>()
   if (wanted.length > 0) {
-    const { partitions } = await load(tx, { named: wanted })
-    for (const { id } of partitions) {
-      const partition = tx.memory.partitions.get(id)
-      if (partition !== undefined && partition.id <= partition.parentLane.tail)
+    for (const partition of await addPartitions(tx, await tx.reads.partitionsNamed(wanted)))
+      if (partition.id <= partition.parentLane.tail)
         found.set(`${partition.parentLane.level}-${partition.index}`, partition)
-    }
   }
   const unknownAt = named.flatMap(({ level, index }, at) => (found.has(`${level}-${index}`) ? [] : [at]))
   if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
@@ -252,7 +249,7 @@ async function retryNamed(
   return { changed }
 }
 
-/** Resets the attempts of a parked partition. It joins the retry line and holds the barrier again. */
+/** Resets the attempts of a parked partition. It comes back and holds the barrier again. */
 function retryOne(tx: Transaction, partition: Partition): void {
   partition.parentLane.parkedSkipped = false
   requeue(tx, partition, 'retry')
@@ -276,11 +273,10 @@ function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'
   tx.count(partition.parentLane, partition.state, to, partition.recordCount)
   tx.touchPartition(partition)
   partition.state = to
-  partition.line = 'retry'
   partition.dueAt = tx.now
   partition.attempts = 0
   partition.releases = 0
-  tx.lines.enqueue(partition)
+  tx.waiting.add(partition)
 }
 
 /**
@@ -349,8 +345,4 @@ function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void 
   task.reruns = reruns
   task.rerunning = reruns.length > 0
   tx.touchTask(task)
-}
-
-async function loadLane(tx: Transaction, task: Task, level: number): Promise<void> {
-  if (!task.lanes.has(level)) await load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
 }

@@ -1,7 +1,8 @@
+import type { StoredPartition } from '../../partition.ts'
 import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { judgeCancellation, judgeExpiry, judgeRevocation } from '../../rules/settlement.ts'
 import type { Partition } from '../state/memory-rows.ts'
-import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
+import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
 import { applyChange, leaseStateOf, policyFor } from './settle.ts'
 
 interface Expired {
@@ -16,28 +17,23 @@ interface Expired {
  */
 export async function endDue(
   tx: Transaction,
-  leased: readonly number[],
-  delayed: readonly number[],
+  leased: readonly Partition[],
+  backoffs: readonly StoredPartition[],
 ): Promise<Expired> {
   const ended: Expired = { expired: 0, parked: 0, woken: 0 }
-  // Read within the transaction: another node may have been leader since these were found to be due.
-  const missing = [...leased, ...delayed].filter((id) => !tx.memory.partitions.has(id))
-  if (missing.length > 0) await load(tx, { partitions: missing })
-  const isDue = (partition: Partition | undefined, state: StoredState): partition is Partition =>
-    partition?.state === state && partition.dueAt !== null && partition.dueAt <= tx.now
-  const waking: number[] = []
-  for (const [at, id] of leased.entries()) {
+  const delayed = await addPartitions(tx, backoffs)
+  const isDue = ({ state, dueAt }: Partition, expected: StoredState): boolean =>
+    state === expected && dueAt !== null && dueAt <= tx.now
+  for (const [at, partition] of leased.entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
-    const partition = tx.memory.partitions.get(id)
     if (!isDue(partition, 'leased')) continue
     expire(tx, partition)
     ended.expired += 1
     if (partition.state === 'parked') ended.parked += 1
-    if (isDue(partition, 'delayed')) waking.push(id)
+    if (isDue(partition, 'delayed')) delayed.push(partition)
   }
-  for (const [at, id] of [...delayed, ...waking].entries()) {
+  for (const [at, partition] of delayed.entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
-    const partition = tx.memory.partitions.get(id)
     if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
   }
   return ended
@@ -47,15 +43,11 @@ export async function endDue(
 export async function revoke(
   tx: Transaction,
   instanceId: string,
-  held: readonly number[],
+  limit: number,
 ): Promise<{ released: number; parked: number }> {
-  const missing = held.filter((id) => !tx.memory.partitions.has(id))
-  if (missing.length > 0) await load(tx, { partitions: missing })
   let [released, parked] = [0, 0]
-  for (const [at, id] of held.entries()) {
+  for (const [at, partition] of tx.memory.leases.heldBy(instanceId, limit).entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
-    const partition = tx.memory.partitions.get(id)
-    if (partition?.state !== 'leased' || partition.holder !== instanceId) continue
     const leaseState = leaseStateOf(partition)
     const change = leaseState.taskCancelled
       ? judgeCancellation(leaseState)
@@ -78,10 +70,7 @@ function expire(tx: Transaction, partition: Partition): void {
   )
 }
 
-/**
- * Ends a back-off: the partition joins the line that was chosen when it began. Returns false if the task is
- * cancelled.
- */
+/** Ends a back-off: the partition came back when it was due. Returns false if the task is cancelled. */
 function wake(tx: Transaction, partition: Partition): boolean {
   const { parentLane: lane, recordCount } = partition
   if (lane.parentTask.cancelled) {
@@ -92,7 +81,6 @@ function wake(tx: Transaction, partition: Partition): boolean {
   tx.count(lane, partition.state, to, recordCount)
   tx.touchPartition(partition)
   partition.state = to
-  if (partition.line === 'released') partition.dueAt = null
-  tx.lines.enqueue(partition)
+  tx.waiting.add(partition)
   return true
 }

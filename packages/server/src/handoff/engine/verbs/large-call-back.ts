@@ -9,10 +9,12 @@ import {
   type Arrival,
   accept,
   arrivalOf,
+  type ComparedLane,
   type Comparison,
   compare,
   countCallBack,
   descriptorsOf,
+  hasSeveral,
   locate,
   newTask,
   refusalOfCallBack,
@@ -92,7 +94,12 @@ export class LargeCallBacks {
         async (tx) => {
           const located = await locate(tx, batched.callBack)
           return new Map(
-            [...located.lanes].map(([level, { id, tail, lastIndex }]) => [level, { id, tail, lastIndex }]),
+            [...located.lanes].map(
+              ([level, { id, tail, lastIndex, table, severalAfter }]): [number, ComparedLane] => [
+                level,
+                { id, tail, lastIndex, table, severalAfter },
+              ],
+            ),
           )
         },
         () => true,
@@ -105,7 +112,7 @@ export class LargeCallBacks {
     })
     if ('result' in opened) return opened
     try {
-      const arrivals = await this.#stage(batched, comparison, opened, epoch)
+      const arrivals = await this.#stage(batched, comparison, opened, lanes, epoch)
       return await this.#exclusively(() => this.#close(batched, comparison, arrivals, opened.ids, epoch))
     } catch (error) {
       // Dropping memory ensures that staged rows are removed before anything else is done with the task.
@@ -140,6 +147,7 @@ export class LargeCallBacks {
     batched: BatchedCallBack,
     { fresh }: Comparison,
     { ids, lanes, now }: Opened,
+    known: ReadonlyMap<number, ComparedLane>,
     epoch: number,
   ): Promise<Arrival[]> {
     const { piece } = this.#runner.limits
@@ -148,14 +156,13 @@ export class LargeCallBacks {
     let rows: PartitionDescriptor[] = []
     for (const [level, partitions] of fresh) {
       const lane = lanes.get(level) as number
+      const ofSeveral = hasSeveral(known.get(level), partitions)
       let arrival: Arrival | undefined
       for (let from = 0; from < partitions.length; ) {
         const part = descriptorsOf(
-          lane,
+          { lane, ofSeveral, firstId: nextId, now },
           partitions.slice(from, from + piece - rows.length),
-          nextId,
           batched,
-          now,
         )
         from += part.length
         nextId += part.length

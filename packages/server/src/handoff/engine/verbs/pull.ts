@@ -4,18 +4,11 @@ import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, policyOf } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, PullResult } from '../../store.ts'
-import { Choice } from '../choose.ts'
-import {
-  firstOf,
-  LINES_AT_A_TIME,
-  loadOrder,
-  ORDER_LANES_AT_FIRST,
-  ORDER_LANES_AT_MOST,
-} from '../load-lanes.ts'
-import type { Lane, LaneTable, Partition } from '../state/memory-rows.ts'
-import { isLaneTable, lineToServe } from '../state/memory-rows.ts'
+import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
+import type { Choice } from '../state/choices.ts'
+import type { Partition } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
-import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
+import { isEndOfSlice, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
 /**
@@ -52,25 +45,18 @@ async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Pro
 
 async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = asked
-  const choice = tables === null && tasks === null ? null : new Choice(tx, asked)
+  const choice = tables === null && tasks === null ? null : tx.memory.choices.of(asked)
   const taken: PulledPartition[] = []
   let takenRecords = 0
   while (taken.length < batch && (records === null || taken.length === 0 || takenRecords < records)) {
     if (isEndOfSlice(taken.length)) await tx.reads.nextIteration()
     const wanted = Math.max(batch, demand) - taken.length
-    let partition: Partition | undefined
-    if (choice === null) {
-      partition = first(tx) ?? (await findFirst(tx, wanted))
-      if (partition === undefined) break
-      taken.push(handOut(tx, partition, instance, partition.parentLane))
-    } else {
-      const chosen = await choice.next(wanted)
-      if (chosen === undefined) break
-      partition = chosen.partition
-      taken.push(handOut(tx, partition, instance, chosen.from))
-    }
+    const partition = firstKnown(tx, choice) ?? (await findFirst(tx, choice, wanted))
+    if (partition === undefined) break
+    taken.push(handOut(tx, partition, instance, choice))
     takenRecords += partition.recordCount
   }
+  if (choice !== null) tx.memory.choices.used(choice)
   if (taken.length > 0 && instance !== null) {
     tx.sawInstance(instance, 'worker')
     const totals = tx.totalsOf(instance, 'worker')
@@ -80,24 +66,39 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   return taken
 }
 
+/** Returns the next partition in the order of all lanes, if it is in memory. */
+function firstKnown(tx: Transaction, choice: Choice | null): Partition | undefined {
+  const lane = choice === null ? tx.memory.order.front() : undefined
+  return lane === undefined ? undefined : knownFirst(lane)
+}
+
+/** Returns the next partition, reading rows if they are not in memory. Undefined if there is none. */
+async function findFirst(
+  tx: Transaction,
+  choice: Choice | null,
+  demand: number,
+): Promise<Partition | undefined> {
+  const order = choice ?? tx.memory.order
+  const lane = choice === null ? tx.memory.order.front() : choice.next()
+  if (lane === undefined) return undefined
+  return firstOf(tx, lane, choice?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
+}
+
 function handOut(
   tx: Transaction,
   partition: Partition,
   instance: string | null,
-  chosenFrom: Lane | LaneTable | null,
+  choice: Choice | null,
 ): PulledPartition {
   const { parentLane: lane, recordCount } = partition
   const { delivery } = tx.policy
-  tx.lines.serve(partition, chosenFrom)
+  tx.waiting.serve(partition, choice)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(lane, 'ready', to, recordCount)
-  tx.lines.updateTurn(lane)
-  if (chosenFrom !== null && isLaneTable(chosenFrom)) tx.lines.updateTurnOfTable(chosenFrom)
+  tx.waiting.update(lane)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
-  // The line it joins if it is released.
-  partition.line = 'released'
   partition.holder = instance
   partition.leasedAt = tx.now
   if (to === 'done') {
@@ -112,34 +113,9 @@ function handOut(
   partition.outcome = null
   partition.secret = tx.secret()
   partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, lane.parentTask), recordCount)
-  tx.due(partition.dueAt)
+  tx.memory.leases.put(partition)
+  tx.leaseEndsAt(partition.dueAt)
   return handedOut(partition, leaseOf(partition, tx.now))
-}
-
-/**
- * Returns the next partition, if memory knows it. Undefined if rows must be loaded or there is none.
- */
-function first(tx: Transaction): Partition | undefined {
-  const lane = tx.memory.order.front()
-  if (lane === null || lane === undefined) return undefined
-  return lane.lines[lineToServe(lane)].first
-}
-
-/** Loads rows until the first partition is known, or it is known that there is none. */
-async function findFirst(tx: Transaction, demand: number): Promise<Partition | undefined> {
-  const { order } = tx.memory
-  let lanesAtATime = ORDER_LANES_AT_FIRST
-  while (true) {
-    const lane = order.front()
-    if (lane === undefined) return undefined
-    if (lane === null) {
-      await loadOrder(tx, lanesAtATime)
-      // If many lanes may not be served, they are read in ever larger pages.
-      lanesAtATime = Math.min(lanesAtATime * 2, ORDER_LANES_AT_MOST)
-      continue
-    }
-    return await firstOf(tx, lane, () => order.ahead(LINES_AT_A_TIME), demand)
-  }
 }
 
 /**
@@ -168,7 +144,7 @@ function remember(tx: Transaction, key: string, partitions: readonly PulledParti
 }
 
 export async function loadKeys(tx: Transaction, names: readonly string[]): Promise<void> {
-  const { keys } = await load(tx, { keys: names })
+  const keys = await tx.reads.keys(names)
   for (const name of names) {
     if (tx.memory.keys.has(name)) continue
     const row = keys.find(({ key }) => key === name) ?? null

@@ -1,5 +1,4 @@
 import type { Disk, Recount } from '../../disk.ts'
-import type { Line } from '../../partition.ts'
 import { partitionStates } from '../../rules/life-cycle.ts'
 import {
   holdsBarrier,
@@ -11,7 +10,7 @@ import {
 } from '../../rules/task.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
 
-/** Recounts all rows and reports where counters, lines or barriers disagree with them. */
+/** Recounts all rows and reports where counters or barriers disagree with them. */
 export async function recount(disk: Disk): Promise<string[]> {
   return checkRecount(await disk.recount())
 }
@@ -37,7 +36,7 @@ export function checkRecount(counted: readonly Recount[]): string[] {
       lanes,
       tasks.map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
     ),
-    ...counted.flatMap(checkLines),
+    ...counted.flatMap(checkWaiting),
     ...counted.flatMap(checkTables),
     ...tasks.flatMap((task) =>
       checkBarrier(
@@ -50,50 +49,28 @@ export function checkRecount(counted: readonly Recount[]): string[] {
 
 export const laneName = ({ taskId }: StoredTask, level: number): string => `level ${level} of task ${taskId}`
 
-function checkLines({ lane, task, waiting }: Recount): string[] {
-  const { level, released, retries, tag, retryTag, turn, partitions } = lane
-  const findings: string[] = []
-  const expect = (what: string, kept: unknown, found: unknown) => {
-    if (kept !== found)
-      findings.push(`${laneName(task, level)} has ${kept} ${what}, but its rows have ${found}`)
-  }
-  const linesOf: [Line, number][] = [
-    ['released', released],
-    ['retry', retries],
-    ['fresh', partitions.ready - released - retries],
+function checkWaiting({ lane, task, waiting }: Recount): string[] {
+  const { level, returned, partitions } = lane
+  const name = laneName(task, level)
+  return [
+    ...unequal(name, 'waiting that came back', returned, waiting.returned),
+    ...unequal(name, 'waiting that did not come back', partitions.ready - returned, waiting.fresh),
   ]
-  for (const [line, kept] of linesOf) expect(`waiting on the ${line} line`, kept, waiting[line])
-  const tags = [...(partitions.ready > retries ? [tag] : []), ...(retries > 0 ? [retryTag] : [])]
-  const next = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
-  expect('as its turn', turn, next)
-  return findings
 }
 
-/** Checks the turn and counts of a lane's tables. A lane with a single table keeps the counts itself. */
+/** A lane with a single table keeps no counts by table. */
 function checkTables({ lane, task, tables }: Recount): string[] {
-  const isOnly = tables.length === 1
   return tables.flatMap(({ row, waiting }) => {
-    const ready = waiting.fresh + waiting.released + waiting.retry
-    const { tag, retryTag } = row
-    const tags = [...(ready > waiting.retry ? [tag] : []), ...(waiting.retry > 0 ? [retryTag] : [])]
-    const turn = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
-    const findings: string[] = []
-    const expect = (what: string, kept: unknown, found: unknown) => {
-      if (kept !== found)
-        findings.push(
-          `table ${row.table} on ${laneName(task, lane.level)} has ${kept} ${what}, but its rows have ${found}`,
-        )
-    }
-    expect('as its turn', row.turn, turn)
-    if (isOnly) expect('ready', lane.partitions.ready, ready)
-    else {
-      expect('ready', row.ready, ready)
-      expect('released', row.released, waiting.released)
-      expect('retries', row.retries, waiting.retry)
-    }
-    return findings
+    const name = `table ${row.table} on ${laneName(task, lane.level)}`
+    return [
+      ...unequal(name, 'waiting', row.ready, waiting.fresh + waiting.returned),
+      ...unequal(name, 'waiting that came back', row.returned, waiting.returned),
+    ]
   })
 }
+
+const unequal = (name: string, what: string, kept: number, found: number): string[] =>
+  kept === found ? [] : [`${name} has ${kept} ${what}, but its rows have ${found}`]
 
 function checkBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
   if (!task.levelBarrier || task.cancelled) return []

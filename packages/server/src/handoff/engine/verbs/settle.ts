@@ -19,7 +19,7 @@ import {
 import { countReport } from '../../rules/task.ts'
 import type { BatchedRenew, BatchedSettle, RenewResult, SettleResult } from '../../store.ts'
 import type { Lane, Partition } from '../state/memory-rows.ts'
-import { isEndOfSlice, load, type Transaction } from '../transaction.ts'
+import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** Settles, renews and undoes leases. `applyChange` is also how leases expire and are revoked. */
 
@@ -28,10 +28,7 @@ export async function settle(tx: Transaction, batched: BatchedSettle): Promise<S
   const verdicts: SettleResult[number][] = []
   for (const [at, { lease, order: reported }] of settlements.entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
-    const partition = within(
-      tables,
-      tx.memory.partitions.get(lease.partition) ?? (await partitionOf(tx, lease)),
-    )
+    const partition = within(tables, tx.memory.partitions.get(lease.partition))
     const verdict = judgeSettlement(
       leaseStateOf(partition),
       lease,
@@ -63,8 +60,8 @@ export async function renew(tx: Transaction, { leases, tables = null }: BatchedR
   const verdicts: RenewResult[number][] = []
   for (const [at, lease] of leases.entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
-    const partition = tx.memory.partitions.get(lease.partition) ?? (await partitionOf(tx, lease))
-    verdicts.push(renewOne(tx, within(tables, partition), lease))
+    const partition = within(tables, tx.memory.partitions.get(lease.partition))
+    verdicts.push(renewOne(tx, partition, lease))
   }
   return verdicts
 }
@@ -88,26 +85,24 @@ function renewOne(tx: Transaction, partition: Partition | undefined, lease: Leas
  * Revokes a lease of a pull whose client disconnected before the answer, as if it had never been granted.
  * Returns false if nothing was revoked.
  */
-export async function undo(tx: Transaction, lease: LeaseRef): Promise<boolean> {
-  const partition = tx.memory.partitions.get(lease.partition) ?? (await partitionOf(tx, lease))
+export function undo(tx: Transaction, lease: LeaseRef): boolean {
+  const partition = tx.memory.partitions.get(lease.partition)
   const change = judgeUndo(leaseStateOf(partition), lease)
   if (partition === undefined || change === null) return false
   applyChange(tx, partition, change)
   return true
 }
 
-/** Loads all partitions that a batch names and memory lacks, with one load. */
-export async function loadLeases(tx: Transaction, leases: readonly LeaseRef[]): Promise<void> {
+/**
+ * Loads all partitions that a batch names and memory lacks, with one read. Ids that were never issued are not
+ * looked up.
+ */
+export async function loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Promise<void> {
+  const { partitions, nextIds } = tx.memory
   const missing = new Set<number>()
-  for (const { partition } of leases) if (!tx.memory.partitions.has(partition)) missing.add(partition)
-  if (missing.size > 0) await load(tx, { partitions: [...missing] })
-}
-
-async function partitionOf(tx: Transaction, { partition }: LeaseRef): Promise<Partition | undefined> {
-  // Ids that were never issued are not looked up.
-  if (partition >= tx.memory.nextIds.partition) return undefined
-  await load(tx, { partitions: [partition] })
-  return tx.memory.partitions.get(partition)
+  for (const { partition } of leases)
+    if (!partitions.has(partition) && partition < nextIds.partition) missing.add(partition)
+  if (missing.size > 0) await addPartitions(tx, await tx.reads.partitionsById([...missing]))
 }
 
 /** Applies the decision about a lease. */
@@ -128,27 +123,26 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   const { to } = change
   const { state: from } = partition
   const waited = from === 'ready'
-  if (waited) tx.lines.dequeue(partition)
+  if (waited) tx.waiting.remove(partition)
+  if (from === 'leased' && to !== 'leased') tx.memory.leases.remove(partition)
   tx.count(lane, from, to, recordCount)
   partition.state = to
   partition.dueAt = null
   switch (to) {
     case 'ready':
-      if (!change.keepsLine) partition.line = 'retry'
-      giveBack(partition, tx.now)
-      tx.lines.enqueue(partition)
+      partition.dueAt = tx.now
+      tx.waiting.add(partition)
       break
     case 'leased':
       partition.dueAt = tx.now + leaseMillis(policyFor(tx, partition), recordCount)
-      tx.due(partition.dueAt)
+      tx.memory.leases.put(partition)
+      tx.leaseEndsAt(partition.dueAt)
       break
     case 'delayed':
-      if (!change.keepsLine) partition.line = 'retry'
       partition.dueAt = tx.now + change.delayMillis
-      tx.due(partition.dueAt)
+      tx.backoffEndsAt(partition.dueAt)
       break
     case 'parked':
-      partition.line = 'retry'
       if (from !== 'parked') tx.parked.push(partition)
       break
     case 'done':
@@ -161,7 +155,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     case 'cancelled':
       break
   }
-  if (waited) tx.lines.updateTurn(lane)
+  if (waited) tx.waiting.update(lane)
 }
 
 /**
@@ -201,15 +195,6 @@ function recordAttempt(
     case 'keep':
       break
   }
-}
-
-/**
- * Puts a released partition before all others. If its lease had expired and was renewed, it joins the retry
- * line instead.
- */
-function giveBack(partition: Partition, now: number): void {
-  if (partition.line === 'retry') partition.dueAt = now
-  else partition.line = 'released'
 }
 
 export function leaseStateOf(partition: Partition): LeaseState

@@ -105,8 +105,7 @@ async function viewTasksNamed(
   policy: Policy,
 ): Promise<TaskRow[]> {
   const { state, parked, search } = query
-  const loaded = await disk.load({ taskNames: names })
-  const ids = loaded.tasks.filter(({ taskId }) => names.includes(taskId)).map(({ id }) => id)
+  const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
   const summaries = await havingTables(disk, await disk.taskSummaries(ids), query)
   const found = summaries.filter(({ task }) => {
     if (!exists(task) || (state !== null && task.state !== state)) return false
@@ -186,21 +185,18 @@ async function readTiming(
 }
 
 export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise<PartitionPage | null> {
-  const loaded = await disk.load({ taskNames: [query.taskId] })
-  const task = loaded.tasks.find(({ taskId }) => taskId === query.taskId)
+  const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || !exists(task)) return null
   const facts = { ...task, rerunning: task.reruns.length > 0 }
   const walk = new PartitionWalk(facts, query, true)
   for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
-    const found = await disk.load({ nextLanes: [{ task: task.id, from, having: 'any', limit: 1 }] })
-    const id = found.nextLanes[0]?.[0]
-    const lane = found.lanes.find((one) => one.id === id)
+    const [lane] = (await disk.lanesFrom({ task: task.id, from, having: 'any', limit: 1 })).lanes
     const toRead = walk.enter(lane)
     if (toRead === null || lane === undefined) continue
     const state = toRead.onlyParked ? ('parked' as const) : null
     const part = { lane: lane.id, tail: lane.tail, state, afterIndex: toRead.after, limit: toRead.limit }
-    const { partitions } = await disk.load({ rows: [part] })
-    walk.take(partitions.map(rowOfLane))
+    const [rows = []] = await disk.rows([part])
+    walk.take(rows.map(rowOfLane))
   }
   return walk.page
 }
@@ -287,8 +283,7 @@ export async function viewThroughput(
   { taskId, step, from, to, byLevel }: ThroughputQuery,
   now: number,
 ): Promise<ThroughputHistory | null> {
-  const { tasks } = await disk.load({ taskNames: [taskId] })
-  const task = tasks.find((one) => one.taskId === taskId)
+  const [task] = await disk.tasksNamed([taskId])
   if (task === undefined || totalOf(task.partitions) === 0) return null
   const end = to ?? now
   const begin = beginOf(from ?? end - USUAL_MILLIS[step], STEP_MILLIS[step])

@@ -1,9 +1,9 @@
 import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
 import type { Filter } from '../../../packages/server/test/handoff/model-partition.ts'
-import { freshWaiting, type ModelLane, type ModelPartition, nameOf } from './model-task.ts'
+import { type ModelLane, type ModelPartition, nameOf } from './model-task.ts'
 
 /** The lanes with waiting partitions, and which of these goes first. */
-export class WaitingLines {
+export class WaitingPartitions {
   readonly lanes = new Set<ModelLane>()
 
   /** A partition that was never handed out. */
@@ -13,22 +13,23 @@ export class WaitingLines {
   }
 
   comeBack(partition: ModelPartition): void {
-    const { lane, line } = partition
-    if (line !== 'fresh') lane.returned[line].add(partition)
+    const { lane } = partition
+    lane.returned.add(partition)
     this.lanes.add(lane)
   }
 
   /** To be called when the lane no longer counts the partition as waiting. */
   leave(partition: ModelPartition): void {
     const { lane, line } = partition
-    if (line !== 'fresh') lane.returned[line].delete(partition)
+    if (line === 'returned') lane.returned.delete(partition)
     else {
       // A partition that was taken by a pull with a table may be further back.
       if (lane.fresh[lane.freshFrom] === partition) lane.freshFrom += 1
       else lane.fresh.splice(lane.fresh.indexOf(partition), 1)
-      if (freshWaiting(lane) === 0) lane.epoch += 1
     }
-    if (lane.counts.waiting === 0) this.lanes.delete(lane)
+    if (lane.counts.waiting > 0) return
+    lane.epoch += 1
+    this.lanes.delete(lane)
   }
 
   /** The lane, or one of the lanes, of the lowest level with something to hand out to this pull. */
@@ -41,34 +42,20 @@ export class WaitingLines {
     return lowest
   }
 
-  /** Released partitions go first, by id, then fresh ones by arrival. Retries go by their due time. */
+  /** What came back goes first, the longest ago first, then the others by arrival. */
   checkIsNext(partition: ModelPartition, { tables }: Filter): void {
     const { lane, line, descriptor } = partition
-    // Each named table has its own queues.
     const isPeer = (other: ModelPartition) =>
       tables === null || other.descriptor.computeTableName === descriptor.computeTableName
-    const { released, retry } = lane.returned
-    switch (line) {
-      case 'fresh': {
-        for (const other of released)
-          if (isPeer(other)) disagree(`${nameOf(partition)} went before one that was released`)
-        let first = lane.freshFrom
-        while (first < lane.fresh.length && !isPeer(lane.fresh[first] as ModelPartition)) first += 1
-        const due = lane.fresh[first]
-        if (due !== partition)
-          disagree(`${nameOf(partition)} went before ${due && nameOf(due)}, which came earlier`)
-        break
-      }
-      case 'released':
-        for (const other of released)
-          if (other.id < partition.id && isPeer(other))
-            disagree(`${nameOf(partition)} went before ${nameOf(other)}, which was released, too`)
-        break
-      case 'retry':
-        for (const other of retry)
-          if (isDueBefore(other, partition) && isPeer(other))
-            disagree(`${nameOf(partition)} went before ${nameOf(other)}, which was due earlier`)
-    }
+    for (const other of lane.returned)
+      if (isPeer(other) && (line === 'fresh' || isDueBefore(other, partition)))
+        disagree(`${nameOf(partition)} went before ${nameOf(other)}, which had come back`)
+    if (line === 'returned') return
+    let first = lane.freshFrom
+    while (first < lane.fresh.length && !isPeer(lane.fresh[first] as ModelPartition)) first += 1
+    const due = lane.fresh[first]
+    if (due !== partition)
+      disagree(`${nameOf(partition)} went before ${due && nameOf(due)}, which came earlier`)
   }
 }
 
@@ -80,7 +67,6 @@ function hasWanted({ task, fresh, freshFrom, returned }: ModelLane, { tables, ta
   if (tables === null) return true
   for (let at = freshFrom; at < fresh.length; at += 1)
     if (tables.includes((fresh[at] as ModelPartition).descriptor.computeTableName)) return true
-  for (const line of [returned.released, returned.retry])
-    for (const { descriptor } of line) if (tables.includes(descriptor.computeTableName)) return true
+  for (const { descriptor } of returned) if (tables.includes(descriptor.computeTableName)) return true
   return false
 }

@@ -1,0 +1,66 @@
+/** Its index in the heap, or -1. */
+export interface InHeap {
+  heapIndex: number
+}
+
+/** A binary heap whose items know their index, so that any of them can be moved or removed. */
+export class Heap<Item extends InHeap> {
+  /** The first item is the smallest; the others are in heap order. */
+  readonly items: Item[] = []
+  readonly #compare: (a: Item, b: Item) => number
+
+  constructor(compare: (a: Item, b: Item) => number) {
+    this.#compare = compare
+  }
+
+  get first(): Item | undefined {
+    return this.items[0]
+  }
+
+  get size(): number {
+    return this.items.length
+  }
+
+  /** Adds an item, or moves it to its place after it changed. */
+  put(item: Item): void {
+    if (item.heapIndex < 0) item.heapIndex = this.items.push(item) - 1
+    this.#sift(item)
+  }
+
+  remove(item: Item): void {
+    const at = item.heapIndex
+    if (at < 0) return
+    const last = this.items.pop() as Item
+    item.heapIndex = -1
+    if (last === item) return
+    this.items[at] = last
+    last.heapIndex = at
+    this.#sift(last)
+  }
+
+  #sift(item: Item): void {
+    const { items } = this
+    let at = item.heapIndex
+    while (at > 0) {
+      const up = (at - 1) >> 1
+      const parent = items[up] as Item
+      if (this.#compare(parent, item) <= 0) break
+      items[at] = parent
+      parent.heapIndex = at
+      at = up
+    }
+    while (true) {
+      let down = 2 * at + 1
+      if (down >= items.length) break
+      if (down + 1 < items.length && this.#compare(items[down + 1] as Item, items[down] as Item) < 0)
+        down += 1
+      const child = items[down] as Item
+      if (this.#compare(item, child) <= 0) break
+      items[at] = child
+      child.heapIndex = at
+      at = down
+    }
+    items[at] = item
+    item.heapIndex = at
+  }
+}

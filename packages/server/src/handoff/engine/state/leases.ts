@@ -1,0 +1,57 @@
+import { Heap } from './heap.ts'
+import type { Partition } from './memory-rows.ts'
+
+const byEnd = (a: Partition, b: Partition): number => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.id - b.id
+
+/** All leases, by their end and by their holder. */
+export class Leases {
+  readonly #byEnd = new Heap<Partition>(byEnd)
+  readonly #byHolder = new Map<string, Set<Partition>>()
+
+  get size(): number {
+    return this.#byEnd.size
+  }
+
+  /** When the next lease ends. */
+  get nextEnd(): number | null {
+    return this.#byEnd.first?.dueAt ?? null
+  }
+
+  /** Adds a lease, or moves it after it was renewed. */
+  put(partition: Partition): void {
+    const isNew = partition.heapIndex < 0
+    this.#byEnd.put(partition)
+    const { holder } = partition
+    if (!isNew || holder === null) return
+    const held = this.#byHolder.get(holder)
+    if (held === undefined) this.#byHolder.set(holder, new Set([partition]))
+    else held.add(partition)
+  }
+
+  /** Call it before the holder changes. */
+  remove(partition: Partition): void {
+    if (partition.heapIndex < 0) return
+    this.#byEnd.remove(partition)
+    const held = partition.holder === null ? undefined : this.#byHolder.get(partition.holder)
+    held?.delete(partition)
+    if (held?.size === 0 && partition.holder !== null) this.#byHolder.delete(partition.holder)
+  }
+
+  /** Leases that have ended, at most `limit`, the first to end first. They stay until they are removed. */
+  ended(now: number, limit: number): Partition[] {
+    const found: Partition[] = []
+    for (let first = this.#byEnd.first; first !== undefined; first = this.#byEnd.first) {
+      if (found.length === limit || (first.dueAt ?? 0) > now) break
+      this.#byEnd.remove(first)
+      found.push(first)
+    }
+    for (const partition of found) this.#byEnd.put(partition)
+    return found
+  }
+
+  /** Leases of an instance, at most `limit`, the first to end first. */
+  heldBy(holder: string, limit: number): Partition[] {
+    const held = [...(this.#byHolder.get(holder) ?? [])]
+    return held.toSorted(byEnd).slice(0, limit)
+  }
+}

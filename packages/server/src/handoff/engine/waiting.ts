@@ -1,0 +1,138 @@
+import { advance, drain } from '../rules/fair-order.ts'
+import { weightOfTask } from '../rules/policy.ts'
+import { isLaneOpen } from '../rules/task.ts'
+import type { Readied } from './readied.ts'
+import type { Choice } from './state/choices.ts'
+import type { Memory } from './state/memory.ts'
+import type { Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
+
+/** The part of a transaction that is needed here. */
+interface Changes {
+  readonly memory: Memory
+  readonly readied: Readied
+  touchLane(lane: Lane): void
+  touchLevel(level: Level): void
+  touchLaneTable(table: LaneTable): void
+}
+
+/**
+ * Maintains what waits, for a transaction: partitions begin and end to wait in their lane, and the order is
+ * charged for what is handed out.
+ */
+export class Waiting {
+  readonly #tx: Changes
+  readonly #memory: Memory
+
+  constructor(tx: Changes) {
+    this.#tx = tx
+    this.#memory = tx.memory
+  }
+
+  /** A partition came back. Its state and time must be set, and it must be counted as ready. */
+  add(partition: Partition): void {
+    const { parentLane: lane, computeTable } = partition
+    this.#drainIfEmpty(lane)
+    lane.returned += 1
+    lane.buffers.returned.add(partition)
+    this.#memory.buffered(lane)
+    const table = lane.tables.get(computeTable)
+    if (table !== undefined) {
+      table.returned += 1
+      table.buffers?.returned.add(partition)
+      this.#countInTable(table, 1)
+    }
+    this.#tx.touchLane(lane)
+    this.#memory.order.update(lane)
+    if (isLaneOpen(lane.parentTask, lane.level)) this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
+  }
+
+  /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */
+  addArrivals(lane: Lane, tables: ReadonlyMap<string, number>, tailBefore: number): void {
+    this.#drainIfEmpty(lane)
+    this.#addToTables(lane, tables, tailBefore)
+    this.#tx.touchLane(lane)
+    this.#memory.order.update(lane)
+  }
+
+  /**
+   * A partition no longer waits. Call it before its state or time changes, and `update` after it is counted.
+   */
+  remove(partition: Partition): void {
+    const { parentLane: lane, computeTable, dueAt } = partition
+    const kind = dueAt === null ? 'fresh' : 'returned'
+    if (kind === 'returned') lane.returned -= 1
+    lane.buffers[kind].remove(partition)
+    const table = lane.tables.get(computeTable)
+    if (table !== undefined) {
+      if (kind === 'returned') table.returned -= 1
+      table.buffers?.[kind].remove(partition)
+      this.#countInTable(table, -1)
+    }
+    this.#tx.touchLane(lane)
+  }
+
+  /**
+   * Hands out a partition, which must be the first that waits in its lane, or the first of its table there.
+   * Charges the choice of the pull, or else the order of all lanes. Call `update` after it is counted.
+   */
+  serve(partition: Partition, choice: Choice | null): void {
+    const { parentLane: lane, recordCount, dueAt, computeTable } = partition
+    if (dueAt === null) {
+      if (lane.buffers.fresh.first === partition) lane.cursor = partition.id
+      const table = lane.tables.get(computeTable)
+      if (table !== undefined) table.cursor = partition.id
+    }
+    this.remove(partition)
+    if (choice !== null) {
+      choice.charge(lane, recordCount)
+      return
+    }
+    lane.tag = advance(lane.time, lane.tag, recordCount, weightOfTask(lane.parentTask))
+    this.#tx.touchLevel(lane.time)
+  }
+
+  /** The tag of the lane or the number of partitions that wait in it has changed. */
+  update(lane: Lane): void {
+    this.#memory.order.update(lane)
+  }
+
+  /** The task may be served again, or one of its levels has opened. */
+  reopen(task: Task): void {
+    this.#memory.order.reopen(task)
+  }
+
+  /** All lanes are equal again when nothing waited on the level. */
+  #drainIfEmpty({ time }: Lane): void {
+    if (time.waitingLanes > 0 || time.virtual >= time.served) return
+    drain(time)
+    this.#tx.touchLevel(time)
+  }
+
+  /** What waits is counted by table from the second table of a lane on. */
+  #addToTables(lane: Lane, arrived: ReadonlyMap<string, number>, tailBefore: number): void {
+    let total = 0
+    for (const count of arrived.values()) total += count
+    const isNew = lane.severalAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
+    if (isNew) {
+      lane.severalAfter = tailBefore
+      const { id, table, cursor, returned, partitions } = lane
+      const ready = partitions.ready - total
+      this.#tx.touchLaneTable(this.#memory.addLaneTable(lane, { lane: id, table, cursor, ready, returned }))
+    }
+    if (lane.severalAfter === null) return
+    for (const [name, count] of arrived) {
+      const table =
+        lane.tables.get(name) ??
+        this.#memory.addLaneTable(lane, { lane: lane.id, table: name, cursor: 0, ready: 0, returned: 0 })
+      // The new partitions are on disk, after all that were read.
+      if (table.buffers !== null) table.buffers.fresh.isComplete = false
+      this.#countInTable(table, count)
+    }
+  }
+
+  #countInTable(table: LaneTable, change: number): void {
+    if (table.ready === 0 && change > 0) this.#memory.order.noteTable(table.parentLane)
+    table.ready += change
+    this.#tx.touchLaneTable(table)
+  }
+}
