@@ -136,6 +136,14 @@ export const errorCodes = {
     meaning: 'With this array, the record total of the task would exceed 2^53 - 1.',
     remedy: 'Check the record counts. If they are correct, split the task.',
   },
+  too_many_levels: {
+    status: 422,
+    title: 'The task has too many levels',
+    retryable: false,
+    meaning:
+      'With this array, the task would have too many levels with unfinished partitions. Nothing was stored.',
+    remedy: 'Use fewer levels: a level is a priority, not a number of the partition. Or split the task.',
+  },
   task_unknown: {
     status: 404,
     title: 'Unknown task',
@@ -235,6 +243,15 @@ export const errorCodes = {
     retryable: true,
     meaning: 'The disk of the store does not have enough free space for the request.',
     remedy: 'Free disk space; the service resumes automatically.',
+  },
+  too_many_lanes: {
+    status: 503,
+    title: 'The service has too many lanes',
+    retryable: true,
+    meaning:
+      'The tasks have as many lanes (levels with unfinished partitions) as the service may keep in memory. Nothing was stored.',
+    remedy:
+      'Try again after Retry-After, when other work is done. An operator can cancel the tasks with most lanes, or raise --max-lanes.',
   },
   shutting_down: {
     status: 503,

@@ -6,6 +6,7 @@ import { type Config, pathPrefixOf } from './config.ts'
 import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
 import type { Log } from './handoff/log.ts'
+import { OpenWorkMeter } from './handoff/open-work.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/browser-defence.ts'
@@ -60,7 +61,8 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const files = openFiles(config, log)
   const { tokens, tls, rule, subscriptions } = files
   const policy = policyOf(config)
-  const opened = openStore(config, policy, { ...options, tracing })
+  const openWork = new OpenWorkMeter({ lanes: config.maxLanes, leases: config.maxLeases }, log)
+  const opened = openStore(config, policy, { ...options, tracing, openWork })
   opened.catch(() => closeFiles(files))
   const { store, storedIn, peers } = await opened
   try {
@@ -80,6 +82,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       retentionMillis: config.retentionDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
       maxWaitingPulls: config.maxWaitingPulls,
+      openWork,
       log,
       companion: deliverer,
       tracing,
@@ -174,9 +177,17 @@ function closeFiles({ tokens, tls, subscriptions }: WatchedFiles): void {
 async function openStore(
   config: Config,
   policy: Policy,
-  { clock, log, tracing }: Pick<AppOptions, 'clock' | 'log'> & { readonly tracing: Tracing | undefined },
+  {
+    clock,
+    log,
+    tracing,
+    openWork,
+  }: Pick<AppOptions, 'clock' | 'log'> & {
+    readonly tracing: Tracing | undefined
+    readonly openWork: OpenWorkMeter
+  },
 ): Promise<{ store: Store; storedIn: StoredIn; peers: Cluster | null }> {
-  const options = { policy, tracing, ...(clock === undefined ? {} : { clock }) }
+  const options = { policy, tracing, openWork, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const warn = (text: string) => log.warn({}, text)
     const store = await openEmbeddedStore({ folder: config.data, warn, ...options })

@@ -1,5 +1,6 @@
 import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK, MAX_SCALE_TARGET_SECONDS } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
+import { DEFAULT_MAX_LANES, DEFAULT_MAX_LEASES } from './handoff/open-work.ts'
 import { MAX_WAITING_PULLS } from './handoff/pulls.ts'
 import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
@@ -195,6 +196,19 @@ export const configSchema = Type.Object({
     maximum: 10_000_000,
     default: MAX_LEVELS_PER_CALL_BACK,
     description: 'maximum number of different levels in one call-back',
+  }),
+  maxLanes: Type.Integer({
+    minimum: 1,
+    maximum: 100_000_000,
+    default: DEFAULT_MAX_LANES,
+    description:
+      'maximum number of lanes with unfinished work; each further table of a lane counts as a tenth. Call-backs and retries beyond it are refused',
+  }),
+  maxLeases: Type.Integer({
+    minimum: 1,
+    maximum: 100_000_000,
+    default: DEFAULT_MAX_LEASES,
+    description: 'maximum number of leases; pulls beyond it are empty and say why',
   }),
   requestSeconds: Type.Number({
     minimum: 0.1,

@@ -3,6 +3,7 @@ import type { WallClock } from './handoff/clock.ts'
 import { openEngine } from './handoff/engine/engine-store.ts'
 import { leaseSecrets } from './handoff/lease-id.ts'
 import type { Log } from './handoff/log.ts'
+import type { OpenWorkMeter } from './handoff/open-work.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import type { Tracing } from './tracing.ts'
@@ -15,6 +16,8 @@ interface StoreOptions {
   /** For tests that control the time. */
   readonly clock?: WallClock
   readonly tracing?: Pick<Tracing, 'watch'> | undefined
+  /** Has the limits of open work. */
+  readonly openWork?: OpenWorkMeter | undefined
 }
 
 interface EmbeddedStoreOptions extends StoreOptions {
@@ -24,11 +27,17 @@ interface EmbeddedStoreOptions extends StoreOptions {
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<Store> {
-  const { folder, warn, policy, clock = Date.now, tracing } = options
+  const { folder, warn, policy, clock = Date.now, tracing, openWork } = options
   const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
   const disk = await openSqliteDisk({ folder, warn })
   try {
-    return await openEngine({ disk: tracing?.watch(disk) ?? disk, clock, policy, ...chance() })
+    return await openEngine({
+      disk: tracing?.watch(disk) ?? disk,
+      clock,
+      policy,
+      ...limitedBy(openWork),
+      ...chance(),
+    })
   } catch (error) {
     await disk.close()
     throw error
@@ -49,7 +58,7 @@ interface SharedStoreOptions extends StoreOptions {
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ peers: Cluster; database: string }> {
-  const { url, log, policy, clock, tracing, peerCa = null } = options
+  const { url, log, policy, clock, tracing, openWork, peerCa = null } = options
   const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
     import('./disk/postgres/session/connector.ts'),
@@ -58,11 +67,20 @@ export async function openSharedStore(
   const peers = await openCluster({
     openDisk: (node) => openPostgresDisk({ url, node, log }),
     openEngine: ({ disk, clock: leaders }) =>
-      openEngine({ disk: tracing?.watch(disk) ?? disk, clock: clock ?? leaders, policy, ...chance() }),
+      openEngine({
+        disk: tracing?.watch(disk) ?? disk,
+        clock: clock ?? leaders,
+        policy,
+        ...limitedBy(openWork),
+        ...chance(),
+      }),
     log,
     trusted: peerCa,
   })
   return { peers, database: describeServer(url) }
 }
+
+const limitedBy = (openWork: OpenWorkMeter | undefined) =>
+  openWork === undefined ? {} : { openWork, limits: openWork.limits }
 
 const chance = () => ({ random: Math.random, secret: leaseSecrets() })

@@ -58,6 +58,8 @@ describe('settings', () => {
       maxReceivedMb: 256,
       maxCallBackPartitions: 100_000,
       maxCallBackLevels: 10_000,
+      maxLanes: 200_000,
+      maxLeases: 250_000,
       requestSeconds: 300,
       answerSeconds: 60,
       maxUnsentMb: 256,

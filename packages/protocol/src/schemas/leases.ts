@@ -61,12 +61,26 @@ function pulledPartition(tableField: string) {
   )
 }
 
+const emptyBecause = Type.Optional(
+  Type.Object(
+    {
+      code: Type.Literal('too_many_leases'),
+      detail: Type.String({ description: 'The reason in words' }),
+    },
+    {
+      description:
+        'Why no partition was handed out, if there is another reason than that none is ready. too_many_leases: there are as many leases as the service allows. Then the pull does not wait',
+    },
+  ),
+)
+
 export function pullAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
       partitions: Type.Array(pulledPartitionSchema(tableField), {
         description: 'In the order of hand-out; empty if no partition is ready',
       }),
+      because: emptyBecause,
     },
     { description: 'The partitions that were handed out' },
   )
@@ -240,6 +254,7 @@ export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
         description:
           'The next partitions, if the request asks for them with wait, batch or records; otherwise empty',
       }),
+      because: emptyBecause,
     },
     { description: 'The result for each settlement' },
   )

@@ -9,6 +9,7 @@ import { InstanceRegister, type Node } from './instance-register.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
 import { Maintenance } from './maintenance.ts'
+import type { OpenWorkMeter } from './open-work.ts'
 import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
@@ -51,6 +52,8 @@ interface HandOffOptions {
   readonly tracing?: BatchTracing | undefined
   /** The maximum number of waiting pulls. Further pulls are answered immediately. */
   readonly maxWaitingPulls?: number
+  /** The open work in memory, for metrics. */
+  readonly openWork?: OpenWorkMeter
   /** Injected by tests to control the time. */
   readonly clock?: WallClock
   readonly stopwatch?: Stopwatch
@@ -84,6 +87,7 @@ export class HandOff {
   readonly counts = new HandOffCounts()
   readonly storeCounts = new StoreCounts()
   readonly storeReadings: StoreReadings
+  readonly openWork: OpenWorkMeter | undefined
   readonly #diskSpace: DiskSpace
   readonly #failed: (error: unknown) => void
   readonly #companion: Companion | undefined
@@ -95,6 +99,7 @@ export class HandOff {
   constructor(options: HandOffOptions) {
     const { store: given, policy, retentionMillis, node, log, companion } = options
     this.#companion = companion
+    this.openWork = options.openWork
     const { clock = () => Date.now(), stopwatch = () => performance.now() } = options
     const storeHealth = new StoreHealth(log, () => this.#maintenance.beginGrace())
     const store = watchedStore(given, this.storeCounts, storeHealth)

@@ -112,7 +112,7 @@ export class Pulls {
       this.#note(instance, result)
       return { ...result, waited }
     }
-    const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0
+    const isAnswer = isAnswerOf(found) || waitMillis <= 0
     if (isAnswer || this.#isClosed || this.#waiting.isFull) return noted(found, false)
     const waited = this.#waiting.wait(batchedPullOf(request), waitMillis, signal, wakeCount)
     return waited.then((result) => noted(result, true))
@@ -149,6 +149,10 @@ class Notifications {
 
 /** Bounds the memory and timers of waiting pulls. Further pulls are answered immediately. */
 export const MAX_WAITING_PULLS = 20_000
+
+/** Whether waiting would not help. Leases that end wake no pull. */
+const isAnswerOf = ({ partitions, repeated, because }: PullResult): boolean =>
+  partitions.length > 0 || repeated || because !== undefined
 
 export const NOTHING: PullResult = { partitions: [], repeated: false }
 
@@ -271,8 +275,7 @@ export class WaitingPulls {
     try {
       const result = await this.#tryPull(waiter.pull)
       waiter.trying = false
-      if (result.partitions.length > 0 || result.repeated || waiter.over || this.#closed)
-        waiter.answer(result)
+      if (isAnswerOf(result) || waiter.over || this.#closed) waiter.answer(result)
       else if (this.#notifications.mayHaveCome(waiter.pull, seenWakeCount)) void this.#try(waiter)
     } catch (error) {
       waiter.fail(error)

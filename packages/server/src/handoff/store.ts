@@ -1,6 +1,7 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { LeaseRef } from './lease-id.ts'
+import type { TooManyLanes } from './open-work.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
@@ -163,6 +164,9 @@ export type CallBackResult =
   | { readonly kind: 'stored'; readonly accepted: number; readonly duplicates: number }
   | { readonly kind: 'conflict'; readonly conflicts: readonly KnownConflict[]; readonly total: number }
   | CallBackRefusal
+  | TooManyLanes
+  /** The task would have more lanes than one may have. */
+  | { readonly kind: 'too_many_levels'; readonly most: number }
   /** The disk is nearly full. New work is refused, so that accepted work can still be settled. */
   | { readonly kind: 'store_full' }
 
@@ -188,6 +192,13 @@ export interface PullResult {
   readonly partitions: readonly PulledPartition[]
   /** The key was used before. These are its leases that are still valid. */
   readonly repeated: boolean
+  /** Why there are none, if not because none is ready. */
+  readonly because?: EmptyBecause | undefined
+}
+
+export interface EmptyBecause {
+  readonly code: 'too_many_leases'
+  readonly detail: string
 }
 
 export interface BatchedSettle {

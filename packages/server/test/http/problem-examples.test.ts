@@ -46,6 +46,11 @@ const meetings: Partial<Record<ProblemCode, (baton: TestApp) => Promise<Answer>>
     return post(`/tasks/${taskId}/pause`)
   },
   record_total_too_large: ({ post }) => post('/call-back', [part(99, largest)]),
+  too_many_levels: ({ post }) =>
+    post(
+      '/call-back',
+      Array.from({ length: 10_000 }, (_, at) => descriptor(taskId, at + 1, 0)),
+    ),
   task_unknown: ({ get }) => get('/tasks/orders-2026-30'),
   instance_unknown: ({ get }) => get('/test/instance-status?instanceId=loader-99'),
   route_unknown: ({ get }) => get('/somewhere/else'),

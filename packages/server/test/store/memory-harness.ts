@@ -7,7 +7,7 @@ import type { StoreHarness } from './conformance/harness.ts'
 /** The engine on a database in memory. It is reopened without a close, as after a crash. */
 export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness => ({
   name: 'engine in memory',
-  async open({ policy, clock }) {
+  async open({ policy, clock, openWork }) {
     const database = new MemoryDatabase()
     const openStore = (changed = policy) =>
       openEngine({
@@ -16,7 +16,8 @@ export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness 
         clock: clock.now,
         random: Math.random,
         secret: () => randomBytes(12).toString('base64url'),
-        limits,
+        limits: { ...limits, ...openWork?.limits },
+        openWork,
       })
     let store = await openStore()
     return {

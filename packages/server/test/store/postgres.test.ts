@@ -31,14 +31,22 @@ function postgresHarness(): StoreHarness {
   })
   return {
     name: 'engine on PostgreSQL',
-    async open({ policy, clock }) {
+    async open({ policy, clock, openWork }) {
       const { url, giveBack } = await databases.take()
       const firstNode = firstNodes.get(url) ?? lasting(await openPostgresDisk({ url, node }))
       firstNodes.set(url, firstNode)
       let { disk } = firstNode
       const openStore = (changed = policy) => {
         const secret = () => randomBytes(12).toString('base64url')
-        return openEngine({ disk, policy: changed, clock: clock.now, random: Math.random, secret })
+        return openEngine({
+          disk,
+          policy: changed,
+          clock: clock.now,
+          random: Math.random,
+          secret,
+          openWork,
+          limits: openWork?.limits ?? {},
+        })
       }
       let store = await openStore()
       return {

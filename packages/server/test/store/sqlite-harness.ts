@@ -10,11 +10,11 @@ import type { StoreHarness } from './conformance/harness.ts'
  */
 export const sqliteHarness: StoreHarness = {
   name: 'SQLite',
-  async open({ policy, clock }) {
+  async open({ policy, clock, openWork }) {
     const folder = await mkdtemp(join(tmpdir(), 'baton-store-'))
     let life = 0
     const data = () => join(folder, `life-${life}`)
-    let store = await openEmbeddedStore({ folder: data(), policy, clock: clock.now })
+    let store = await openEmbeddedStore({ folder: data(), policy, clock: clock.now, openWork })
     return {
       get store() {
         return store
@@ -26,7 +26,7 @@ export const sqliteHarness: StoreHarness = {
         for (const file of ['baton.db', 'baton.db-wal'])
           await cp(join(before.folder, file), join(data(), file))
         await before.store.close()
-        store = await openEmbeddedStore({ folder: data(), policy: changed, clock: clock.now })
+        store = await openEmbeddedStore({ folder: data(), policy: changed, clock: clock.now, openWork })
       },
       async dispose() {
         await store.close()

@@ -1,5 +1,12 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
+import {
+  DEFAULT_MAX_LANES,
+  DEFAULT_MAX_LEASES,
+  MAX_LANES_OF_TASK,
+  type OpenWorkLimits,
+  type OpenWorkMeter,
+} from '../open-work.ts'
 import type { Policy } from '../rules/policy.ts'
 import { LARGE_CALL_BACK_PARTITIONS } from '../store.ts'
 import type { NextIds } from '../stored.ts'
@@ -22,9 +29,11 @@ export interface EngineOptions {
   /** Waits for the next iteration of the event loop. A simulation replaces it. */
   readonly nextIteration?: () => Promise<void>
   readonly limits?: Partial<EngineLimits>
+  /** Is told how much open work is in memory. */
+  readonly openWork?: OpenWorkMeter | undefined
 }
 
-export interface EngineLimits extends MemoryBounds {
+export interface EngineLimits extends MemoryBounds, OpenWorkLimits {
   /** Once this many row changes or entries are unflushed, the older ones are flushed. */
   readonly flushRows: number
   readonly flushEntries: number
@@ -41,6 +50,9 @@ export interface EngineLimits extends MemoryBounds {
 }
 
 const LIMITS: EngineLimits = {
+  lanes: DEFAULT_MAX_LANES,
+  lanesOfTask: MAX_LANES_OF_TASK,
+  leases: DEFAULT_MAX_LEASES,
   partitions: 50_000,
   keys: 20_000,
   flushRows: 3000,
@@ -129,7 +141,9 @@ export class Runner {
   async #begin(nextIds: NextIds, epoch: number): Promise<void> {
     const memory = new Memory(nextIds, this.#last)
     await readOpenWork(this.#disk, memory)
-    if (this.epoch === epoch) this.#memory = memory
+    if (this.epoch !== epoch) return
+    this.#memory = memory
+    this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
   }
 
   /**
@@ -150,6 +164,7 @@ export class Runner {
         const result = await work(tx)
         if (!tx.isEmpty || !mayBeEmpty(result)) await this.#append(tx)
         memory.evict(tx.read, this.limits)
+        this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
         return result
       } catch (error) {
         // Memory has changes that are not durable, or that are durable although the client got no answer.
@@ -261,6 +276,7 @@ export class Runner {
   drop(): void {
     this.#memory = null
     this.epoch += 1
+    this.#options.openWork?.forget()
   }
 
   /** Lets other work use the event loop. */
@@ -270,7 +286,7 @@ export class Runner {
 
   #context(): EngineContext {
     const { policy, random, secret } = this.#options
-    return { reads: this.reads, policy, now: this.now, random, secret }
+    return { reads: this.reads, limits: this.limits, policy, now: this.now, random, secret }
   }
 
   /** Flushes before a graceful shutdown, so that the rows are complete for other readers. */

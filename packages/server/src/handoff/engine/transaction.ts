@@ -1,5 +1,6 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Disk, Lanes } from '../disk.ts'
+import type { OpenWorkLimits } from '../open-work.ts'
 import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
 import {
   type KnownPartition,
@@ -23,6 +24,7 @@ import { Waiting } from './waiting.ts'
 export interface EngineContext {
   /** What a verb may read. It awaits nothing else. */
   readonly reads: EngineReads
+  readonly limits: OpenWorkLimits
   readonly policy: Policy
   readonly now: number
   /** From 0 up to 1. */
@@ -57,6 +59,7 @@ export interface EngineReads
 export class Transaction {
   readonly memory: Memory
   readonly reads: EngineReads
+  readonly limits: OpenWorkLimits
   readonly policy: Policy
   readonly now: number
   readonly random: () => number
@@ -103,9 +106,10 @@ export class Transaction {
   readonly #totals = new Map<string, TotalsAdded>()
   #hasIds = false
 
-  constructor(memory: Memory, number: number, { reads, policy, now, random, secret }: EngineContext) {
+  constructor(memory: Memory, number: number, { reads, limits, policy, now, random, secret }: EngineContext) {
     this.memory = memory
     this.reads = reads
+    this.limits = limits
     this.number = number
     this.policy = policy
     this.now = now

@@ -1,3 +1,4 @@
+import type { TooManyLanes } from '../open-work.ts'
 import type { TaskSettings, TaskSettingsChange } from './policy.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
@@ -43,6 +44,8 @@ export type ControlResult =
   | { readonly kind: 'partitions_unknown'; readonly positions: readonly number[] }
   /** A seal that expects fewer partitions than were called back. */
   | { readonly kind: 'more_are_known'; readonly known: number }
+  /** A retry, while there are as many lanes as there may be. */
+  | TooManyLanes
   /** In at-most-once delivery, a level would be finished before any work on it is. */
   | { readonly kind: 'barrier_without_leases' }
   | {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CallBack } from '@baton/protocol'
+import { type CallBack, quoted } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
+import type { TooManyLanes } from '../../handoff/open-work.ts'
 import type { PulledPartition } from '../../handoff/partition.ts'
 import type { PullRequest } from '../../handoff/store.ts'
 import type { InstanceDetails } from '../../handoff/views/queries.ts'
@@ -155,6 +156,17 @@ export const ofAnother = () =>
   limited(
     'the task belongs to another producer, which first called it back. To share tasks, give both tokens a prefix of their ids (tasks); an operator can change the owner (POST /tasks/{taskId}/owner)',
   )
+
+/** Names the tasks with most lanes, if the token may see tasks of others. */
+export function refusedLanes(token: Token | null, { most, tasks }: TooManyLanes): RequestProblem {
+  const seesOthers = sharesTasks(token) || mayAccessOthers(token, 'operator', 'viewer')
+  const seen = seesOthers ? tasks.filter(({ taskId }) => isWithinLimit(token, taskId)) : []
+  const list = seen.map(({ taskId, lanes }) => `${quoted(taskId)} (${lanes})`).join(', ')
+  return new RequestProblem(
+    'too_many_lanes',
+    `the service has ${most} lanes, as many as --max-lanes allows; nothing was stored${list === '' ? '' : `. Most are of the tasks ${list}`}`,
+  )
+}
 
 /** Whether a token may call back tasks of other producers: its prefixes say so, or it is an operator's. */
 export const sharesTasks = (token: Token | null): boolean =>

@@ -54,6 +54,7 @@ export function brokenContract(detail: string, failure: CheckFailure): RequestPr
 const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
   store_unavailable: 1,
   store_full: 10,
+  too_many_lanes: 10,
   shutting_down: 1,
   overloaded: 1,
 }

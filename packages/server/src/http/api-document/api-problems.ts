@@ -56,6 +56,14 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
     'record_total_too_large',
     'with this array, the record total of the task would exceed 2^53 - 1',
   ),
+  too_many_levels: problem(
+    'too_many_levels',
+    'with this array, the task would have more than 10000 levels with unfinished partitions',
+  ),
+  too_many_lanes: problem(
+    'too_many_lanes',
+    'the service has 200000 lanes, as many as --max-lanes allows; nothing was stored. Most are of the tasks "orders-2026-03" (9000), "orders-2026-02" (7000), "sales-2026" (52)',
+  ),
   task_unknown: problem('task_unknown', 'no task "orders-2026-30" was called back'),
   subscription_unknown: problem('subscription_unknown', 'no subscription has this id'),
   delivery_unknown: problem(
@@ -131,7 +139,14 @@ const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEv
 const ofTask: readonly ProblemCode[] = ['task_unknown']
 
 const own: Readonly<Record<string, readonly ProblemCode[]>> = {
-  callBack: ['partition_conflict', 'task_cancelled', 'task_sealed', 'record_total_too_large'],
+  callBack: [
+    'partition_conflict',
+    'task_cancelled',
+    'task_sealed',
+    'record_total_too_large',
+    'too_many_levels',
+    'too_many_lanes',
+  ],
   pull: ['token_limited'],
   settle: ['token_limited'],
   instanceStatus: ['instance_unknown'],
@@ -145,7 +160,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   resume: [...ofTask, 'task_cancelled'],
   cancel: [...ofTask, 'task_finished'],
   skipParked: [...ofTask, 'task_cancelled', 'task_finished'],
-  retry: [...ofTask, 'task_cancelled', 'task_sealed', 'task_purged', 'partition_unknown'],
+  retry: [...ofTask, 'task_cancelled', 'task_sealed', 'task_purged', 'partition_unknown', 'too_many_lanes'],
   seal: [...ofTask, 'task_cancelled'],
   owner: [...ofTask, 'task_cancelled'],
   levelBarrier: [...ofTask, 'task_cancelled'],

@@ -210,6 +210,28 @@ const storeMetrics: readonly Metric[] = [
   ),
 ]
 
+/** The open work in the memory of the leader. Other nodes have none. */
+const openWorkMetrics: readonly Metric[] = [
+  gauge(
+    'baton_lanes',
+    [],
+    'lanes with unfinished work; each further table of a lane counts as a tenth. 0 on nodes that do not lead',
+    ({ handOff }) => handOff.openWork?.lanes ?? [],
+  ),
+  gauge(
+    'baton_leases',
+    [],
+    'leases. 0 on nodes that do not lead',
+    ({ handOff }) => handOff.openWork?.leases ?? [],
+  ),
+  gauge(
+    'baton_open_work_limit',
+    ['of'],
+    'the limits of both, --max-lanes and --max-leases',
+    ({ handOff: { openWork } }) => (openWork === undefined ? [] : by({ ...openWork.limits })),
+  ),
+]
+
 const unfinished = (counts: ViewedCounts | undefined) =>
   counts === undefined ? [] : by(Object.fromEntries(unfinishedStates.map((state) => [state, counts[state]])))
 
@@ -275,6 +297,7 @@ export const metrics: readonly Metric[] = [
   ...boundMetrics,
   ...handOffMetrics,
   ...storeMetrics,
+  ...openWorkMetrics,
   ...nodeMetrics,
   ...webhookMetrics,
   ...backlogMetrics,

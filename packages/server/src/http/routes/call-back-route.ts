@@ -19,7 +19,13 @@ import type { HandOff } from '../../handoff/hand-off.ts'
 import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
 import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
-import { ofAnother, requireCallBackLimits, requireWeightLimit, sharesTasks } from '../admission/tokens.ts'
+import {
+  ofAnother,
+  refusedLanes,
+  requireCallBackLimits,
+  requireWeightLimit,
+  sharesTasks,
+} from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { isMaxBackoffShorter, settingsChange } from '../answers/task-view.ts'
@@ -151,6 +157,13 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
           )
         case 'not_own':
           throw ofAnother()
+        case 'too_many_levels':
+          throw new RequestProblem(
+            'too_many_levels',
+            `with this array, the task would have more than ${result.most} levels with unfinished partitions`,
+          )
+        case 'too_many_lanes':
+          throw refusedLanes(token, result)
         case 'record_total_too_large':
           throw new RequestProblem(
             'record_total_too_large',

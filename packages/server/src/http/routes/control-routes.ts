@@ -21,7 +21,14 @@ import type { FastifyInstance } from 'fastify'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { ControlRequest, ControlResult, RetryControl } from '../../handoff/rules/control.ts'
-import { mayAccessOthers, requireOwn, requireTaskLimit, requireWeightLimit } from '../admission/tokens.ts'
+import {
+  mayAccessOthers,
+  refusedLanes,
+  requireOwn,
+  requireTaskLimit,
+  requireWeightLimit,
+  type Token,
+} from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { isMaxBackoffShorter, settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/route-schemas.ts'
@@ -145,7 +152,7 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
         const taskId = taskIdOf(request.params)
         await requireRight(request.raw.headers, taskId)
         const result = await handOff.control(requestOf(taskId, request.body))
-        return reply.send(answerTo(taskId, verb, result))
+        return reply.send(answerTo(tokens.of(request.raw.headers), taskId, verb, result))
       },
     })
   }
@@ -176,7 +183,7 @@ function retryControl(taskId: string, { level, partitions, done }: RetryRequest)
   }
 }
 
-function answerTo(taskId: string, verb: string, result: ControlResult): ControlAnswer {
+function answerTo(token: Token | null, taskId: string, verb: string, result: ControlResult): ControlAnswer {
   switch (result.kind) {
     case 'applied':
       return { taskId, state: result.state, changed: result.changed }
@@ -190,6 +197,8 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       throw new RequestProblem('task_finished', `every partition of the task is done: ${verb} has no effect`)
     case 'task_purged':
       throw new RequestProblem('task_purged', 'retention deleted the partitions of the task')
+    case 'too_many_lanes':
+      throw refusedLanes(token, result)
     case 'more_are_known':
       throw brokenControl([
         {

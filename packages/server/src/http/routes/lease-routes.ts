@@ -15,7 +15,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { truncated } from '../../handoff/rules/attempts.ts'
 import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
-import type { Settled } from '../../handoff/store.ts'
+import type { EmptyBecause, Settled } from '../../handoff/store.ts'
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
@@ -28,6 +28,9 @@ import { NotServed, originOf } from '../origins.ts'
 import { exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
+
+const becauseJson = (because: EmptyBecause | undefined): string =>
+  because === undefined ? '' : `,"because":${JSON.stringify(because)}`
 
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
@@ -60,7 +63,11 @@ export function pullRoute(
         stay()
       }
     }
-    const { partitions: handedOut, waited } = await budget.waiting.within(
+    const {
+      partitions: handedOut,
+      waited,
+      because,
+    } = await budget.waiting.within(
       {
         waitMillis: waitLeft(request.waitMillis, asked.headers),
         queryBytes: asked.queryLength,
@@ -84,7 +91,7 @@ export function pullRoute(
     const { applied } = asked.preferences
     if (applied !== '') more.push('preference-applied', applied)
     if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
-    answer(`{"partitions":${write(partitions)}}`, more, () => {
+    answer(`{"partitions":${write(partitions)}${becauseJson(because)}}`, more, () => {
       // With a key, the client retries and gets the same leases.
       if (request.key === null) handOff.undo(partitions)
     })
@@ -139,7 +146,7 @@ export function settleRoute(
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
   const settledJson = (token: Token | null, { settled, parked, refused, pulled }: Settled) => {
     const partitions = handedOutWithinLimits(token, pulled?.partitions ?? [])
-    return `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(partitions)}}`
+    return `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(partitions)}${becauseJson(pulled?.because)}}`
   }
 
   const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
@@ -185,6 +192,7 @@ export function settleRoute(
     if (afterNextIteration !== undefined) await afterNextIteration()
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
+    if (outcome.pulled?.because !== undefined) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
     const lost = () => {
       // With a key, the client repeats the settle and gets the same leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])

@@ -1,4 +1,6 @@
 import { afterEach, expect } from 'vitest'
+import { quiet } from '../../../../../test/support/quiet-log.ts'
+import { OpenWorkMeter } from '../../../src/handoff/open-work.ts'
 import type { Policy } from '../../../src/handoff/rules/policy.ts'
 import type { Store } from '../../../src/handoff/store.ts'
 import { Driver } from './driver.ts'
@@ -16,6 +18,7 @@ export interface StoreHarness {
 export interface OpenOptions {
   readonly policy: Policy
   readonly clock: TestClock
+  readonly openWork?: OpenWorkMeter | undefined
 }
 
 export interface StoreUnderTest {
@@ -42,7 +45,9 @@ export class TestClock {
  * Provides the tests of a topic with stores. At the end of each test the counters must match the rows, so
  * every test also checks that.
  */
-export function storesOf(harness: StoreHarness): (policy?: Partial<Policy>) => Promise<Driver> {
+export function storesOf(
+  harness: StoreHarness,
+): (policy?: Partial<Policy>, limits?: OpenWorkMeter['limits']) => Promise<Driver> {
   const opened: { under: StoreUnderTest; driver: Driver }[] = []
   afterEach(async () => {
     for (const { under, driver } of opened.splice(0)) {
@@ -51,9 +56,10 @@ export function storesOf(harness: StoreHarness): (policy?: Partial<Policy>) => P
       expect(findings).toEqual([])
     }
   })
-  return async (policy = {}) => {
+  return async (policy = {}, limits) => {
+    const openWork = limits && new OpenWorkMeter(limits, quiet)
     const clock = new TestClock()
-    const under = await harness.open({ policy: { ...testPolicy, ...policy }, clock })
+    const under = await harness.open({ policy: { ...testPolicy, ...policy }, clock, openWork })
     const driver = new Driver(under, clock)
     opened.push({ under, driver })
     return driver

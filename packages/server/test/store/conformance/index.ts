@@ -14,6 +14,7 @@ import { lanesTopic } from './lanes.ts'
 import { lateSettleTopic } from './late-settle.ts'
 import { levelBarrierTopic } from './level-barrier.ts'
 import { manyLevelsTopic } from './many-levels.ts'
+import { openWorkTopic } from './open-work.ts'
 import { outboxTopic } from './outbox.ts'
 import { partitionPagesTopic } from './partition-pages.ts'
 import { pauseTopic } from './pause.ts'
@@ -71,6 +72,7 @@ const topics = [
   outboxTopic,
   isolationTopic,
   restartTopic,
+  openWorkTopic,
 ]
 
 export function describeStore(harness: StoreHarness): void {

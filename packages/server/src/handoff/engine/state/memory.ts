@@ -1,5 +1,6 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { Lanes } from '../../disk.ts'
+import type { LanesOfTask } from '../../open-work.ts'
 import type { StoredSubscription } from '../../outbox.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { finishedOf } from '../../rules/task.ts'
@@ -51,6 +52,23 @@ export class Memory {
   constructor(nextIds: NextIds, flushed: number) {
     this.nextIds = nextIds
     this.#flushed = flushed
+  }
+
+  /** As compared with the limit: every further table of a lane counts as a tenth. */
+  get lanesUsed(): number {
+    return this.lanes.size + this.furtherTables / 10
+  }
+
+  /** The tasks with most lanes. */
+  widestTasks(count: number): LanesOfTask[] {
+    const widest: Task[] = []
+    for (const task of this.tasks.values()) {
+      if (widest.length === count && task.lanes.size <= (widest.at(-1) as Task).lanes.size) continue
+      widest.push(task)
+      widest.sort((a, b) => b.lanes.size - a.lanes.size)
+      widest.length = Math.min(widest.length, count)
+    }
+    return widest.map(({ taskId, lanes }) => ({ taskId, lanes: lanes.size }))
   }
 
   isClean = ({ changedIn }: Changing): boolean => changedIn <= this.#flushed

@@ -72,7 +72,9 @@ export class BackgroundWork {
     return result
   }
 
+  /** Waits while there are as many lanes as there may be. */
   async #rerun(): Promise<Step> {
+    if ((await this.#runner.open()).lanesUsed >= this.#runner.limits.lanes) return NOTHING
     const tasks = await this.#disk.tasksWithReruns(TASKS_LOOKED_AT)
     const next = tasks.find(({ id }) => id > this.#lastRerun) ?? tasks[0]
     if (next === undefined) return NOTHING

@@ -5,6 +5,7 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
+import type { OpenWorkLimits, TooManyLanes } from '../../open-work.ts'
 import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
 import {
   isOfAnother,
@@ -17,6 +18,7 @@ import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { loadLanes } from '../load-lanes.ts'
+import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import { applySettings } from '../task-updates.ts'
 import { addTasks, type EngineReads, type Transaction } from '../transaction.ts'
@@ -58,7 +60,7 @@ const COMPARED_AT_A_TIME = 1000
 export async function callBack(tx: Transaction, batched: BatchedCallBack): Promise<CallBackResult> {
   const { lanes } = await locate(tx, batched.callBack)
   const comparison = await compare(tx.reads, batched.callBack, lanes, (lane) => tx.calledBack.get(lane))
-  const refusal = refusalOfCallBack(tx.memory.tasksByName.get(batched.callBack.taskId), comparison, batched)
+  const refusal = refusalOfCallBack(tx, comparison, batched)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
@@ -140,18 +142,57 @@ export async function compare(
 
 /** Returns why the whole call-back is refused, or undefined if it is stored. */
 export function refusalOfCallBack(
-  task: Task | undefined,
+  tx: Transaction,
   comparison: Comparison,
-  { seal = null, settings = null, owner = null, sharesTask = false }: BatchedCallBack,
+  { callBack: { taskId }, seal = null, settings = null, owner = null, sharesTask = false }: BatchedCallBack,
 ): CallBackResult | undefined {
+  const task = tx.memory.tasksByName.get(taskId)
   const { accepted, records, conflicts, conflictTotal: total } = comparison
   if (task !== undefined && owner !== null && !sharesTask && isOfAnother(task.owners, owner))
     return { kind: 'not_own' }
   if (total > 0) return { kind: 'conflict', conflicts, total }
   const refusal = accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
-  if (refusal !== undefined || (seal === null && settings === null)) return refusal
-  return refusalOfChange(task, { declared: seal?.partitions ?? null, accepted })
+  if (refusal !== undefined) return refusal
+  const change =
+    seal === null && settings === null
+      ? undefined
+      : refusalOfChange(task, { declared: seal?.partitions ?? null, accepted })
+  return change ?? refusalOfLanes(tx, task, comparison)
 }
+
+/** Work is refused before the lanes in memory are more than allowed. Duplicates are never refused. */
+function refusalOfLanes(
+  { memory, limits }: Transaction,
+  task: Task | undefined,
+  { fresh, accepted }: Comparison,
+): CallBackResult | undefined {
+  const lanesOfTask = task?.lanes.size ?? 0
+  const isNearLimit =
+    memory.lanesUsed + fresh.size + accepted / 10 > limits.lanes ||
+    lanesOfTask + fresh.size > limits.lanesOfTask
+  if (accepted === 0 || !isNearLimit) return undefined
+  let [lanes, furtherTables] = [0, 0]
+  for (const [level, partitions] of fresh) {
+    const lane = task?.lanes.get(level)
+    if (lane === undefined) lanes += 1
+    const tables = new Set(partitions.map(({ computeTableName }) => computeTableName))
+    const known = lane === undefined ? null : lane.severalAfter === null ? [lane.table] : lane.tables.keys()
+    for (const table of known ?? []) tables.delete(table)
+    furtherTables += known === null ? tables.size - 1 : tables.size
+  }
+  if (lanes > 0 && lanesOfTask + lanes > limits.lanesOfTask)
+    return { kind: 'too_many_levels', most: limits.lanesOfTask }
+  const used = lanes + furtherTables / 10
+  return used > 0 && memory.lanesUsed + used > limits.lanes ? tooManyLanes(memory, limits) : undefined
+}
+
+const TASKS_NAMED = 3
+
+export const tooManyLanes = (memory: Memory, { lanes: most }: OpenWorkLimits): TooManyLanes => ({
+  kind: 'too_many_lanes',
+  most,
+  tasks: memory.widestTasks(TASKS_NAMED),
+})
 
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */
 export function accept(

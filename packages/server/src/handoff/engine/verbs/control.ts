@@ -20,7 +20,7 @@ import {
   stateOf,
 } from '../task-updates.ts'
 import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
-import { newTask, taskNamed } from './call-back.ts'
+import { newTask, taskNamed, tooManyLanes } from './call-back.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
 const STEP = 500
@@ -180,6 +180,7 @@ async function retry(
   request: RetryControl,
   lastSettledAt: number,
 ): Promise<Applied | ControlResult> {
+  if (tx.memory.lanesUsed >= tx.limits.lanes) return tooManyLanes(tx.memory, tx.limits)
   if (request.partitions !== null) return await retryNamed(tx, task, request.partitions, request.done)
   if (request.level !== null) {
     await loadLanes(tx, task, [request.level])

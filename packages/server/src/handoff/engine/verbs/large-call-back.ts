@@ -129,8 +129,8 @@ export class LargeCallBacks {
     known: ReadonlyMap<number, { readonly id: number }>,
   ): Promise<Stored | Opened> {
     const { callBack } = batched
-    const { task } = await locate(tx, callBack)
-    const refusal = refusalOfCallBack(task, comparison, batched)
+    await locate(tx, callBack)
+    const refusal = refusalOfCallBack(tx, comparison, batched)
     if (refusal !== undefined) return { result: refusal, readied: 0 }
     const { fresh, accepted } = comparison
     if (accepted === 0) return await complete(tx, batched, comparison, [])
@@ -200,7 +200,7 @@ export class LargeCallBacks {
       // Another node has created the lane, so this node is no longer the leader. Its append would fail.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
-      const refusal = refusalOfCallBack(task, comparison, batched)
+      const refusal = refusalOfCallBack(tx, comparison, batched)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       await setStaging(tx, batched.callBack.taskId, null)
       return await complete(tx, batched, comparison, arrivals)

@@ -3,7 +3,7 @@ import { type GrantedLease, hasNoRare, type PulledPartition, rareOf } from '../.
 import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, policyOf } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
-import type { BatchedPull, PullResult } from '../../store.ts'
+import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
 import type { Choice } from '../state/choices.ts'
 import type { Partition } from '../state/memory-rows.ts'
@@ -32,23 +32,32 @@ async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Pro
   const { key } = asked
   const repeated = key === null ? undefined : await repeat(tx, key)
   if (repeated !== undefined) return repeated
-  const partitions = await take(tx, asked, demand)
-  if (key === null) return { partitions, repeated: false }
+  const isFull = tx.memory.leases.size >= tx.limits.leases
+  const partitions = isFull ? [] : await take(tx, asked, demand)
+  const because = isFull ? tooManyLeases(tx.limits.leases) : undefined
+  if (key === null) return { partitions, repeated: false, because }
   if (partitions.length > 0) {
     remember(tx, key, partitions)
     return { partitions, repeated: false }
   }
   // An empty answer stores no key, so the append would not detect a key that is already known.
   if (!tx.memory.keys.has(key)) await loadKeys(tx, [key])
-  return (await repeat(tx, key)) ?? { partitions, repeated: false }
+  return (await repeat(tx, key)) ?? { partitions, repeated: false, because }
 }
+
+const tooManyLeases = (most: number): EmptyBecause => ({
+  code: 'too_many_leases',
+  detail: `there are ${most} leases, as many as --max-leases allows; pull again when some have ended`,
+})
 
 async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = asked
   const choice = tables === null && tasks === null ? null : tx.memory.choices.of(asked)
   const taken: PulledPartition[] = []
   let takenRecords = 0
-  while (taken.length < batch && (records === null || taken.length === 0 || takenRecords < records)) {
+  const { leases } = tx.memory
+  const most = Math.min(batch, tx.limits.leases - leases.size)
+  while (taken.length < most && (records === null || taken.length === 0 || takenRecords < records)) {
     if (isEndOfSlice(taken.length)) await tx.reads.nextIteration()
     const wanted = Math.max(batch, demand) - taken.length
     const partition = firstKnown(tx, choice) ?? (await findFirst(tx, choice, wanted))

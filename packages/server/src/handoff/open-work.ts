@@ -1,0 +1,75 @@
+import type { Log } from './log.ts'
+
+// All open work is in memory, so it has limits.
+
+export const DEFAULT_MAX_LANES = 200_000
+export const DEFAULT_MAX_LEASES = 250_000
+export const MAX_LANES_OF_TASK = 10_000
+
+export interface OpenWorkLimits {
+  /** Lanes with waiting, delayed or leased partitions. Each further table of a lane counts as a tenth. */
+  readonly lanes: number
+  readonly lanesOfTask: number
+  readonly leases: number
+}
+
+/** A task, and how many of the lanes in memory it has. */
+export interface LanesOfTask {
+  readonly taskId: string
+  readonly lanes: number
+}
+
+/** Why new work is refused. */
+export interface TooManyLanes {
+  readonly kind: 'too_many_lanes'
+  readonly most: number
+  /** The tasks with most lanes. */
+  readonly tasks: readonly LanesOfTask[]
+}
+
+const WARN_AT = 0.8
+/** A warning is logged again after the use was below this share. */
+const WARN_AGAIN_BELOW = 0.7
+
+type Kind = 'lanes' | 'leases'
+
+/** Measures the open work in the memory of this node, and warns before a limit is reached. */
+export class OpenWorkMeter {
+  readonly limits: Pick<OpenWorkLimits, Kind>
+  readonly #log: Log
+  readonly #warned = new Set<Kind>()
+  lanes = 0
+  leases = 0
+
+  constructor(limits: Pick<OpenWorkLimits, Kind>, log: Log) {
+    this.limits = limits
+    this.#log = log
+  }
+
+  note(lanes: number, leases: number): void {
+    this.lanes = lanes
+    this.leases = leases
+    this.#warn('lanes')
+    this.#warn('leases')
+  }
+
+  /** This node has nothing in memory any more. */
+  forget(): void {
+    this.lanes = 0
+    this.leases = 0
+  }
+
+  #warn(kind: Kind): void {
+    const { [kind]: used } = this
+    const { [kind]: most } = this.limits
+    if (used < most * WARN_AGAIN_BELOW) this.#warned.delete(kind)
+    if (used < most * WARN_AT || this.#warned.has(kind)) return
+    this.#warned.add(kind)
+    this.#log.warn({ [kind]: used, most }, WARNINGS[kind])
+  }
+}
+
+const WARNINGS = {
+  lanes: 'open work has 80 % of the lanes that --max-lanes allows: call-backs beyond it will be refused',
+  leases: 'there are 80 % of the leases that --max-leases allows: pulls beyond it will be empty',
+}
