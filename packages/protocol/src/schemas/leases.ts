@@ -64,7 +64,7 @@ function pulledPartition(tableField: string) {
 const emptyBecause = Type.Optional(
   Type.Object(
     {
-      code: Type.Literal('too_many_leases'),
+      code: oneOf(['too_many_leases']),
       detail: Type.String({ description: 'The reason in words' }),
     },
     {

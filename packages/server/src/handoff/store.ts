@@ -1,11 +1,11 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { LeaseRef } from './lease-id.ts'
-import type { TooManyLanes } from './open-work.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
+import type { TooManyLanes } from './rules/open-work.ts'
 import type { TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type {

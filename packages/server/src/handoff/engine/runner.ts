@@ -1,12 +1,12 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
+import type { OpenWorkMeter } from '../open-work.ts'
 import {
   DEFAULT_MAX_LANES,
   DEFAULT_MAX_LEASES,
   MAX_LANES_OF_TASK,
   type OpenWorkLimits,
-  type OpenWorkMeter,
-} from '../open-work.ts'
+} from '../rules/open-work.ts'
 import type { Policy } from '../rules/policy.ts'
 import { LARGE_CALL_BACK_PARTITIONS } from '../store.ts'
 import type { NextIds } from '../stored.ts'

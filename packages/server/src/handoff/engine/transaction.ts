@@ -1,6 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Disk, Lanes } from '../disk.ts'
-import type { OpenWorkLimits } from '../open-work.ts'
 import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
 import {
   type KnownPartition,
@@ -10,6 +9,7 @@ import {
   statusOf,
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
+import type { OpenWorkLimits } from '../rules/open-work.ts'
 import { isAtLimit, type Policy } from '../rules/policy.ts'
 import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTask } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'

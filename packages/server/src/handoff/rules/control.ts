@@ -1,4 +1,4 @@
-import type { TooManyLanes } from '../open-work.ts'
+import type { TooManyLanes } from './open-work.ts'
 import type { TaskSettings, TaskSettingsChange } from './policy.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 

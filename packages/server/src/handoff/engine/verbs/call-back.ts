@@ -5,7 +5,6 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
-import type { OpenWorkLimits, TooManyLanes } from '../../open-work.ts'
 import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
 import {
   isOfAnother,
@@ -15,6 +14,7 @@ import {
   withOwner,
 } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
+import type { OpenWorkLimits, TooManyLanes } from '../../rules/open-work.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { loadLanes } from '../load-lanes.ts'
