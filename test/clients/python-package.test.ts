@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { descriptors } from '../../packages/client/test/support/descriptors.ts'
 import { startService } from '../../packages/client/test/support/service.ts'
 import { fencesOf, readDocument, root } from '../docs/support/markdown.ts'
 import { pythonProgram, withoutPython } from '../support/python.ts'
@@ -54,6 +55,12 @@ describe.skipIf(await withoutPython('the package of the Python client', ...tools
     await writeFile(join(folder, 'guide.py'), programIn('docs/client-python.md', url))
     const { stdout } = await execute(installed('python'), ['-W', 'error', join(folder, 'guide.py')])
     expect(stdout).toBe('100 0\ndone\n')
+
+    const [cron = ''] = programIn('docs/recipes.md', url).split('from airflow')
+    await new BatonClient(url).callBack(descriptors('nightly', 3))
+    await writeFile(join(folder, 'cron.py'), cron)
+    await execute(installed('python'), ['-W', 'error', join(folder, 'cron.py')])
+    expect(await new BatonClient(url).task('nightly')).toMatchObject({ state: 'done' })
   })
 })
 

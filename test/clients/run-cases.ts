@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { withoutPython } from '../support/python.ts'
 import { callBacks } from './cases/call-backs.ts'
 import { calls } from './cases/calls.ts'
+import { leaders } from './cases/leaders.ts'
 import { leases } from './cases/leases.ts'
 import { outages } from './cases/outages.ts'
 import { stopping } from './cases/stopping.ts'
@@ -21,6 +22,9 @@ const subjects: Readonly<Record<string, Cases>> = {
   'a worker that stops': stopping,
 }
 
+/** Not yet of the TypeScript client. */
+const ofPython: Readonly<Record<string, Cases>> = { 'a leader': leaders }
+
 /** Runs the whole list with a client library, against real services. */
 export async function runCases(language: Language): Promise<void> {
   const skip = language === 'python' && (await withoutPython('the cases of the Python client'))
@@ -30,7 +34,8 @@ export async function runCases(language: Language): Promise<void> {
       client = await ClientProcess.start(language)
     })
     afterAll(() => client.signal('SIGKILL'))
-    for (const [subject, cases] of Object.entries(subjects)) {
+    const all = language === 'python' ? { ...subjects, ...ofPython } : subjects
+    for (const [subject, cases] of Object.entries(all)) {
       describe(subject, () => {
         for (const [name, run] of Object.entries(cases)) test(name, () => run(client))
       })

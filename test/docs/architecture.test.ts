@@ -28,6 +28,7 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/server/src/http': [
     'packages/server/src/webhooks',
     'packages/protocol/src',
+    'packages/server/src/cluster',
     'packages/server/src/handoff',
     'packages/server/src/settings-files.ts',
     'packages/server/src/version.ts',

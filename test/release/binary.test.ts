@@ -41,12 +41,12 @@ test('the one file serves, works, makes a backup, and keeps its data over a kill
   expect(headers.get('content-type')).toContain('text/javascript')
   expect(headers.get('content-encoding')).toBe('br')
 
-  const called = descriptors('large', 1_000).map((each) => JSON.stringify(each))
+  const called = descriptors('large', 30_000).map((each) => JSON.stringify(each))
   await writeFile(join(folder, 'large.ndjson'), called.join('\n'))
   await baton('call-back', 'large.ndjson', '--url', first.url)
   await baton('work', '--url', first.url, '--task', 'orders-2026-03', '--until-idle', '--', '/bin/true')
   await baton('backup', 'copy.db')
-  expect(await baton('verify', 'copy.db')).toBe('OK: 2 tasks, 1,003 partitions\n')
+  expect(await baton('verify', 'copy.db')).toBe('OK: 2 tasks, 30,003 partitions\n')
 
   first.child.kill('SIGKILL')
   await once(first.child, 'exit')

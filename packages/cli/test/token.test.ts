@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs'
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
@@ -61,12 +61,16 @@ describe('baton token create', () => {
     expect(orders.stdout).toBe('sales-1 is paused (1 changed)\n')
   })
 
-  test('keeps the mode of a file', async () => {
+  test('keeps the mode and the owner of a file', async () => {
     const file = new Scratch().file('tokens.json')
     await create('--name', 'one', '--role', 'worker', '--file', file)
     chmodSync(file, 0o640)
+    // Only root can give a file to another user.
+    const { uid, gid } = process.getuid?.() === 0 ? { uid: 12_345, gid: 12_346 } : statSync(file)
+    chownSync(file, uid, gid)
     await create('--name', 'two', '--role', 'worker', '--file', file)
     expect(statSync(file).mode & 0o777).toBe(0o640)
+    expect(statSync(file)).toMatchObject({ uid, gid })
   })
 
   test.each([

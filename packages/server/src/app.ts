@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { OpenedCluster } from './cluster/open-cluster.ts'
+import type { Cluster } from './cluster/open-cluster.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
@@ -106,7 +106,10 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       basePath: pathPrefixOf(config),
       tls,
       trustedProxies: config.trustProxy,
-      peers,
+      peers:
+        peers === null
+          ? null
+          : Object.assign(peers, { instanceId: config.instanceId, advertiseUrl: config.advertiseUrl }),
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     http.addHook('onClose', async () => closeFiles(files))
@@ -169,7 +172,7 @@ async function openStore(
   config: Config,
   policy: Policy,
   { clock, log, tracing }: Pick<AppOptions, 'clock' | 'log'> & { readonly tracing: Tracing | undefined },
-): Promise<{ store: Store; storedIn: StoredIn; peers: OpenedCluster | null }> {
+): Promise<{ store: Store; storedIn: StoredIn; peers: Cluster | null }> {
   const options = { policy, tracing, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const warn = (text: string) => log.warn({}, text)

@@ -76,6 +76,11 @@ export const configSchema = Type.Object({
     description:
       'with PostgreSQL: the URL at which other nodes reach this node; required if it listens on all addresses',
   }),
+  advertiseUrl: orNone({
+    pattern: '^https?://[^/?#@\\s]+(?:/[^?#\\s]*)?$',
+    form: 'a URL such as https://north.example:7070, including the base path if there is one, without user and query',
+    description: 'with PostgreSQL: the URL at which clients may reach this node directly while it leads',
+  }),
   peerCa: orNone({
     shownDefault: 'system certificates',
     description: 'with PostgreSQL and TLS: PEM file of the CA certificates of other nodes',

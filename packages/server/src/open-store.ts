@@ -1,4 +1,4 @@
-import type { OpenedCluster } from './cluster/open-cluster.ts'
+import type { Cluster } from './cluster/open-cluster.ts'
 import type { WallClock } from './handoff/clock.ts'
 import { openEngine } from './handoff/engine/engine-store.ts'
 import { leaseSecrets } from './handoff/lease-id.ts'
@@ -48,7 +48,7 @@ interface SharedStoreOptions extends StoreOptions {
  */
 export async function openSharedStore(
   options: SharedStoreOptions,
-): Promise<{ peers: OpenedCluster; database: string }> {
+): Promise<{ peers: Cluster; database: string }> {
   const { url, log, policy, clock, tracing, peerCa = null } = options
   const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),

@@ -38,6 +38,7 @@ describe('settings', () => {
       data: './data',
       databaseUrl: null,
       peerUrl: null,
+      advertiseUrl: null,
       peerCa: null,
       delivery: 'at-least-once',
       leaseSeconds: 300,

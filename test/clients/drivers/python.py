@@ -9,6 +9,7 @@ import threading
 from baton_client import BatonError, Client, Done, Failed, PullChoice, Released, Worker, call_back
 
 lock = threading.Lock()
+clients = {}
 gates = {}
 gates_of_handlers = {}
 workers = {}
@@ -141,7 +142,10 @@ def call(service, method, given):
     options = snaked(options)
     if isinstance(options.get("pull"), dict):
         options["pull"] = PullChoice(**snaked(options["pull"]))
-    answer = getattr(client_for(service), snake(method))(*plain_ones, **options)
+    with lock:
+        client = clients.get(json.dumps(service)) or client_for(service)
+        clients[json.dumps(service)] = client
+    answer = getattr(client, snake(method))(*plain_ones, **options)
     if method == "pull":
         return {"partitions": answer.partitions, "retryAfterSeconds": answer.retry_after_seconds}
     return list(answer) if method == "manifest" else answer

@@ -24,6 +24,8 @@ const clientFor = (options: BatonClientOptions, on?: string) =>
     onRequest: ({ path, status }) => say({ on, event: { kind: 'request', path, status } }),
   })
 
+/** Calls with the same options use the same client. */
+const clients = new Map<string, BatonClient>()
 const workers = new Map<string, Worker>()
 const gates = new Map<string, () => void>()
 
@@ -103,7 +105,9 @@ async function produce({ service, descriptors, stream, pauseAt, options = {}, se
 async function perform(command: Command): Promise<unknown> {
   switch (command.op) {
     case 'call': {
-      const client = clientFor(command.service)
+      const key = JSON.stringify(command.service)
+      const client = clients.get(key) ?? clientFor(command.service)
+      clients.set(key, client)
       const method = client[command.method] as (...given: unknown[]) => Promise<unknown>
       return method.apply(client, [...command.given])
     }

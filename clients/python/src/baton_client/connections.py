@@ -46,6 +46,9 @@ class Connections:
             for connection in connections:
                 connection.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def _forget_parent(self) -> None:
         """After a fork, the connections belong to the parent process."""
         if self._process != os.getpid():

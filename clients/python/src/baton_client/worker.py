@@ -146,8 +146,9 @@ class Worker:
             duties = [*self._loop.threads(), *self._keeper.threads()]
             duties += [self._holdings.handle_partitions] * self._concurrency
             # A handler that does not end must not keep a stopped program alive.
-            self._threads = [threading.Thread(target=duty, name="baton-worker", daemon=True) for duty in duties]
-        for thread in self._threads:
+            threads = [threading.Thread(target=duty, name="baton-worker", daemon=True) for duty in duties]
+            self._threads = list(threads)
+        for thread in threads:
             thread.start()
         return self
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, lstatSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { AuditEntry } from '@baton/client'
 import { MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import type { Arguments, Command } from '../command-line.ts'
@@ -126,19 +126,28 @@ function unlessRefused<Result>(make: () => Result): Result {
 }
 
 /**
- * Replaces the file atomically, so that a service that reads it meanwhile gets the old or the new content. A
- * symbolic link is kept, and its target is overwritten in place.
+ * Replaces the file atomically, so that a service that reads it meanwhile gets the old or the new content. The
+ * file keeps its mode and owner, so that the service can still read it. A symbolic link is kept, and its target
+ * is overwritten in place.
  */
 function replace(path: string, text: string): void {
-  const isLink = existsSync(path) && lstatSync(path).isSymbolicLink()
-  const mode = existsSync(path) ? statSync(path).mode & 0o777 : 0o600
-  if (isLink) {
+  const before = lstatSync(path, { throwIfNoEntry: false })
+  if (before?.isSymbolicLink()) {
     writeFileSync(path, text)
     return
   }
   const replacement = `${path}.${process.pid}.new`
-  writeFileSync(replacement, text, { mode })
-  renameSync(replacement, path)
+  writeFileSync(replacement, text, { mode: 0o600 })
+  try {
+    if (before !== undefined) {
+      chownSync(replacement, before.uid, before.gid)
+      chmodSync(replacement, before.mode & 0o777)
+    }
+    renameSync(replacement, path)
+  } catch (error) {
+    rmSync(replacement)
+    throw error
+  }
 }
 
 export const audit: Command = {

@@ -103,6 +103,7 @@ export const rotateSecretRequestSchema = Type.Object(
   {
     additionalProperties: false,
     description: 'A new secret. The service generates one if the request has none',
+    examples: [{ overlapSeconds: 3600 }],
   },
 )
 export type RotateSecretRequest = Static<typeof rotateSecretRequestSchema>

@@ -130,10 +130,15 @@ export const leaseIdSchema = Type.String({
   examples: ['1-1-5rZgDvRtAkmEHc4F'],
 })
 
+const sentLeaseId = Type.String({
+  description: 'The lease id from the request',
+  examples: ['1-1-5rZgDvRtAkmEHc4F'],
+})
+
 export const refusalSchema = Type.Object(
   {
-    leaseId: Type.String({ description: 'The lease id from the request' }),
-    code: oneOf(refusalCodes, { description: 'The error code' }),
+    leaseId: sentLeaseId,
+    code: oneOf(refusalCodes, { description: 'The error code', examples: ['lease_lost'] }),
     detail: Type.String({
       description: 'An explanation for people',
       examples: [refusalDetail('lease_lost')],
@@ -150,7 +155,7 @@ export const renewRequestSchema = Type.Array(leaseIdSchema, {
 })
 
 export const renewedLeaseSchema = Type.Object({
-  leaseId: Type.String({ description: 'The lease id from the request' }),
+  leaseId: sentLeaseId,
   expiresAt: leaseSchema.properties.expiresAt,
   expiresInSeconds: leaseSchema.properties.expiresInSeconds,
 })
@@ -222,11 +227,11 @@ export const settleRequestSchema = Type.Array(settlementSchema, {
 export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
-      settled: Type.Array(Type.String(), {
+      settled: Type.Array(sentLeaseId, {
         description: 'Leases that are settled with this outcome, by this request or an earlier one',
       }),
       parked: Type.Optional(
-        Type.Array(Type.String(), {
+        Type.Array(sentLeaseId, {
           description: 'Settled leases whose partition was parked. Absent if there are none',
         }),
       ),

@@ -24,6 +24,7 @@ export const retryRequestSchema = Type.Object(
   {
     additionalProperties: false,
     description: 'Which partitions to retry; all parked partitions by default',
+    examples: [{ partitions: ['orders-2026-03-0-7'] }],
   },
 )
 export type RetryRequest = Static<typeof retryRequestSchema>
@@ -90,6 +91,7 @@ export const taskSettingsRequestSchema = Type.Object(
     description:
       'The settings of one task. They replace its previous settings; an omitted setting has the value of the service. ' +
       'An omitted levelBarrier keeps its value',
+    examples: [{ leaseSeconds: 600, maxLeases: 16 }],
   },
 )
 export type TaskSettingsRequest = Static<typeof taskSettingsRequestSchema>

@@ -25,7 +25,10 @@ export const stateCountsSchema = Type.Object(
     done: count({ description: 'Finished' }),
     cancelled: count({ description: 'Cancelled with the task' }),
   },
-  { description: 'A number for each state' },
+  {
+    description: 'A number for each state',
+    examples: [{ total: 42, ready: 11, held: 0, leased: 4, delayed: 0, parked: 1, done: 26, cancelled: 0 }],
+  },
 )
 export type StateCounts = Static<typeof stateCountsSchema>
 

@@ -21,7 +21,7 @@ const LONGEST_MILLIS = 60_000
 /** A leader that appends nothing for this many ticks may be gone. */
 const STILL_TICKS = 3
 
-interface HoldBackOptions {
+interface BackOffOptions {
   readLeaderRow(): Promise<LeaderRow>
   pause(millis: number): Promise<void>
   readonly random?: () => number
@@ -32,11 +32,11 @@ interface HoldBackOptions {
  * that cannot reach the new leader backs off while the leader's entries advance: for longer each time, with
  * jitter. A node that was not deposed, or that follows again, never waits.
  */
-export class HoldBack {
-  readonly #options: HoldBackOptions
+export class TakeOverBackOff {
+  readonly #options: BackOffOptions
   #deposed = 0
 
-  constructor(options: HoldBackOptions) {
+  constructor(options: BackOffOptions) {
     this.#options = options
   }
 

@@ -1,23 +1,24 @@
-import * as http from 'node:http'
-import * as https from 'node:https'
-import type { Socket } from 'node:net'
-import { urlToHttpOptions } from 'node:url'
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { type Dispatcher, Pool } from 'undici'
 import { withTimeout } from '../handoff/clock.ts'
-import { LeaderUnavailable, type ReadiedOf, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderUnavailable } from '../handoff/store.ts'
 import type { Peer } from '../handoff/stored.ts'
 import type { LedRow } from './election.ts'
-import { STREAM_TYPE } from './hint-streams.ts'
+import { HELLO, type Hello, type PeerRefusal, STREAM, STREAM_TYPE, type StreamLine } from './followers.ts'
 import {
+  coveredText,
   digestOf,
-  errorOf,
-  HINTS,
-  NotTaken,
-  type PeerBody,
-  type PeerProblem,
-  type PeerSignature,
-  SIGNATURE_HEADER,
-  type StreamLine,
-} from './peer-protocol.ts'
+  FORWARDED_HEADER,
+  type ForwardableRequest,
+  type ForwardedAnswer,
+  type ForwardedContent,
+  forwardedHeaders,
+  NODE_HEADER,
+  REFUSED_HEADER,
+  REFUSED_STATUS,
+} from './forwarded-request.ts'
+import type { PeerSignature } from './peer-signature.ts'
 
 /**
  * The leader writes to the stream each second. Silence is counted in ticks, so that a pause of this process
@@ -28,7 +29,7 @@ const SILENT_TICKS = 10
 const LONGEST_LINE = 10_000
 /** How long a leader may refuse requests before its stream says that it stops. */
 const REFUSED_MILLIS = 1000
-/** How long a leader may take to answer the requests in flight after the end of its stream. */
+/** How long a leader may take to answer the requests under way after the end of its stream. */
 const LAST_ANSWERS_MILLIS = 5000
 
 /**
@@ -44,7 +45,6 @@ interface LinkEnd {
 export interface LinkEvents {
   /** The leader has authenticated itself. */
   opened(): void
-  readied(count: number, readiedOf: readonly ReadiedOf[] | null): void
   /** The leader takes no more requests. */
   leaving(): void
 }
@@ -56,19 +56,10 @@ export class LeaderLink {
   readonly #term: string
   readonly #signature: PeerSignature
   readonly #events: LinkEvents
-  readonly #transport: typeof http | typeof https
-  readonly #address: https.RequestOptions
   readonly #path: string
-  /**
-   * The event after which a request may have been sent. Over TLS that is after the leader has authenticated
-   * itself.
-   */
-  readonly #connected: 'connect' | 'secureConnect'
-  /** Concurrent requests use separate connections, so a large call-back does not block others. */
-  readonly #agent: http.Agent
+  readonly #pool: Pool
   readonly #end: (end: LinkEnd) => void
-  readonly #inFlight = new Set<Promise<string>>()
-  #stream: http.ClientRequest | undefined
+  #closeStream: () => void = () => undefined
   #ticker: NodeJS.Timeout | undefined
   #silentTicks = 0
   #refused: NodeJS.Timeout | undefined
@@ -82,15 +73,17 @@ export class LeaderLink {
     this.#term = row.leaderTerm
     this.#signature = signature
     this.#events = events
-    const { hostname, port, protocol, path } = urlToHttpOptions(new URL(row.leader.url))
-    this.#transport = protocol === 'https:' ? https : http
-    this.#connected = protocol === 'https:' ? 'secureConnect' : 'connect'
-    this.#address = { hostname, port, protocol, ...(trusted === null ? {} : { ca: trusted }) }
-    this.#path = `${path?.replace(/\/+$/, '')}/peer/`
-    this.#agent = new this.#transport.Agent({ keepAlive: true })
+    const { origin, pathname } = new URL(row.leader.url)
+    this.#path = pathname.replace(/\/+$/, '')
+    // One connection per request under way, and no timeouts: a silent leader ends the link.
+    const connect = { timeout: 0, ...(trusted === null ? {} : { ca: trusted }) }
+    this.#pool = new Pool(origin, { connections: null, headersTimeout: 0, bodyTimeout: 0, connect })
     const { promise, resolve } = Promise.withResolvers<LinkEnd>()
     this.ended = promise
-    this.#end = resolve
+    this.#end = (end) => {
+      this.#isOver = true
+      resolve(end)
+    }
     void promise.then((end) => this.#tearDown(end))
     this.#follow()
   }
@@ -109,115 +102,144 @@ export class LeaderLink {
     this.#end({ kind: 'closed', reason: 'this node is no longer a follower' })
   }
 
-  /** Resolves with the text of the answer. Rejects with NotTaken if it is certain that nothing was done. */
-  async ask(verb: string, body: PeerBody): Promise<string> {
-    if (this.#isOver) throw new NotTaken('the link to the leader has ended')
-    const answer = this.#send(verb, body)
-    this.#inFlight.add(answer)
-    try {
-      return await answer
-    } finally {
-      this.#inFlight.delete(answer)
+  /** This node is about to stop: the leader answers the pulls that wait for it. */
+  leave(): void {
+    clearInterval(this.#ticker)
+    this.#closeStream()
+  }
+
+  /**
+   * Forwards a request. False: it is certain that nothing of it was done, so it may be sent to the next
+   * leader. Rejects if that is not known. It is never sent twice: only the client knows whether it can be
+   * repeated.
+   */
+  forward(request: ForwardableRequest, answer: ForwardedAnswer): Promise<boolean> {
+    if (this.#isOver || this.#isLeaving) return Promise.resolve(false)
+    const { method, target, body, origin, arrivedAt, signal } = request
+    const headers = forwardedHeaders(request.headers)
+    const waitedMillis = Math.round(performance.now() - arrivedAt)
+    const content: ForwardedContent = { ...origin, digest: digestOf(body), waitedMillis }
+    const covered = coveredText(method, target, headers)
+    headers[FORWARDED_HEADER] = this.#signature.sign(this.leader.nodeId, content, covered)
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    let controller: Dispatcher.DispatchController | undefined
+    let refusal: PeerRefusal | undefined
+    let hasHead = false
+    const abort = () => controller?.abort(new Error('the client has disconnected'))
+    signal.addEventListener('abort', abort, { once: true })
+    const failed = (error: Error) => {
+      signal.removeEventListener('abort', abort)
+      if (hasHead) answer.cut()
+      if (hasHead || signal.aborted) resolve(true)
+      else if (controller === undefined) resolve(this.#unsent(error))
+      else reject(lost(error))
     }
+    const handler: Dispatcher.DispatchHandler = {
+      // Called when the request is written. Before that, it can be sent again.
+      onRequestStart: (started) => {
+        controller = started
+        if (signal.aborted) abort()
+      },
+      onResponseStart: (_, status, received) => {
+        refusal = status === REFUSED_STATUS ? (received[REFUSED_HEADER] as PeerRefusal) : undefined
+        if (refusal !== undefined) return
+        if (received[NODE_HEADER] !== this.leader.nodeId) {
+          controller?.abort(new Error('another service answers at the address of the leader'))
+          return
+        }
+        hasHead = true
+        answer.head(status, received as IncomingHttpHeaders)
+      },
+      onResponseData: (started, chunk) => {
+        if (hasHead && !answer.write(chunk, () => started.resume())) started.pause()
+      },
+      onResponseEnd: () => {
+        signal.removeEventListener('abort', abort)
+        if (refusal !== undefined) this.#refusedAs(refusal)
+        else answer.end()
+        resolve(refusal === undefined)
+      },
+      onResponseError: (_, error) => failed(error),
+    }
+    try {
+      const options = { method: method as Dispatcher.HttpMethod, path: `${this.#path}${target}`, headers }
+      this.#pool.dispatch({ ...options, body }, handler)
+    } catch (error) {
+      failed(error as Error)
+    }
+    return promise
   }
 
-  #send(verb: string, body: PeerBody): Promise<string> {
-    const { header } = this.#signature.sign(verb, this.leader.nodeId, body.digest)
-    return new Promise((resolve, reject) => {
-      let isConnected = false
-      const request = this.#request(verb, {
-        method: 'POST',
-        agent: this.#agent,
-        headers: { [SIGNATURE_HEADER]: header, 'content-length': body.bytes },
-      })
-      request.on('socket', (socket: Socket) => {
-        if (!socket.connecting) isConnected = true
-        else socket.once(this.#connected, () => (isConnected = true))
-      })
-      request.on('error', (error) => {
-        if (!isConnected) {
-          this.#end({ kind: 'broken', reason: `${this.leader.url} cannot be reached: ${error.message}` })
-          reject(new NotTaken(error.message))
-        } else reject(lost(error))
-      })
-      request.on('response', (response) => {
-        readText(response, (text) => {
-          if (text === undefined) reject(lost(new Error('the answer was cut off')))
-          else if (response.statusCode === 200) resolve(text)
-          else reject(this.#problemIn(text, response.statusCode))
-        })
-      })
-      for (const piece of body.pieces) request.write(piece)
-      request.end()
-    })
-  }
-
-  #problemIn(text: string, status = 0): Error {
-    const error = errorIn(text, status)
-    if (error instanceof NotTaken && !this.#isOver) this.#refusedBy(error)
-    // The leader did not finish this request before it resigned. That is no fault of the store.
-    if (this.#isLeaving && error instanceof StoreUnavailable && error.code === 'store_unavailable')
-      return new LeaderUnavailable(error.message)
-    return error
+  #unsent(error: Error): false {
+    const { url } = this.leader
+    this.#end({ kind: 'broken', reason: `${url} cannot be reached: ${error.message}` })
+    return false
   }
 
   /** A leader that stops says so on its stream, and its refusals may arrive before that. */
-  #refusedBy({ refusal, message }: NotTaken): void {
-    const broken = () => this.#end({ kind: 'broken', reason: message })
+  #refusedAs(refusal: PeerRefusal): void {
+    if (this.#isOver || refusal === 'repeated') return
+    const broken = () =>
+      this.#end({ kind: 'broken', reason: `${this.leader.url} refused a request as ${refusal}` })
     if (refusal !== 'not_leading') broken()
     else if (!this.#isLeaving) {
-      this.#events.leaving()
+      this.#leaderLeaves()
       this.#refused ??= setTimeout(broken, REFUSED_MILLIS)
     }
   }
 
-  #follow(): void {
-    const { header, number } = this.#signature.sign(HINTS, this.leader.nodeId, digestOf(''))
-    const stream = this.#request(HINTS, { agent: false, headers: { [SIGNATURE_HEADER]: header } })
-    this.#stream = stream
-    this.#ticker = setInterval(() => this.#tick(), TICK_MILLIS)
-    const { url } = this.leader
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      const kind = error.code === 'ECONNREFUSED' ? 'gone' : 'broken'
-      this.#end({ kind, reason: `${url} cannot be reached: ${error.message}` })
-    })
-    stream.on('response', (response) => {
-      if (response.statusCode === 401) {
-        readText(response, (text = '') => this.#streamRefused(errorIn(text, 401)))
-        return
-      }
-      if (response.statusCode !== 200 || response.headers['content-type'] !== STREAM_TYPE) {
-        this.#answeredByOther()
-        return
-      }
-      let rest = ''
-      response.setEncoding('utf8').on('data', (text: string) => {
-        this.#silentTicks = 0
-        const lines = `${rest}${text}`.split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) if (line !== '') this.#hear(line, number)
-        if (rest.length > LONGEST_LINE) this.#answeredByOther()
-      })
-      response.on('close', () => {
-        const left = this.#isLeaving
-        this.#end({
-          kind: left ? 'left' : 'broken',
-          reason: `the leader at ${url} ${left ? 'has resigned' : 'closed the connection'}`,
-        })
-      })
-      response.on('error', () => undefined)
-    })
-    stream.end()
+  #leaderLeaves(): void {
+    this.#isLeaving = true
+    this.#events.leaving()
   }
 
-  /**
-   * After this machine was suspended, its signatures are stale until the leader row is read again. The leader
-   * is still there.
-   */
-  #streamRefused(error: Error): void {
-    if (error instanceof NotTaken && error.refusal === 'stale')
-      this.#end({ kind: 'broken', reason: error.message })
-    else this.#answeredByOther()
+  #follow(): void {
+    const nonce = randomUUID()
+    const authorization = this.#signature.sign(this.leader.nodeId, { nonce }, STREAM)
+    const { url } = this.leader
+    let rest = ''
+    let controller: Dispatcher.DispatchController | undefined
+    let isClosed = false
+    this.#closeStream = () => {
+      isClosed = true
+      controller?.abort(new Error('closed'))
+    }
+    this.#ticker = setInterval(() => this.#tick(), TICK_MILLIS)
+    const hasClosed = (reason: string) => {
+      if (isClosed) return
+      const left = this.#isLeaving
+      this.#end({
+        kind: left ? 'left' : 'broken',
+        reason: left ? `the leader at ${url} has resigned` : reason,
+      })
+    }
+    this.#pool.dispatch(
+      { method: 'GET', path: `${this.#path}/peer/stream`, headers: { authorization } },
+      {
+        onRequestStart: (started) => {
+          controller = started
+        },
+        onResponseStart: (_, status, headers) => {
+          // After this machine was suspended, its signatures are stale until the leader row is read again.
+          const isStale = headers[REFUSED_HEADER] === 'stale'
+          if (isStale) this.#end({ kind: 'broken', reason: `the clock of this node stood still` })
+          else if (status !== 200 || headers['content-type'] !== STREAM_TYPE) this.#answeredByOther()
+        },
+        onResponseData: (_, chunk) => {
+          this.#silentTicks = 0
+          const lines = `${rest}${chunk}`.split('\n')
+          rest = lines.pop() ?? ''
+          for (const line of lines) if (line !== '') this.#hear(line, nonce)
+          if (rest.length > LONGEST_LINE) this.#answeredByOther()
+        },
+        onResponseEnd: () => hasClosed(`the leader at ${url} closed the connection`),
+        onResponseError: (_, error) => {
+          const reason = `${url} cannot be reached: ${error.message}`
+          if (isRefusedConnection(error)) this.#end({ kind: 'gone', reason })
+          else hasClosed(reason)
+        },
+      },
+    )
   }
 
   #answeredByOther(): void {
@@ -225,7 +247,7 @@ export class LeaderLink {
     this.#end({ kind: 'other', reason: `the node at ${url} is another node or is not the leader` })
   }
 
-  #hear(text: string, number: number): void {
+  #hear(text: string, nonce: string): void {
     let line: StreamLine
     try {
       line = JSON.parse(text)
@@ -233,21 +255,24 @@ export class LeaderLink {
       this.#answeredByOther()
       return
     }
-    if ('hello' in line) {
-      const { term, mac } = line.hello
-      const isProved = this.#signature.isHello(mac, term, this.leader.nodeId, number)
-      // The node has just taken over again, or was deposed and does not know it yet.
-      if (!isProved || term !== this.#term)
-        this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} is the leader of another term` })
-      else {
-        this.#isOpen = true
-        this.#events.opened()
-      }
-    } else if ('leaving' in line) {
-      this.#isLeaving = true
+    if ('leaving' in line) {
       clearTimeout(this.#refused)
-      this.#events.leaving()
-    } else if (this.#isOpen) this.#events.readied(line.readied, line.readiedOf ?? null)
+      this.#leaderLeaves()
+      return
+    }
+    const hello = this.#signature.check<Hello>(line.hello, HELLO)
+    const isProved =
+      typeof hello !== 'string' &&
+      hello.from === this.leader.nodeId &&
+      hello.to === this.#signature.nodeId &&
+      hello.nonce === nonce
+    // The node has just taken over again, or was deposed and does not know it yet.
+    if (!isProved || hello.term !== this.#term)
+      this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} is the leader of another term` })
+    else {
+      this.#isOpen = true
+      this.#events.opened()
+    }
   }
 
   #tick(): void {
@@ -260,55 +285,28 @@ export class LeaderLink {
       })
   }
 
-  #request(verb: string, options: http.RequestOptions): http.ClientRequest {
-    return this.#transport.request({ ...this.#address, path: `${this.#path}${verb}`, ...options })
-  }
-
   /**
-   * Requests in flight fail when their connections close. A leader that has resigned has carried them out, and
+   * Requests under way fail when their connections close. A leader that has resigned has carried them out, and
    * its answers may arrive after the end of its stream. If only the stream broke, the leader still answers.
    */
-  async #tearDown({ kind }: LinkEnd): Promise<void> {
-    this.#isOver = true
+  async #tearDown({ kind, reason }: LinkEnd): Promise<void> {
     clearInterval(this.#ticker)
     clearTimeout(this.#refused)
-    this.#stream?.destroy()
+    this.#closeStream()
     if (kind === 'left' || kind === 'broken')
-      await withTimeout(Promise.allSettled(this.#inFlight), LAST_ANSWERS_MILLIS, () => [])
-    this.#agent.destroy()
+      await withTimeout(this.#pool.close(), LAST_ANSWERS_MILLIS, () => undefined)
+    await this.#pool.destroy(new Error(reason))
   }
 }
 
-/**
- * The error in the body of a response. A proxy in front of the leader answers with its own body, and with
- * 502 or 504 if it may have passed the request on.
- */
-function errorIn(text: string, status: number): Error {
-  try {
-    return errorOf(JSON.parse(text) as PeerProblem)
-  } catch {
-    if (status >= 500) return lost(new Error(`another service answered with status ${status}`))
-    return new NotTaken('another service answers at the address of the leader')
-  }
+/** With several addresses, Node reports all of them. */
+function isRefusedConnection(error: NodeJS.ErrnoException): boolean {
+  const all = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [error]
+  return all.every(({ code }) => code === 'ECONNREFUSED')
 }
 
-/** Calls back with undefined if the response was cut off. */
-function readText(response: http.IncomingMessage, done: (text: string | undefined) => void): void {
-  let text = ''
-  response.setEncoding('utf8')
-  response.on('data', (piece: string) => {
-    text += piece
-  })
-  response.on('end', () => done(response.complete ? text : undefined))
-  response.on('error', () => done(undefined))
-}
-
-/**
- * The request may have been carried out. It is not sent again here: only the client knows whether it can be
- * repeated.
- */
 function lost(cause: unknown): LeaderUnavailable {
   const detail =
-    'the connection to the leader was lost before it answered, so the request may have been carried out; send it again'
+    'the connection to the leader was lost before it answered: the outcome is unknown, the request may have been carried out; send it again'
   return new LeaderUnavailable(detail, { cause })
 }

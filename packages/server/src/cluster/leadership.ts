@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
-import { LeaderUnavailable, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderUnavailable, type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { LeaderRow, Peer } from '../handoff/stored.ts'
-import { type Election, HoldBack, isLed, type LedRow } from './election.ts'
-import type { HintStreams } from './hint-streams.ts'
+import { AwaitedLeader } from './awaited-leader.ts'
+import { type Election, isLed, type LedRow, TakeOverBackOff } from './election.ts'
+import type { Followers } from './followers.ts'
 import { LeaderLink, type LinkEvents } from './leader-link.ts'
-import { NotTaken, type PeerSignature } from './peer-protocol.ts'
-import { Vacancy } from './vacancy.ts'
+import type { PeerSignature } from './peer-signature.ts'
 
 export interface TermEvents {
   /** The disk was opened, for the first time or again: this node leads in this term. */
@@ -21,13 +21,10 @@ export interface TermEvents {
   readonly over: AbortSignal
 }
 
-/** The engine of this node, while it leads. */
-export interface Led {
-  readonly engine: Store
-}
-
-/** Where requests are sent: to this node's engine, or to the leader's. */
-type Place = (Led & { readonly link: null }) | { readonly engine: null; readonly link: LeaderLink }
+/** Where requests are served: by this node's engine, or by the leader. */
+type Place =
+  | { readonly engine: Store; readonly link: null }
+  | { readonly engine: null; readonly link: LeaderLink }
 
 /** A random delay, so that nodes that miss the leader at the same moment do not all try to take over. */
 const TAKE_OVER_WITHIN_MILLIS = 20
@@ -51,7 +48,7 @@ const UNFOLLOWED_MILLIS = 5000
 interface LeadershipOptions {
   readonly signature: PeerSignature
   readonly election: Election
-  readonly streams: HintStreams
+  readonly followers: Followers
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted: Buffer | null
@@ -63,13 +60,13 @@ interface LeadershipOptions {
  * Decides when this node tries to lead. The leader row in the database is authoritative, and a take-over is a
  * compare-and-set on it, so concurrent tries are harmless. A node tries at once if there is no leader, if the
  * leader's address refuses connections, or if another node answers there; after five seconds if the leader is
- * silent. A node that was deposed backs off; see HoldBack.
+ * silent. A node that was deposed backs off; see TakeOverBackOff.
  */
 export class Leadership {
   readonly #options: LeadershipOptions
-  readonly #vacancy = new Vacancy<Place>('this node has not joined the cluster yet')
+  readonly #leader = new AwaitedLeader<Place>('this node has not joined the cluster yet')
   readonly #stopping = new AbortController()
-  readonly #holdBack = new HoldBack({
+  readonly #backOff = new TakeOverBackOff({
     readLeaderRow: () => this.#readLeaderRow(),
     pause: (millis) => this.#pause(millis),
   })
@@ -78,55 +75,58 @@ export class Leadership {
   #isLeaving = false
   /** Ends this node's leadership gracefully. */
   #handOver: (() => void) | undefined
-  readonly #underWay = new Set<Promise<unknown>>()
-  /** Called when this node has taken over, also from itself after a failure: the time may have jumped. */
-  onLed: () => void = () => undefined
+  /** The engine of this node. It still serves the requests under way while this node hands over. */
+  engine: Store | null = null
+  /** Requests that this node serves as the leader. */
+  #underWay = 0
+  #served: PromiseWithResolvers<void> | undefined
   /**
-   * Called with the number of partitions that became ready. The number is infinite after a change of leader,
-   * when hints may have been missed.
+   * Called when this node has taken over, also from itself after a failure: the time may have jumped, and
+   * partitions may have become ready unnoticed. Called with false when it no longer leads.
    */
-  onReadied: (count: number, readiedOf?: readonly ReadiedOf[] | null) => void = () => undefined
+  onChange: (leads: boolean) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
     this.#options = options
-    options.streams.onOpen = () => {
+    options.followers.onOpen = () => {
       if (this.#isLeaving) this.#handOver?.()
     }
   }
 
   get place(): Place | null {
-    return this.#vacancy.holder
+    return this.#leader.current
   }
 
   /** Waits briefly for a leader. */
   whenPlaced(): Promise<Place> {
-    return this.#vacancy.filled()
+    return this.#leader.whenFound()
   }
 
-  /** Runs `work` on this node's engine, or rejects with NotTaken before it starts. */
-  async lead<Result>(work: (led: Led) => Promise<Result>): Promise<Result> {
-    const { place } = this
-    if (place === null || place.engine === null) throw new NotTaken('this node is not the leader')
-    const working = work(place)
-    this.#underWay.add(working)
-    try {
-      return await working
-    } finally {
-      this.#underWay.delete(working)
+  get leads(): boolean {
+    return this.#leader.current?.engine != null
+  }
+
+  /** This node serves a request as the leader. The returned function must be called when it is answered. */
+  enter(): () => void {
+    this.#underWay += 1
+    return () => {
+      this.#underWay -= 1
+      if (this.#underWay === 0) this.#served?.resolve()
     }
   }
 
   start(): void {
-    this.#vacancy.begin('no node has taken over yet')
+    this.#leader.begin('no node has taken over yet')
     this.#running ??= this.#run()
   }
 
   /** This node is about to stop. If there are other nodes, one of them takes over now. */
   async leave(): Promise<void> {
     this.#isLeaving = true
-    if (this.#options.streams.size === 0) return
+    this.place?.link?.leave()
+    if (this.#options.followers.count === 0) return
     this.#handOver?.()
-    await inTime(Promise.allSettled(this.#underWay), FINISH_MILLIS)
+    await inTime(this.#whenServed(), FINISH_MILLIS)
   }
 
   async stop(): Promise<void> {
@@ -135,7 +135,7 @@ export class Leadership {
     this.#handOver?.()
     this.place?.link?.close()
     await this.#running
-    this.#vacancy.close('this node has stopped')
+    this.#leader.close('this node has stopped')
   }
 
   async #run(): Promise<void> {
@@ -151,7 +151,7 @@ export class Leadership {
         }
         pause = RETRY_MILLIS
       } catch (error) {
-        this.#vacancy.empty(
+        this.#leader.missing(
           error instanceof Error ? error.message : String(error),
           !(error instanceof LeaderUnavailable),
         )
@@ -173,13 +173,11 @@ export class Leadership {
       const events: LinkEvents = {
         opened: () => {
           this.#unfollowedMillis = 0
-          this.#holdBack.followed()
-          this.#vacancy.fill({ engine: null, link })
+          this.#backOff.followed()
+          this.#leader.found({ engine: null, link })
           log.info({ leader: url }, 'this node is a follower')
-          this.onReadied(Number.POSITIVE_INFINITY)
         },
-        readied: (count, readiedOf) => this.onReadied(count, readiedOf),
-        leaving: () => this.#vacancy.empty('the leader is stopping'),
+        leaving: () => this.#leader.missing('the leader is stopping'),
       }
       const link: LeaderLink = new LeaderLink(row, signature, events, trusted)
       const stop = () => link.close()
@@ -187,7 +185,7 @@ export class Leadership {
       const { kind, reason } = await link.ended
       this.#stopping.signal.removeEventListener('abort', stop)
       // If this leader was gone from the start, a take-over follows, and its failure is the better reason.
-      if ((kind !== 'gone' && kind !== 'other') || link.wasOpen) this.#vacancy.empty(reason)
+      if ((kind !== 'gone' && kind !== 'other') || link.wasOpen) this.#leader.missing(reason)
       if (kind === 'closed' || kind === 'left') return null
       log.warn({ leader: url, reason }, 'the leader does not answer')
       if (kind === 'gone') return this.#rowOf(row.leader)
@@ -212,9 +210,9 @@ export class Leadership {
 
   /** This node cannot reach the leader. If that leader deposed this node, other nodes may well reach it. */
   async #mayTakeOver(row: LedRow): Promise<boolean> {
-    if (this.#holdBack.isNeeded) {
+    if (this.#backOff.isNeeded) {
       const { url } = row.leader
-      this.#vacancy.empty(
+      this.#leader.missing(
         `the leader at ${url} cannot be reached from this node but is running; check the network and the peer URLs`,
       )
       this.#options.log.warn(
@@ -222,7 +220,7 @@ export class Leadership {
         'this node cannot reach the leader that replaced it and delays its next take-over',
       )
     }
-    return this.#holdBack.mayTakeOver(row)
+    return this.#backOff.mayTakeOver(row)
   }
 
   /**
@@ -230,7 +228,7 @@ export class Leadership {
    * row names it.
    */
   async #takeOver(seen: LeaderRow): Promise<void> {
-    const { open, streams, election, log } = this.#options
+    const { open, followers, election, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
@@ -241,7 +239,7 @@ export class Leadership {
     }
     let engine: Store | undefined
     let term = ''
-    streams.prepare()
+    followers.prepare()
     try {
       engine = await open(seen, {
         opened: (opened) => {
@@ -249,29 +247,30 @@ export class Leadership {
           const isAgain = term !== '' && !over.signal.aborted
           term = opened
           if (!isAgain) return
-          streams.lead(opened)
-          this.onLed()
+          followers.lead(opened)
+          this.onChange(true)
         },
         lost,
         over: over.signal,
       })
       this.#unfollowedMillis = 0
-      streams.lead(term)
+      followers.lead(term)
       log.info({ term }, 'this node is the leader')
       this.#handOver = () => ended.resolve('handed over')
       // A follower may have connected during the take-over.
-      if (this.#stopping.signal.aborted || (this.#isLeaving && streams.size > 0)) this.#handOver()
-      this.#vacancy.fill({ engine, link: null })
-      this.onLed()
-      this.onReadied(Number.POSITIVE_INFINITY)
+      if (this.#stopping.signal.aborted || (this.#isLeaving && followers.count > 0)) this.#handOver()
+      this.engine = engine
+      this.#leader.found({ engine, link: null })
+      this.onChange(true)
       const watch = setInterval(() => void this.#watch(lost), WATCH_MILLIS)
       const why = await ended.promise
       clearInterval(watch)
       this.#handOver = undefined
-      this.#vacancy.empty(why === 'lost' ? 'another node has taken over' : 'this node is stopping')
-      streams.leave()
+      this.#leader.missing(why === 'lost' ? 'another node has taken over' : 'this node is stopping')
+      followers.leave()
+      this.onChange(false)
       if (why === 'lost') {
-        this.#holdBack.deposed()
+        this.#backOff.deposed()
         log.warn({}, 'another node is the leader now; requests in progress are answered with 503')
         return
       }
@@ -279,15 +278,22 @@ export class Leadership {
       // If the database does not answer, followers find that this node does not lead any more.
       await inTime(election.resign(), RESIGN_MILLIS)
     } finally {
+      this.engine = null
       // Not awaited: nothing that this engine does has an effect any more.
       engine?.close().catch(() => undefined)
-      streams.end()
+      followers.end()
     }
   }
 
   async #closeWhenDone(engine: Store): Promise<void> {
-    await Promise.allSettled(this.#underWay)
+    await this.#whenServed()
     await engine.close()
+  }
+
+  async #whenServed(): Promise<void> {
+    if (this.#underWay === 0) return
+    this.#served ??= Promise.withResolvers()
+    await this.#served.promise
   }
 
   async #watch(lost: () => void): Promise<void> {

@@ -32,18 +32,11 @@ interface LedDiskEvents {
 export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, events: LedDiskEvents): Disk {
   let known: LeaderRow | null = seen
   let isOver = false
-  const end = () => {
-    isOver = true
-    events.lost()
-  }
-  const guarded =
-    <Arguments extends unknown[], Result>(run: (...given: Arguments) => Promise<Result>) =>
-    (...given: Arguments): Promise<Result> =>
-      isOver || events.over.aborted ? Promise.reject(deposed()) : run(...given)
   const open = async (): Promise<OpenedDisk> => {
     const row = known ?? (await disk.readLeaderRow())
     if (known === null && row.leader?.nodeId !== nodeId) {
-      end()
+      isOver = true
+      events.lost()
       throw deposed()
     }
     known = null
@@ -51,46 +44,31 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, event
     events.opened(opened.leaderTerm, opened.now)
     return opened
   }
-  return {
-    open: guarded(open),
-    load: guarded((needs) => disk.load(needs)),
-    append: guarded((entry) => disk.append(entry)),
-    flush: guarded((images, upTo) => disk.flush(images, upTo)),
-    stage: guarded((rows) => disk.stage(rows)),
-    unstage: guarded((ids) => disk.unstage(ids)),
-    known: guarded((asked) => disk.known(asked)),
-    doneRows: guarded((task) => disk.doneRows(task)),
-    due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
-    leasedOrDelayed: guarded((limit) => disk.leasedOrDelayed(limit)),
-    heldBy: guarded((instanceId, limit) => disk.heldBy(instanceId, limit)),
-    dueKeys: guarded((now, limit) => disk.dueKeys(now, limit)),
-    purgeable: guarded((finishedBefore) => disk.purgeable(finishedBefore)),
-    tasksWithReruns: guarded((limit) => disk.tasksWithReruns(limit)),
-    tasksWithStagedRows: guarded(() => disk.tasksWithStagedRows()),
-    taskDetail: guarded((taskId) => disk.taskDetail(taskId)),
-    taskPage: guarded((query) => disk.taskPage(query)),
-    taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
-    tasksWithTables: guarded((ids, tables) => disk.tasksWithTables(ids, tables)),
-    throughput: guarded((query) => disk.throughput(query)),
-    forgetThroughput: guarded((request) => disk.forgetThroughput(request)),
-    recordInstances: guarded((heartbeats, now) => disk.recordInstances(heartbeats, now)),
-    instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
-    instances: guarded((query, now) => disk.instances(query, now)),
-    activeInstances: guarded((since, limit) => disk.activeInstances(since, limit)),
-    forgetInstances: guarded((unseen, ended, limit) => disk.forgetInstances(unseen, ended, limit)),
-    outbox: {
-      subscriptions: guarded(() => disk.outbox.subscriptions()),
-      deliveries: guarded((query) => disk.outbox.deliveries(query)),
-      backlogs: guarded((subscriptions) => disk.outbox.backlogs(subscriptions)),
-    },
-    probe: guarded((now) => disk.probe(now)),
-    hasSpace: () => disk.hasSpace(),
-    recount: guarded(() => disk.recount()),
-    /** The shared disk stays open for the next leadership. */
-    close: async () => {
-      isOver = true
-    },
+  /** The shared disk stays open for the next leadership. */
+  const close = async () => {
+    isOver = true
   }
+  const own = { open, close, hasSpace: () => disk.hasSpace() }
+  return fenced(disk, own, () => isOver || events.over.aborted) as unknown as Disk
+}
+
+type Method = (...given: unknown[]) => unknown
+
+/** The methods of `target`, which fail once the leadership is over. Those in `own` replace them. */
+function fenced<Target extends object>(
+  target: Target,
+  own: Readonly<Record<string, unknown>>,
+  isOver: () => boolean,
+): Target {
+  return new Proxy(target, {
+    get(_, name) {
+      const value = own[name as string] ?? target[name as keyof Target]
+      if (typeof value === 'object' && value !== null) return fenced(value, {}, isOver)
+      if (typeof value !== 'function' || name === 'close' || name === 'hasSpace') return value
+      return (...given: unknown[]) =>
+        isOver() ? Promise.reject(deposed()) : (value as Method).apply(target, given)
+    },
+  })
 }
 
 const deposed = () => new LeaderUnavailable('another node is the leader now; send the request again')

@@ -3,62 +3,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WallClock } from '../handoff/clock.ts'
 import type { Disk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
-import type { Store } from '../handoff/store.ts'
-import type { LeaderRow, Peer } from '../handoff/stored.ts'
-import { ClusterStore } from './cluster-store.ts'
-import type { Election } from './election.ts'
-import { HintStreams } from './hint-streams.ts'
-import { Leadership, type TermEvents } from './leadership.ts'
+import { type Store, StoreUnavailable } from '../handoff/store.ts'
+import type { Peer } from '../handoff/stored.ts'
+import { clusterStore } from './cluster-store.ts'
+import { Followers } from './followers.ts'
+import type { ForwardedAnswer } from './forwarded-request.ts'
+import { Forwarder } from './forwarder.ts'
+import { Leadership } from './leadership.ts'
 import { LeaderClock, ledDisk, type SharedDisk } from './led-disk.ts'
-import { PeerSignature } from './peer-protocol.ts'
-import { PeerServer } from './peer-server.ts'
+import { PeerSignature } from './peer-signature.ts'
 
-interface ClusterParts {
-  /** New with each start of the process. */
-  readonly nodeId: string
-  readonly election: Election
-  /** Takes over, but only from the leader of that row. */
-  open(seen: LeaderRow, events: TermEvents): Promise<Store>
-  /** Closes remaining resources once this node neither leads nor follows. */
-  close(): Promise<void>
-  readonly log: Log
-  /** CA certificates for TLS between nodes; null for those of the system. */
-  readonly trusted?: Buffer | null
-}
-
-/** This node and its cluster, which is all nodes on the same database. */
-export interface Cluster {
-  readonly store: Store
-  /** Serves requests of other nodes. `verb` is the part of the path after `/peer/`. */
-  serve(verb: string, request: IncomingMessage, response: ServerResponse): void
-  /** Starts to lead or to follow. The node must be listening, so that others can reach it. */
-  join(): Promise<void>
-  /** Called when the node is about to stop. */
-  leave(): Promise<void>
-}
-
-export function clusterOf({ nodeId, election, open, close, log, trusted = null }: ClusterParts): Cluster {
-  const signature = new PeerSignature(nodeId)
-  const streams = new HintStreams(signature)
-  const leadership = new Leadership({ signature, election, streams, open, log, trusted })
-  const store = new ClusterStore(leadership, streams, close)
-  const peers = new PeerServer(signature, streams, store)
-  return {
-    store,
-    serve: (verb, request, response) => peers.serve(verb, request, response),
-    join: async () => {
-      leadership.start()
-      // Without a leader, requests are answered with 503, and the readiness probe reports the reason.
-      await leadership.whenPlaced().catch(() => undefined)
-    },
-    leave: async () => {
-      await leadership.leave()
-      await peers.disconnected()
-    },
-  }
-}
-
-interface OpenClusterOptions {
+interface ClusterOptions {
   /**
    * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
    * called.
@@ -70,9 +25,22 @@ interface OpenClusterOptions {
   readonly trusted?: Buffer | null
 }
 
-export interface OpenedCluster extends Omit<Cluster, 'join'> {
-  /** `url` is where others reach this node. */
+/** This node and its cluster, which is all nodes on the same database. */
+export interface Cluster {
+  readonly nodeId: string
+  readonly store: Store
+  readonly forwarder: Forwarder
+  readonly leads: boolean
+  /** This node serves a request as the leader. The returned function must be called when it is answered. */
+  enter(): () => void
+  /** Serves the stream that tells a follower that this node leads. */
+  serveStream(request: IncomingMessage, response: ServerResponse): void
+  /** Calls `end` when that follower stops. */
+  whenLeft(follower: string, end: () => void): () => void
+  /** Starts to lead or to follow. The node must be listening; `url` is where others reach it. */
   join(url: string): Promise<void>
+  /** Called when the node is about to stop. */
+  leave(): Promise<void>
 }
 
 /** Rejects if the database cannot be reached or used. The node neither leads nor follows before `join`. */
@@ -81,13 +49,18 @@ export async function openCluster({
   openEngine,
   log,
   trusted = null,
-}: OpenClusterOptions): Promise<OpenedCluster> {
+}: ClusterOptions): Promise<Cluster> {
   const self = { nodeId: randomUUID(), url: '' }
   const disk = await openDisk(self)
   const clock = new LeaderClock()
-  const cluster = clusterOf({
-    nodeId: self.nodeId,
+  const signature = new PeerSignature(self.nodeId)
+  const followers = new Followers(signature)
+  const leadership = new Leadership({
+    signature,
     election: disk,
+    followers,
+    log,
+    trusted,
     open: (seen, { opened, lost, over }) => {
       const events = {
         lost,
@@ -99,15 +72,66 @@ export async function openCluster({
       }
       return openEngine({ disk: ledDisk(disk, self.nodeId, seen, events), clock: clock.now })
     },
+  })
+  const forwarder = new Forwarder(leadership, followers, signature)
+  const store = clusterStore({
+    leadership,
+    disk,
+    now: () => signature.now,
+    probeLeader: () => probeLeader(forwarder),
     close: () => disk.close(),
-    log,
-    trusted,
   })
   return {
-    ...cluster,
-    join: (url) => {
+    nodeId: self.nodeId,
+    store,
+    forwarder,
+    get leads() {
+      return leadership.leads
+    },
+    enter: () => leadership.enter(),
+    serveStream: (request, response) => followers.serve(request, response),
+    whenLeft: (follower, end) => followers.whenLeft(follower, end),
+    join: async (url) => {
       self.url = url
-      return cluster.join()
+      leadership.start()
+      // Without a leader, requests are answered with 503, and the readiness probe reports the reason.
+      await leadership.whenPlaced().catch(() => undefined)
+    },
+    leave: async () => {
+      await leadership.leave()
+      await followers.disconnected()
     },
   }
+}
+
+/** A follower is ready if its leader is. */
+async function probeLeader(forwarder: Forwarder): Promise<void> {
+  let status = 200
+  let text = ''
+  const answer: ForwardedAnswer = {
+    head: (given) => {
+      status = given
+    },
+    write: (chunk) => {
+      text += chunk
+      return true
+    },
+    end: () => undefined,
+    cut: () => {
+      status = 503
+    },
+  }
+  const request = {
+    method: 'GET',
+    target: '/readyz',
+    headers: {},
+    body: null,
+    origin: { address: null, host: null, scheme: 'http', instanceId: '' },
+    arrivedAt: performance.now(),
+    signal: new AbortController().signal,
+  }
+  await forwarder.forward(request, answer)
+  if (status === 200) return
+  const { detail = `status ${status}` } = JSON.parse(text || '{}') as { detail?: string }
+  throw new StoreUnavailable('store_unavailable', `the leader is not ready: ${detail}`)
 }

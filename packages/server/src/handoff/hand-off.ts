@@ -89,6 +89,8 @@ export class HandOff {
   readonly #companion: Companion | undefined
   #companionStopped: Promise<void> | undefined
   #draining = false
+  /** Called when another node has taken over. */
+  onLeadershipLost: () => void = () => undefined
 
   constructor(options: HandOffOptions) {
     const { store: given, policy, retentionMillis, node, log, companion } = options
@@ -150,17 +152,17 @@ export class HandOff {
     )
     this.#maintenance = new Maintenance(store, policy, retentionMillis, {
       readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
-      lookAround: () => this.#pulls.wakeAll(),
       parked: (count) =>
         log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
       failed,
     })
-    store.onHint?.((readied, nextDueInMillis = null, readiedOf = null) => {
-      this.#pulls.wake(readied, readiedOf)
-      if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
+    store.onLeadership?.((leads) => {
+      // Leases may seem overdue only because workers had no node to renew them with.
+      if (leads) this.#maintenance.beginGrace()
+      else this.onLeadershipLost()
+      // Partitions may have become ready unnoticed. Without leadership, waiting pulls fail here.
+      this.#pulls.wakeAll()
     })
-    // Leases may seem overdue only because workers had no node to renew them with.
-    store.onLead?.(() => this.#maintenance.beginGrace())
   }
 
   async start(): Promise<void> {

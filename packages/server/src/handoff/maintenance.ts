@@ -13,13 +13,9 @@ const SWEEP_LIMIT = 500
  * are far smaller.
  */
 const CLOCK_JUMP_MILLIS = 1000
-/** If several nodes share the store, hints may be lost. Waiting pulls are retried after this time. */
-const LOOK_AROUND_MILLIS = 2000
 
 interface MaintenanceEvents {
   readied(count: number, readiedOf?: readonly ReadiedOf[] | null): void
-  /** Other nodes may have made partitions ready without a hint. */
-  lookAround(): void
   /** Partitions ran out of attempts because their leases expired. */
   parked(count: number): void
   failed(error: unknown): void
@@ -42,7 +38,6 @@ export class Maintenance {
    * clock too.
    */
   #clockAhead = 0
-  #lookAroundAt = 0
 
   constructor(store: Store, policy: Policy, retentionMillis: number, events: MaintenanceEvents) {
     this.#store = store
@@ -82,7 +77,6 @@ export class Maintenance {
       const mayExpireLeases = () => this.#mayExpireLeases()
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, mayExpireLeases })
       if (swept.woken > 0) this.#events.readied(swept.woken, swept.readiedOf)
-      this.#lookAround()
       if (swept.parked > 0) this.#events.parked(swept.parked)
       return swept.more ? 0 : Math.min(SWEEP_AT_LEAST_MILLIS, swept.nextDueInMillis ?? SWEEP_AT_LEAST_MILLIS)
     } catch (error) {
@@ -102,12 +96,6 @@ export class Maintenance {
     const wasSet = ahead - this.#clockAhead > CLOCK_JUMP_MILLIS
     this.#clockAhead = ahead
     return wasSet
-  }
-
-  #lookAround(): void {
-    if (this.#store.onHint === undefined || performance.now() < this.#lookAroundAt) return
-    this.#lookAroundAt = performance.now() + LOOK_AROUND_MILLIS
-    this.#events.lookAround()
   }
 
   async #maintain(): Promise<number> {

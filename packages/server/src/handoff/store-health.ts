@@ -183,8 +183,9 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     audit: () => store.audit(),
     close: () => store.close(),
     // These are optional, and their presence shows what the store supports.
-    ...(store.onHint === undefined ? {} : { onHint: (listener) => store.onHint?.(listener) }),
-    ...(store.onLead === undefined ? {} : { onLead: (listener) => store.onLead?.(listener) }),
+    ...(store.onLeadership === undefined
+      ? {}
+      : { onLeadership: (listener) => store.onLeadership?.(listener) }),
     ...(store.leads === undefined ? {} : { leads: () => store.leads?.() ?? false }),
     ...(store.batching === undefined ? {} : { batching: store.batching }),
   }

@@ -65,27 +65,15 @@ export interface Store {
   audit(): Promise<string[]>
   close(): Promise<void>
   /**
-   * For a store shared by several nodes: notifies that another node, or the store's own maintenance, made
-   * partitions ready, and when its earliest lease or back-off ends if this node is responsible for it. Hints
-   * may be lost, so waiting pulls must also poll occasionally.
+   * For a store shared by several nodes: this node has taken over, possibly from itself after a failure, or no
+   * longer leads. The time may have jumped, and partitions may have become ready unnoticed.
    */
-  onHint?(listener: HintListener): void
-  /**
-   * For a store shared by several nodes: this node has taken over, possibly from itself after a failure, and
-   * ends leases that are due. The time may have jumped.
-   */
-  onLead?(listener: () => void): void
+  onLeadership?(listener: (leads: boolean) => void): void
   /** For a store shared by several nodes: whether this node is the leader. */
   leads?(): boolean
   /** How many batches the store takes concurrently. If absent, one at a time. */
   readonly batching?: Batching
 }
-
-export type HintListener = (
-  readied: number,
-  nextDueInMillis?: number | null,
-  readiedOf?: readonly ReadiedOf[] | null,
-) => void
 
 /** The number of partitions of a task and table. Null: any of its tables. */
 export type ReadiedOf = readonly [task: string, table: string | null, count: number]
@@ -147,8 +135,8 @@ export interface HandOffAnswers {
 }
 
 /**
- * A call-back with more partitions is large. Pulls must not wait for it, so it gets a batch of its own, is
- * carried to the leader in pieces and is stored in pieces.
+ * A call-back with more partitions is large. Pulls must not wait for it, so it gets a batch of its own and is
+ * stored in pieces.
  */
 export const LARGE_CALL_BACK_PARTITIONS = 2000
 
@@ -206,7 +194,6 @@ export interface BatchedSettle {
    * The caller may settle only leases of these compute tables; others are unknown to it. Null or absent: any.
    */
   readonly tables?: readonly string[] | null
-  /** Followers carry these to the leader, so `order` is a name on the wire. */
   readonly settlements: readonly { readonly lease: LeaseRef; readonly order: ReportedOutcome }[]
 }
 

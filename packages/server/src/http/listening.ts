@@ -1,14 +1,14 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
+import type { Peers } from './forwarding.ts'
 
 const IDLE_CHECK_MILLIS = 50
 
 interface Closing {
   readonly handOff: HandOff
-  readonly peers: Peers | null
+  readonly peers: Pick<Peers, 'leave'> | null
 }
 
 /**
@@ -49,32 +49,5 @@ function connectionsUnderWay({ server }: FastifyInstance, fastPath: FastPath): P
   fastPath.closeIdle()
   return new Promise((resolve, reject) => {
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
-  })
-}
-
-/** The interface to the other nodes of the same service. */
-export interface Peers {
-  /** Serves a request of another node. `verb` is the part of the path after `/peer/`. */
-  serve(verb: string, request: IncomingMessage, response: ServerResponse): void
-  /** Called when this node drains: it gives up leadership if another node can take over. */
-  leave(): Promise<void>
-}
-
-/**
- * Routes requests of other nodes before Fastify sees them. Nodes authenticate by a signature, so the Host
- * rule and tokens do not apply. A peer request carries a batch of requests, and should not pay for Fastify's
- * hooks.
- */
-export function admitPeers(server: Server, basePath: string, peers: Peers): void {
-  const prefix = `${basePath}/peer/`
-  const others = server.listeners('request') as ((
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => void)[]
-  server.removeAllListeners('request')
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { url = '' } = request
-    if (url.startsWith(prefix)) peers.serve(url.slice(prefix.length), request, response)
-    else for (const serve of others) serve.call(server, request, response)
   })
 }

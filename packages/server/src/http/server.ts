@@ -8,12 +8,13 @@ import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
 import { errorAnswers, refusals } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
-import { acceptJsonBodies, answerExpectHeader } from './bodies/json-body.ts'
+import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { admitPeers, closeGracefully, type Peers } from './listening.ts'
+import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
+import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
@@ -37,7 +38,7 @@ import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
-  readonly service: Omit<Service, 'isSecure'>
+  readonly service: Omit<Service, 'isSecure' | 'peers'>
   readonly admission: AdmissionOptions
   readonly limits: AdmissionLimits
   /** Empty, or a path without a trailing slash. */
@@ -51,7 +52,7 @@ interface HttpOptions {
   /** Addresses and networks of the proxies whose X-Forwarded headers are trusted. */
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
-  readonly peers?: Peers | null
+  readonly peers?: (Peers & Pick<ForwardingParts, 'instanceId' | 'advertiseUrl'>) | null
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -88,7 +89,7 @@ export async function buildHttp({
     requestMillis: limits.requestMillis,
     ...timeouts,
   }
-  const service = { ...given, isSecure: tls !== null }
+  const service = { ...given, isSecure: tls !== null, peers }
   const { handOff, tokens, log } = service
   const proxies = new Proxies(trustedProxies)
   const audit = new AuditLog(log)
@@ -105,7 +106,22 @@ export async function buildHttp({
       address: proxies.addressOf(socket, headers),
       scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
     }))
-  const fastPath = new FastPath(admissionParts, { refuse, service, requests, proxies, logAnswer })
+  const { isSecure } = service
+  const forwarding =
+    peers === null
+      ? null
+      : new Forwarding({
+          ...peers,
+          peers,
+          basePath,
+          proxies,
+          budget,
+          requests,
+          isSecure,
+          handOff,
+          parse: bodyOf,
+        })
+  const fastPath = new FastPath(admissionParts, { refuse, service, requests, proxies, logAnswer, forwarding })
   const app: FastifyInstance = Fastify({
     // Fastify's logger adds a child logger and two listeners to each request, even when nothing is logged.
     logger: false,
@@ -140,6 +156,7 @@ export async function buildHttp({
     bulk,
     met: (address) => met.met('connection-requests', address),
   })
+  forwarding?.admitForwarded(app)
   if (trustedProxies.length > 0) trustProxies(app, proxies)
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
@@ -147,6 +164,7 @@ export async function buildHttp({
     hold: budget.received.hold,
     bulk,
     callBackShape: callBackShape(limits),
+    arrived: forwarding?.arrived ?? (() => undefined),
     shapeMet: (fault, isCallBack) =>
       met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
@@ -159,10 +177,13 @@ export async function buildHttp({
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
   countRequests(app, requests)
+  forwarding?.forwardRequests(app)
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: service.tableField })
   const pageFiles = readPageFiles()
   const streams = new OpenStreams()
+  // Their clients connect again, and get the events of the new leader.
+  handOff.onLeadershipLost = () => streams.end()
   await app.register(
     async (routes) => {
       await routes.register(async (uncached) => {
@@ -183,6 +204,7 @@ export async function buildHttp({
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests, budget)
         auditRoute(uncached, audit)
+        if (peers !== null) peerRoute(uncached, peers)
       })
       openapiRoute(routes)
       eventsRoute(routes, service, streams)
@@ -192,7 +214,6 @@ export async function buildHttp({
     { prefix: basePath },
   )
   allowHalfOpen(app.server)
-  if (peers !== null) admitPeers(app.server, basePath, peers)
   paceReading(app.server, service.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.

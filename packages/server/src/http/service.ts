@@ -7,6 +7,7 @@ import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
 import type { TokenLookup } from './admission/tokens.ts'
+import type { Peers } from './forwarding.ts'
 import type { Serve } from './requests/exchange.ts'
 import type { KeyOwner } from './requests/preferences.ts'
 
@@ -27,6 +28,8 @@ export interface Service {
   /** The default of `target` in `/scale`, and the target of `baton_desired_workers`. */
   readonly scaleTargetSeconds: number
   readonly tracing: RequestTracing
+  /** Null: this node is the only one. */
+  readonly peers: Pick<Peers, 'whenLeft'> | null
 }
 
 export interface Webhooks {

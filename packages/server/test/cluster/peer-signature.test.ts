@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { digestOf, PeerSignature } from '../../src/cluster/peer-protocol.ts'
+import { coveredText } from '../../src/cluster/forwarded-request.ts'
+import { PeerSignature } from '../../src/cluster/peer-signature.ts'
 
-const DIGEST = digestOf('{}')
 let millis = 0
 const leaderRow = (changes = {}) => ({
   leaderTerm: 't',
@@ -19,80 +19,87 @@ function node(nodeId: string, changes = {}): PeerSignature {
   return signature
 }
 
-describe('a request of another node', () => {
+const CONTENT = { digest: 'd', address: '192.0.2.1' }
+const covered = coveredText('GET', '/pull', { prefer: 'wait=20', 'x-instance-id': 'w' })
+
+describe('a signed request of another node', () => {
   test('is accepted once and cannot be replayed', () => {
     const [a, b] = [node('a'), node('b')]
-    const { header } = a.sign('handOff', 'b', DIGEST)
-    expect(b.check('handOff', header)).toEqual({ from: 'a', to: 'b', number: 1, digest: DIGEST })
-    expect(b.check('handOff', header)).toBe('repeated')
+    const header = a.sign('b', CONTENT, covered)
+    expect(b.check(header, covered)).toMatchObject({ from: 'a', to: 'b', number: 1, ...CONTENT })
+    expect(b.check(header, covered)).toBe('repeated')
   })
 
   test('may be overtaken by others of the same node', () => {
     const [a, b] = [node('a'), node('b')]
-    const headers = Array.from({ length: 300 }, () => a.sign('task', 'b', DIGEST).header)
-    for (const header of headers.toReversed()) expect(b.check('task', header)).toMatchObject({ from: 'a' })
-    for (const header of headers) expect(b.check('task', header)).toBe('repeated')
+    const headers = Array.from({ length: 5000 }, () => a.sign('b', CONTENT, covered))
+    for (const header of headers.toReversed()) expect(b.check(header, covered)).toMatchObject({ from: 'a' })
+    for (const header of headers) expect(b.check(header, covered)).toBe('repeated')
   })
 
   test.each([
-    ['for another verb', (header: string) => ['control', header]],
-    ['with another body', (header: string) => ['task', header.replace(DIGEST, digestOf('[]'))]],
-    ['for another node', (header: string) => ['task', header.replace(' b ', ' x ')]],
-    ['under another name', (header: string) => ['task', header.replace(/^a/, 'x')]],
-    ['with a number of its own', (header: string) => ['task', header.replace(' 1 ', ' 2 ')]],
-    ['without a signature', (header: string) => ['task', header.slice(0, header.lastIndexOf(' '))]],
-    ['with half a signature', (header: string) => ['task', header.slice(0, -4)]],
-    ['with an empty header', () => ['task', '']],
-    ['without the header', () => ['task', undefined]],
+    ['with another method', coveredText('HEAD', '/pull', { prefer: 'wait=20', 'x-instance-id': 'w' })],
+    ['with another target', coveredText('GET', '/pull?batch=9', { prefer: 'wait=20', 'x-instance-id': 'w' })],
+    ['with another header', coveredText('GET', '/pull', { prefer: 'wait=60', 'x-instance-id': 'w' })],
+    ['with one header less', coveredText('GET', '/pull', { prefer: 'wait=20' })],
+    [
+      'with one header more',
+      coveredText('GET', '/pull', { prefer: 'wait=20', 'x-instance-id': 'w', a: 'b' }),
+    ],
+  ])('is refused %s', (_, altered) => {
+    const [a, b] = [node('a'), node('b')]
+    expect(b.check(a.sign('b', CONTENT, covered), altered)).toBe('unsigned')
+  })
+
+  const withContent = (header: string, changed: object) => {
+    const [text = '', mac] = header.split('.')
+    const content = { ...JSON.parse(Buffer.from(text, 'base64url').toString()), ...changed }
+    return `${Buffer.from(JSON.stringify(content)).toString('base64url')}.${mac}`
+  }
+
+  test.each([
+    ['with another body', (header: string) => withContent(header, { digest: 'e' })],
+    ['from another address', (header: string) => withContent(header, { address: '127.0.0.1' })],
+    ['for another node', (header: string) => withContent(header, { to: 'x' })],
+    ['under another name', (header: string) => withContent(header, { from: 'x' })],
+    ['with a number of its own', (header: string) => withContent(header, { number: 2 })],
+    ['without a signature', (header: string) => header.split('.')[0]],
+    ['with half a signature', (header: string) => header.slice(0, -4)],
+    ['with an empty header', () => ''],
+    ['without the header', () => undefined],
   ] as const)('is refused %s', (_, forge) => {
     const [a, b] = [node('a'), node('b')]
-    const [verb, header] = forge(a.sign('task', 'b', DIGEST).header)
-    expect(b.check(verb as string, header)).toBe('unsigned')
+    expect(b.check(forge(a.sign('b', CONTENT, covered)), covered)).toBe('unsigned')
   })
 
   test('is refused with another secret, or from another cluster', () => {
     const b = node('b')
-    expect(b.check('task', node('a', { secret: 'guessed' }).sign('task', 'b', DIGEST).header)).toBe(
-      'unsigned',
-    )
-    expect(b.check('task', node('a', { clusterId: 'd' }).sign('task', 'b', DIGEST).header)).toBe('unsigned')
+    for (const changes of [{ secret: 'guessed' }, { clusterId: 'd' }])
+      expect(b.check(node('a', changes).sign('b', CONTENT, covered), covered)).toBe('unsigned')
   })
 
   test('is refused by a node that does not know the secret yet', () => {
     const unknowing = new PeerSignature('a', () => millis)
-    expect(new PeerSignature('b').check('task', unknowing.sign('task', 'b', DIGEST).header)).toBe('unsigned')
+    expect(new PeerSignature('b').check(unknowing.sign('b', CONTENT, covered), covered)).toBe('unsigned')
   })
 
   test('is refused when it is old; the clocks of machines do not matter', () => {
     const [a, b] = [node('a'), node('b')]
-    const { header } = a.sign('task', 'b', DIGEST)
+    const header = a.sign('b', CONTENT, covered)
     millis += 61_000
-    expect(b.check('task', header)).toBe('stale')
+    expect(b.check(header, covered)).toBe('stale')
     // Another machine with another uptime: both use the clock of the database.
     const elsewhere = new PeerSignature('e', () => 5)
     elsewhere.learn(leaderRow())
-    expect(b.check('task', elsewhere.sign('task', 'b', DIGEST).header)).toMatchObject({ from: 'e' })
+    expect(b.check(elsewhere.sign('b', CONTENT, covered), covered)).toMatchObject({ from: 'e' })
   })
 
   test('is still refused after its sender was forgotten', () => {
     const [a, b] = [node('a'), node('b')]
-    const { header } = a.sign('task', 'b', DIGEST)
-    b.check('task', header)
+    const header = a.sign('b', CONTENT, covered)
+    b.check(header, covered)
     millis += 200_000
-    expect(b.check('task', node('c').sign('task', 'b', DIGEST).header)).toMatchObject({ from: 'c' })
-    expect(b.check('task', header)).toBe('stale')
+    expect(b.check(node('c').sign('b', CONTENT, covered), covered)).toMatchObject({ from: 'c' })
+    expect(b.check(header, covered)).toBe('stale')
   })
-})
-
-test('a hello proves the node, its term, and that it answers this request', () => {
-  const [a, b] = [node('a'), node('b')]
-  const { number } = a.sign('hints', 'b', DIGEST)
-  const mac = b.signHello('term', { from: 'a', number })
-  expect(a.isHello(mac, 'term', 'b', number)).toBe(true)
-  expect(a.isHello(mac, 'other', 'b', number)).toBe(false)
-  expect(a.isHello(mac, 'term', 'c', number)).toBe(false)
-  expect(a.isHello(mac, 'term', 'b', number + 1)).toBe(false)
-  expect(
-    a.isHello(node('b', { secret: 'guessed' }).signHello('term', { from: 'a', number }), 'term', 'b', number),
-  ).toBe(false)
 })

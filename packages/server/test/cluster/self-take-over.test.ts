@@ -2,12 +2,17 @@ import { expect, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { openCluster } from '../../src/cluster/open-cluster.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
-import { StoreUnavailable } from '../../src/handoff/store.ts'
+import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
 import { diskDatabases } from '../disk/postgres/support.ts'
+import { batchedCallBack, some } from '../store/conformance/driver.ts'
 import { testPolicy } from '../store/conformance/harness.ts'
-import { calling, pulling } from './support/nodes.ts'
 
 const databases = diskDatabases()
+
+const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+const calling = { ...empty, callBacks: [batchedCallBack('a', some(0, 2))] }
+const one = { instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }
+const pulling = { ...empty, pulls: [one] }
 
 test('a leader that takes over from itself announces it before a sweep, because the clock may have jumped', async () => {
   const database = await databases.create()
@@ -33,14 +38,13 @@ test('a leader that takes over from itself announces it before a sweep, because 
   })
   const { store } = cluster
   const told: string[] = []
-  store.onLead?.(() => told.push('leads'))
+  store.onLeadership?.((leads) => told.push(leads ? 'leads' : 'follows'))
   await cluster.join('http://127.0.0.1:1')
-  await store.handOff(calling(2))
+  await store.handOff(calling)
   const before = (await store.handOff(pulling)).pulls[0]?.partitions[0]?.lease
   expect(told).toEqual(['leads'])
 
   fails = true
-  // As a request of another node, whose failure only that node is told of.
   await expect(store.handOff(pulling)).rejects.toThrow('the connection was lost')
   fails = false
   setAhead = 10 * testPolicy.leaseMillis

@@ -60,7 +60,6 @@ afterEach(() => {
 function maintenance(leaseMillis = testPolicy.leaseMillis): Maintenance {
   return new Maintenance(store as unknown as Store, { ...testPolicy, leaseMillis }, 7 * DAY, {
     readied: (count) => told.readied.push(count),
-    lookAround: () => told.looks.push(store.now),
     parked: (count) => told.parked.push(count),
     failed: (error) => told.failed.push(error),
   })
@@ -153,16 +152,6 @@ describe('sweeping', () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(10)
     expect(told).toMatchObject({ readied: [3], parked: [2], failed: [] })
-  })
-
-  test('lets waiting pulls try again periodically, if other nodes use the store', async () => {
-    maintenance().start()
-    await vi.advanceTimersByTimeAsync(5 * SECOND)
-    expect(told.looks).toEqual([])
-    Object.assign(store, { onHint: () => {} })
-    await vi.advanceTimersByTimeAsync(10 * SECOND)
-    expect(told.looks.length).toBeGreaterThanOrEqual(5)
-    expect(told.looks.length).toBeLessThanOrEqual(10)
   })
 
   test('reports a failing store, and tries again', async () => {

@@ -32,7 +32,7 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
     headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
   const budget = openBudget()
   const service = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
-  const parts = { refuse, service, requests, proxies: new Proxies([]), logAnswer: null }
+  const parts = { refuse, service, requests, proxies: new Proxies([]), logAnswer: null, forwarding: null }
   const fastPath = new FastPath({ admissionOf: () => admission, budget }, parts)
   fastPath.open('GET', '', '/pull', 'pull', serve)
   fastPath.open('POST', '', '/settle', 'worker', serve)

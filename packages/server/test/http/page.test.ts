@@ -90,7 +90,7 @@ describe('the page', () => {
     for (const url of ['/', '/docs']) {
       const { statusCode, body } = await served(new Map()).inject(url)
       expect(statusCode).toBe(200)
-      expect(body).toContain('npm run build:page')
+      expect(body).toContain('npm ci')
     }
   })
 })

@@ -175,11 +175,11 @@ test('a view starts when the answers before it are written', async () => {
 
 test('a connection that sends ahead is closed when too many requests are queued', async () => {
   const { port, sockets } = await served()
-  const clients = await Promise.all(Array.from({ length: 6 }, () => RawConnection.open(port)))
+  const clients = await Promise.all(Array.from({ length: 60 }, () => RawConnection.open(port)))
   for (const { socket } of clients) {
     // The answers are more than the system's buffers hold.
     socket.pause()
-    socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(1000))
+    socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2 * MAX_UNDER_WAY))
   }
   const closed = () => sockets.slice(0, clients.length).filter(({ destroyed }) => destroyed).length
   await until(() => closed() > 0)

@@ -42,7 +42,7 @@ export class Distribution {
   }
 }
 
-export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'leads' | 'batching'>
+export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onLeadership' | 'leads' | 'batching'>
 
 interface VerbCounts {
   readonly seconds: Distribution

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { originOf } from '../origins.ts'
 import { type Access, type AccessRule, accessRule } from './access.ts'
 import { browserFault, crossSiteFault, type HostRule } from './browser-defence.ts'
 import { bearerToken, type Role, roles, UNKNOWN_TOKEN } from './tokens.ts'
@@ -91,12 +92,14 @@ export const HOST_REFUSED =
 
 /** Also used for unknown paths, so that a page of another site learns nothing about the service. */
 export function hostRefusal(
-  { headers: { host }, rawHeaders, httpVersion }: RequestHead,
+  { headers, rawHeaders, httpVersion }: RequestHead,
   hosts: HostRule,
 ): UnwrittenProblem | undefined {
+  const { host } = headers
   if (host === undefined) {
     // Only HTTP/1.0 clients may omit it. Node's parser also accepts HTTP/2.0, which no client sends here.
-    if (httpVersion === '1.0') return undefined
+    // Followers forward in HTTP/1.1, after they have checked this.
+    if (httpVersion === '1.0' || originOf(headers) !== undefined) return undefined
     return { code: 'bad_request', detail: 'the request must have a Host header' }
   }
   // Node uses the first one; a proxy in between may have used the other.

@@ -1,12 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { originOf } from '../origins.ts'
 import { remembered } from '../remembered.ts'
 
 /** More hops than any real request has. Earlier hops are ignored. */
 const MOST_HOPS = 20
 
-/** The proxies whose X-Forwarded headers are trusted. The headers of all other clients are ignored. */
+/**
+ * The proxies whose X-Forwarded headers are trusted. The headers of all other clients are ignored. For a
+ * forwarded request, the follower has found out what they say.
+ */
 export class Proxies {
   readonly #trusted = new BlockList()
   readonly #isEmpty: boolean
@@ -24,6 +28,8 @@ export class Proxies {
 
   /** The address of the client: the peer address, or what trusted proxies report in X-Forwarded-For. */
   addressOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | null {
+    const origin = originOf(headers)
+    if (origin !== undefined) return origin.address
     let address = plain(socket.remoteAddress)
     if (address === null || !this.isTrusted(address)) return address
     const hops = String(headers['x-forwarded-for'] ?? '')
@@ -42,12 +48,15 @@ export class Proxies {
 
   /** The host that the client used, as reported by a trusted proxy, or else the Host header. */
   hostOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
+    if (originOf(headers) !== undefined) return headers.host
     const forwarded = this.#forwarded(socket, headers['x-forwarded-host'])
     return forwarded ?? headers.host
   }
 
   /** The scheme that the client used, `http` or `https`, as reported by a trusted proxy. */
   schemeOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
+    const origin = originOf(headers)
+    if (origin !== undefined) return origin.scheme
     const forwarded = this.#forwarded(socket, headers['x-forwarded-proto'])?.toLowerCase()
     return forwarded === 'http' || forwarded === 'https' ? forwarded : undefined
   }

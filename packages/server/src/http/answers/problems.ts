@@ -11,6 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
+import { NotServed, refuse as refuseForwarded } from '../origins.ts'
 import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {
@@ -135,6 +136,10 @@ export function errorAnswers({ handOff }: { readonly handOff: Pick<HandOff, 'isD
     // forces the client to reconnect. If it was not, discarding the rest lets the client read the response.
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
+    if (error instanceof NotServed) {
+      refuseForwarded(reply, error)
+      return reply
+    }
     return sendProblem(reply, refuse(error, request))
   }
 }

@@ -5,7 +5,6 @@ import type { TSchema } from 'typebox'
 import { version } from '../../version.ts'
 import { accessRule } from '../admission/access.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
-import { operationExamples } from './api-examples.ts'
 import { problemExamples, problemsOf } from './api-problems.ts'
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>
@@ -77,7 +76,7 @@ export function openapiRoute(app: FastifyInstance): void {
   app.route({
     method: 'GET',
     url: '/openapi.json',
-    config: { access: 'anyone' },
+    config: { access: 'anyone', servedByAll: true },
     schema: { hide: true },
     handler: (_request, reply) => {
       document ??= Buffer.from(JSON.stringify(app.swagger()))
@@ -134,7 +133,24 @@ function isJson(part: unknown): part is Json {
 }
 
 interface Content {
+  readonly schema: TSchema
+  /** The generator moves the example of the whole schema of a request here. */
+  example?: unknown
   examples?: Record<string, unknown>
+}
+
+/** The keywords that the composed examples use. */
+interface Schema {
+  readonly examples?: readonly unknown[]
+  readonly default?: unknown
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly TSchema[]
+  readonly type?: string | readonly string[]
+  readonly items?: TSchema
+  readonly properties?: Readonly<Record<string, TSchema>>
+  readonly required?: readonly string[]
+  readonly minimum?: number
 }
 
 interface Operation {
@@ -159,16 +175,14 @@ function completeDocument<Document extends object>(
   tableField: string,
   facts: ReadonlyMap<string, OperationFacts>,
 ): Document {
-  const examples = operationExamples(tableField)
   const { components = {}, paths = {} } = document as {
     components?: object
     paths?: Record<string, Record<string, Operation>>
   }
   for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
     const { operationId = '' } = operation
-    const example = examples[operationId]
-    if (example?.request !== undefined) addExample(operation.requestBody?.content, example.request)
-    if (example !== undefined) addExample(operation.responses?.['200']?.content, example.answer)
+    addExample(operation.requestBody?.content)
+    addExample(operation.responses?.['200']?.content)
     const { problems = [], isBodyOptional = false } = facts.get(operationId) ?? {}
     addProblems(operation.responses?.['default']?.content, problems)
     // The generator marks every body as required.
@@ -194,8 +208,43 @@ function portable<Part>(part: Part): Part {
   return Object.fromEntries(entries)
 }
 
-function addExample(content: Record<string, Content> | undefined, value: unknown): void {
-  for (const part of Object.values(content ?? {})) part.examples = { usual: { value } }
+function addExample(content: Record<string, Content> | undefined): void {
+  for (const part of Object.values(content ?? {})) {
+    const { type, properties = {} } = part.schema as Schema
+    // The body of most control requests is an empty object, which can be omitted.
+    if (type === 'object' && Object.keys(properties).length === 0) continue
+    const { example = exampleOf(part.schema) } = part
+    part.examples = { usual: { value: example } }
+    delete part.example
+  }
+}
+
+/** The example of a schema, or one that is composed of its required fields, or of all if none is required. */
+function exampleOf(schema: TSchema): unknown {
+  const {
+    examples,
+    default: usual,
+    const: only,
+    enum: words,
+    anyOf,
+    type,
+    items,
+    properties = {},
+    required = [],
+    minimum = 0,
+  } = schema as Schema
+  if (examples !== undefined) return examples[0]
+  if (usual !== undefined || only !== undefined) return usual ?? only
+  if (words !== undefined) return words[0]
+  if (anyOf?.[0] !== undefined) return exampleOf(anyOf[0])
+  if (items !== undefined) return [exampleOf(items)]
+  if (type === 'object') {
+    const shown = required.length > 0 ? required : Object.keys(properties)
+    return Object.fromEntries(shown.map((field) => [field, exampleOf(properties[field] as TSchema)]))
+  }
+  if (type === 'boolean') return false
+  if (type === 'string') return ''
+  return Array.isArray(type) ? null : minimum
 }
 
 function addProblems(content: Record<string, Content> | undefined, codes: readonly ProblemCode[]): void {

@@ -32,11 +32,19 @@ declare module 'fastify' {
 
 type Done = (error: Error | null, body?: unknown) => void
 
+/** A complete body, and where it can be cut into pieces. */
+export interface ArrivedBody {
+  readonly bytes: Buffer
+  readonly cuts: readonly number[]
+}
+
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
   readonly hold: HoldBody
   readonly bulk: BulkWork
   readonly callBackShape: ShapeLimits
+  /** Returns what the route gets instead of the parsed body, for a request that another node may serve. */
+  arrived(request: FastifyRequest, body: ArrivedBody): unknown
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
@@ -66,7 +74,7 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
       return
     }
     const arrived = (error: Error | null, bytes: Buffer = NO_BYTES, cuts: readonly number[] = []) => {
-      if (error === null) readJson(request, bytes, cuts, done)
+      if (error === null) readJson(request, { bytes, cuts }, rules, done)
       else done(error)
     }
     const arrival = arrivalRules(request, rules)
@@ -138,19 +146,16 @@ function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => v
   done()
 }
 
-function readJson(request: FastifyRequest, bytes: Buffer, cuts: readonly number[], done: Done): void {
+function readJson(request: FastifyRequest, body: ArrivedBody, { arrived }: BodyRules, done: Done): void {
   try {
-    done(null, bodyOf(request, bytes, cuts))
+    done(null, arrived(request, body) ?? bodyOf(request, body))
   } catch (error) {
     done(error as Error)
   }
 }
 
-function bodyOf(
-  { routeOptions: { config } }: FastifyRequest,
-  bytes: Buffer,
-  cuts: readonly number[],
-): unknown {
+/** Parses a body, as its route needs it. */
+export function bodyOf({ routeOptions: { config } }: FastifyRequest, { bytes, cuts }: ArrivedBody): unknown {
   if (bytes.length === 0 && config.bodyOptional === true) return undefined
   return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parsedBody(bytes)
 }

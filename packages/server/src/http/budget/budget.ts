@@ -128,6 +128,11 @@ export class AdmissionBudget {
     this.#gate.before(server)
   }
 
+  /** Another node forwards on this connection, for many clients. */
+  leaveAddress(socket: Socket): void {
+    this.#gate.leaveAddress(socket)
+  }
+
   stop(): void {
     this.#unread.stop()
   }

@@ -56,6 +56,8 @@ export class ConnectionGate {
   /** The connections of each address, oldest first. */
   readonly #byAddress = new Map<string, Set<Socket>>()
   readonly #sockets = new Set<Socket>()
+  /** Connections of other nodes. */
+  readonly #exempt = new WeakSet<Socket>()
   #encrypted: Set<Socket> | undefined
   #lingering = 0
 
@@ -101,6 +103,16 @@ export class ConnectionGate {
     })
   }
 
+  /** The connection no longer counts for its address, only in total. */
+  leaveAddress(socket: Socket): void {
+    if (this.#exempt.has(socket)) return
+    this.#exempt.add(socket)
+    const address = networkOfSocket(socket) ?? 'gone'
+    // With TLS, `socket` is the encrypted one on top of the counted one.
+    for (const counted of this.#byAddress.get(address) ?? [])
+      if (counted.remotePort === socket.remotePort) this.#forgetAddress(address, counted)
+  }
+
   /** Returns the bound that refuses the connection; undefined when it is accepted. */
   #enter(socket: Socket): BoundName | undefined {
     const address = networkOfSocket(socket) ?? 'gone'
@@ -117,6 +129,10 @@ export class ConnectionGate {
 
   #leave(address: string, socket: Socket): void {
     this.#sockets.delete(socket)
+    this.#forgetAddress(address, socket)
+  }
+
+  #forgetAddress(address: string, socket: Socket): void {
     const ofAddress = this.#byAddress.get(address)
     ofAddress?.delete(socket)
     if (ofAddress?.size === 0) this.#byAddress.delete(address)

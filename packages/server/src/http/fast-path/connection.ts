@@ -1,11 +1,14 @@
 import type { Socket } from 'node:net'
 import { errorCodes } from '@baton/protocol'
+import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.ts'
 import { answerClientError, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
-import { type Refuse, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
+import { type Refuse, RequestProblem, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
+import type { Forwarding } from '../forwarding.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
+import { NotServed } from '../origins.ts'
 import { type Exchange, hasHungUp } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
@@ -27,6 +30,8 @@ interface FastPathRules extends Staying {
   readonly refuse: Refuse
   readonly budget: AdmissionBudget
   readonly logAnswer: LogAnswer | null
+  /** Null: this node is the only one. */
+  readonly forwarding: Forwarding | null
   /**
    * How long to wait for the rest of a request. After that the connection goes to Node's server, whose
    * timeouts apply.
@@ -56,6 +61,8 @@ export class FastConnection {
   #isAnswering = false
   /** Whether a response to the current request was written. */
   #isAnswered = false
+  /** Headers of the response to a forwarded request. */
+  #moreHeaders: AnswerHeaders = NO_HEADERS
   /** The first part of a request, or bytes that arrived while another request is being answered. */
   #waiting: Buffer[] = []
   #waitingBytes = 0
@@ -117,9 +124,10 @@ export class FastConnection {
     return all
   }
 
-  /** Handles the request at the start of `bytes`. */
+  /** Handles the request at the start of `bytes`. Requests for another node go to Node's server. */
   #read(bytes: Buffer): void {
-    const request = this.#heads.read(bytes)
+    const isServedHere = this.#rules.forwarding?.leads ?? true
+    const request = isServedHere ? this.#heads.read(bytes) : undefined
     const end = request === undefined ? 0 : request.headBytes + request.bodyBytes
     // Node's server processes pipelined requests concurrently, which is better for clients that pipeline.
     if (request === undefined || end > LONGEST_PLAIN_REQUEST || bytes.length > end) {
@@ -155,11 +163,18 @@ export class FastConnection {
 
   async #serve(request: FastRequest, body: Buffer): Promise<void> {
     const { method, url, asked, serve, counts, urgency } = request
-    const { budget } = this.#rules
+    const { budget, forwarding } = this.#rules
     const began = performance.now()
     this.#isAnswered = false
+    this.#moreHeaders = NO_HEADERS
     budget.received.keep(body.length)
+    const leave = forwarding?.enter()
     try {
+      if (forwarding !== null && request.admission !== undefined) {
+        const { headers, refusal } = forwarding.admitFast(request, body, this.#socket)
+        this.#moreHeaders = headers
+        if (refusal !== undefined) throw new RequestProblem(refusal.code, refusal.detail, refusal.options)
+      }
       if (!budget.isOpen) budget.check(urgency, asked.headers, this.#socket)
       const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
@@ -169,8 +184,12 @@ export class FastConnection {
         this.#log(request, 200, millis)
       }
     } catch (error) {
+      if (error instanceof NotServed) {
+        this.#send(notServedText(error, this.#rules))
+        return
+      }
       const refusal = this.#rules.refuse(error, { method, url })
-      this.#send(problemText(refusal, this.#rules))
+      this.#send(problemText(refusal, this.#moreHeaders, this.#rules))
       if (this.#isAnswered) {
         const { status } = errorCodes[refusal.code]
         const millis = performance.now() - began
@@ -178,6 +197,7 @@ export class FastConnection {
         this.#log(request, status, millis)
       }
     } finally {
+      leave?.()
       budget.received.keep(-body.length)
       this.#idleSince = performance.now()
     }
@@ -189,7 +209,8 @@ export class FastConnection {
   }
 
   readonly #answer: Exchange['answer'] = (body, headers, lost) => {
-    if (lost === null || !hasHungUp(this.#socket)) this.#send(answerText(body, headers, this.#rules))
+    if (lost === null || !hasHungUp(this.#socket))
+      this.#send(answerText(body, [...headers, ...this.#moreHeaders], this.#rules))
     else {
       lost()
       this.#socket.destroySoon()
@@ -275,6 +296,7 @@ export class FastConnection {
 }
 
 const NO_BYTES = Buffer.alloc(0)
+const NO_HEADERS: AnswerHeaders = []
 
 /** What decides whether the connection stays open after a response. */
 interface Staying {
@@ -304,10 +326,16 @@ function answerText(body: string, headers: AnswerHeaders, staying: Staying): Ans
   }
 }
 
-function problemText(refusal: UnwrittenProblem, staying: Staying): AnswerText {
+function problemText(refusal: UnwrittenProblem, more: AnswerHeaders, staying: Staying): AnswerText {
   const { status, headers, body } = writtenProblem(refusal)
-  const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(Object.entries({ ...securityHeaders(staying.isSecure), ...headers }).flat())}`
+  const all = [...Object.entries({ ...securityHeaders(staying.isSecure), ...headers }).flat(), ...more]
+  const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(all)}`
   return { text: `${head}${lastLines(body.length, staying)}${body}`, encoding: 'utf8' }
+}
+
+function notServedText({ refusal }: NotServed, staying: Staying): AnswerText {
+  const head = `HTTP/1.1 ${REFUSED_STATUS} Misdirected Request\r\n${fieldLines([REFUSED_HEADER, refusal])}`
+  return { text: `${head}${lastLines(0, staying)}`, encoding: 'latin1' }
 }
 
 function fieldLines(headers: AnswerHeaders): string {

@@ -1,10 +1,12 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { FORWARDED_HEADER } from '../../cluster/forwarded-request.ts'
 import { type AccessRule, accessRules, type CheckedAccess } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import type { Refuse } from '../answers/problems.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
+import type { Forwarding } from '../forwarding.ts'
 import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
 import type { Service } from '../service.ts'
@@ -25,6 +27,8 @@ interface FastPathParts {
   readonly proxies: Proxies
   /** Null: requests are not logged. */
   readonly logAnswer: LogAnswer | null
+  /** Null: this node is the only one. */
+  readonly forwarding: Forwarding | null
 }
 
 /**
@@ -69,7 +73,7 @@ export class FastPath {
 
   /** Handles new connections of `server` before its own listeners do. */
   before(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
-    const { refuse, service, logAnswer } = this.#parts
+    const { refuse, service, logAnswer, forwarding } = this.#parts
     const { isSecure, keyOwner, handOff } = service
     const arrival = isSecure ? 'secureConnection' : 'connection'
     const others = server.listeners(arrival) as ((socket: Socket) => void)[]
@@ -82,6 +86,7 @@ export class FastPath {
         keyOwner,
         refuse,
         logAnswer,
+        forwarding,
         budget: this.#budget,
         headTimeoutMillis,
         handOff,
@@ -112,7 +117,10 @@ export class FastPath {
     // A request with an empty query is not plain, and matches no route.
     const path = at === -1 || at === head.url.length - 1 ? head.url : head.url.slice(0, at)
     const known = this.#routes.get(`${head.method} ${path}`)
+    const { forwarding } = this.#parts
     if (known === undefined) return undefined
+    if (forwarding !== null && head.headers[FORWARDED_HEADER] !== undefined)
+      return { ...known.route, admission: known.admission }
     // Admission only checks raw headers for repeated fields, and a plain head has none.
     const headers = { ...head.headers, host: this.#parts.proxies.hostOf(socket, head.headers) }
     const asked = { headers, rawHeaders: [], httpVersion: '1.1' }

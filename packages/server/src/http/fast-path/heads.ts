@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { FORWARDED_HEADER } from '../../cluster/forwarded-request.ts'
 import type { Urgency } from '../admission/access.ts'
+import type { Admission } from '../admission/admission.ts'
 import type { RouteCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
 import { type KeyOwner, queryOf, RequestPreferences } from '../requests/preferences.ts'
@@ -91,6 +93,8 @@ const KNOWN_HEADS = 4
 
 export interface FastRoute {
   readonly serve: Serve
+  /** Set for a forwarded request: its client is known once the signature is checked. */
+  readonly admission?: Admission | undefined
   readonly counts: RouteCounts
   readonly urgency: Urgency
 }
@@ -140,13 +144,17 @@ export class HeadCache {
     const head = parseHead(bytes.toString('latin1', 0, Math.min(bytes.length, MAX_HEAD_LENGTH)))
     const route = head === undefined ? undefined : this.#routeOf(head)
     if (head === undefined || route === undefined) return undefined
-    if (this.#known.length === KNOWN_HEADS) this.#known.shift()
+    // Its signature differs each time, and a connection of another node has the requests of many clients.
+    const isForwarded = head.headers[FORWARDED_HEADER] !== undefined
     const known = new CachedHead(
       head,
       route,
       new RequestPreferences(head.headers, this.#keyOwner, queryOf(head.url)),
     )
-    this.#known.push(known)
+    if (!isForwarded) {
+      if (this.#known.length === KNOWN_HEADS) this.#known.shift()
+      this.#known.push(known)
+    }
     return known.request
   }
 }
@@ -164,10 +172,20 @@ class CachedHead {
 
   constructor(
     { method, url, text, bodyBytes }: ParsedHead,
-    { serve, counts, urgency }: FastRoute,
+    { serve, counts, urgency, admission }: FastRoute,
     asked: RequestPreferences,
   ) {
-    this.request = { method, url, bodyBytes, headBytes: text.length, asked, serve, counts, urgency }
+    this.request = {
+      method,
+      url,
+      bodyBytes,
+      headBytes: text.length,
+      asked,
+      serve,
+      counts,
+      urgency,
+      admission,
+    }
     const [, before = text, key = ''] = KEY.exec(text) ?? []
     this.#beforeKey = Buffer.from(before, 'latin1')
     this.#keyLength = key.length

@@ -24,6 +24,8 @@ export class RouteCounts {
 
 /** One entry per route, not per path, so that clients cannot create new label values. */
 export class RequestCounts {
+  /** Requests that the leader has answered. They are counted there by route. */
+  forwarded = 0
   readonly #routes = new Map<string, RouteCounts>()
 
   /** `path` is the pattern of the route, without the base path. */
@@ -67,11 +69,19 @@ function counting(counts: RouteCounts) {
     const began = performance.now()
     // `close` and not `finish`: an event stream is ended by its client.
     response.once('close', () => {
-      if (!response.headersSent) return
+      if (!response.headersSent || forwarded.has(response)) return
       counts.answered(response.statusCode, untimed.has(response) ? null : performance.now() - began)
     })
     done()
   }
+}
+
+const forwarded = new WeakSet<ServerResponse>()
+
+/** Counts a request of which another node gave the answer. */
+export function countAsForwarded(response: ServerResponse, requests: RequestCounts): void {
+  forwarded.add(response)
+  requests.forwarded += 1
 }
 
 const untimed = new WeakSet<ServerResponse>()

@@ -45,6 +45,12 @@ const requestMetrics: readonly Metric[] = [
         if (statuses.size > 0) yield [[method, route], seconds]
     },
   ),
+  counter(
+    'baton_forwarded_requests_total',
+    [],
+    'requests that this node forwarded to the leader, which counts them by route',
+    ({ requests }) => requests.forwarded,
+  ),
   gauge('baton_waiting_pulls', [], 'pulls that wait for partitions', ({ handOff }) => handOff.waitingPulls),
   gauge('baton_event_streams', [], 'open event streams', ({ handOff }) => handOff.events.watchers),
 ]

@@ -128,6 +128,13 @@ export function allowHalfOpen(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true })
 }
 
+/** Calls `listener` when the client closes its side. The returned function cancels that. */
+export function whenHalfClosed(socket: Socket, listener: () => void): () => void {
+  if (socket.readableEnded) listener()
+  ends.add(socket, listener)
+  return () => ends.remove(socket, listener)
+}
+
 /** Whether the client must be assumed to be gone. */
 export function hasHungUp(socket: Socket): boolean {
   return !socket.writable || socket.readableEnded

@@ -84,10 +84,7 @@ class Pipeline {
   /** The queued requests of all connections. */
   readonly #queued: { count: number }
   #underWay = 0
-  /**
-   * Queued requests. Node parses the current chunk to its end before it stops reading, so these have arrived
-   * already.
-   */
+  /** Queued requests. A few more are parsed before reading stops, so these have arrived already. */
   readonly #waiting: { readonly isLarge: boolean; start(): void }[] = []
   #isWatched = false
 

@@ -235,6 +235,7 @@ const streamSchema = Type.Unsafe<string>({
   type: 'string',
   description: 'Lines of `id`, `event` and `data`. x-events has the schema of the data for each event name.',
   'x-events': eventSchemas,
+  examples: ['id: cf7b5e94-2\nevent: task\ndata: {"taskId":"orders-2026-03","state":"open", …}\n\n'],
 })
 
 function knownId(lastId: string | string[] | undefined): string | null {

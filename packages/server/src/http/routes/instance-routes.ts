@@ -13,6 +13,7 @@ import { instanceWithinLimits } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { viewInstance } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'
+import { originOf } from '../origins.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { controlBody, noFields } from './control-routes.ts'
@@ -32,7 +33,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Servic
       response: answers(instanceStatusSchema, 'The instance'),
     },
     handler: async (request, reply) => {
-      const asked = instanceIdOf(request.query)
+      const asked = instanceIdOf(request.query) ?? originOf(request.raw.headers)?.instanceId ?? null
       const instance = await handOff.instance(asked)
       if (instance === null) throw unknownInstance()
       return reply.send(viewInstance(instanceWithinLimits(tokens.of(request.raw.headers), instance)))

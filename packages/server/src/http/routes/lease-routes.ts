@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   checkRenewal,
   checkSettlements,
@@ -23,6 +24,7 @@ import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-doc
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
+import { NotServed, originOf } from '../origins.ts'
 import { exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
@@ -36,7 +38,7 @@ export function pullRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, tokens, tracing } = service
+  const { handOff, tableField, tokens, tracing, peers } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
   const config = { access: 'pull' } as const
@@ -47,23 +49,36 @@ export function pullRoute(
     const request = pullWithinLimits(token, asked.pull)
     const afterNextIteration = stall.noteRequest()
     let isRevoked = false
-    const whenRevoked = (end: () => void) =>
-      tokens.watch(asked.headers, () => {
+    const orWhen = (end: () => void) => {
+      const unwatch = tokens.watch(asked.headers, () => {
         isRevoked = true
         end()
       })
+      const stay = whenFollowerLeft(peers, asked.headers, end)
+      return () => {
+        unwatch()
+        stay()
+      }
+    }
     const { partitions: handedOut, waited } = await budget.waiting.within(
-      { waitMillis: request.waitMillis, queryBytes: asked.queryLength, quotaKeyOf: quotaKey },
+      {
+        waitMillis: waitLeft(request.waitMillis, asked.headers),
+        queryBytes: asked.queryLength,
+        quotaKeyOf: quotaKey,
+      },
       (waitMillis) =>
         whileWatched(
           socket,
           waitMillis > 0,
           (signal) => handOff.pull({ ...request, waitMillis }, signal),
-          whenRevoked,
+          orWhen,
         ),
     )
     const partitions = handedOutWithinLimits(token, handedOut)
     if (isRevoked && partitions.length === 0) throw revoked()
+    // The next leader serves it.
+    if (handOff.isDraining && partitions.length === 0 && originOf(asked.headers) !== undefined)
+      throw new NotServed('not_leading')
     if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []
     const { applied } = asked.preferences
@@ -116,7 +131,7 @@ export function settleRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, tokens, tracing } = service
+  const { handOff, tableField, tokens, tracing, peers } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
   const config = { access: 'worker' } as const
@@ -149,14 +164,22 @@ export function settleRoute(
     const afterNextIteration = pull === null ? undefined : stall.noteRequest()
     const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
-    const wanted = { waitMillis: pull?.waitMillis ?? 0, queryBytes: asked.queryLength, quotaKeyOf: quotaKey }
+    const wait = pull === null ? 0 : waitLeft(pull.waitMillis, asked.headers)
+    const wanted = { waitMillis: wait, queryBytes: asked.queryLength, quotaKeyOf: quotaKey }
     const outcome = await budget.waiting.within(wanted, (waitMillis) => {
       const bounded = pull === null ? request : { ...request, pull: { ...pull, waitMillis } }
       return whileWatched(
         socket,
         waitMillis > 0,
         (signal) => handOff.settle(bounded, signal),
-        (end) => tokens.watch(asked.headers, end),
+        (end) => {
+          const unwatch = tokens.watch(asked.headers, end)
+          const stay = whenFollowerLeft(peers, asked.headers, end)
+          return () => {
+            unwatch()
+            stay()
+          }
+        },
       )
     })
     if (afterNextIteration !== undefined) await afterNextIteration()
@@ -190,6 +213,21 @@ export function settleRoute(
       return reply.hijack()
     },
   })
+}
+
+/** A forwarded request has already waited at the follower, for a leader. */
+function waitLeft(waitMillis: number, headers: IncomingHttpHeaders): number {
+  return Math.max(0, waitMillis - (originOf(headers)?.waitedMillis ?? 0))
+}
+
+/** The follower that forwarded a request may stop. Then the request must not wait any more. */
+function whenFollowerLeft(
+  peers: Service['peers'],
+  headers: IncomingHttpHeaders,
+  end: () => void,
+): () => void {
+  const origin = originOf(headers)
+  return peers === null || origin === undefined ? () => undefined : peers.whenLeft(origin.from, end)
 }
 
 function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {

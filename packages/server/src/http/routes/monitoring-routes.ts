@@ -186,6 +186,10 @@ class ProcessHealth {
   }
 }
 
+const metricsText = Type.String({
+  examples: ['# TYPE baton_partitions gauge\nbaton_partitions{state="ready"} 11\n'],
+})
+
 /** Metrics for Prometheus. Also answered while the store is unavailable, when they are needed most. */
 export function metricsRoute(
   app: FastifyInstance,
@@ -206,7 +210,7 @@ export function metricsRoute(
       response: {
         200: {
           description: 'The metrics in the text format of Prometheus',
-          content: { 'text/plain': { schema: Type.String() } },
+          content: { 'text/plain': { schema: metricsText } },
         },
         ...problemAnswers,
       },

@@ -149,8 +149,8 @@ function unfinishedSegment(request: FastifyRequest): string | undefined {
 const UNBUILT = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Baton</title>
 <h1>Baton is running</h1>
-<p>The page was not built. In a checkout, <code>npm run build:page</code> builds it; restart
-the service afterwards. Everything else works without the page: see <a href="openapi.json">openapi.json</a> and
+<p>The page was not built. In a checkout, <code>npm ci</code> builds it, and it stays
+when <code>npm ci --omit=dev</code> follows; restart the service afterwards. Everything else works without the page: see <a href="openapi.json">openapi.json</a> and
 <a href="readyz">readyz</a>.</p>
 </html>
 `

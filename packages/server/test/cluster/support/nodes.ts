@@ -1,182 +1,141 @@
-import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Election } from '../../../src/cluster/election.ts'
-import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
-import { carriedVerbs } from '../../../src/cluster/peer-protocol.ts'
-import { type HandOffBatch, type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
-import type { LeaderRow, Peer } from '../../../src/handoff/stored.ts'
-import { admitPeers } from '../../../src/http/listening.ts'
-import { batchedCallBack, some } from '../../store/conformance/driver.ts'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
+import { until } from '../../../../../test/support/until.ts'
+import { type App, openApp } from '../../../src/app.ts'
+import type { Config } from '../../../src/config.ts'
+import { readSettings } from '../../../src/settings.ts'
+import { CleanDatabases } from '../../support/clean-databases.ts'
 
-const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
-type EngineVerb = (typeof engineVerbs)[number]
-
-/** Replaces the database: the leader row, and a store that only the node may use whose term is that of the leader row. */
-export class SharedStore {
-  readonly store: () => Store
-  readonly clusterId = randomUUID()
-  readonly secret = randomUUID()
-  term: string | null = null
-  leader: Peer | null = null
-  takeOvers = 0
-  /** The last entry number grows with each read of the leader row, as with a working leader. */
-  #entries = 0
-
-  constructor(store: () => Store) {
-    this.store = store
-  }
-
-  leaderRow(): LeaderRow {
-    const { term, leader, clusterId, secret } = this
-    this.#entries += 1
-    return { leaderTerm: term, leader, clusterId, secret, now: Date.now(), last: this.#entries }
-  }
-
-  takeOver(self: Peer): string {
-    this.takeOvers += 1
-    this.term = randomUUID()
-    this.leader = self
-    return this.term
-  }
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers whose schema is checked elsewhere
+  readonly body: any
 }
 
-/** A node that serves the others over HTTP on its own port, as the service does. */
+/** A complete node that listens, on a database that it shares with others. It is closed after the test. */
 export class TestNode {
-  readonly cluster: Cluster
-  readonly store: Store
-  readonly self = { nodeId: randomUUID(), url: '' }
-  readonly server: Server
-  /** Its warnings. */
-  readonly warnings: string[] = []
-  readonly #shared: SharedStore
-  readonly #dead = Promise.withResolvers<void>()
-  #isDead = false
-  /** The engine of this node waits for this before it processes a batch. */
-  before: (verb: EngineVerb) => Promise<void> = async () => {}
-  /** A take-over of this node waits for this. */
-  opening: Promise<void> | undefined
-  /** The engine of this node waits for this before it closes, and the node before it resigns. */
-  closing: Promise<void> | undefined
+  readonly app: App
+  readonly url: string
+  /** What it has logged. */
+  readonly messages: string[]
+  #closed: Promise<void> | undefined
 
-  constructor(shared: SharedStore) {
-    this.#shared = shared
-    const election: Election = {
-      readLeaderRow: async () => {
-        this.#live()
-        return shared.leaderRow()
-      },
-      resign: async () => {
-        await this.closing
-        this.#live()
-        if (shared.leader?.nodeId !== this.self.nodeId) return
-        shared.leader = null
-        shared.term = randomUUID()
-      },
-    }
-    this.cluster = clusterOf({
-      nodeId: this.self.nodeId,
-      election,
-      open: async (seen, { opened, lost }) => {
-        this.#live()
-        if (shared.term !== seen.leaderTerm)
-          throw new StoreUnavailable('store_unavailable', 'another was faster')
-        const term = shared.takeOver(this.self)
-        await this.opening
-        opened(term)
-        return this.#engineOf(term, lost)
-      },
-      close: async () => {},
-      log: { debug() {}, info() {}, error() {}, warn: (_, message) => this.warnings.push(message) },
-    })
-    this.store = this.cluster.store
-    this.server = createServer((_request, response) => response.writeHead(404).end())
-    admitPeers(this.server, '', this.cluster)
-  }
-
-  static async start(shared: SharedStore): Promise<TestNode> {
-    const node = await TestNode.listen(shared)
-    await node.cluster.join()
-    return node
+  private constructor(app: App, url: string, messages: string[]) {
+    this.app = app
+    this.url = url
+    this.messages = messages
   }
 
   /** A node that has not joined yet. */
-  static async listen(shared: SharedStore): Promise<TestNode> {
-    const node = new TestNode(shared)
-    await new Promise<void>((resolve) => node.server.listen(0, '127.0.0.1', resolve))
-    node.self.url = `http://127.0.0.1:${(node.server.address() as AddressInfo).port}`
+  static async listen(databaseUrl: string, changed: Partial<Config> = {}): Promise<TestNode> {
+    const { config } = readSettings(new Map(), {})
+    const messages: string[] = []
+    const note = (_: object, message: string) => void messages.push(message)
+    const log = { debug() {}, info: note, warn: note, error: note }
+    const app = await openApp({ ...config, databaseUrl, ...changed }, { log })
+    await app.http.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = app.http.server.address() as AddressInfo
+    const node = new TestNode(app, `http://127.0.0.1:${port}`, messages)
+    onTestFinished(() => node.close())
     return node
   }
 
+  static async start(databaseUrl: string, changed: Partial<Config> = {}): Promise<TestNode> {
+    const node = await TestNode.listen(databaseUrl, changed)
+    await node.join()
+    return node
+  }
+
+  join(url = this.url): Promise<void> {
+    return this.app.join(url)
+  }
+
   get leads(): boolean {
-    return this.#shared.leader?.nodeId === this.self.nodeId
+    return this.app.handOff.leads
   }
 
-  /** As when a process is killed: its connections break, its port refuses, and it does nothing more. */
-  kill(): void {
-    this.#isDead = true
-    this.#dead.resolve()
-    this.server.close()
-    this.server.closeAllConnections()
+  get port(): number {
+    return Number(new URL(this.url).port)
   }
 
-  /** Stops gracefully, as the service does. */
-  async stop(): Promise<void> {
-    await this.cluster.leave()
-    this.server.close()
-    await this.store.close()
-    this.server.closeAllConnections()
+  close(): Promise<void> {
+    this.#closed ??= this.app.close()
+    return this.#closed
   }
 
-  #live(): void {
-    if (this.#isDead) throw new StoreUnavailable('store_unavailable', 'this node is dead')
+  get = (path: string, headers: Record<string, string> = {}) => this.ask('GET', path, headers)
+  post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    this.ask('POST', path, { 'content-type': 'application/json', ...headers }, JSON.stringify(body))
+
+  async ask(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: string | Uint8Array<ArrayBuffer>,
+  ): Promise<Answer> {
+    const answer = await fetch(`${this.url}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await answer.text()
+    const isJson = text !== '' && answer.headers.get('content-type')?.includes('json') === true
+    return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(text) : text }
   }
 
-  /** Fenced as the disk is: in another term every call fails, and the leadership is notified. */
-  #engineOf(term: string, lost: () => void): Store {
-    const fenced = (verb: EngineVerb) => async (argument: unknown) => {
-      await Promise.race([this.before(verb), this.#dead.promise])
-      this.#live()
-      if (this.#shared.term !== term) {
-        lost()
-        throw new StoreUnavailable('store_unavailable', 'another node leads')
-      }
-      const store = this.#shared.store()
-      return (store[verb] as (argument: unknown) => Promise<unknown>).call(store, argument)
-    }
-    const verbs = Object.fromEntries(engineVerbs.map((verb) => [verb, fenced(verb)]))
-    return { ...verbs, close: async () => this.closing } as unknown as Store
+  /** The names of the partitions that a pull gets. */
+  async pull(headers: Record<string, string> = {}): Promise<string[]> {
+    const { status, body } = await this.get('/pull', headers)
+    if (status !== 200) throw new Error(`a pull was answered ${status}: ${JSON.stringify(body)}`)
+    return body.partitions.map((partition: { partition_name: string }) => partition.partition_name)
   }
 }
 
-/** This many nodes on one store, the first of which is the leader. */
-export async function startNodes(shared: SharedStore, count: number): Promise<TestNode[]> {
-  const nodes = [await TestNode.start(shared)]
-  while (nodes.length < count) nodes.push(await TestNode.start(shared))
-  return nodes
+export interface Databases {
+  /** The URL of an empty database. */
+  create(): Promise<string>
+  query(url: string, text: string): Promise<Record<string, unknown>[]>
 }
 
-export const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-
-export const pulling: HandOffBatch = {
-  ...empty,
-  pulls: [{ instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }],
+/** One server for all tests of a file, and databases on it. */
+export function databases(): Databases {
+  let server: PostgresServer
+  let clean: CleanDatabases
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+    clean = await CleanDatabases.on(server)
+  })
+  afterAll(() => server.dispose())
+  return {
+    create: async () => (await clean.create()).url,
+    query: (url, text) => server.query(text, new URL(url).pathname.slice(1)),
+  }
 }
 
-export const calling = (count: number): HandOffBatch => ({
-  ...empty,
-  callBacks: [batchedCallBack('a', some(0, count))],
-})
+/** Nodes on a database, with these settings. The first one is the leader. */
+export async function startNodes<Settings extends readonly Partial<Config>[]>(
+  databaseUrl: string,
+  ...settings: Settings
+): Promise<{ [At in keyof Settings]: TestNode }> {
+  const nodes: TestNode[] = []
+  for (const [at, changed] of settings.entries())
+    nodes.push(await TestNode.start(databaseUrl, { instanceId: `node-${at}`, ...changed }))
+  await until(() => nodes[0]?.leads === true)
+  return nodes as { [At in keyof Settings]: TestNode }
+}
 
-export const pull = async (node: TestNode) => (await node.store.handOff(pulling)).pulls[0]?.partitions ?? []
-
-/** Blocks the engine of a node, and signals when a batch has arrived there. */
-export function holdUp(node: TestNode): { arrived: Promise<void>; release: () => void } {
+/** Holds the results of a verb on a node, and signals when one is there. */
+export function holdUp({ app: { handOff } }: TestNode, verb: 'pull' | 'settle' | 'callBack' = 'pull') {
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  node.before = async (verb) => {
-    if (verb !== 'handOff') return
+  const original = handOff[verb].bind(handOff) as (...given: unknown[]) => Promise<unknown>
+  const held = async (...given: unknown[]) => {
+    const result = await original(...given)
     arrived.resolve()
     await released.promise
+    return result
   }
+  Object.assign(handOff, { [verb]: held })
   return { arrived: arrived.promise, release: released.resolve }
 }

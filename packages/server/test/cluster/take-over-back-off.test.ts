@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HoldBack, type LedRow } from '../../src/cluster/election.ts'
+import { type LedRow, TakeOverBackOff } from '../../src/cluster/election.ts'
 
 const leader = { nodeId: 'other', url: 'http://other' }
 const row: LedRow = { leaderTerm: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }
@@ -7,7 +7,7 @@ const row: LedRow = { leaderTerm: 't', leader, clusterId: 'c', secret: 's', now:
 /** A leader as the database shows it, second by second. */
 function watching(rowAt: (second: number) => LedRow, random = () => 1) {
   let second = 0
-  const holdBack = new HoldBack({
+  const backOff = new TakeOverBackOff({
     readLeaderRow: async () => rowAt(second),
     pause: async (millis) => {
       second += millis / 1000
@@ -16,10 +16,10 @@ function watching(rowAt: (second: number) => LedRow, random = () => 1) {
   })
   const waits = async () => {
     second = 0
-    const may = await holdBack.mayTakeOver(rowAt(0))
+    const may = await backOff.mayTakeOver(rowAt(0))
     return { may, second }
   }
-  return { holdBack, waits }
+  return { backOff, waits }
 }
 
 const atWork = (second: number): LedRow => ({ ...row, last: 1 + second })
@@ -30,40 +30,40 @@ describe('a node that cannot reach the leader', () => {
   })
 
   test('waits while a leader that deposed it is working: longer each time, up to a minute', async () => {
-    const { holdBack, waits } = watching(atWork)
+    const { backOff, waits } = watching(atWork)
     const waited: number[] = []
     for (let time = 1; time <= 6; time += 1) {
-      holdBack.deposed()
+      backOff.deposed()
       waited.push((await waits()).second)
     }
     expect(waited).toEqual([5, 10, 20, 40, 60, 60])
   })
 
   test('waits for a random part of that time, so that one of two nodes yields', async () => {
-    const { holdBack, waits } = watching(atWork, () => 0)
-    for (let time = 1; time <= 5; time += 1) holdBack.deposed()
+    const { backOff, waits } = watching(atWork, () => 0)
+    for (let time = 1; time <= 5; time += 1) backOff.deposed()
     expect(await waits()).toEqual({ may: true, second: 30 })
   })
 
   test('takes over from a leader that has stopped working', async () => {
-    const { holdBack, waits } = watching((second) => ({ ...row, last: Math.min(second, 4) }))
-    for (let time = 1; time <= 5; time += 1) holdBack.deposed()
+    const { backOff, waits } = watching((second) => ({ ...row, last: Math.min(second, 4) }))
+    for (let time = 1; time <= 5; time += 1) backOff.deposed()
     expect(await waits()).toEqual({ may: true, second: 7 })
   })
 
   test('checks again when there is a new leader', async () => {
-    const { holdBack, waits } = watching((second) => ({
+    const { backOff, waits } = watching((second) => ({
       ...atWork(second),
       leaderTerm: second < 2 ? 't' : 'u',
     }))
-    holdBack.deposed()
+    backOff.deposed()
     expect(await waits()).toEqual({ may: false, second: 2 })
   })
 
   test('no longer waits after it has followed', async () => {
-    const { holdBack, waits } = watching(atWork)
-    holdBack.deposed()
-    holdBack.followed()
+    const { backOff, waits } = watching(atWork)
+    backOff.deposed()
+    backOff.followed()
     expect(await waits()).toEqual({ may: true, second: 0 })
   })
 })

@@ -1,0 +1,66 @@
+"""A worker in Python: `BATON=… DATABASE_URL=… python3 worker.py NAME`. Ends at SIGTERM."""
+
+import os
+import sys
+import threading
+import time
+
+import psycopg
+from baton_client import Client, Done, Partition, Released, Worker, WorkerEvent, events
+
+name = sys.argv[1] if len(sys.argv) > 1 else "python"
+# Makes a worker slow, so that it holds partitions when it is killed or stopped.
+slow_seconds = float(os.environ.get("SLOW_SECONDS", 0))
+connections = threading.local()
+
+
+def connection() -> psycopg.Connection:
+    """One for each handler thread."""
+    if not hasattr(connections, "own"):
+        connections.own = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
+    return connections.own
+
+
+def add_up(partition: Partition) -> Done:
+    database = connection()
+    database.execute(
+        "INSERT INTO results.order_attempts (partition_name, attempt, worker) VALUES (%s, %s, %s)",
+        [partition.partition_name, partition.attempt, name],
+    )
+    records = cents = order_ids = 0
+    query = f"SELECT order_id, cents FROM {partition.compute_table_name} WHERE partition_name = %s"
+    for order_id, amount in database.execute(query, [partition.partition_name]):
+        records += 1
+        order_ids += order_id
+        cents += amount
+    time.sleep(slow_seconds)
+    partition.raise_if_aborted()
+    # A worker that was cut off may write after its successor, so the result keeps the fencing token of its lease,
+    # and a smaller one changes nothing. Without tokens from the service, the last write counts.
+    token = (partition["lease"] or {}).get("fencingToken", 0)
+    written = database.execute(
+        """
+        INSERT INTO results.order_totals AS kept (partition_name, fencing_token, worker, records, cents, order_ids)
+          VALUES (%s, %s, %s, %s, %s, %s)
+          ON CONFLICT (partition_name) DO UPDATE
+            SET (fencing_token, worker, records, cents, order_ids) =
+                (excluded.fencing_token, excluded.worker, excluded.records, excluded.cents, excluded.order_ids)
+            WHERE kept.fencing_token <= excluded.fencing_token
+        """,
+        [partition.partition_name, token, name, records, cents, order_ids],
+    )
+    if written.rowcount == 0:
+        raise Released("a later lease has written the result")
+    return Done(records=records)
+
+
+def show(event: WorkerEvent) -> None:
+    match event:
+        case events.Started(partition):
+            print(f"started {partition.partition_name}", flush=True)
+        case events.Settled(seconds=seconds):
+            print(f"settled {seconds}", flush=True)
+
+
+client = Client(os.environ.get("BATON", "http://127.0.0.1:7070"), instance_id=name)
+Worker(client, add_up, concurrency=2, tables=["results.orders"], on_event=show).run()

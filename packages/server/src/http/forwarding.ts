@@ -1,0 +1,268 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import {
+  digestOf,
+  FORWARDED_HEADER,
+  type ForwardedAnswer,
+  NODE_HEADER,
+} from '../cluster/forwarded-request.ts'
+import type { Cluster } from '../cluster/open-cluster.ts'
+import type { Access } from './admission/access.ts'
+import type { Proxies } from './admission/proxies.ts'
+import type { AnswerHeaders } from './answers/headers.ts'
+import type { UnwrittenProblem } from './answers/problems.ts'
+import type { ArrivedBody } from './bodies/json-body.ts'
+import type { AdmissionBudget } from './budget/budget.ts'
+import type { FastRequest } from './fast-path/heads.ts'
+import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
+import { NotServed, noteOrigin, originOf, refuse } from './origins.ts'
+import { whenHalfClosed } from './requests/exchange.ts'
+
+/** The other nodes of the same service. */
+export type Peers = Pick<
+  Cluster,
+  'nodeId' | 'forwarder' | 'leads' | 'enter' | 'serveStream' | 'whenLeft' | 'leave'
+>
+
+/** Names the node that clients may use directly, in forwarded answers. */
+export const LEADER_HEADER = 'baton-leader'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Every node serves the route itself. */
+    servedByAll?: boolean
+  }
+}
+
+/** Probes, metrics, and the files of the page are of the node itself. */
+const ownAccess: ReadonlySet<Access | undefined> = new Set(['probe', 'open', 'metrics', undefined])
+
+export interface ForwardingParts {
+  readonly peers: Peers
+  readonly basePath: string
+  readonly proxies: Proxies
+  readonly budget: AdmissionBudget
+  readonly requests: RequestCounts
+  readonly isSecure: boolean
+  readonly instanceId: string
+  /** Where clients reach this node; null if they should not use it directly. */
+  readonly advertiseUrl: string | null
+  readonly handOff: { readonly isDraining: boolean }
+  /** Parses a body that was kept as it arrived. */
+  parse(request: FastifyRequest, body: ArrivedBody): unknown
+}
+
+/** A body as it arrived, of a request that this node does not serve, or not yet. */
+class KeptBody {
+  readonly arrived: ArrivedBody
+
+  constructor(arrived: ArrivedBody) {
+    this.arrived = arrived
+  }
+}
+
+/** The bodies of forwarded requests that are what the follower has sent. */
+const intact = new WeakSet<IncomingMessage>()
+
+/** On a node with others: forwards requests while another node leads, and serves forwarded ones while it leads. */
+export class Forwarding {
+  readonly #parts: ForwardingParts
+
+  constructor(parts: ForwardingParts) {
+    this.#parts = parts
+  }
+
+  /** The address, host and scheme that a forwarded request had at the follower. Must run before admission. */
+  admitForwarded(app: FastifyInstance): void {
+    const { peers, basePath, budget } = this.#parts
+    app.addHook('onRequest', ({ raw }, reply, done) => {
+      const { headers, socket, method = '', url = '' } = raw
+      if (headers[FORWARDED_HEADER] === undefined) {
+        done()
+        return
+      }
+      const target = url.slice(basePath.length)
+      const admitted = peers.forwarder.admit({ method, target, headers }, socket)
+      if (typeof admitted === 'string') {
+        refuse(reply, new NotServed(admitted))
+        return
+      }
+      budget.leaveAddress(socket)
+      noteOrigin(headers, admitted)
+      reply.raw.setHeader(NODE_HEADER, peers.nodeId)
+      done()
+    })
+  }
+
+  get leads(): boolean {
+    return this.#parts.peers.leads
+  }
+
+  /** This node serves a request. The returned function must be called when it is answered. */
+  enter(): () => void {
+    return this.#parts.peers.enter()
+  }
+
+  /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
+  admitFast(
+    { method, url, asked: { headers }, admission }: FastRequest,
+    body: Buffer,
+    socket: Socket,
+  ): { readonly headers: AnswerHeaders; readonly refusal: UnwrittenProblem | undefined } {
+    const { peers, basePath, budget, advertiseUrl } = this.#parts
+    const admitted = peers.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
+    if (typeof admitted === 'string') throw new NotServed(admitted)
+    if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
+    budget.leaveAddress(socket)
+    noteOrigin(headers, admitted)
+    const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
+    const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]
+    return { headers: [NODE_HEADER, peers.nodeId, ...named], refusal }
+  }
+
+  /** Must run after the routes' other hooks that precede the handler. */
+  forwardRequests(app: FastifyInstance): void {
+    app.addHook('onRoute', (route: RouteOptions) => {
+      const { access, servedByAll } = route.config ?? {}
+      if (ownAccess.has(access) || servedByAll === true) return
+      const others = route.preValidation === undefined ? [] : [route.preValidation].flat()
+      route.preValidation = [this.#place, ...others]
+    })
+  }
+
+  /** What a route gets as the body of a request, if that is not parsed yet. */
+  readonly arrived = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
+    const origin = originOf(raw.headers)
+    if (origin === undefined) return this.#parts.peers.leads ? undefined : new KeptBody(body)
+    if (digestOf(body.bytes) !== origin.digest) return new KeptBody(body)
+    intact.add(raw)
+    return undefined
+  }
+
+  readonly #place = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    const { peers, advertiseUrl } = this.#parts
+    const { raw } = request
+    const origin = originOf(raw.headers)
+    if (origin !== undefined) {
+      const isIntact = intact.has(raw) || (request.body === undefined && origin.digest === EMPTY_DIGEST)
+      if (!isIntact || !peers.leads) {
+        refuse(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
+        return
+      }
+      if (advertiseUrl !== null) reply.raw.setHeader(LEADER_HEADER, advertiseUrl)
+    }
+    const serveHere = () => {
+      reply.raw.once('close', peers.enter())
+      if (request.body instanceof KeptBody) request.body = this.#parts.parse(request, request.body.arrived)
+      done()
+    }
+    if (peers.leads) serveHere()
+    else
+      this.#forward(request, reply)
+        .then((isAnswered) => {
+          if (!isAnswered) serveHere()
+        })
+        .catch(done)
+  }
+
+  async #forward(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { peers, basePath, proxies, instanceId, isSecure } = this.#parts
+    const { raw } = request
+    const { headers, socket, method = 'GET', url = '/' } = raw
+    const client = new AbortController()
+    const hungUp = () => client.abort()
+    reply.raw.once('close', hungUp)
+    const unwatch = endsWithItsClient(request) ? whenHalfClosed(socket, hungUp) : () => undefined
+    const { body } = request
+    const forwardable = {
+      method,
+      target: url.slice(basePath.length),
+      headers,
+      body: body instanceof KeptBody ? body.arrived.bytes : null,
+      origin: {
+        address: proxies.addressOf(socket, headers),
+        host: proxies.hostOf(socket, headers) ?? null,
+        scheme: proxies.schemeOf(socket, headers) ?? (isSecure ? 'https' : 'http'),
+        instanceId,
+      },
+      arrivedAt: performance.now() - reply.elapsedTime,
+      signal: client.signal,
+    }
+    try {
+      const isAnswered = await peers.forwarder.forward(forwardable, this.#answerOver(reply))
+      if (isAnswered && !reply.raw.headersSent) {
+        // The client closed its side, and nothing is sent to it.
+        reply.hijack()
+        socket.destroySoon()
+      }
+      return isAnswered
+    } finally {
+      unwatch()
+      reply.raw.off('close', hungUp)
+    }
+  }
+
+  #answerOver(reply: FastifyReply): ForwardedAnswer {
+    const { raw: response } = reply
+    let lengthLeft = Number.NaN
+    return {
+      head: (status, headers) => {
+        reply.hijack()
+        countAsForwarded(response, this.#parts.requests)
+        lengthLeft = Number(headers['content-length'] ?? Number.NaN)
+        response.writeHead(status, this.#answerHeaders(headers))
+        // The first event of a stream may be long in coming.
+        if (Number.isNaN(lengthLeft)) response.flushHeaders()
+      },
+      write: (chunk, drained) => {
+        lengthLeft -= chunk.length
+        if (lengthLeft === 0) {
+          response.end(chunk)
+          return true
+        }
+        const isTaken = response.write(chunk)
+        if (!isTaken) response.once('drain', drained)
+        return isTaken
+      },
+      end: () => {
+        if (!response.writableEnded) response.end()
+      },
+      cut: () => response.destroy(),
+    }
+  }
+
+  #answerHeaders(headers: IncomingHttpHeaders): string[] {
+    const sent = Object.entries(headers).flatMap(([name, value = '']) =>
+      NOT_PASSED_ON.has(name) ? [] : [value].flat().flatMap((one) => [name, one]),
+    )
+    if (this.#parts.handOff.isDraining) sent.push('connection', 'close')
+    return sent
+  }
+}
+
+const NOT_PASSED_ON = new Set(['connection', 'keep-alive', 'transfer-encoding', NODE_HEADER])
+
+const EMPTY_DIGEST = digestOf(null)
+
+/** A client that closes its side may be gone: then it must not hold leases, and its stream ends. */
+function endsWithItsClient({ raw, routeOptions }: FastifyRequest): boolean {
+  const { url = '' } = routeOptions
+  if (url.endsWith('/pull') || url.endsWith('/events')) return true
+  return url.endsWith('/settle') && (raw.headers['prefer'] !== undefined || raw.url?.includes('?') === true)
+}
+
+/** The stream to a follower. It is authenticated by its signature, so it needs no other admission. */
+export function peerRoute(app: FastifyInstance, peers: Peers): void {
+  app.route({
+    method: 'GET',
+    url: '/peer/stream',
+    config: { access: 'probe' },
+    exposeHeadRoute: false,
+    schema: { hide: true },
+    handler: ({ raw }, reply) => {
+      reply.hijack()
+      peers.serveStream(raw, reply.raw)
+    },
+  })
+}
