@@ -1,5 +1,6 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { BatchedSettle, HandOffAnswers, HandOffBatch } from '../../packages/server/src/handoff/store.ts'
+import type { Chance } from '../chaos/support/chance.ts'
 import { brief, controlCall, handOffCall, maintainCall, releaseCall, sweepCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
@@ -54,6 +55,7 @@ class Episode {
   readonly #simulation: Simulation
   readonly #workload: Workload
   readonly #weather: Weather
+  readonly #chanceOfControl: Chance
   #steps = 0
   #stepsLeft = 0
   #isOver = false
@@ -62,13 +64,14 @@ class Episode {
     this.#simulation = simulation
     this.#workload = new Workload(simulation.chance.for('workload'))
     const { chance } = simulation
+    this.#chanceOfControl = chance.for('control')
     this.#weather = {
       crash: chance.pick([0, 2, 10]),
       freeze: chance.pick([0, 2, 10]),
       takeOver: chance.pick([0, 2, 20]),
       clock: chance.pick([0, 1, 5]),
       outage: chance.pick([0, 0, 3]),
-      failOver: chance.pick([0, 0, 10]),
+      failOver: chance.for('fail-overs').pick([0, 0, 10]),
       lost: chance.pick([0, 20, 100]),
       doubled: chance.pick([0, 10, 50]),
     }
@@ -162,8 +165,8 @@ class Episode {
   }
 
   /** A request on its way to the leader: it may be lost, late, or sent again. */
-  #forward(arrive: () => void): void {
-    const { time, chance } = this.#simulation
+  #forward(arrive: () => void, chance = this.#simulation.chance): void {
+    const { time } = this.#simulation
     const { lost, doubled } = this.#weather
     const send = () => {
       if (chance.below(1000) < lost) return
@@ -204,7 +207,7 @@ class Episode {
 
   #control(): void {
     const request = this.#workload.control()
-    this.#forward(() => this.#call((node) => node.run(controlCall(request))))
+    this.#forward(() => this.#call((node) => node.run(controlCall(request))), this.#chanceOfControl)
   }
 
   #sweep(): void {
@@ -216,7 +219,7 @@ class Episode {
 
   #release(): void {
     const request = this.#workload.release()
-    this.#forward(() => this.#call((node) => node.run(releaseCall(request))))
+    this.#forward(() => this.#call((node) => node.run(releaseCall(request))), this.#chanceOfControl)
   }
 
   /** Takes several appends, which look like those of other calls, so it runs only without other calls. */

@@ -10,12 +10,13 @@ const STEPS = 1000
  */
 const SEED = 1
 
-test('under all faults, nothing acknowledged is lost and nothing is handed out twice', async () => {
-  for (let seed = SEED; seed < SEED + EPISODES; seed += 1) {
+test.each(Array.from({ length: EPISODES }, (_, at) => SEED + at))(
+  'under all faults, nothing acknowledged is lost and nothing is handed out twice, seed %s',
+  async (seed) => {
     const { failure } = await episode(seed, STEPS)
     expect(failure, `npm run simulate -- --seed ${seed} --seconds 0 --steps ${STEPS}`).toBeNull()
-  }
-})
+  },
+)
 
 test('the same seed gives the same sequence of events', async () => {
   const [once, again] = [await episode(SEED, 300, {}, true), await episode(SEED, 300, {}, true)]
