@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
 import { ThroughputRows } from '../../packages/server/src/disk/sqlite/throughput-rows.ts'
 import { type Disk, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
@@ -70,6 +71,12 @@ const unfenced = (name: 'append' | 'flush' | 'stage'): (() => () => void) =>
       },
   )
 
+/** Whether the last entry and the last flush are there is not asked. */
+const asTermCheck = (text: string): string =>
+  text.includes('head WHERE id = 1 AND term = ?')
+    ? text.replace(/flushed = \?[\s\S]*$/, '(? + ? + ? + ?) IS NOT NULL')
+    : text
+
 /** Whether the last append was refused because of known keys. */
 let wasKnown = false
 
@@ -101,6 +108,17 @@ export const mutants: readonly Mutant[] = [
     bug: 'a piece of a call-back is written without the fence',
     firstSeed: 4,
     patch: unfenced('stage'),
+  },
+  {
+    bug: 'a write checks the term alone, which a standby without the last commits has, too',
+    patch: patched(
+      DatabaseSync.prototype,
+      'prepare',
+      (prepare) =>
+        function (this: DatabaseSync, text: never) {
+          return prepare.call(this, asTermCheck(text) as never)
+        },
+    ),
   },
   {
     bug: 'an answer does not wait for its append',
