@@ -258,10 +258,8 @@ class Episode {
   /** All faults end and all work is finished: nothing is stuck, nothing is lost. */
   async #conclude(): Promise<void> {
     const simulation = this.#simulation
-    const { model, faults } = simulation
-    simulation.tell(() => 'everything heals')
-    Object.assign(faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
-    simulation.outageUntil = 0
+    simulation.heal()
+    const { model } = simulation
     const { name } = simulation.leader
     for (const other of simulation.nodes) other.isDead = true
     const node = simulation.addNode(name)

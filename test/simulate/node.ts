@@ -58,6 +58,10 @@ export class SimulatedNode implements Host {
     return this.simulation.chance
   }
 
+  get failOvers() {
+    return this.simulation.failOvers
+  }
+
   get outageUntil() {
     return this.simulation.outageUntil
   }

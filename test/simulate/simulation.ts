@@ -51,6 +51,8 @@ export class Simulation {
   operations = 0
   /** What a standby has, and what was answered until then. */
   #standby: { readonly commits: number; readonly model: Model } | null = null
+  /** How often a standby has taken over. Each time, all connections are closed. */
+  failOvers = 0
   /** The database does not answer until then. */
   outageUntil = 0
   #graceUntil = 0
@@ -168,6 +170,7 @@ export class Simulation {
     if (standby === null || standby.commits === this.database.commits) return
     this.tell(() => `${this.database.commits - standby.commits} commits are lost`)
     this.database.failOver(standby.commits)
+    this.failOvers += 1
     this.model = standby.model
     this.#truth = new Truth(this.database.db)
     // No process knows what the database has until it takes over.
@@ -175,6 +178,14 @@ export class Simulation {
     for (const process of this.#processes) process.forget()
     this.staging.clear()
     for (const taskId of this.truth.staging()) this.staging.add(taskId)
+  }
+
+  /** All faults end. */
+  heal(): void {
+    this.tell(() => 'everything heals')
+    Object.assign(this.faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
+    this.outageUntil = 0
+    this.#standby = null
   }
 
   /** Calls that shared a transaction are answered together, and checked when all of them are answered. */
