@@ -2,7 +2,14 @@ import { expect, test } from 'vitest'
 import { type Disk, KnownKeys } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { batchedCallBack, batchedPull, Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
+import {
+  batchedCallBack,
+  batchedPull,
+  Driver,
+  leaseOf,
+  settlement,
+  some,
+} from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
