@@ -50,8 +50,8 @@ export const work: Command = {
   takesCommand: true,
   details: `Runs a command once per partition. The command receives the descriptor on stdin, as a line of JSON, and in its
 environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
-BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID. If the call-back had a trace, TRACEPARENT continues it. If the
-service keeps additional fields, the line of JSON includes them.
+BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID, BATON_FENCING_TOKEN. If the call-back had a trace, TRACEPARENT
+continues it. If the service keeps additional fields, the line of JSON includes them.
 
 The exit code is the outcome:
   ${String(commandExitCodes.done).padStart(3)}    done
