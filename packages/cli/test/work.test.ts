@@ -43,6 +43,7 @@ describe('the exit code of the command', () => {
       'BATON_TASK_ID=orders',
       `BATON_URL=${url}`,
     ])
+    expect(scratch.read('orders-2-5.env')).toMatch(/^BATON_FENCING_TOKEN=\d{13}$/m)
     expect(await rowsOf(client, 'orders')).toMatchObject([
       { state: 'done', reportedRecords: 7 },
       { state: 'done', reportedRecords: 9 },
