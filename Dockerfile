@@ -9,7 +9,7 @@ COPY . .
 RUN npm ci && node release/build.ts \
  && npm ci --omit=dev --omit=optional --ignore-scripts \
     --workspace=packages/protocol --workspace=packages/client --workspace=packages/server --workspace=packages/cli \
- && mkdir -p /opt/baton && mkdir -m 700 /var/lib/baton \
+ && mkdir -p /opt/baton \
  && cp -R node_modules /opt/baton/ \
  && for name in protocol client server cli; do \
       mkdir -p "/opt/baton/packages/$name" \
@@ -24,9 +24,9 @@ LABEL org.opencontainers.image.title="Baton" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}"
 COPY --from=build /opt/baton /opt/baton
-# Owned by the user of the service: a new volume takes its owner from here.
-COPY --from=build --chown=10001:10001 /var/lib/baton /var/lib/baton
-RUN ln -s /opt/baton/packages/cli/dist/main.js /usr/local/bin/baton
+# A new volume takes its owner and mode from the folder: only the service can read it.
+RUN ln -s /opt/baton/packages/cli/dist/main.js /usr/local/bin/baton \
+ && install --directory --mode 700 --owner 10001 --group 10001 /var/lib/baton
 # A container is reached from outside, so it starts with tokens only, or with BATON_ALLOW_ANONYMOUS=true.
 # The compile cache of Node would be the only file outside of the volume.
 ENV BATON_HOST=0.0.0.0 \

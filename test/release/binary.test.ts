@@ -49,7 +49,7 @@ test('the one file serves, works, makes a backup, and keeps its data over a kill
   await baton('call-back', 'large.ndjson', '--url', first.url)
   await baton('work', '--url', first.url, '--task', 'orders-2026-03', '--until-idle', '--', '/bin/true')
   await baton('backup', 'copy.db')
-  expect(await baton('verify', 'copy.db')).toBe('OK: 2 tasks, 30,003 partitions\n')
+  expect(await baton('verify', 'copy.db')).toBe('OK: 2 tasks, 30,003 partitions in copy.db\n')
 
   first.child.kill('SIGKILL')
   await once(first.child, 'exit')

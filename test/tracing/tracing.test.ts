@@ -80,6 +80,8 @@ describe('with an OpenTelemetry SDK', () => {
     const pulls = exporter.getFinishedSpans().filter(({ name }) => name === 'GET /pull')
     const linked = only(spans, 'pull').links[0]?.context.traceId
     expect(pulls.map((span) => span.spanContext().traceId)).toContain(linked)
+    expect(only(spans, 'pull').attributes).toMatchObject({ 'baton.task': 'orders' })
+    for (const span of [...pulls, settle]) expect(span.attributes['http.response.status_code']).toBe(200)
   })
 
   test('renewing a lease continues the trace, and a request about two traces is in neither', async () => {
@@ -116,7 +118,11 @@ describe('with an OpenTelemetry SDK', () => {
     await client.callBack([descriptor('orders', 0, 0)])
     const spans = exporter.getFinishedSpans()
     const [refused, taken] = spans.filter(({ name }) => name === 'POST /call-back')
-    expect(refused?.attributes).toEqual({ 'error.type': 'contract_violation' })
+    expect(refused?.attributes).toEqual({
+      'error.type': 'contract_violation',
+      'http.response.status_code': 422,
+    })
+    expect(taken?.attributes).toEqual({ 'http.response.status_code': 200, 'baton.task': 'orders' })
     expect(below(spans, refused as ReadableSpan)).toEqual(['receive'])
     expect(taken?.spanContext().traceId).not.toBe(refused?.spanContext().traceId)
     expect(below(spans, taken as ReadableSpan)).toEqual(['answer', 'batch', 'receive'])

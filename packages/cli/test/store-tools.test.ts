@@ -33,9 +33,12 @@ test('a store is backed up, verified and moved on the command line', async () =>
   expect(statSync(copy).mode & 0o777).toBe(0o600)
   expect(await baton(['verify', '--data', data])).toMatchObject({
     code: 0,
-    stdout: 'OK: 1 task, 3 partitions\n',
+    stdout: `OK: 1 task, 3 partitions in ${join(data, 'baton.db')}\n`,
   })
-  expect(await baton(['verify', copy])).toMatchObject({ code: 0, stdout: 'OK: 1 task, 3 partitions\n' })
+  expect(await baton(['verify', copy])).toMatchObject({
+    code: 0,
+    stdout: `OK: 1 task, 3 partitions in ${copy}\n`,
+  })
   const twice = await baton(['backup', copy, '--data', data])
   expect(twice).toMatchObject({
     code: 1,
@@ -53,12 +56,12 @@ test('a store is backed up, verified and moved on the command line', async () =>
   await service.exited
   expect(await baton(['export', file], { env: { BATON_DATA: data } })).toMatchObject({
     code: 0,
-    stdout: `${file}: 1 task, 3 partitions exported\n`,
+    stdout: `${file}: 1 task, 3 partitions exported from ${join(data, 'baton.db')}\n`,
   })
   const target = scratch.file('target')
   expect(await baton(['import', file, '--data', target])).toMatchObject({
     code: 0,
-    stdout: '1 task, 3 partitions imported\n',
+    stdout: `1 task, 3 partitions imported into ${join(target, 'baton.db')}\n`,
   })
   const again = await baton(['import', file, '--data', target, '--json'])
   expect(again.code).toBe(1)
@@ -88,7 +91,7 @@ test('verify exits with 1 and reports the errors', async () => {
   const fault = 'is ready for its first hand-out at a position where no pull finds it'
   expect(await baton(['verify', '--data', data])).toMatchObject({
     code: 1,
-    stdout: `partition orders-0-0 ${fault}\npartition orders-0-1 ${fault}\n`,
+    stdout: `2 errors in ${join(data, 'baton.db')}\npartition orders-0-0 ${fault}\npartition orders-0-1 ${fault}\n`,
   })
   const { stdout } = await baton(['verify', '--data', data, '--json'])
   expect(JSON.parse(stdout)).toMatchObject({ sound: false, counts: { tasks: 1, partitions: 3 } })
@@ -110,4 +113,28 @@ test('a command with two stores is refused', async () => {
   ])
   expect(code).toBe(2)
   expect(stderr).toContain('--data and --database-url cannot be combined')
+})
+
+test('a folder on the command line is used, whatever database the environment names', async () => {
+  const data = new Scratch().file('data')
+  const env = { BATON_DATABASE_URL: 'postgres://127.0.0.1:1/baton' }
+  const service = await ServiceProcess.started([], data, env)
+  service.signal('SIGTERM')
+  await service.exited
+  expect(await baton(['verify', '--data', data], { env })).toMatchObject({
+    code: 0,
+    stdout: `OK: 0 tasks, 0 partitions in ${join(data, 'baton.db')}\n`,
+  })
+  // In the environment, the database is used.
+  const { code, stderr } = await baton(['verify'], { env: { ...env, BATON_DATA: data } })
+  expect([code, stderr]).toEqual([1, expect.stringContaining('127.0.0.1:1')])
+})
+
+test('verify of a file that cannot be read names that file, not a data folder', async () => {
+  const scratch = new Scratch()
+  const cut = scratch.file('cut.db', `SQLite format 3\0 and no more`)
+  const { code, stderr } = await baton(['verify', cut])
+  expect([code, stderr]).toEqual([1, `baton: ${cut} is damaged, or not a data file or backup of Baton\n`])
+  const absent = scratch.file('absent.db')
+  expect((await baton(['verify', absent])).stderr).toBe(`baton: ${absent} does not exist\n`)
 })

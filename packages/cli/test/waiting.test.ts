@@ -56,8 +56,23 @@ describe('baton wait', () => {
     const { url } = await startService()
     expect(await baton(['wait', 'nothing'], { url })).toMatchObject({ code: exitCodes.nothing })
     const over = await baton(['wait', 'nothing', '--appear', '--for', '0.2'], { url })
-    expect(over).toMatchObject({ code: exitCodes.timeOver, stdout: '' })
+    expect(over).toMatchObject({ code: exitCodes.timeOver, stdout: 'nothing was not seen\n' })
     expect(over.stderr).toContain('within 0.2 s')
+  })
+
+  test('prints the states when the time is over', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('ended', 1))
+    await settleAll(client)
+    await client.callBack(descriptors('open', 2))
+    const over = await baton(['wait', 'ended', 'open', '--for', '0.2'], { url })
+    expect(over).toMatchObject({
+      code: exitCodes.timeOver,
+      stdout: 'ended is done\nopen is open: 0 of 2 partitions done\n',
+    })
+    const json = await baton(['wait', 'ended', 'open', '--for', '0.2', '--json'], { url })
+    expect(JSON.parse(json.stdout).tasks).toMatchObject([{ state: 'done' }, { state: 'open' }])
   })
 
   test('continues after the service was unavailable; Ctrl-C ends it', async () => {

@@ -123,6 +123,28 @@ describe('a worker that stops', () => {
     expect(stderr).toContain('not settled: 1 partition; the service hands them out again')
   })
 
+  test('by a supervisor lets commands finish for as long as their leases', async () => {
+    const { url } = await startService('--lease-seconds', '77')
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 1))
+    const scratch = new Scratch()
+    const working = startBaton(['work', '--task', 'orders', '--', 'sh', '-c', gated], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    let stderr = ''
+    working.process.stderr?.on('data', (bytes) => {
+      stderr += bytes
+    })
+    await until(() => scratch.lines('begun').length === 1)
+    expect(stderr).toContain('taking partitions of every table and the task orders\n')
+    working.process.kill('SIGTERM')
+    await until(() => stderr.includes('stopping: 1 partition can finish within 77 s'))
+    scratch.file('gate', '')
+    expect(await working.ended).toMatchObject({ code: 0 })
+    expect(stderr).toContain('1 partition done, 0 failed, 0 released, 0 lost')
+  })
+
   test('by a supervisor releases what is not finished in time', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)

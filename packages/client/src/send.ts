@@ -28,3 +28,9 @@ export type Send = (url: string, request: SentRequest) => Promise<Received>
 
 /** The implementation for all platforms. Node has its own: `node/send.ts`. */
 export const send: Send = (url, request) => fetch(url, request)
+
+/** Why a request cannot be sent at all. Browsers do not say why a fetch failed. */
+export const unsendableText = (_base: string, _error: unknown): string | undefined => undefined
+
+/** Whether a failed request never reached a service. */
+export const isUnconnected = (_error: unknown): boolean => false

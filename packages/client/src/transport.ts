@@ -1,6 +1,6 @@
 import type { Problem } from '@baton/protocol'
 import { checkInstanceId, quoted } from '@baton/protocol/core'
-import { send } from '#send'
+import { isUnconnected, send, unsendableText } from '#send'
 import type { BatonClientOptions, RequestReport } from './client-options.ts'
 import {
   ProblemError,
@@ -185,8 +185,8 @@ export class Transport {
       if (timedOut()) {
         throw new UnreachableError(`${base} did not answer within ${timeoutMillis / 1000} s`)
       }
-      if (isBadPort(error)) throw new UnsendableError(`${base} has a port that fetch blocks`)
-      if (speaksPlainHttp(error)) throw new UnsendableError(plainHttpText(base))
+      const unsendable = unsendableText(base, error)
+      if (unsendable !== undefined) throw new UnsendableError(unsendable)
       if (error instanceof TypeError || isAbort(error)) {
         throw new UnreachableError(`${base} cannot be reached${why(error)}`, { cause: error })
       }
@@ -218,21 +218,6 @@ function urlOf(base: string, { path, query = {} }: RequestSpec): string {
   }
   const suffix = parameters.size === 0 ? '' : `?${parameters}`
   return `${base}${path}${suffix}`
-}
-
-/** OpenSSL's error codes for an answer that is not TLS. */
-const notTls = new Set(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
-
-function speaksPlainHttp(error: unknown): boolean {
-  return notTls.has((error as { cause?: { code?: string } } | null)?.cause?.code ?? '')
-}
-
-const plainHttpText = (base: string) =>
-  `${base} does not use TLS: the service expects plain HTTP on this port; use ${base.replace(/^https:/, 'http:')}, or the port of the TLS proxy`
-
-/** Node's fetch gives this cause. Browsers do not say why a fetch failed. */
-function isBadPort(error: unknown): boolean {
-  return (error as { cause?: { message?: unknown } } | null)?.cause?.message === 'bad port'
 }
 
 /** The object in an answer. Every object of this kind has the field. */
@@ -387,14 +372,9 @@ function isAway(error: unknown): boolean {
   return error instanceof UnexpectedAnswerError && error.status >= 502 && error.status <= 504
 }
 
-/** No process listened on the port, or the host could not be resolved or reached. */
-const unconnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
-
 function neverArrived(error: unknown): boolean {
   if (error instanceof ProblemError) return error.code === 'shutting_down'
-  if (!(error instanceof UnreachableError)) return false
-  const { cause } = error as { cause?: { cause?: { code?: string } } }
-  return unconnected.has(cause?.cause?.code ?? '')
+  return error instanceof UnreachableError && isUnconnected(error.cause)
 }
 
 function noneAnswers(bases: readonly string[], error: unknown): unknown {

@@ -82,5 +82,5 @@ test.each([
 test('a page that calls back loads schemas when it does', async () => {
   const files = await bundled('BatonClient, Producer, Worker')
   expect(loadedAtOnce(files)).not.toContain('additionalProperties')
-  expect(gzipSync(loadedAtOnce(files)).byteLength).toBeLessThan(20_500)
+  expect(gzipSync(loadedAtOnce(files)).byteLength).toBeLessThan(20_000)
 })

@@ -52,7 +52,8 @@ export const errorCodes = {
     status: 422,
     title: 'Invalid parameter',
     retryable: false,
-    meaning: 'A query parameter, path segment or header has a value that is not allowed.',
+    meaning:
+      'A query parameter is unknown, or a parameter, path segment or header has a value that is not allowed.',
     remedy: 'Correct the named parameter.',
   },
   partition_conflict: {

@@ -74,6 +74,8 @@ export interface ObjectShape {
    * suggestions than the spelling alone.
    */
   aliases?: Readonly<Record<string, string>>
+  /** What to do about a field that resembles none of the shape. */
+  advice?: string
 }
 
 /** The JSON Schema keywords that scalar fields of the protocol use. */
@@ -198,7 +200,7 @@ function unknownField(shape: ObjectShape, subject: Record<string, unknown>, fiel
   const absent = Object.keys(shape.properties).filter((name) => !Object.hasOwn(subject, name))
   const alias = Object.hasOwn(shape.aliases ?? {}, field) ? shape.aliases?.[field] : undefined
   const suggestion = alias !== undefined && absent.includes(alias) ? alias : didYouMean(field, absent)
-  const advice = suggestion === undefined ? 'remove it' : `did you mean ${suggestion}?`
+  const advice = suggestion === undefined ? (shape.advice ?? 'remove it') : `did you mean ${suggestion}?`
   return `${quoted(field)} is not a field of the contract; ${advice}`
 }
 

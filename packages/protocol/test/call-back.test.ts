@@ -72,7 +72,8 @@ describe('a valid call-back', () => {
     expect(accepted(body, { unknownFields: 'ignore' }).partitions).toHaveLength(1)
     expect(complaint(body)).toEqual({
       pointer: '/0/colour',
-      detail: '"colour" is not a field of the contract; remove it',
+      detail:
+        '"colour" is not a field of the contract; remove it, or start the service with --unknown-fields keep to hand it to the worker',
     })
   })
 

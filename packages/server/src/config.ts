@@ -68,7 +68,10 @@ export const configSchema = Type.Object({
     description: 'proxies whose X-Forwarded headers are trusted: addresses or networks, separated by commas',
   }),
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
-  databaseUrl: orNone({ description: 'URL of a PostgreSQL database, which replaces the embedded store' }),
+  databaseUrl: orNone({
+    description:
+      'URL of a PostgreSQL database, which replaces the embedded store; the variable is ignored if --data is given',
+  }),
   peerUrl: orNone({
     pattern: '^https?://[^/?#@\\s]+(?:/[^?#\\s]*)?$',
     form: 'a URL such as http://10.0.0.7:7070, including the base path if there is one, without user and query',

@@ -155,6 +155,8 @@ export function readSettings(given: ReadonlyMap<SettingName, string>, environmen
 function sourceOf(name: SettingName, given: ReadonlyMap<SettingName, string>, environment: Environment) {
   const flag = given.get(name)
   if (flag !== undefined) return { label: flagOf(name), text: flag }
+  // A flag beats a variable, also where both name the store: --data replaces BATON_DATABASE_URL.
+  if (name === 'databaseUrl' && given.has('data')) return undefined
   const variable = environment[variableOf(name)]
   // In compose files and shells, an empty variable means "not set".
   if (variable === undefined || variable === '') return undefined

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { readTraceparent } from '@baton/protocol'
+import { errorCodes, readTraceparent } from '@baton/protocol'
 import type { Context, ProxyTracerProvider, Span, SpanContext, Tracer } from '@opentelemetry/api'
 import type { BatchTracing } from './handoff/batcher.ts'
 import type { Disk } from './handoff/disk.ts'
@@ -36,6 +36,10 @@ interface Traced {
   isOver: boolean
 }
 
+/** The names of OpenTelemetry's conventions for HTTP, and of ours. */
+const STATUS = 'http.response.status_code'
+const TASK = 'baton.task'
+
 /** OpenTelemetry's default limit of links per span. */
 const MAX_LINKS = 128
 
@@ -64,6 +68,7 @@ export class Tracing implements RequestTracing, BatchTracing {
         const span = this.#tracer.startSpan('answer', {}, traced.context)
         exchange.answer(text, headers, lost)
         span.end()
+        traced.span.setAttribute(STATUS, 200)
       }
       return serve({ ...exchange, answer }, body)
     })
@@ -71,6 +76,7 @@ export class Tracing implements RequestTracing, BatchTracing {
   handler: RequestTracing['handler'] = (name, handler) => (request, reply) =>
     this.#request(name, request.raw.headers, Date.now() - reply.elapsedTime, async (traced) => {
       const result = await handler(request, reply)
+      traced.span.setAttribute(STATUS, reply.statusCode)
       this.#tracer.startSpan('answer', { startTime: traced.answerableAt ?? Date.now() }, traced.context).end()
       return result
     })
@@ -81,6 +87,10 @@ export class Tracing implements RequestTracing, BatchTracing {
     if (span === undefined || !this.#api.isSpanContextValid(span))
       return readTraceparent(headers['traceparent']?.toString())
     return `00-${span.traceId}-${span.spanId}-${(span.traceFlags & 0xff).toString(16).padStart(2, '0')}`
+  }
+
+  about(taskId: string): void {
+    this.#current?.span.setAttribute(TASK, taskId)
   }
 
   current(): Traced | undefined {
@@ -177,12 +187,17 @@ export class Tracing implements RequestTracing, BatchTracing {
     const links = batch === undefined ? [] : [{ context: batch }]
     for (const { partitions } of answers.pulls) {
       const counts = new Map<string, number>()
-      for (const { traceparent } of partitions)
-        if (traceparent != null) counts.set(traceparent, (counts.get(traceparent) ?? 0) + 1)
+      const tasks = new Map<string, string>()
+      for (const { traceparent, taskId } of partitions)
+        if (traceparent != null) {
+          counts.set(traceparent, (counts.get(traceparent) ?? 0) + 1)
+          // Each call-back has its own span, and is about one task.
+          tasks.set(traceparent, taskId)
+        }
       for (const [traceparent, count] of counts) {
         const [, traceId = '', spanId = '', flags = ''] = traceparent.split('-')
         const remote = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }
-        const attributes = { 'baton.pull.partitions': count }
+        const attributes = { 'baton.pull.partitions': count, [TASK]: tasks.get(traceparent) }
         const options = { startTime, links, attributes }
         this.#tracer.startSpan('pull', options, trace.setSpanContext(ROOT_CONTEXT, remote)).end()
       }
@@ -193,7 +208,8 @@ export class Tracing implements RequestTracing, BatchTracing {
   /** An invalid request is not an error of the service. */
   #failed(span: Span, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error)
-    if (error instanceof RequestProblem) span.setAttribute('error.type', error.code)
+    if (error instanceof RequestProblem)
+      span.setAttributes({ 'error.type': error.code, [STATUS]: errorCodes[error.code].status })
     else span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: text })
   }
 }

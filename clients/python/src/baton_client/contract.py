@@ -23,6 +23,7 @@ from .protocol import (
 UnknownFields = Literal["refuse", "ignore", "keep"]
 
 TABLE_FIELD = "computeTableName"
+UNKNOWN_FIELD_ADVICE = "remove it, or start the service with --unknown-fields keep to hand it to the worker"
 
 _SHOWN_CHARACTERS = 40
 #: Longer names are omitted from pointers.
@@ -244,7 +245,7 @@ class ContractCheck:
         absent = [name for name in self._rules if name not in descriptor]
         is_alias = field == TABLE_FIELD and self._table_field in absent
         meant = self._table_field if is_alias else _did_you_mean(field, absent)
-        advice = "remove it" if meant is None else f"did you mean {meant}?"
+        advice = UNKNOWN_FIELD_ADVICE if meant is None else f"did you mean {meant}?"
         return f"{quoted(field)} is not a field of the contract; {advice}"
 
     def _relate(self, descriptor: Mapping[str, object], at: int, faults: list[tuple[str, str]]) -> None:

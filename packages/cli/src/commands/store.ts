@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { Location, Progress } from '@baton/server/store-tools'
+import type { Location, PerSection, Progress } from '@baton/server/store-tools'
 import type { Arguments, Command, Flags } from '../command-line.ts'
 import { exitCodes, Refusal, UsageError } from '../errors.ts'
 import { counted } from '../show/numbers.ts'
@@ -28,16 +28,14 @@ const storeFlags = {
   json: { kind: 'switch', description: 'print JSON, including errors' },
 } satisfies Flags
 
+/** A flag beats a variable. In the environment, the database beats the folder. */
 function locationOf(given: Arguments): Location {
+  const isTyped = (flag: string) => given.text(flag) !== undefined && given.sourceOf(flag) === `--${flag}`
   const databaseUrl = given.text('database-url')
   if (databaseUrl === undefined) return { data: given.textOrDefault('data') }
-  if (
-    given.sourceOf('database-url') === '--database-url' &&
-    given.text('data') !== undefined &&
-    given.sourceOf('data') === '--data'
-  )
-    throw new UsageError('--data and --database-url cannot be combined')
-  return { databaseUrl }
+  if (!isTyped('data')) return { databaseUrl }
+  if (isTyped('database-url')) throw new UsageError('--data and --database-url cannot be combined')
+  return { data: given.textOrDefault('data') }
 }
 
 type StoreTools = typeof import('@baton/server/store-tools')
@@ -69,6 +67,9 @@ async function withStoreTools<Result>(
   }
 }
 
+const rowsIn = ({ tasks, partitions }: PerSection<number>) =>
+  `${counted(tasks, 'task')}, ${counted(partitions, 'partition')}`
+
 export const importCommand: Command = {
   operands: 'FILE',
   operandCount: [1, 1],
@@ -84,11 +85,13 @@ export const importCommand: Command = {
   ],
   run: async (given) => {
     const [file = ''] = given.operands
-    const counts = await withStoreTools('importing', (tools, progress) =>
-      tools.importStore(locationOf(given), { file, progress }),
-    )
-    if (given.switch('json')) printJson({ file, counts })
-    else print(`${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')} imported`)
+    const location = locationOf(given)
+    const { counts, store } = await withStoreTools('importing', async (tools, progress) => ({
+      counts: await tools.importStore(location, { file, progress }),
+      store: await tools.describeStore(location),
+    }))
+    if (given.switch('json')) printJson({ file, store, counts })
+    else print(`${rowsIn(counts)} imported into ${shown(store)}`)
     return exitCodes.ok
   },
 }
@@ -111,12 +114,13 @@ export const exportCommand: Command = {
   ],
   run: async (given) => {
     const [file = ''] = given.operands
-    const counts = await withStoreTools('exporting', (tools, progress) =>
-      tools.exportStore(locationOf(given), { file, mayReplace: given.switch('force'), progress }),
-    )
-    if (given.switch('json')) printJson({ file, counts })
-    else
-      print(`${file}: ${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')} exported`)
+    const location = locationOf(given)
+    const { counts, store } = await withStoreTools('exporting', async (tools, progress) => ({
+      counts: await tools.exportStore(location, { file, mayReplace: given.switch('force'), progress }),
+      store: await tools.describeStore(location),
+    }))
+    if (given.switch('json')) printJson({ file, store, counts })
+    else print(`${file}: ${rowsIn(counts)} exported from ${shown(store)}`)
     return exitCodes.ok
   },
 }
@@ -160,13 +164,15 @@ export const verify: Command = {
   ],
   run: async (given) => {
     const [file] = given.operands
-    const { findings, counts } = await withStoreTools('checking', (tools, progress) =>
-      tools.verify(file ?? locationOf(given), progress),
-    )
-    if (given.switch('json')) printJson({ sound: findings.length === 0, findings, counts })
-    else if (findings.length === 0)
-      print(`OK: ${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')}`)
+    const what = file ?? locationOf(given)
+    const { findings, counts, store } = await withStoreTools('checking', async (tools, progress) => ({
+      ...(await tools.verify(what, progress)),
+      store: typeof what === 'string' ? what : await tools.describeStore(what),
+    }))
+    if (given.switch('json')) printJson({ sound: findings.length === 0, store, findings, counts })
+    else if (findings.length === 0) print(`OK: ${rowsIn(counts)} in ${shown(store)}`)
     else {
+      print(`${counted(findings.length, 'error')} in ${shown(store)}`)
       for (const finding of findings.slice(0, SHOWN_FINDINGS)) print(shown(finding))
       const more = findings.length - SHOWN_FINDINGS
       if (more > 0) print(`and ${more} more; --json lists all of them`)

@@ -3,6 +3,7 @@ import { type BatonClient, BatonError, ProblemError, type TaskView } from '@bato
 import { type Arguments, type Command, LONGEST_TIMER_SECONDS } from '../command-line.ts'
 import { connect, LONGEST_REQUEST_SECONDS, placeFlags } from '../connection.ts'
 import { exitCodes, interruptible, UsageError } from '../errors.ts'
+import { count, counted } from '../show/numbers.ts'
 import { WaitLine } from '../show/progress.ts'
 import { print, printJson, remark, shown } from '../terminal.ts'
 import { missingText } from './control.ts'
@@ -64,9 +65,10 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   const deadline = seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
   using line = new WaitLine(!given.switch('quiet') && !given.switch('json'))
   let isAway = false
+  let seen: Seen = taskIds.map(() => null)
   while (true) {
     try {
-      const seen = await look(client, taskIds, given, { deadline, signal })
+      seen = await look(client, taskIds, given, { deadline, signal })
       isAway = false
       line.show(seen)
       if (seen.every(isEnded)) return ended(seen as readonly TaskView[], given, line)
@@ -78,6 +80,10 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
     }
     const left = deadline - performance.now()
     if (left <= 0) {
+      line.end()
+      if (given.switch('json')) printJson({ tasks: seen.filter((task) => task !== null) })
+      else if (!given.switch('quiet'))
+        for (const [at, task] of seen.entries()) print(stateText(taskIds[at], task))
       remark(given, `not all tasks ended within ${seconds} s`)
       return exitCodes.timeOver
     }
@@ -124,6 +130,14 @@ function endText(task: TaskView): string {
   const missing = task.state === 'done' ? missingText(task) : undefined
   const but = missing === undefined ? '' : `, but ${missing} were not called back`
   return `${shown(task.taskId)} is ${task.state}${but}`
+}
+
+/** The state of a task when the time is over. */
+function stateText(taskId = '', task: TaskView | null): string {
+  if (task === null) return `${shown(taskId)} was not seen`
+  if (isEnded(task)) return endText(task)
+  const { done, total } = task.partitions
+  return `${endText(task)}: ${count(done)} of ${counted(total, 'partition')} done`
 }
 
 function codeOf(task: TaskView): number {

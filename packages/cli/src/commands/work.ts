@@ -48,7 +48,10 @@ export const work: Command = {
   operands: '-- COMMAND [ARGUMENTS]',
   operandCount: [0, 0],
   takesCommand: true,
-  details: `Runs a command once per partition. The command receives the descriptor on stdin, as a line of JSON, and in its
+  details: `Runs a command once per partition. Without --table or --task it takes partitions of every table and task of the
+service, also those of other teams: name the tables that the command can process.
+
+The command receives the descriptor on stdin, as a line of JSON, and in its
 environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
 BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID, BATON_FENCING_TOKEN. If the call-back had a trace, TRACEPARENT
 continues it. If the service keeps additional fields, the line of JSON includes them.
@@ -96,7 +99,8 @@ exit. Ctrl-C lets running commands finish; a second Ctrl-C stops them and releas
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
-      default: 25,
+      maximum: LONGEST_TIMER_SECONDS,
+      otherwise: 'as long as their leases',
       description: 'how long commands can continue after a SIGTERM',
     },
     'kill-after': {
@@ -188,11 +192,12 @@ async function run(given: Arguments): Promise<number> {
   using signals = new StopSignals({
     worker,
     killAfterSeconds,
-    drainSeconds: given.numberOrDefault('drain-seconds'),
+    drainSeconds: () => given.number('drain-seconds') ?? log.longestLeaseSeconds,
     takesBack: () => log.takesBack,
     unsettled: () => log.unsettled,
     say: (text) => log.say(text),
   })
+  log.say(`taking partitions of ${choiceText(chosen)}`)
   await worker.run()
   if (unusable !== undefined) {
     const partition = log.takesBack
@@ -210,12 +215,21 @@ async function run(given: Arguments): Promise<number> {
   return signals.wasHurried || untilIdle ? (signals.endedBy ?? exitCodes.ok) : exitCodes.ok
 }
 
+function choiceText({ tables = [], tasks = [] }: ReturnType<typeof chosenIn>): string {
+  const names = (kind: string, all: readonly string[]) =>
+    all.length === 0
+      ? `every ${kind}`
+      : `the ${kind}${all.length === 1 ? '' : 's'} ${all.map(shown).join(', ')}`
+  const advice = tables.length + tasks.length === 0 ? '; --table and --task choose some' : ''
+  return `${names('table', tables)} and ${names('task', tasks)}${advice}`
+}
+
 const codeOf = ({ code }: CommandUnusable): number =>
   code === 'ENOENT' ? exitCodes.notFound : exitCodes.notExecutable
 
 interface StopSignalsOptions {
   readonly worker: Worker
-  readonly drainSeconds: number
+  readonly drainSeconds: () => number
   /** The time between SIGTERM and SIGKILL for commands. */
   readonly killAfterSeconds: number
   /** Whether the service accepts released partitions. */
@@ -283,7 +297,8 @@ class StopSignals implements Disposable {
   }
 
   #terminate(): void {
-    const { worker, drainSeconds, say } = this.#options
+    const { worker, say } = this.#options
+    const drainSeconds = this.#options.drainSeconds()
     this.endedBy ??= exitCodes.terminated
     say(`stopping: ${counted(worker.running, 'partition')} can finish within ${drainSeconds} s`)
     this.#stopWithin(drainSeconds)

@@ -43,6 +43,9 @@ export class LineCutter {
 /** The longest line of a command's output, because a reader of JSON lines has to buffer a whole line. */
 const LONGEST_LINE = 8192
 
+/** With at-most-once delivery there is no lease; then as long as a lease is by default. */
+const WITHOUT_LEASE_SECONDS = 300
+
 /** Logs the events of a worker to stderr, as text or JSON. */
 export class EventLog {
   readonly #form: 'lines' | 'json' | 'nothing'
@@ -63,6 +66,12 @@ export class EventLog {
   /** The number of partitions whose command runs, or whose result was not reported yet. */
   get unsettled(): number {
     return this.#unsettled.size
+  }
+
+  /** The length of the longest lease of these partitions. */
+  get longestLeaseSeconds(): number {
+    const leases = [...this.#unsettled].map(({ lease }) => lease?.expiresInSeconds ?? WITHOUT_LEASE_SECONDS)
+    return Math.ceil(Math.max(0, ...leases))
   }
 
   readonly tell = (event: WorkerEvent): void => {

@@ -68,3 +68,24 @@ function isRedirection(message: IncomingMessage): boolean {
 function failed(cause: Error): TypeError {
   return new TypeError('the request failed', { cause })
 }
+
+/** OpenSSL's error codes for an answer that is not TLS. */
+const notTls = new Set(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
+
+/** No process listened on the port, or the host could not be resolved or reached. */
+const unconnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+export function unsendableText(base: string, error: unknown): string | undefined {
+  if (causeOf(error).message === 'bad port') return `${base} has a port that fetch blocks`
+  if (!notTls.has(causeOf(error).code ?? '')) return undefined
+  const plain = base.replace(/^https:/, 'http:')
+  return `${base} does not use TLS: the service expects plain HTTP on this port; use ${plain}, or the port of the TLS proxy`
+}
+
+export function isUnconnected(error: unknown): boolean {
+  return unconnected.has(causeOf(error).code ?? '')
+}
+
+function causeOf(error: unknown): { readonly code?: string; readonly message?: string } {
+  return (error as { cause?: { code?: string; message?: string } } | null)?.cause ?? {}
+}

@@ -1,6 +1,7 @@
 import { Copyable } from '../parts/panel.tsx'
 import { baseUrl, token } from '../service/connection.ts'
 import type { Content, Operation, Parameter, Route, Schema } from './api-document.ts'
+import { commandOf, sampleOf, titled } from './sample.ts'
 
 /** One operation: its parameters and answers on the left, an example on the right. */
 export function OperationView({ route }: { route: Route }) {
@@ -17,14 +18,14 @@ export function OperationView({ route }: { route: Route }) {
           <code>{path}</code>
         </p>
         <h3 id={`${operationId}-title`}>{summary}</h3>
-        {description === undefined ? null : <p class="operation-description">{description}</p>}
+        {description === undefined ? null : <p class="operation-description">{prose(description)}</p>}
         <ParameterTable parameters={parameters} />
         <BodyFields title="Body" content={requestContent} />
         <BodyFields title="Answer" content={answerContent} note={responses['200']?.description} />
         <Problems content={responses['default']?.content?.['application/problem+json']} />
       </div>
       <div class="operation-examples">
-        <Copyable label={`Example of ${operationId}`} text={commandOf(route)} />
+        <Copyable label={`Example of ${operationId}`} text={commandFor(route)} />
         {answer === undefined ? null : (
           <>
             <p class="muted">200 · {mediaType}</p>
@@ -37,6 +38,11 @@ export function OperationView({ route }: { route: Route }) {
       </div>
     </article>
   )
+}
+
+/** Descriptions are CommonMark; ours use no more of it than code between backticks. */
+function prose(text: string) {
+  return text.split('`').map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))
 }
 
 interface BodyFieldsProps {
@@ -53,14 +59,14 @@ function BodyFields({ title, content, note }: BodyFieldsProps) {
   return (
     <>
       <h4>{title}</h4>
-      {note === undefined ? null : <p class="muted">{note}</p>}
+      {note === undefined ? null : <p class="muted">{prose(note)}</p>}
       {events === undefined ? (
         <FieldTable schema={schema} />
       ) : (
         <ul class="events">
           {Object.entries(events).map(([name, data]) => (
             <li key={name}>
-              <code>{name}</code> {data.description}
+              <code>{name}</code> {prose(data.description ?? '')}
             </li>
           ))}
         </ul>
@@ -94,40 +100,19 @@ function isWithoutFields({ type, properties }: Schema): boolean {
   return type === 'object' && Object.keys(properties ?? {}).length === 0
 }
 
-/** The operation as a curl command, with the URL of this service and the examples of the document. */
-function commandOf({ method, path, operation }: Route): string {
-  const { parameters = [], requestBody } = operation
-  const url = `${baseUrl.origin}${baseUrl.pathname.replace(/\/$/, '')}${filled(path, parameters)}`
-  const query = parameters.filter((one) => one.in === 'query' && one.example !== undefined)
-  const headers = parameters.filter((one) => one.in === 'header' && one.example !== undefined)
-  const suffix = query.map(({ name, example }) => `${name}=${example}`).join('&')
-  const target = suffix === '' ? url : `'${url}?${suffix}'`
-  const lines = [`curl${method === 'GET' ? '' : ` -X ${method}`} ${target}`]
-  if (token.value !== null && takesToken(operation)) lines.push("  -H 'Authorization: Bearer <token>'")
-  for (const { name, example } of headers) lines.push(`  -H '${titled(name)}: ${example}'`)
-  const [content] = Object.values(requestBody?.content ?? {})
-  const body = Object.values(content?.examples ?? {})[0]?.value
-  if (body !== undefined) {
-    lines.push("  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(body, null, 2)}'`)
-  }
-  return lines.join(' \\\n')
+/** With the URL of this service. */
+function commandFor(route: Route): string {
+  const sample = sampleOf(route, `${baseUrl.origin}${baseUrl.pathname.replace(/\/$/, '')}`)
+  const isSigned = token.value !== null && takesToken(route.operation)
+  const headers = isSigned
+    ? [['Authorization', 'Bearer <token>'] as const, ...sample.headers]
+    : sample.headers
+  return commandOf({ ...sample, headers })
 }
 
 /** Health probes need no token. */
 function takesToken({ responses }: Operation): boolean {
   return 'token_missing' in (responses['default']?.content?.['application/problem+json']?.examples ?? {})
-}
-
-function filled(path: string, parameters: readonly Parameter[]): string {
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const example = parameters.find((one) => one.in === 'path' && one.name === name)?.example
-    return encodeURIComponent(String(example ?? 'orders-2026-03'))
-  })
-}
-
-/** A header name in its usual case. HTTP ignores the case. */
-function titled(header: string): string {
-  return header.replaceAll(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase())
 }
 
 /** Deeper fields are left to the example. */
@@ -176,7 +161,7 @@ function Fields({ label, rows }: { label: string; rows: readonly Row[] }) {
             </th>
             <td>
               <span class="field-type">{type}</span>
-              {description}
+              {prose(description)}
             </td>
           </tr>
         ))}

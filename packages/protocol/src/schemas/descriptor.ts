@@ -51,6 +51,9 @@ const defaultDescriptorSchema = Type.Object(descriptorProperties, {
 
 export type PartitionDescriptor = Static<typeof defaultDescriptorSchema>
 
+const UNKNOWN_FIELD_ADVICE =
+  'remove it, or start the service with --unknown-fields keep to hand it to the worker'
+
 /**
  * Texts of a called-back partition that few partitions have, and that are never empty: the optional
  * properties of a descriptor, and `extraFields`, which are its fields beyond the contract as the text of one
@@ -118,7 +121,12 @@ function makeCheck(tableField: string, unknownFields: UnknownFields): Descriptor
   const taskIdFits = patternTest(properties.taskId)
   const tableFits = patternTest((properties as Record<string, TSchema>)[tableField])
   return {
-    shape: { properties, required, aliases: { [DEFAULT_TABLE_FIELD]: tableField } },
+    shape: {
+      properties,
+      required,
+      aliases: { [DEFAULT_TABLE_FIELD]: tableField },
+      advice: UNKNOWN_FIELD_ADVICE,
+    },
     matches: (value): value is Record<string, unknown> =>
       structure.Check(value) &&
       taskIdFits((value as Record<string, string>)['taskId'] as string) &&

@@ -91,7 +91,11 @@ export async function openArchive(
 
 /** The first bytes of a file. Refuses a pipe, which could not be read a second time. */
 export async function startOf(path: string, length: number): Promise<Buffer> {
-  if (!(await stat(path)).isFile())
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === 'ENOENT' ? 'does not exist' : `cannot be read (${error.code})`
+    throw new StoreRefused(`${path} ${why}`, { cause: error })
+  })
+  if (!found.isFile())
     throw new StoreRefused(`${path} is not a regular file; write it to one first, because it is read twice`)
   const file = await open(path, 'r')
   try {

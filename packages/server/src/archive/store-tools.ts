@@ -11,6 +11,14 @@ export type { PerSection, Progress, Section } from '../handoff/archived.ts'
 export { StoreRefused, StoreUnavailable } from '../handoff/store.ts'
 export type { Location } from './stores.ts'
 
+/** Names a store for people: its data file, or the database without its password. */
+export async function describeStore(location: Location): Promise<string> {
+  if (!('databaseUrl' in location))
+    return (await import('../disk/sqlite/archive.ts')).dataFileIn(location.data)
+  const { describeServer } = await import('../disk/postgres/session/connector.ts')
+  return `PostgreSQL ${describeServer(location.databaseUrl)}`
+}
+
 export interface OutputOptions {
   readonly file: string
   /** Whether a file of that name may be replaced. */

@@ -55,6 +55,8 @@ export interface RequestTracing {
   handler<Result>(name: string, handler: Handler<Result>): Handler<Result>
   /** The traceparent that is stored with the partitions of a call-back and handed out with them. */
   traceparent(headers: IncomingHttpHeaders): string | null
+  /** Names the task that the current request is about. */
+  about(taskId: string): void
 }
 
 /** Used without a tracing SDK: creates no spans, but still keeps the traceparent of call-backs. */
@@ -62,4 +64,5 @@ export const untraced: RequestTracing = {
   serve: (_name, serve) => serve,
   handler: (_name, handler) => handler,
   traceparent: (headers) => readTraceparent(headers['traceparent']?.toString()),
+  about: () => {},
 }

@@ -5,7 +5,7 @@ import { AddressRefused, type AddressRule } from './address-rule.ts'
 /** The response of a receiver, or the error. */
 export interface Posted {
   readonly isDelivered: boolean
-  /** The receiver wants no more events: this one is not retried, and the subscription is disabled. */
+  /** The receiver wants no more events: the subscription is disabled, and this one waits until it is enabled. */
   readonly isGone: boolean
   readonly status: number | null
   readonly error: string | null

@@ -142,7 +142,9 @@ export class Target {
     const attempts = progressOf(delivery).attempts + 1
     const attempted = { attempts, attemptedAt, status, error, millis, nextAt: attemptedAt }
     if (isDelivered) return { ...attempted, state: 'delivered' }
-    if (attempts >= MOST_ATTEMPTS || isGone) return { ...attempted, state: 'failed' }
+    // The subscription is disabled now; the event is sent again when an operator enables it.
+    if (isGone) return { ...attempted, state: 'pending' }
+    if (attempts >= MOST_ATTEMPTS) return { ...attempted, state: 'failed' }
     const wait = Math.max(this.#retrySchedule.afterAttempt(attempts), retryAfterMillis ?? 0)
     return { ...attempted, state: 'pending', nextAt: attemptedAt + wait }
   }

@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
+import { operationDescriptions } from '../../src/http/api-document/operation-descriptions.ts'
 import { TestApp } from '../support/test-app.ts'
 
 interface Content {
@@ -12,12 +13,16 @@ interface Content {
 
 interface Operation {
   operationId: string
+  description?: string
+  tags: string[]
   'x-actor': string
   requestBody?: { required: boolean; content: Record<string, Content> }
   responses: Record<string, { content: Record<string, Content> }>
 }
 
 interface ApiDocument {
+  info: { contact?: object }
+  tags: { name: string }[]
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, object>; examples: Record<string, { value: { code: string } }> }
 }
@@ -57,6 +62,21 @@ describe('the API document', () => {
     const outcome = await new Validator().validate(structuredClone(document) as never)
     expect(outcome.errors ?? []).toEqual([])
     expect(outcome.valid).toBe(true)
+  })
+
+  // The rules of Spectral's `oas` ruleset that the validator does not have.
+  test('has a contact, and a description and declared tags for each operation', async () => {
+    const { document, operations } = await readDocument()
+    expect(document.info.contact).toBeTypeOf('object')
+    const declared = document.tags.map(({ name }) => name)
+    for (const { operationId, description, tags } of operations) {
+      expect([operationId, description ?? '']).toEqual([operationId, expect.stringMatching(/\w.*\.$/s)])
+      expect(declared).toEqual(expect.arrayContaining(tags))
+    }
+    const unused = Object.keys(operationDescriptions).filter(
+      (id) => !operations.some(({ operationId }) => operationId === id),
+    )
+    expect(unused).toEqual([])
   })
 
   test('states which bodies may be omitted', async () => {

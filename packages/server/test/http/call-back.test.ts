@@ -135,7 +135,10 @@ describe('fields that are not in the contract', () => {
     const baton = await TestApp.open()
     const answer = await baton.post('/call-back', [withExtra])
     expect(answer.body.errors).toEqual([
-      { pointer: '/0/recordcount', detail: '"recordcount" is not a field of the contract; remove it' },
+      {
+        pointer: '/0/recordcount',
+        detail: `"recordcount" is not a field of the contract; remove it, or start the service with --unknown-fields keep to hand it to the worker`,
+      },
     ])
   })
 

@@ -40,7 +40,7 @@ describe('a pull with a filter', () => {
 
   test.each([
     ['tables=r.sales', 'did you mean table?'],
-    ['level=3', 'the parameters are table, task, batch, records and wait'],
+    ['level=3', 'its parameters are table, task, batch, records, and wait'],
     ['table=sales', 'table must have the form <schema>.<table>'],
     ['table=', 'table must'],
     ['task=', 'task must'],

@@ -174,3 +174,34 @@ describe('a task id in a path', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })
 })
+
+describe('an unknown query parameter', () => {
+  const service = TestApp.shared()
+
+  test('is refused on every route of the API but probes', async () => {
+    const { body: document } = await service().get('/openapi.json')
+    const paths = Object.entries(document.paths as Record<string, Record<string, unknown>>)
+    const routes = paths.flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'x')] as const),
+    )
+    expect(routes.length).toBeGreaterThan(20)
+    for (const [method, path] of routes) {
+      const { status, body } = await service().ask(method, `${path}?colour=blue`, {
+        ...(method === 'GET' ? {} : { body: {} }),
+      })
+      if (path === '/livez' || path === '/readyz') expect([path, status]).toEqual([path, 200])
+      else
+        expect([method, path, status, body.detail]).toEqual([
+          method,
+          path,
+          422,
+          expect.stringMatching(/^"colour" is not a query parameter of this route; (it has none|its )/),
+        ])
+    }
+  })
+
+  test('is ignored by the page and its files', async () => {
+    expect((await service().get('/?utm_source=mail')).status).toBe(200)
+    expect((await service().get('/docs?utm_source=mail')).status).toBe(200)
+  })
+})

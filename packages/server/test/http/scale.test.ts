@@ -227,7 +227,7 @@ describe('the filters', () => {
     ['?taskId=orders', '"taskId" is not a query parameter of this route; did you mean task?'],
     [
       '?workers=4',
-      '"workers" is not a query parameter of this route; the parameters are table, task, target',
+      '"workers" is not a query parameter of this route; its parameters are table, task, and target',
     ],
     ['?target=0', 'the query parameter target must be an integer from 1 to 604800, in seconds'],
     ['?target=1.5', 'the query parameter target must be an integer from 1 to 604800, in seconds'],

@@ -63,15 +63,13 @@ describe('a token that is limited to tasks by prefixes', () => {
     const baton = await guarded()
     const { body } = await baton.get('/tasks', as('wall'))
     expect(body.tasks.map(({ taskId }: { taskId: string }) => taskId)).toEqual(['sales-1'])
-    for (const path of [
-      '/totals',
-      '/scale',
-      '/scale?task=sales-1',
-      '/instances',
-      '/metrics',
-      '/subscriptions',
-    ])
+    for (const path of ['/totals', '/instances', '/metrics', '/subscriptions'])
       expect((await baton.get(path, as('wall'))).body.code).toBe('token_limited')
+    const { body: scale } = await baton.get('/scale', as('wall'))
+    const { body: own } = await baton.get('/scale?task=sales-1', as('any'))
+    expect(scale).toEqual(own)
+    expect(scale.backlog).not.toEqual((await baton.get('/scale', as('any'))).body.backlog)
+    expect((await baton.get('/scale?task=stock-1', as('wall'))).body.code).toBe('token_limited')
     expect((await baton.get('/audit', as('ops'))).body.code).toBe('token_limited')
     expect((await baton.post('/subscriptions', {}, as('ops'))).body.code).toBe('token_limited')
     const events = await EventStream.open(`http://127.0.0.1:${await listening(baton.app)}`, as('wall'))

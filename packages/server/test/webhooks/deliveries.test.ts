@@ -212,8 +212,9 @@ describe('a receiver that fails', () => {
       reason: null,
     })
     await finish(baton, 'c')
-    await until(() => receiver.taken.length === 1)
-    expect(receiver.received.map(({ event }) => event.subject)).toEqual(['a', 'c'])
+    await until(() => receiver.taken.length === 2)
+    // What was answered 410 is sent again; nothing is stored while a subscription is disabled.
+    expect(receiver.taken.map(({ event }) => event.subject).toSorted()).toEqual(['a', 'c'])
   })
 
   test('to answer does not delay others', async () => {

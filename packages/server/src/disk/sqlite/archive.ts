@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import {
   type ArchivedRows,
@@ -28,7 +28,7 @@ import {
   type StoredPace,
 } from '../../handoff/stored.ts'
 import { unreleased } from '../schema-version.ts'
-import { asRefused } from './failures.ts'
+import { unreadable } from './failures.ts'
 import { DATA_FILE } from './folder.ts'
 import { ImageRows } from './image-rows.ts'
 import { ownerOf } from './migrate.ts'
@@ -191,7 +191,7 @@ export async function withSnapshot<Result>(
       db.close()
     }
   } catch (error) {
-    throw asRefused(error, dirname(path), basename(path))
+    throw unreadable(error, path)
   }
 }
 

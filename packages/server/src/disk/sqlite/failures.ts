@@ -55,6 +55,21 @@ export function asRefused(error: unknown, folder: string, file: string): unknown
   )
 }
 
+/** For the operator who reads a data file or a backup. Bugs are returned unchanged. */
+export function unreadable(error: unknown, file: string): unknown {
+  const code = primaryCode(error)
+  if (code === undefined) return error
+  const remedies = new Map([
+    [DAMAGED, 'is damaged; use another backup'],
+    [NOT_A_DATABASE, 'is damaged, or not a data file or backup of Baton'],
+    [CANNOT_OPEN, 'cannot be opened; give this user permission to read it and to write in its folder'],
+  ])
+  const found = remedies.get(code)
+  const reason = UNAVAILABLE.get(code)
+  if (found === undefined && reason === undefined) return error
+  return new StoreRefused(`${file} ${found ?? `cannot be read: ${reason}`}`, { cause: error })
+}
+
 function foundAtStart(error: unknown, file: string): readonly [reason: string, remedy: string] | undefined {
   const code = primaryCode(error)
   switch (code) {

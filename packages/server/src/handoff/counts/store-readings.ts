@@ -33,7 +33,10 @@ export interface Backlog {
 }
 
 /** Restricts the backlog. If absent, all unfinished tasks are included. */
-type Choice = Pick<TaskQuery, 'tables' | 'tasks'>
+type Choice = Pick<TaskQuery, 'tables' | 'tasks'> & {
+  /** Prefixes of task ids; null for any. */
+  readonly prefixes?: readonly string[] | null
+}
 
 /** Small pages, because the embedded store reads a page synchronously and blocks the event loop. */
 const TASKS_PER_PAGE = 100
@@ -58,6 +61,9 @@ export async function readBacklog(
   store: Pick<Store, 'tasks'>,
   { most = MOST_TASKS, perPage = TASKS_PER_PAGE, choice = {} }: ReadingOptions = {},
 ): Promise<Backlog> {
+  const { prefixes = null, ...filter } = choice
+  const isChosen = ({ facts: { taskId } }: TaskPage['tasks'][number]) =>
+    prefixes === null || prefixes.some((prefix) => taskId.startsWith(prefix))
   const tasks = { stalled: 0, paused: 0, open: 0 }
   const partitions = none()
   const records = none()
@@ -79,7 +85,7 @@ export async function readBacklog(
     do {
       const limit = Math.max(1, Math.min(left, perPage))
       const page: TaskPage = await store.tasks({
-        ...choice,
+        ...filter,
         state,
         parked: false,
         before,
@@ -87,7 +93,8 @@ export async function readBacklog(
         search: null,
       })
       if (left === 0 && (page.tasks.length > 0 || page.next !== null)) return sum(false)
-      for (const row of page.tasks) {
+      const rows = page.tasks.filter(isChosen)
+      for (const row of rows) {
         const shown = progressView(row)
         for (const one of counted) {
           partitions[one] = addCapped(partitions[one], shown.partitions[one])
@@ -97,8 +104,8 @@ export async function readBacklog(
         if (row.hasOtherTables === true) tasksWithOtherTables += 1
         demands.push(demandOf(row, page.now))
       }
-      tasks[state] += page.tasks.length
-      // If the query names tables, the tasks that were read and do not match count too.
+      tasks[state] += rows.length
+      // If the query names tables or prefixes, the tasks that were read and do not match count too.
       left -= page.next === null ? page.tasks.length : limit
       before = page.next
     } while (before !== null)

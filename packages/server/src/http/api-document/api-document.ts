@@ -6,6 +6,7 @@ import { version } from '../../version.ts'
 import { accessRule } from '../admission/access.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { problemExamples, problemsOf } from './api-problems.ts'
+import { operationDescriptions } from './operation-descriptions.ts'
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>
 
@@ -37,6 +38,7 @@ export async function describeRoutes(
         description:
           'Hands the partitions of a computed table to a fleet of workers, each to exactly one at a time. ' +
           'All strings must be well-formed Unicode: lone surrogates are refused, even where no pattern excludes them.',
+        contact: { name: 'Baton' },
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],
@@ -44,6 +46,7 @@ export async function describeRoutes(
         { name: 'hand-off', description: 'Call back, pull, renew, settle' },
         { name: 'tasks', description: 'Views and control of tasks' },
         { name: 'instances', description: 'Nodes, workers and producers' },
+        { name: 'subscriptions', description: 'Webhooks and the events they send' },
         { name: 'health', description: 'For operations' },
       ],
       components: {
@@ -60,7 +63,15 @@ export async function describeRoutes(
         const problems = problemsOf(operationId, { access, takesBody: body !== undefined })
         facts.set(operationId, { problems, isBodyOptional })
       }
-      return { url, schema: { ...schema, 'x-actor': accessRule(access)?.actor ?? 'anyone' } }
+      const description = operationDescriptions[operationId ?? '']
+      return {
+        url,
+        schema: {
+          ...schema,
+          ...(description === undefined ? {} : { description }),
+          'x-actor': accessRule(access)?.actor ?? 'anyone',
+        },
+      }
     },
     transformObject: (document) =>
       'openapiObject' in document

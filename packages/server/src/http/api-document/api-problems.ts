@@ -128,24 +128,15 @@ const withBody: readonly ProblemCode[] = [
 /** Operations that work without the store. */
 const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listAudit'])
 
-const ofTask: readonly ProblemCode[] = ['task_unknown', 'parameter_invalid']
+const ofTask: readonly ProblemCode[] = ['task_unknown']
 
 const own: Readonly<Record<string, readonly ProblemCode[]>> = {
-  callBack: [
-    'parameter_invalid',
-    'partition_conflict',
-    'task_cancelled',
-    'task_sealed',
-    'record_total_too_large',
-  ],
-  pull: ['parameter_invalid', 'token_limited'],
-  settle: ['parameter_invalid', 'token_limited'],
-  renew: ['parameter_invalid'],
-  instanceStatus: ['instance_unknown', 'parameter_invalid'],
-  listInstances: ['parameter_invalid'],
-  releaseInstance: ['instance_unknown', 'parameter_invalid'],
-  listTasks: ['parameter_invalid'],
-  viewScale: ['parameter_invalid'],
+  callBack: ['partition_conflict', 'task_cancelled', 'task_sealed', 'record_total_too_large'],
+  pull: ['token_limited'],
+  settle: ['token_limited'],
+  instanceStatus: ['instance_unknown'],
+  releaseInstance: ['instance_unknown'],
+  viewScale: ['token_limited'],
   viewTask: ofTask,
   listPartitions: ofTask,
   viewThroughput: ofTask,
@@ -158,17 +149,15 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   seal: [...ofTask, 'task_cancelled'],
   owner: [...ofTask, 'task_cancelled'],
   levelBarrier: [...ofTask, 'task_cancelled'],
-  settings: ['task_cancelled', 'parameter_invalid'],
+  settings: ['task_cancelled'],
   subscribe: ['too_many_subscriptions'],
   unsubscribe: ['subscription_unknown', 'subscription_in_file'],
   rotateSecret: ['subscription_unknown', 'subscription_in_file'],
   enableSubscription: ['subscription_unknown'],
-  listDeliveries: ['subscription_unknown', 'parameter_invalid'],
+  listDeliveries: ['subscription_unknown'],
   redeliver: ['subscription_unknown', 'delivery_unknown'],
-  readEvents: ['subscription_unknown', 'parameter_invalid'],
-  followEvents: ['parameter_invalid', 'shutting_down'],
-  metrics: ['parameter_invalid'],
-  listAudit: ['parameter_invalid'],
+  readEvents: ['subscription_unknown'],
+  followEvents: ['shutting_down'],
   readyz: ['shutting_down', 'store_full'],
 }
 
@@ -180,6 +169,7 @@ export function problemsOf(
   const changes = (accessRule(access)?.effect ?? 'read') !== 'read'
   return [
     ...(own[operationId] ?? []),
+    ...(access === 'probe' ? [] : (['parameter_invalid'] as const)),
     ...(takesBody ? withBody : []),
     ...(changes ? (['store_full'] as const) : []),
     ...(withoutStore.has(operationId) ? [] : (['store_unavailable'] as const)),

@@ -10,8 +10,10 @@ import { RequestProblem } from '../answers/problems.ts'
  */
 export function checkParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route: RouteOptions) => {
-    if (route.config?.access === 'probe') return
-    const known = parametersOf(route)
+    const { access } = route.config ?? {}
+    if (access === 'probe') return
+    // Caches and bookmarks may add parameters to the page and its files.
+    const known = access === 'open' ? undefined : parametersOf(route)
     const check = (request: FastifyRequest, _reply: unknown, done: (fault?: Error) => void): void => {
       done(senderFault(request.raw) ?? (known === undefined ? undefined : queryFault(request, known)))
     }
@@ -20,31 +22,37 @@ export function checkParameters(app: FastifyInstance): void {
   })
 }
 
-/** The query parameters of a route; undefined when it has none, and then its query is not checked. */
-function parametersOf({ schema }: RouteOptions): readonly string[] | undefined {
+function parametersOf({ schema }: RouteOptions): readonly string[] {
   const query = schema?.querystring as { properties?: object } | undefined
-  return query?.properties === undefined ? undefined : Object.keys(query.properties)
+  return Object.keys(query?.properties ?? {})
 }
 
-/**
- * Ignoring a misspelt filter would return everything instead of a selection. Parameters that resemble none of
- * the route's are ignored: they are probably meant for something else.
- */
+/** Ignoring a filter that the route does not know would return everything instead of a selection. */
 function queryFault({ url, query }: FastifyRequest, known: readonly string[]): RequestProblem | undefined {
   const at = url.indexOf('?')
   if (at === -1) return undefined
   if (!isEncoded(url.slice(at + 1))) {
     return new RequestProblem('bad_request', 'the query is not validly percent-encoded UTF-8')
   }
-  for (const name of Object.keys(query as object)) {
-    const meant = known.includes(name) ? undefined : didYouMean(name, known)
-    if (meant !== undefined)
-      return new RequestProblem(
-        'parameter_invalid',
-        `${JSON.stringify(name)} is not a query parameter of this route; did you mean ${meant}?`,
-      )
-  }
-  return undefined
+  const unknown = Object.keys(query as object).find((name) => !known.includes(name))
+  return unknown === undefined ? undefined : unknownParameter(unknown, known)
+}
+
+export function unknownParameter(name: string, known: readonly string[]): RequestProblem {
+  const meant = didYouMean(name, known)
+  const all = new Intl.ListFormat('en').format(known)
+  const advice =
+    meant !== undefined
+      ? `did you mean ${meant}?`
+      : known.length === 0
+        ? 'it has none'
+        : known.length === 1
+          ? `its only parameter is ${all}`
+          : `its parameters are ${all}`
+  return new RequestProblem(
+    'parameter_invalid',
+    `${JSON.stringify(name)} is not a query parameter of this route; ${advice}`,
+  )
 }
 
 /** Whether a text is validly percent-encoded UTF-8. */

@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import {
   checkIdempotencyKey,
   checkInstanceId,
-  didYouMean,
   MAX_BATCH,
   type Preferences,
   parsePrefer,
@@ -14,7 +13,7 @@ import type { PullRequest } from '../../handoff/store.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { remembered } from '../remembered.ts'
-import { chosenNames, isEncoded } from './parameters.ts'
+import { chosenNames, isEncoded, unknownParameter } from './parameters.ts'
 
 const readInstanceId = remembered((text: string): string => {
   const checked = checkInstanceId(decoded(text))
@@ -91,7 +90,7 @@ function readPullQuery(text: string): PullQuery {
   const given = new URLSearchParams(text)
   const preferences: { -readonly [Name in keyof PullQuery['preferences']]: number } = {}
   for (const name of new Set(given.keys())) {
-    if (!known.includes(name)) throw unknownParameter(name)
+    if (!known.includes(name)) throw unknownParameter(name, known)
     if (!(name in amounts)) continue
     const [value = '', ...others] = given.getAll(name)
     if (others.length > 0) throw new RequestProblem('parameter_invalid', `${name} must not be repeated`)
@@ -104,18 +103,6 @@ function readPullQuery(text: string): PullQuery {
     tables: chosenNames('table', given.getAll('table')),
     tasks: chosenNames('task', given.getAll('task')),
   }
-}
-
-function unknownParameter(name: string): RequestProblem {
-  const meant = didYouMean(name, known)
-  const advice =
-    meant === undefined
-      ? `the parameters are ${known.slice(0, -1).join(', ')} and wait`
-      : `did you mean ${meant}?`
-  return new RequestProblem(
-    'parameter_invalid',
-    `${JSON.stringify(name)} is not a query parameter of this route; ${advice}`,
-  )
 }
 
 const readPreferences = remembered((text: string): Preferences => {

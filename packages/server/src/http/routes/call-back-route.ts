@@ -116,6 +116,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         throw brokenContract('the array violates the contract', checked)
       }
       const { callBack } = checked
+      tracing.about(callBack.taskId)
       const token = tokens.of(headers)
       requireCallBackLimits(token, callBack)
       requireWeightLimit(token, settings?.weight)

@@ -1,15 +1,9 @@
-import {
-  didYouMean,
-  MAX_SCALE_TARGET_SECONDS,
-  type Scale,
-  scaleSchema,
-  type Totals,
-  totalsSchema,
-} from '@baton/protocol'
+import { MAX_SCALE_TARGET_SECONDS, type Scale, scaleSchema, type Totals, totalsSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Distribution } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
+import { requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters, problemAnswers } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
@@ -93,7 +87,7 @@ export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
 }
 
 /** The backlog and the number of workers it needs, for autoscalers and operators. */
-export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }: Service): void {
+export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds, tokens }: Service): void {
   const parameters = {
     ...chosenParameters('Only the backlog of'),
     target: Type.Optional(
@@ -107,12 +101,11 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }
       }),
     ),
   }
-  const known = Object.keys(parameters)
 
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/scale',
-    config: { access: 'overview' },
+    config: { access: 'view' },
     schema: {
       operationId: 'viewScale',
       summary:
@@ -121,29 +114,18 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }
       querystring: Type.Object(parameters),
       response: answers(scaleSchema, 'The backlog and the number of workers that it needs'),
     },
-    handler: async ({ query }, reply) => {
-      requireKnown(query, known)
+    handler: async ({ query, raw: { headers } }, reply) => {
       const target = targetOf(query) ?? scaleTargetSeconds
       const chosen = (kind: 'table' | 'task') => chosenNames(kind, [query[kind] ?? []].flat())
-      const choice = { tables: chosen('table'), tasks: chosen('task') }
-      const isPart = choice.tables !== null || choice.tasks !== null
+      const token = tokens.of(headers)
+      const choice = { tables: chosen('table'), tasks: chosen('task'), prefixes: token?.tasks ?? null }
+      for (const taskId of choice.tasks ?? []) requireTaskLimit(token, taskId)
+      const isPart = Object.values(choice).some((names) => names !== null)
       const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? choice : null)
       const scale: Scale = scaleOf(backlog, fleet, target, isPart)
       return reply.send(scale)
     },
   })
-}
-
-/** Refuses unknown parameters. Ignoring a misspelt filter would scale workers for the wrong backlog. */
-function requireKnown(query: Query, known: readonly string[]): void {
-  const name = Object.keys(query).find((one) => !known.includes(one))
-  if (name === undefined) return
-  const meant = didYouMean(name, known)
-  const advice = meant === undefined ? `the parameters are ${known.join(', ')}` : `did you mean ${meant}?`
-  throw new RequestProblem(
-    'parameter_invalid',
-    `${JSON.stringify(name)} is not a query parameter of this route; ${advice}`,
-  )
 }
 
 function targetOf(query: Query): number | null {

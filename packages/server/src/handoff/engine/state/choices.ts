@@ -79,10 +79,11 @@ export abstract class Choice {
     this.#levels.clear()
   }
 
-  /** The lowest lane with one of the named tables. */
-  protected laneOf(one: TaskTable): Lane | undefined {
+  /** The lowest lane with one of the named tables. `known` is the answer unless a lower lane got work. */
+  protected laneOf(one: TaskTable, known?: Lane): Lane | undefined {
     const { tables } = this
     if (one.queue.table !== null || tables === null) return one.lane
+    if (known?.standsIn === one && hasSome(known, tables)) return known
     let lowest: Lane | undefined
     for (const lane of one.lanes.items)
       if ((lowest === undefined || lane.level < lowest.level) && hasSome(lane, tables)) lowest = lane
@@ -135,7 +136,8 @@ class TableChoice extends Choice {
         this.drain()
         return undefined
       }
-      const lane = this.laneOf(first.of)
+      // Work on a lower lane would be in the log.
+      const lane = this.laneOf(first.of, first.lane)
       if (lane === undefined || !mayServe(lane.parentTask, lane.level)) {
         this.#heap.remove(first)
         this.#candidates.delete(first.of)

@@ -11,8 +11,6 @@ export class Order {
   readonly #heap = new Heap<TableQueue>((a, b) =>
     compareLanes(a.heap.first?.lane as Lane, b.heap.first?.lane as Lane),
   )
-  /** The number of movements in the heaps, as a measure of work. */
-  moves = 0
 
   /** The next lane, or undefined if nothing may be handed out. */
   front(): Lane | undefined {
@@ -104,7 +102,6 @@ export class Order {
   }
 
   #move(one: TaskTable): void {
-    this.moves += 1
     const { queue } = one
     queue.heap.put(one)
     this.#heap.put(queue)
@@ -112,7 +109,6 @@ export class Order {
 
   /** Removes it from the heap, not from its table. */
   #take(one: TaskTable): void {
-    this.moves += 1
     const { queue } = one
     queue.heap.remove(one)
     if (queue.heap.size === 0) this.#heap.remove(queue)

@@ -1,0 +1,46 @@
+/** What an operation does beyond its summary, for the API document. By operation id. */
+export const operationDescriptions: Readonly<Record<string, string>> = {
+  callBack:
+    'Stores all partitions of the array or none. Repeating the request is safe: partitions that are known count as duplicates. The task comes into being with its first call-back.',
+  pull: 'Hands out the partitions that are next, lowest level first, each under a lease. Settle a lease when its partition is processed, and renew it while that takes longer than the lease. A partition whose lease expires is handed out again.',
+  settle:
+    'Ends leases as done, failed or released. The answer lists the leases that could not be settled. With a preference or a query it also pulls, which saves a request for each partition.',
+  renew: 'Extends leases to their full length from now on. The answer lists the leases that were lost.',
+  instanceStatus: 'Describes a node, a worker or a producer; without a name, the node that answers.',
+  listInstances: 'Lists nodes, workers and producers in the order of their names.',
+  releaseInstance:
+    'Revokes all leases of an instance, for a worker that will not come back. Its partitions are ready at once.',
+  listTasks: 'Lists tasks, newest first, with their progress. Filters can be combined.',
+  viewTask: 'Shows the progress of a task by level, its pace, its time left and what is wrong with it.',
+  listPartitions: 'Lists the partitions of a task in the order of level and index.',
+  viewTotals: 'Adds up the counters of all unfinished tasks. The sums may be some seconds old.',
+  viewScale:
+    'Estimates how many workers would finish the backlog within the target at the measured pace. With a token that is limited to some tasks, the backlog of these tasks.',
+  viewThroughput: 'Shows what a task has processed by minute or by hour.',
+  exportManifest: 'Streams all partitions of a task as lines of JSON, to compare with what was computed.',
+  pause: 'Stops handing out partitions of the task. Leases that run go on, and call-backs are stored.',
+  resume: 'Ends a pause.',
+  cancel:
+    'Ends a task: no partition is handed out any more, and leases that run are refused at their next request.',
+  skipParked: 'Opens the next level although partitions of this one are parked.',
+  retry: 'Makes parked partitions ready again, with all their attempts; with `done`, also finished ones.',
+  seal: 'Declares that no more partitions will come. When all are done, the task is done for good.',
+  owner: 'Gives the task to another token name, whose producers may then change it.',
+  levelBarrier: 'Decides whether a level waits until all lower levels of its task are finished.',
+  settings: 'Replaces the settings of a task: lease length, attempts, back-off, most leases, weight.',
+  subscribe:
+    'Sends events to a URL, signed with a secret that only this answer contains. Without a URL the events are kept to be read.',
+  listSubscriptions: 'Lists subscriptions with what is still to be sent.',
+  unsubscribe: 'Deletes a subscription and its events.',
+  rotateSecret: 'Replaces the secret. For some time events are signed with both.',
+  enableSubscription:
+    'Sends events again after the receiver answered 410. What was pending then is sent, too.',
+  listDeliveries: 'Shows what was sent to a receiver, with its answers.',
+  redeliver: 'Sends one event again, also if it was delivered.',
+  readEvents: 'Reads the events of a subscription, without a receiver. Pass `next` as `after` to go on.',
+  livez: 'Answers as long as the process runs. Needs no token.',
+  readyz: 'Answers 200 if this node can hand off, for load balancers. Needs no token.',
+  metrics: 'Answers in the text format of Prometheus, also while the store is unavailable.',
+  listAudit:
+    'Lists control requests, refused tokens and reloaded files of the node that answers, newest first.',
+}
