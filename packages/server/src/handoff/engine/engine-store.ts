@@ -96,34 +96,39 @@ class EngineStore implements Store {
 
   sweep({ limit, mayExpireLeases }: SweepRequest): Promise<SweepResult> {
     return this.#exclusivelyWhenFlushed(async () => {
-      const { now } = this.#runner
-      const { leases } = await this.#runner.open()
-      const expireLeases = mayExpireLeases()
-      const ended = expireLeases ? leases.ended(now, limit) : []
-      const backoffs = await this.#endedBackoffs(now, limit)
-      const more = ended.length === limit || backoffs.length === limit
-      const nextDueInMillis = () => {
-        const nextAt = Math.min((expireLeases ? leases.nextEnd : null) ?? Infinity, this.#backoffsEndAt)
-        return Number.isFinite(nextAt) ? Math.max(0, nextAt - now) : null
-      }
-      if (ended.length === 0 && backoffs.length === 0)
-        return { woken: 0, expired: 0, parked: 0, more, nextDueInMillis: nextDueInMillis() }
-      const swept = await this.#runner.transact(async (tx) => {
-        const { woken: wokenAtFirst, expired, parked } = await endDue(tx, ended, backoffs)
-        const before = tx.readied.count
-        await moveBarriers(tx)
-        await concludeTasks(tx)
-        const woken = Math.max(wokenAtFirst, before) + tx.readied.count - before
-        return { woken, readiedOf: tx.readied.kinds, expired, parked }
-      })
-      return { ...swept, more, nextDueInMillis: nextDueInMillis() }
+      // Back-offs are found on disk, so rows must be flushed first.
+      const hasBackoffs = this.#backoffsEndAt <= this.#runner.now
+      if (hasBackoffs) await this.#runner.flush()
+      const { nextLeaseEnd, now, ...swept } = await this.#runner.transact(
+        async (tx) => {
+          // What has ended is found here, because a large call-back that failed may have dropped the memory
+          // from before.
+          const { leases } = tx.memory
+          const expireLeases = mayExpireLeases()
+          const ended = expireLeases ? leases.ended(tx.now, limit) : []
+          const backoffs = hasBackoffs ? await this.#endedBackoffs(tx.now, limit) : []
+          const { woken: wokenAtFirst, expired, parked } = await endDue(tx, ended, backoffs)
+          const before = tx.readied.count
+          await moveBarriers(tx)
+          await concludeTasks(tx)
+          return {
+            woken: Math.max(wokenAtFirst, before) + tx.readied.count - before,
+            readiedOf: tx.readied.kinds,
+            expired,
+            parked,
+            more: ended.length === limit || backoffs.length === limit,
+            nextLeaseEnd: (expireLeases ? leases.nextEnd : null) ?? Number.POSITIVE_INFINITY,
+            now: tx.now,
+          }
+        },
+        () => true,
+      )
+      const nextAt = Math.min(nextLeaseEnd, this.#backoffsEndAt)
+      return { ...swept, nextDueInMillis: Number.isFinite(nextAt) ? Math.max(0, nextAt - now) : null }
     })
   }
 
-  /** Back-offs are found on disk, so rows must be flushed first. */
   async #endedBackoffs(now: number, limit: number): Promise<readonly StoredPartition[]> {
-    if (this.#backoffsEndAt > now) return []
-    await this.#runner.flush()
     const { due, nextAt } = await this.#disk.dueBackoffs(now, limit)
     this.#backoffsEndAt = due.length === limit ? 0 : (nextAt ?? Number.POSITIVE_INFINITY)
     return due

@@ -65,3 +65,35 @@ test('a batch that the store received before a large call-back of its task runs 
   expect(await first).toMatchObject({ callBacks: [{ accepted: 2000, duplicates: 1 }] })
   expect(await store.audit()).toEqual([])
 })
+
+test('a sweep that a failed large call-back overtakes ends leases of the memory that is read next', async () => {
+  const disk = heldDisk()
+  const isSweeping = Promise.withResolvers<void>()
+  const maySweep = Promise.withResolvers<void>()
+  let isHeld = false
+  const dueBackoffs: Disk['dueBackoffs'] = async (...given) => {
+    if (isHeld) {
+      isSweeping.resolve()
+      await maySweep.promise
+    }
+    return disk.dueBackoffs(...given)
+  }
+  const clock = new TestClock()
+  const options = { policy: testPolicy, clock: clock.now, random: () => 0, secret: () => 'A'.repeat(16) }
+  const store = await openEngine({ disk: { ...disk, dueBackoffs }, ...options })
+  const empty = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+  const callBacks = [batchedCallBack('b', some(0, 2))]
+  await store.handOff({ ...empty, callBacks, pulls: [batchedPull()] })
+  const failed = expect(store.handOff({ ...empty, callBacks: [large] })).rejects.toThrow('disk')
+  await disk.isStaging.promise
+  clock.advance(testPolicy.leaseMillis)
+  isHeld = true
+  const swept = store.sweep({ limit: 10, mayExpireLeases: () => true })
+  await isSweeping.promise
+  disk.mayStage.reject(new Error('disk'))
+  await failed
+  maySweep.resolve()
+  expect(await swept).toMatchObject({ expired: 1 })
+  await store.handOff({ ...empty, callBacks: [batchedCallBack('b', some(2, 1))] })
+  expect(await store.audit()).toEqual([])
+})

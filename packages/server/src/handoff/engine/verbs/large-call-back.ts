@@ -80,7 +80,11 @@ export class LargeCallBacks {
     await Promise.allSettled(this.#pieces)
     for (const { taskId, staging } of await this.#disk.tasksWithStagedRows()) {
       if (staging !== null) await this.#disk.unstage(staging)
-      await this.#runner.transact((tx) => setStaging(tx, taskId, null))
+      await this.#runner.transact(async (tx) => {
+        const task = await taskNamed(tx, taskId)
+        // Another node may have led in the meantime, and left other rows.
+        if (task?.staging?.first === staging?.first) await setStaging(tx, taskId, null)
+      })
     }
   }
 
