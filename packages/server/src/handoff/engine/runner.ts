@@ -158,17 +158,20 @@ export class Runner {
           throw error
         }
         known = [...known, ...error.keys]
-        await this.#beginAgain(memory.nextIds)
+        await this.#beginAgain(memory)
       }
     }
   }
 
-  /** Nothing was appended, so this node is still the leader. Only memory is read again. */
-  async #beginAgain(nextIds: NextIds): Promise<void> {
+  /**
+   * Nothing was appended, so only memory is read again. If it was dropped in the meantime, the flush has done
+   * that, and another node may have issued ids.
+   */
+  async #beginAgain(memory: Memory): Promise<void> {
     const { epoch } = this
     try {
       await this.flush()
-      await this.#begin(nextIds, epoch)
+      if (this.#memory === memory) await this.#begin(memory.nextIds, epoch)
     } catch (error) {
       this.drop()
       throw error

@@ -2,7 +2,14 @@ import { expect, test } from 'vitest'
 import { type Disk, KnownKeys } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { batchedPull, Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
+import {
+  batchedCallBack,
+  batchedPull,
+  Driver,
+  leaseOf,
+  settlement,
+  some,
+} from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
@@ -109,4 +116,37 @@ test('the disk is opened again if a large call-back fails while memory is read a
   held.reading.resolve()
   expect((await pull).repeated).toBe(true)
   expect(held.opened).toBe(2)
+})
+
+test('a node that takes over again while it runs a batch with a known key issues new ids', async () => {
+  const database = new MemoryDatabase()
+  const { held, disk } = heldDisk(database)
+  const isAppending = Promise.withResolvers<void>()
+  const mayAppend = Promise.withResolvers<void>()
+  const append: Disk['append'] = async (entry) => {
+    if (held.holds) {
+      held.holds = false
+      isAppending.resolve()
+      await mayAppend.promise
+    }
+    return disk.append(entry)
+  }
+  const driver = await opened({ ...disk, append })
+  const large = driver.callBack('b', some(0, 600))
+  await held.isStaging.promise
+
+  const other = await opened(database.disk())
+  await other.callBack('a', some(0, 10))
+  await other.pull({ key: 'k' })
+  await other.store.audit()
+
+  held.holds = true
+  const callBacks = [batchedCallBack('c', some(0, 3))]
+  const batch = driver.batch({ callBacks, pulls: [batchedPull({ key: 'k' })] })
+  await isAppending.promise
+  held.staging.reject(new StoreUnavailable('store_unavailable', 'the connection ended'))
+  await expect(large).rejects.toThrow('the connection ended')
+  mayAppend.resolve()
+  expect(await batch).toMatchObject({ callBacks: [{ accepted: 3 }], pulls: [{ repeated: true }] })
+  expect(await driver.store.audit()).toEqual([])
 })
