@@ -64,7 +64,8 @@ export default defineConfig({
     execArgv: [`--conditions=${sourceCondition}`],
     // Tests start services hundreds of times: a compile cache saves most of the loading time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // Only a test that hangs may reach these: a busy machine must not decide.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 })

@@ -83,6 +83,19 @@ let wasKnown = false
 /** Bugs that are inserted on purpose. */
 export const mutants: readonly Mutant[] = [
   {
+    bug: 'the end of a lease gives its fencing token back',
+    patch: patched(
+      Transaction.prototype,
+      'touchPartition',
+      (touch) =>
+        function (this: Transaction, ...args: never[]) {
+          const [partition] = args as unknown as Parameters<Transaction['touchPartition']>
+          if (partition.state === 'leased' && partition.fencingToken !== null) partition.fencingToken -= 1
+          return touch.apply(this, args)
+        },
+    ),
+  },
+  {
     bug: 'an append does not check the entry before it',
     patch: unfenced('append'),
   },

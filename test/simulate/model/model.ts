@@ -124,6 +124,7 @@ export class Model {
       attempts: 0,
       releases: 0,
       term: 0,
+      fencingToken: null,
       leaseId: null,
       outcome: null,
       dueAt: 0,
@@ -176,7 +177,12 @@ export class Model {
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
     if (!isWanted(taskId, computeTableName, pull))
       disagree(`${nameOf(partition)} went to a pull that did not want it`)
+    const latest = partition.fencingToken
+    if (latest !== null && lease.fencingToken <= latest)
+      disagree(`${nameOf(partition)} came with the fencing token ${lease.fencingToken} after ${latest}`)
     this.lease(partition, lease.id, pull.instance, pull)
+    if (lease.fencingToken !== partition.fencingToken)
+      disagree(`${nameOf(partition)} came with ${lease.fencingToken} instead of ${partition.fencingToken}`)
   }
 
   /**
@@ -214,6 +220,7 @@ export class Model {
       this.fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.lines.lanes)
     this.move(partition, 'leased', 'returned')
     partition.term = term
+    partition.fencingToken = Math.max((partition.fencingToken ?? 0) + 1, this.now)
     partition.leaseId = leaseId
     partition.outcome = null
     partition.holder = holder

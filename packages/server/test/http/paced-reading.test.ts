@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { IncomingMessage } from 'node:http'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { certificateFile } from '../../../../test/postgres/support/postgres-server.ts'
 import { until } from '../../../../test/support/until.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
@@ -69,6 +70,25 @@ describe.each([
     await until(() => answers.every((count) => count() === 400))
     expect(mostAtOnce()).toBeLessThanOrEqual(250)
   })
+})
+
+test('chunks of one byte: an iteration of the event loop reads a part of a body', async () => {
+  const { open } = await served()
+  const push = vi.spyOn(IncomingMessage.prototype, 'push')
+  onTestFinished(() => push.mockRestore())
+  let [before, most] = [0, 0]
+  const nextIteration = () => {
+    most = Math.max(most, push.mock.calls.length - before)
+    before = push.mock.calls.length
+    iteration = setImmediate(nextIteration)
+  }
+  let iteration = setImmediate(nextIteration)
+  onTestFinished(() => clearImmediate(iteration))
+  const client = await open()
+  const head = 'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  client.send(`${head}Transfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(40_000)}`)
+  await until(() => push.mock.calls.length === 40_000)
+  expect(most).toBeLessThanOrEqual(5_000)
 })
 
 test('a request is read between the pipelined requests of others', async () => {

@@ -7,7 +7,10 @@ const REQUESTS_PER_CONNECTION = 8
 const REQUESTS_IN_ALL = 100
 /** How much is parsed before requests are counted: 14 of the shortest requests. */
 const PIECE_BYTES = 256
-/** The end of a chunked body is unknown, so that requests may follow it in the same piece. */
+/**
+ * The end of a chunked body is unknown, so that requests may follow it in the same piece. A piece may also hold
+ * hundreds of chunks, each as dear as a short request, so it counts as one.
+ */
 const CHUNKED_PIECE_BYTES = 2048
 
 interface Paced {
@@ -18,8 +21,8 @@ interface Paced {
 /**
  * Bounds the requests that are parsed in one iteration of the event loop, per connection and in all. Node
  * parses everything that it has read from a connection at once, which is thousands of pipelined requests, and
- * no route, however cheap, can make up for that. Bodies are not bounded here. The fast path reads one request
- * at a time and passes a connection on before it gets here.
+ * no route, however cheap, can make up for that. Bodies with a length are not bounded here. The fast path reads
+ * one request at a time and passes a connection on before it gets here.
  */
 export function paceReading(server: Server, isSecure: boolean, mostUnderWay: number): void {
   const pace = new Pace()
@@ -148,6 +151,10 @@ class PacedConnection implements Paced {
       }
       const piece = bytes.subarray(at, at + this.#pieceBytes)
       at += piece.length
+      if (this.#isInChunkedBody) {
+        this.#requests += 1
+        this.#pace.noteRequest()
+      }
       this.#parse(piece)
       // Also if the request began in this piece: its head may end anywhere in it.
       this.#bodyBytes -= piece.length
@@ -156,7 +163,11 @@ class PacedConnection implements Paced {
 
   get #pieceBytes(): number {
     if (this.#last === undefined || this.#last.complete) return PIECE_BYTES
-    return Number.isNaN(this.#bodyBytes) ? CHUNKED_PIECE_BYTES : Math.max(PIECE_BYTES, this.#bodyBytes)
+    return this.#isInChunkedBody ? CHUNKED_PIECE_BYTES : Math.max(PIECE_BYTES, this.#bodyBytes)
+  }
+
+  get #isInChunkedBody(): boolean {
+    return this.#last?.complete === false && Number.isNaN(this.#bodyBytes)
   }
 
   #wake(): void {
