@@ -20,6 +20,7 @@ function partitions(count: number): unknown[] {
     lease: {
       id: crypto.randomUUID(),
       attempt: 1,
+      fencingToken: Date.now(),
       expiresAt: new Date().toISOString(),
       expiresInSeconds: 300,
     },

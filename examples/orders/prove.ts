@@ -49,6 +49,9 @@ export async function prove(database: pg.Client, baton: string, taskId: string):
     if (source[name] !== counted[name])
       faults.push(`${name}: ${source[name]} in the table, ${counted[name]} in the results`)
 
+  const unfenced = await database.query('SELECT 1 FROM results.order_totals WHERE fencing_token = 0')
+  if (unfenced.rowCount !== 0) faults.push(`${unfenced.rowCount} results have no fencing token`)
+
   const again = await database.query<{ partition_name: string }>(
     'SELECT partition_name FROM results.order_attempts GROUP BY partition_name HAVING count(*) > 1 ORDER BY 1',
   )

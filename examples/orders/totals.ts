@@ -25,13 +25,12 @@ export async function readTotals(database: pg.Pool, partition: PartitionDescript
 
 /**
  * Writes the result of a partition. A worker that was cut off may write after its successor, so the result keeps
- * the fencing token of its lease, and a smaller one changes nothing. Without tokens from the service, the last
- * write counts. Returns whether the result was written.
+ * the fencing token of its lease, and a smaller one changes nothing. Returns whether the result was written.
  */
 export async function writeTotals(
   database: pg.Pool,
   { partition_name }: PartitionDescriptor,
-  lease: (Lease & { readonly fencingToken?: number }) | null,
+  lease: Lease | null,
   worker: string,
   { records, cents, orderIds }: Totals,
 ): Promise<boolean> {

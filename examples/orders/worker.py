@@ -36,8 +36,8 @@ def add_up(partition: Partition) -> Done:
     time.sleep(slow_seconds)
     partition.raise_if_aborted()
     # A worker that was cut off may write after its successor, so the result keeps the fencing token of its lease,
-    # and a smaller one changes nothing. Without tokens from the service, the last write counts.
-    token = (partition["lease"] or {}).get("fencingToken", 0)
+    # and a smaller one changes nothing.
+    token = partition.lease["fencingToken"] if partition.lease else 0
     written = database.execute(
         """
         INSERT INTO results.order_totals AS kept (partition_name, fencing_token, worker, records, cents, order_ids)

@@ -1,5 +1,6 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { BatchedSettle, HandOffAnswers, HandOffBatch } from '../../packages/server/src/handoff/store.ts'
+import type { Chance } from '../chaos/support/chance.ts'
 import { brief, controlCall, handOffCall, maintainCall, releaseCall, sweepCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
@@ -19,6 +20,7 @@ interface Weather {
   readonly takeOver: number
   readonly clock: number
   readonly outage: number
+  readonly failOver: number
   readonly lost: number
   readonly doubled: number
 }
@@ -53,6 +55,7 @@ class Episode {
   readonly #simulation: Simulation
   readonly #workload: Workload
   readonly #weather: Weather
+  readonly #chanceOfControl: Chance
   #steps = 0
   #stepsLeft = 0
   #isOver = false
@@ -61,12 +64,14 @@ class Episode {
     this.#simulation = simulation
     this.#workload = new Workload(simulation.chance.for('workload'))
     const { chance } = simulation
+    this.#chanceOfControl = chance.for('control')
     this.#weather = {
       crash: chance.pick([0, 2, 10]),
       freeze: chance.pick([0, 2, 10]),
       takeOver: chance.pick([0, 2, 20]),
       clock: chance.pick([0, 1, 5]),
       outage: chance.pick([0, 0, 3]),
+      failOver: chance.for('fail-overs').pick([0, 0, 10]),
       lost: chance.pick([0, 20, 100]),
       doubled: chance.pick([0, 10, 50]),
     }
@@ -118,7 +123,7 @@ class Episode {
   #disturb(drawn: number): void {
     const simulation = this.#simulation
     const { chance, leader } = simulation
-    const { crash, freeze, takeOver, clock, outage } = this.#weather
+    const { crash, freeze, takeOver, clock, outage, failOver } = this.#weather
     if (drawn < crash) {
       simulation.tell(() => `${leader.name} is killed`)
       const restarted = simulation.kill(leader)
@@ -132,6 +137,10 @@ class Episode {
       simulation.shiftClock(chance.pick(simulation.nodes).name, chance.pick([-500, -50, 200, 3000, 20_000]))
     else if (drawn < crash + freeze + takeOver + clock + outage)
       simulation.beginOutage(chance.between(50, 400))
+    else if (drawn < crash + freeze + takeOver + clock + outage + failOver) {
+      simulation.stopReplication()
+      simulation.time.after(chance.between(1, 60), () => simulation.failOver())
+    }
   }
 
   /** Mostly the leader. A client that does not know of a new leader calls the old one. */
@@ -151,17 +160,21 @@ class Episode {
     return true
   }
 
-  /** Sends over a network that loses, delays and duplicates messages in both directions. */
   #send(batch: HandOffBatch, largeTask: string | null = null): void {
-    const { time, chance } = this.#simulation
+    this.#forward(() => void this.#handOff(batch, largeTask))
+  }
+
+  /** A request on its way to the leader: it may be lost, late, or sent again. */
+  #forward(arrive: () => void, chance = this.#simulation.chance): void {
+    const { time } = this.#simulation
     const { lost, doubled } = this.#weather
-    const carry = () => {
+    const send = () => {
       if (chance.below(1000) < lost) return
-      if (chance.happens(0.7)) void this.#handOff(batch, largeTask)
-      else time.after(chance.below(50), () => void this.#handOff(batch, largeTask))
+      if (chance.happens(0.7)) arrive()
+      else time.after(chance.below(50), arrive)
     }
-    carry()
-    if (chance.below(1000) < doubled) carry()
+    send()
+    if (chance.below(1000) < doubled) send()
   }
 
   async #handOff(batch: HandOffBatch, largeTask: string | null): Promise<void> {
@@ -194,7 +207,7 @@ class Episode {
 
   #control(): void {
     const request = this.#workload.control()
-    this.#call((node) => node.run(controlCall(request)))
+    this.#forward(() => this.#call((node) => node.run(controlCall(request))), this.#chanceOfControl)
   }
 
   #sweep(): void {
@@ -206,7 +219,7 @@ class Episode {
 
   #release(): void {
     const request = this.#workload.release()
-    this.#call((node) => node.run(releaseCall(request)))
+    this.#forward(() => this.#call((node) => node.run(releaseCall(request))), this.#chanceOfControl)
   }
 
   /** Takes several appends, which look like those of other calls, so it runs only without other calls. */
@@ -245,10 +258,8 @@ class Episode {
   /** All faults end and all work is finished: nothing is stuck, nothing is lost. */
   async #conclude(): Promise<void> {
     const simulation = this.#simulation
-    const { model, faults } = simulation
-    simulation.tell(() => 'everything heals')
-    Object.assign(faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
-    simulation.outageUntil = 0
+    simulation.heal()
+    const { model } = simulation
     const { name } = simulation.leader
     for (const other of simulation.nodes) other.isDead = true
     const node = simulation.addNode(name)

@@ -31,6 +31,8 @@ export interface Host {
   readonly faults: DiskFaults
   /** The database does not answer until then. */
   readonly outageUntil: number
+  /** How often a standby has taken over: what was sent to the database before does not reach it. */
+  readonly failOvers: number
   /** Until then it neither sends nor receives anything. */
   readonly frozenUntil: number
   /** It was killed: what it sent may still arrive, but it receives no answer. */
@@ -160,9 +162,9 @@ class FaultyWrites {
       const refuse = () => reject(unavailable(`a write ${fate === 'fails' ? 'failed' : 'is in doubt'}`))
       switch (fate) {
         case 'carried out':
-          this.#arrive(there, () => {
+          this.#arrive(there, (isCut) => {
             isUnderWay()
-            const done = act()
+            const done = isCut ? Promise.reject(unavailable('the connection was closed')) : act()
             if (back === 0 && !this.#isOut()) done.then(resolve, reject)
             else {
               // The failure is handled when the answer arrives.
@@ -175,16 +177,18 @@ class FaultyWrites {
           this.#answer(there, refuse)
           break
         case 'doubt':
-          this.#arrive(there, () => {
+          this.#arrive(there, (isCut) => {
             isUnderWay()
-            act().catch(() => undefined)
+            if (!isCut) act().catch(() => undefined)
             this.#answer(back, refuse)
           })
           break
         case 'late':
           this.#answer(there, () => {
             isUnderWay()
-            this.#arrive(chance.below(LATEST_MILLIS), () => act().catch(() => undefined))
+            this.#arrive(chance.below(LATEST_MILLIS), (isCut) => {
+              if (!isCut) act().catch(() => undefined)
+            })
             refuse()
           })
       }
@@ -207,15 +211,15 @@ class FaultyWrites {
    * An operation reaches the database. A frozen process may not have sent it yet; a dead one may or may not
    * have sent it.
    */
-  #arrive(millis: number, act: () => void): void {
+  #arrive(millis: number, act: (isCut: boolean) => void, failOvers = this.#host.failOvers): void {
     const { time, chance } = this.#host
     time.after(millis, () => {
       const { frozenUntil, isDead, outageUntil } = this.#host
       if (isDead && chance.happens(0.5)) return
-      if (outageUntil > time.now) return this.#arrive(outageUntil - time.now, act)
+      if (outageUntil > time.now) return this.#arrive(outageUntil - time.now, act, failOvers)
       if (!isDead && frozenUntil > time.now && chance.happens(0.7))
-        this.#arrive(frozenUntil - time.now + chance.below(SLOWEST_MILLIS), act)
-      else act()
+        this.#arrive(frozenUntil - time.now + chance.below(SLOWEST_MILLIS), act, failOvers)
+      else act(failOvers !== this.#host.failOvers)
     })
   }
 

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
 import { ThroughputRows } from '../../packages/server/src/disk/sqlite/throughput-rows.ts'
 import { type Disk, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
@@ -70,11 +71,30 @@ const unfenced = (name: 'append' | 'flush' | 'stage'): (() => () => void) =>
       },
   )
 
+/** Whether the last entry and the last flush are there is not asked. */
+const asTermCheck = (text: string): string =>
+  text.includes('head WHERE id = 1 AND term = ?')
+    ? text.replace(/flushed = \?[\s\S]*$/, '(? + ? + ? + ?) IS NOT NULL')
+    : text
+
 /** Whether the last append was refused because of known keys. */
 let wasKnown = false
 
 /** Bugs that are inserted on purpose. */
 export const mutants: readonly Mutant[] = [
+  {
+    bug: 'the end of a lease gives its fencing token back',
+    patch: patched(
+      Transaction.prototype,
+      'touchPartition',
+      (touch) =>
+        function (this: Transaction, ...args: never[]) {
+          const [partition] = args as unknown as Parameters<Transaction['touchPartition']>
+          if (partition.state === 'leased' && partition.fencingToken !== null) partition.fencingToken -= 1
+          return touch.apply(this, args)
+        },
+    ),
+  },
   {
     bug: 'an append does not check the entry before it',
     patch: unfenced('append'),
@@ -101,6 +121,17 @@ export const mutants: readonly Mutant[] = [
     bug: 'a piece of a call-back is written without the fence',
     firstSeed: 4,
     patch: unfenced('stage'),
+  },
+  {
+    bug: 'a write checks the term alone, which a standby without the last commits has, too',
+    patch: patched(
+      DatabaseSync.prototype,
+      'prepare',
+      (prepare) =>
+        function (this: DatabaseSync, text: never) {
+          return prepare.call(this, asTermCheck(text) as never)
+        },
+    ),
   },
   {
     bug: 'an answer does not wait for its append',

@@ -19,6 +19,8 @@ export interface Append {
   readonly answers: Map<Call, unknown>
   /** The model has taken the same step. */
   isJudged: boolean
+  /** It was lost in a fail-over. */
+  isForgotten: boolean
 }
 
 /** In every entry that changes no partitions, and in a few others. */
@@ -54,6 +56,10 @@ export class SimulatedNode implements Host {
 
   get chance() {
     return this.simulation.chance
+  }
+
+  get failOvers() {
+    return this.simulation.failOvers
   }
 
   get outageUntil() {
@@ -118,6 +124,16 @@ export class SimulatedNode implements Host {
     for (const append of appends) if (append.isDurable && !append.isEmpty && !append.isJudged) yield append
   }
 
+  /** What became durable is lost, and so is the meaning of its answers. */
+  forget(): void {
+    this.inDoubt.clear()
+    for (const { append } of this.calls)
+      if (append?.isDurable === true) {
+        append.isJudged = true
+        append.isForgotten = true
+      }
+  }
+
   mayOpen(): boolean {
     return this.simulation.leader === this || this.chance.happens(0.1)
   }
@@ -141,7 +157,15 @@ export class SimulatedNode implements Host {
       // Only now, because it is known only now which calls were answered meanwhile.
       isUnderWay: () => {
         const calls = this.#callsOf(staged, callsThen)
-        append = { isDurable: false, isEmpty, now, calls, answers: new Map(), isJudged: false }
+        append = {
+          isDurable: false,
+          isEmpty,
+          now,
+          calls,
+          answers: new Map(),
+          isJudged: false,
+          isForgotten: false,
+        }
         for (const call of calls) call.append = append
         simulation.tell(
           () => `${this.name} appends ${entry.number} for ${calls.map(({ what }) => what).join(', ')}`,

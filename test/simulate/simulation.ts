@@ -3,14 +3,15 @@ import type { EngineOptions } from '../../packages/server/src/handoff/engine/run
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
 import type { Store } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
-import { MemoryDatabase } from '../../packages/server/test/support/memory-database.ts'
 import { Chance } from '../chaos/support/chance.ts'
 import { brief, type Call, together } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
 import { compareAll, compareChanged } from './model/comparing.ts'
+import { copy } from './model/copy.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
 import { SimulatedNode } from './node.ts'
+import { ReplicatedDatabase } from './replicated-database.ts'
 import { VirtualTime } from './virtual-time.ts'
 
 /** Parts of a simulation that can be replaced, to see whether it finds the difference. */
@@ -32,9 +33,9 @@ const START = 1_780_000_000_000
 export class Simulation {
   readonly chance: Chance
   readonly time = new VirtualTime()
-  readonly database = new MemoryDatabase()
-  readonly model: Model
-  readonly #truth: Truth
+  readonly database = new ReplicatedDatabase()
+  model: Model
+  #truth: Truth
   readonly policy: Policy
   readonly engine: Parts['engine']
   readonly faults: { -readonly [Fault in keyof DiskFaults]: number }
@@ -48,6 +49,10 @@ export class Simulation {
   failure: Error | null = null
   /** The number of requests to a store. */
   operations = 0
+  /** What a standby has, and what was answered until then. */
+  #standby: { readonly commits: number; readonly model: Model } | null = null
+  /** How often a standby has taken over. Each time, all connections are closed. */
+  failOvers = 0
   /** The database does not answer until then. */
   outageUntil = 0
   #graceUntil = 0
@@ -153,10 +158,41 @@ export class Simulation {
     return this.addNode(node.name)
   }
 
+  /** From now on, a standby gets no more commits. */
+  stopReplication(): void {
+    if (this.compare(false)) this.#standby = { commits: this.database.commits, model: copy(this.model) }
+  }
+
+  /** The standby takes over: what was committed since is lost, also if it was answered. */
+  failOver(): void {
+    const standby = this.#standby
+    this.#standby = null
+    if (standby === null || standby.commits === this.database.commits) return
+    this.tell(() => `${this.database.commits - standby.commits} commits are lost`)
+    this.database.failOver(standby.commits)
+    this.failOvers += 1
+    this.model = standby.model
+    this.#truth = new Truth(this.database.db)
+    // No process knows what the database has until it takes over.
+    this.writer = null
+    for (const process of this.#processes) process.forget()
+    this.staging.clear()
+    for (const taskId of this.truth.staging()) this.staging.add(taskId)
+  }
+
+  /** All faults end. */
+  heal(): void {
+    this.tell(() => 'everything heals')
+    Object.assign(this.faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
+    this.outageUntil = 0
+    this.#standby = null
+  }
+
   /** Calls that shared a transaction are answered together, and checked when all of them are answered. */
   answered(node: SimulatedNode, call: Call, answer: unknown): void {
     const { append } = call
     this.tell(() => `${node.name} ${call.what} ${brief(answer)}`)
+    if (append?.isForgotten === true) return
     if (append?.isDurable !== true) call.answered(answer, node, append)
     else if (append.isJudged) call.late(answer, node)
     else {

@@ -32,7 +32,9 @@ describe('the exit code of the command', () => {
     expect(code).toBe(0)
     expect(stdout).toBe('loaded orders-0-0\nloaded orders-2-5\n')
     expect(JSON.parse(scratch.read('orders-2-5.stdin'))).toEqual(descriptor('orders', 2, 5, 9))
-    expect(scratch.lines('orders-2-5.env').filter((line) => !/_LEASE_ID|_REPORT/.test(line))).toEqual([
+    expect(
+      scratch.lines('orders-2-5.env').filter((line) => !/_LEASE_ID|_FENCING|_REPORT/.test(line)),
+    ).toEqual([
       'BATON_ATTEMPT=1',
       'BATON_COMPUTE_TABLE_NAME=results.orders',
       'BATON_PARTITION_NAME=orders-2-5',
@@ -41,6 +43,7 @@ describe('the exit code of the command', () => {
       'BATON_TASK_ID=orders',
       `BATON_URL=${url}`,
     ])
+    expect(scratch.read('orders-2-5.env')).toMatch(/^BATON_FENCING_TOKEN=\d{13}$/m)
     expect(await rowsOf(client, 'orders')).toMatchObject([
       { state: 'done', reportedRecords: 7 },
       { state: 'done', reportedRecords: 9 },

@@ -65,7 +65,13 @@ describe('a schema', () => {
       record_count: 1,
       priorityLevel: 0,
     }
-    const lease = { id: 'a', attempt: 1, expiresAt: '2026-03-01T12:00:00.000Z', expiresInSeconds: 300 }
+    const lease = {
+      id: 'a',
+      attempt: 1,
+      fencingToken: 1,
+      expiresAt: '2026-03-01T12:00:00.000Z',
+      expiresInSeconds: 300,
+    }
     const answer = protocol.pullAnswerSchema()
     expect(Check(answer, { partitions: [{ ...partition, lease }] })).toBe(true)
     expect(Check(answer, { partitions: [{ ...partition, lease: null }] })).toBe(true)

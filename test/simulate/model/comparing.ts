@@ -90,6 +90,10 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
       `${nameOf(partition)} is stored with attempts ${status.attempts}, releases ${status.releases}, term ${status.term} ` +
         `instead of ${attempts}, ${releases}, ${term}`,
     )
+  if (status.fencingToken !== partition.fencingToken)
+    disagree(
+      `${nameOf(partition)} is stored with the fencing token ${status.fencingToken}, not ${partition.fencingToken}`,
+    )
   if (status.outcome !== outcome)
     disagree(`${nameOf(partition)} is stored with the outcome ${status.outcome}, not ${outcome}`)
   if ((place === 'leased' || place === 'delayed') && status.dueAt !== dueAt)

@@ -14,16 +14,16 @@ interface Lead {
  * pair of lanes, this records the largest lead of one over the other.
  */
 export class Fairness {
-  readonly #leads = new Map<ModelLane, Map<ModelLane, Lead>>()
+  private readonly leads = new Map<ModelLane, Map<ModelLane, Lead>>()
 
   /** A partition of this cost is handed out; `waiting` are the lanes with something to hand out. */
   served(lane: ModelLane, cost: number, waiting: Iterable<ModelLane>): void {
     for (const other of waiting) {
       if (other === lane || other.level !== lane.level || other.counts.waiting === 0) continue
       if (!other.task.isOpen(other.level)) continue
-      const ahead = this.#lead(lane, other)
+      const ahead = this.lead(lane, other)
       ahead.records += charged(cost, lane.task.weight)
-      const behind = this.#lead(other, lane)
+      const behind = this.lead(other, lane)
       behind.records = Math.max(0, behind.records - charged(cost, lane.task.weight))
       if (ahead.records > largest(lane) + largest(other))
         disagree(
@@ -33,11 +33,11 @@ export class Fairness {
     }
   }
 
-  #lead(of: ModelLane, over: ModelLane): Lead {
-    let leads = this.#leads.get(of)
+  private lead(of: ModelLane, over: ModelLane): Lead {
+    let leads = this.leads.get(of)
     if (leads === undefined) {
       leads = new Map()
-      this.#leads.set(of, leads)
+      this.leads.set(of, leads)
     }
     let lead = leads.get(over)
     if (lead === undefined || lead.ofEpoch !== of.epoch || lead.overEpoch !== over.epoch) {

@@ -142,7 +142,9 @@ export function learnPulls(model: Model, truth: Truth, pulls: readonly BatchedPu
     if (key !== null && stored !== undefined)
       model.keys.remember(
         key,
-        stored.leases.map((id) => ({ lease: { id, attempt: 0, expiresAt, expiresInMillis: 0 } })),
+        stored.leases.map((id) => ({
+          lease: { id, attempt: 0, fencingToken: 0, expiresAt, expiresInMillis: 0 },
+        })),
       )
   }
 }

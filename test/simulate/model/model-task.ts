@@ -15,6 +15,8 @@ export interface ModelPartition extends Attempted {
   line: WaitingLine
   releases: number
   term: number
+  /** Of the newest lease; null before the first one. */
+  fencingToken: number | null
   /** The newest lease; null before the first one, and again after a rerun. */
   leaseId: string | null
   outcome: LeaseOutcome | null

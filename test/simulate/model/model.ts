@@ -42,28 +42,28 @@ export class Model {
   readonly leased = new Set<ModelPartition>()
   readonly delayed = new Set<ModelPartition>()
   readonly policy: Policy
-  readonly #leases = new Map<string, ModelPartition>()
-  readonly #lines = new WaitingPartitions()
-  readonly #touched = new Set<ModelTask>()
-  readonly #fairness = new Fairness()
+  private readonly leases = new Map<string, ModelPartition>()
+  private readonly lines = new WaitingPartitions()
+  private readonly touched = new Set<ModelTask>()
+  private readonly fairness = new Fairness()
   /** Back-offs are randomized; here the random factor is constant. */
-  readonly #spread: number
+  private readonly spread: number
   now = 0
 
   constructor(policy: Policy, spread: number) {
     this.policy = policy
-    this.#spread = spread
+    this.spread = spread
   }
 
   /** Called at the end of each step. */
   conclude(): void {
-    for (const task of this.#touched) {
+    for (const task of this.touched) {
       this.changedTasks.add(task)
       const isOver = task.cancelled || (task.isDone && !task.rerunning)
       task.finishedAt = isOver ? (task.finishedAt ?? this.now) : null
       this.moveBarrier(task)
     }
-    this.#touched.clear()
+    this.touched.clear()
   }
 
   moveBarrier(task: ModelTask): void {
@@ -79,7 +79,7 @@ export class Model {
   }
 
   touch(task: ModelTask): void {
-    this.#touched.add(task)
+    this.touched.add(task)
   }
 
   /** `answer` is the store's answer, if known: after a purge it may compare or not. */
@@ -104,15 +104,15 @@ export class Model {
       }
       this.tasks.set(taskId, task)
       for (const descriptor of partitions)
-        if (task.find(descriptor.level, descriptor.index) === undefined) this.#arrive(task, descriptor)
-      this.#touched.add(task)
+        if (task.find(descriptor.level, descriptor.index) === undefined) this.arrive(task, descriptor)
+      this.touched.add(task)
       // A lower level closes those above it before anything is pulled.
       this.moveBarrier(task)
     }
     return { kind: 'stored', accepted: fresh, duplicates: partitions.length - fresh }
   }
 
-  #arrive(task: ModelTask, descriptor: ModelPartition['descriptor']): void {
+  private arrive(task: ModelTask, descriptor: ModelPartition['descriptor']): void {
     const lane = task.lane(descriptor.level)
     const partition: ModelPartition = {
       ...notAttempted(),
@@ -124,6 +124,7 @@ export class Model {
       attempts: 0,
       releases: 0,
       term: 0,
+      fencingToken: null,
       leaseId: null,
       outcome: null,
       dueAt: 0,
@@ -133,24 +134,24 @@ export class Model {
     lane.counts.waiting += 1
     task.counts.waiting += 1
     lane.largestCost = Math.max(lane.largestCost, descriptor.recordCount)
-    this.#lines.arrive(partition)
+    this.lines.arrive(partition)
     this.changed.add(partition)
   }
 
   /** Checks what was handed out and adopts it. */
   pulled(pull: BatchedPull, result: PullResult): void {
-    if (this.keys.isRepeat(pull, result, this.now, (id) => this.#isAlive(id))) return
+    if (this.keys.isRepeat(pull, result, this.now, (id) => this.isAlive(id))) return
     const { partitions } = result
     let records = 0
     for (const [position, handedOut] of partitions.entries()) {
       if (position >= pull.batch) disagree('a pull got more than it asked for')
       if (position > 0 && records >= (pull.records ?? Infinity)) disagree('a pull got more than its budget')
-      this.#handOut(handedOut, pull)
+      this.handOut(handedOut, pull)
       records += handedOut.recordCount
     }
     const isSated = pull.records !== null && partitions.length > 0 && records >= pull.records
     if (partitions.length < pull.batch && !isSated) {
-      const left = this.#lines.lowestOpen(pull)
+      const left = this.lines.lowestOpen(pull)
       if (left !== null)
         disagree(
           `a pull got ${partitions.length} of ${pull.batch}, and level ${left.level} of ${left.task.taskId} has more`,
@@ -159,7 +160,7 @@ export class Model {
     this.keys.remember(pull.key, partitions)
   }
 
-  #handOut(
+  private handOut(
     { taskId, level, index, recordCount, computeTableName, lease }: PulledPartition,
     pull: BatchedPull,
   ): void {
@@ -176,7 +177,12 @@ export class Model {
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
     if (!isWanted(taskId, computeTableName, pull))
       disagree(`${nameOf(partition)} went to a pull that did not want it`)
+    const latest = partition.fencingToken
+    if (latest !== null && lease.fencingToken <= latest)
+      disagree(`${nameOf(partition)} came with the fencing token ${lease.fencingToken} after ${latest}`)
     this.lease(partition, lease.id, pull.instance, pull)
+    if (lease.fencingToken !== partition.fencingToken)
+      disagree(`${nameOf(partition)} came with ${lease.fencingToken} instead of ${partition.fencingToken}`)
   }
 
   /**
@@ -198,33 +204,34 @@ export class Model {
       disagree(`${nameOf(partition)} was handed out while it was ${purged ? 'purged' : place}`)
     if (!lane.task.isOpen(lane.level))
       disagree(`${nameOf(partition)} was handed out while its lane was closed`)
-    const lowest = this.#lines.lowestOpen(wanted)
+    const lowest = this.lines.lowestOpen(wanted)
     if (lowest !== null && lowest.level < lane.level)
       disagree(`${nameOf(partition)} went before level ${lowest.level} of ${lowest.task.taskId}`)
-    if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
+    if (this.leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
     const { partition: id = 0, term = 0 } = parseLeaseId(leaseId) ?? {}
     if (partition.id !== 0 && partition.id !== id)
       disagree(`${nameOf(partition)} changed its id from ${partition.id} to ${id}`)
     if (term !== partition.term + 1)
       disagree(`${nameOf(partition)} came with term ${term} after ${partition.term}`)
     partition.id = id
-    this.#lines.checkIsNext(partition, wanted)
+    this.lines.checkIsNext(partition, wanted)
     if (filter === null) lane.epoch += 1
     else if (filter.tables === null && filter.tasks === null)
-      this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#lines.lanes)
+      this.fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.lines.lanes)
     this.move(partition, 'leased', 'returned')
     partition.term = term
+    partition.fencingToken = Math.max((partition.fencingToken ?? 0) + 1, this.now)
     partition.leaseId = leaseId
     partition.outcome = null
     partition.holder = holder
     partition.dueAt = this.now + this.policy.leaseMillis
     partition.leasedAt = this.now
-    this.#leases.set(leaseId, partition)
+    this.leases.set(leaseId, partition)
   }
 
   settle(leaseId: string, reported: ReportedOutcome): string | null {
-    const partition = this.#newest(leaseId)
-    if (partition === undefined) return this.#refusal(leaseId)
+    const partition = this.newest(leaseId)
+    if (partition === undefined) return this.refusal(leaseId)
     const { outcome } = partition
     if (outcome !== null && outcome !== 'expired')
       return outcome === reported.outcome ? null : 'lease_settled'
@@ -243,19 +250,19 @@ export class Model {
       partition.outcome = 'failed'
       if (isLate) amendExpiry(partition, reported.reason)
       else recordEnd(partition, 'failed', reported.reason, this.now)
-      if (!isLate) this.#useAttempt(partition, reported.final, reported.retryAfterMillis)
+      if (!isLate) this.useAttempt(partition, reported.final, reported.retryAfterMillis)
       else if (reported.final) this.move(partition, 'parked')
       this.changed.add(partition)
     } else if (!isLate) {
       recordEnd(partition, 'released', reported.reason, this.now)
-      this.#release(partition, reported.retryAfterMillis)
+      this.release(partition, reported.retryAfterMillis)
     }
     return null
   }
 
   renew(leaseId: string): string | null {
-    const partition = this.#newest(leaseId)
-    if (partition === undefined) return this.#refusal(leaseId)
+    const partition = this.newest(leaseId)
+    if (partition === undefined) return this.refusal(leaseId)
     const { outcome } = partition
     if (outcome !== null && outcome !== 'expired') return 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
@@ -270,10 +277,10 @@ export class Model {
   }
 
   undo(leaseId: string): boolean {
-    const partition = this.#newest(leaseId)
+    const partition = this.newest(leaseId)
     if (partition?.place !== 'leased' || partition.lane.task.cancelled) return false
     partition.outcome = 'released'
-    this.#giveBack(partition)
+    this.giveBack(partition)
     return true
   }
 
@@ -285,7 +292,7 @@ export class Model {
     }
     partition.outcome = 'expired'
     recordExpiry(partition, null, this.now)
-    this.#useAttempt(partition, false, null)
+    this.useAttempt(partition, false, null)
   }
 
   /** An operator revokes its lease: that counts like an expiry, without a back-off. */
@@ -299,7 +306,7 @@ export class Model {
     partition.attempts += 1
     partition.releases = 0
     partition.dueAt = this.now
-    this.move(partition, this.#hasAttempts(partition) ? 'waiting' : 'parked')
+    this.move(partition, this.hasAttempts(partition) ? 'waiting' : 'parked')
   }
 
   /** The time of its back-off has come. */
@@ -308,40 +315,40 @@ export class Model {
     else this.move(partition, 'waiting')
   }
 
-  #useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
+  private useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
     partition.attempts += 1
     partition.releases = 0
-    if (final || !this.#hasAttempts(partition)) this.move(partition, 'parked')
-    else this.#delay(partition, partition.attempts, askedMillis)
+    if (final || !this.hasAttempts(partition)) this.move(partition, 'parked')
+    else this.delay(partition, partition.attempts, askedMillis)
   }
 
-  #hasAttempts({ attempts, lane }: ModelPartition): boolean {
+  private hasAttempts({ attempts, lane }: ModelPartition): boolean {
     return attempts < (lane.task.maxAttempts ?? this.policy.maxAttempts)
   }
 
-  #release(partition: ModelPartition, askedMillis: number | null): void {
+  private release(partition: ModelPartition, askedMillis: number | null): void {
     partition.outcome = 'released'
     partition.releases += 1
-    const backoff = partition.releases > 2 ? this.#backoffMillis(partition.releases - 2) : 0
+    const backoff = partition.releases > 2 ? this.backoffMillis(partition.releases - 2) : 0
     const millis = Math.max(backoff, askedMillis ?? 0)
-    if (millis > 0) this.#delay(partition, 1, millis)
-    else this.#giveBack(partition)
+    if (millis > 0) this.delay(partition, 1, millis)
+    else this.giveBack(partition)
   }
 
-  #giveBack(partition: ModelPartition): void {
+  private giveBack(partition: ModelPartition): void {
     partition.dueAt = this.now
     this.move(partition, 'waiting')
   }
 
-  #delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
+  private delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
     this.move(partition, 'delayed')
-    partition.dueAt = this.now + (askedMillis ?? this.#backoffMillis(doubling))
+    partition.dueAt = this.now + (askedMillis ?? this.backoffMillis(doubling))
   }
 
-  #backoffMillis(doubling: number): number {
+  private backoffMillis(doubling: number): number {
     const { backoffMillis, backoffMaxMillis } = this.policy
     const full = Math.min(backoffMillis * 2 ** (doubling - 1), backoffMaxMillis)
-    return Math.round(full * (0.5 + 0.5 * this.#spread))
+    return Math.round(full * (0.5 + 0.5 * this.spread))
   }
 
   /** The only way in which a partition changes its state. */
@@ -359,45 +366,45 @@ export class Model {
       lane.everDone.partitions += 1
       lane.everDone.records += partition.descriptor.recordCount
     }
-    if (from === 'waiting') this.#lines.leave(partition)
+    if (from === 'waiting') this.lines.leave(partition)
     partition.place = to
     partition.line = line
     if (from === 'leased') this.leased.delete(partition)
     if (to === 'leased') this.leased.add(partition)
     if (from === 'delayed') this.delayed.delete(partition)
     if (to === 'delayed') this.delayed.add(partition)
-    if (to === 'waiting') this.#lines.comeBack(partition)
-    this.#touched.add(lane.task)
+    if (to === 'waiting') this.lines.comeBack(partition)
+    this.touched.add(lane.task)
     this.changed.add(partition)
     if (lane.task.barrier) this.moveBarrier(lane.task)
   }
 
   /** The partition whose newest lease this is. */
-  #newest(leaseId: string): ModelPartition | undefined {
-    const partition = this.#leases.get(leaseId)
+  private newest(leaseId: string): ModelPartition | undefined {
+    const partition = this.leases.get(leaseId)
     return partition === undefined || partition.purged || partition.leaseId !== leaseId
       ? undefined
       : partition
   }
 
-  #refusal(leaseId: string): string {
-    const partition = this.#leases.get(leaseId)
+  private refusal(leaseId: string): string {
+    const partition = this.leases.get(leaseId)
     if (partition === undefined || partition.purged) return 'lease_unknown'
     return partition.lane.task.cancelled ? 'task_cancelled' : 'lease_lost'
   }
 
-  #isAlive(leaseId: string): boolean {
-    const partition = this.#newest(leaseId)
+  private isAlive(leaseId: string): boolean {
+    const partition = this.newest(leaseId)
     if (partition === undefined || partition.lane.task.cancelled) return false
     return partition.place === 'leased' && partition.dueAt > this.now
   }
 
   /** A lane of the lowest level that has something to hand out to a pull without a filter. */
   firstOpenLane(): ModelLane | null {
-    return this.#lines.lowestOpen({ tables: null, tasks: null })
+    return this.lines.lowestOpen({ tables: null, tasks: null })
   }
 
   knowsLease(leaseId: string): boolean {
-    return this.#leases.has(leaseId)
+    return this.leases.has(leaseId)
   }
 }

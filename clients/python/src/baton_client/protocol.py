@@ -26,6 +26,7 @@ class Descriptor(TypedDict):
 class Lease(TypedDict):
     id: str
     attempt: int
+    fencingToken: int
     expiresAt: str
     expiresInSeconds: float
 

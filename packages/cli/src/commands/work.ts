@@ -53,8 +53,8 @@ service, also those of other teams: name the tables that the command can process
 
 The command receives the descriptor on stdin, as a line of JSON, and in its
 environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
-BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID. If the call-back had a trace, TRACEPARENT continues it. If the
-service keeps additional fields, the line of JSON includes them.
+BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID, BATON_FENCING_TOKEN. If the call-back had a trace, TRACEPARENT
+continues it. If the service keeps additional fields, the line of JSON includes them.
 
 The exit code is the outcome:
   ${String(commandExitCodes.done).padStart(3)}    done

@@ -140,6 +140,7 @@ function variablesOf(
     BATON_PRIORITY_LEVEL: String(partition.priorityLevel),
     BATON_ATTEMPT: String(attempt),
     BATON_LEASE_ID: lease?.id ?? '',
+    BATON_FENCING_TOKEN: String(lease?.fencingToken ?? ''),
     BATON_REPORT: reportPath,
     ...(partition.traceparent === undefined ? {} : { TRACEPARENT: partition.traceparent }),
   }

@@ -25,6 +25,12 @@ export const leaseSchema = Type.Object(
       description: 'The number of the attempt at the partition',
       examples: [1],
     }),
+    fencingToken: Type.Integer({
+      minimum: 0,
+      description:
+        'Larger with each lease of the partition. Store it with the results, and refuse to overwrite those of a larger one',
+      examples: [1772366400000],
+    }),
     expiresAt: timestamp({
       description: 'When the lease expires unless it is renewed, by the clock of the service',
     }),

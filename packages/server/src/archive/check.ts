@@ -198,13 +198,16 @@ function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[]
   const faults: string[] = []
   if (row.state === 'ready' && row.dueAt === null && row.id <= lane.cursor)
     faults.push('is ready for its first hand-out at a position where no pull finds it')
-  if (row.state === 'leased' && (row.dueAt === null || row.secret === '' || row.term < 1))
-    faults.push('is leased, but its lease has no expiry or no id')
+  if (row.state === 'leased' && hasIncompleteLease(row))
+    faults.push('is leased, but its lease has no expiry, no id or no fencing token')
   if (row.state === 'delayed' && row.dueAt === null) faults.push('is delayed, but its back-off has no end')
   if (!isWithin(ranges, row.index))
     faults.push('is not among the indexes that were called back: a repeated call-back would store it twice')
   return faults
 }
+
+const hasIncompleteLease = ({ dueAt, secret, term, fencingToken }: StoredPartition): boolean =>
+  dueAt === null || secret === '' || term < 1 || fencingToken === null
 
 /** Merges ranges that overlap or are adjacent. The result is sorted. */
 function united(ranges: readonly IndexRangeOfLane[]): IndexRangeOfLane[] {

@@ -58,6 +58,8 @@ export interface PartitionStatus {
    */
   dueAt: number | null
   leasedAt: number | null
+  /** The fencing token of its latest lease; see `nextFencingToken`. Null before the first. Never falls. */
+  fencingToken: number | null
   settledAt: number | null
   reportedRecords: number | null
   reason: string | null
@@ -78,6 +80,7 @@ export const statusFields: Fields<PartitionStatus> = {
   outcome: 'text?',
   dueAt: 'time?',
   leasedAt: 'time?',
+  fencingToken: 'time?',
   settledAt: 'time?',
   reportedRecords: 'integer?',
   reason: 'text?',
@@ -94,6 +97,7 @@ const start: Readonly<PartitionStatus> = {
   outcome: null,
   dueAt: null,
   leasedAt: null,
+  fencingToken: null,
   settledAt: null,
   reportedRecords: null,
   reason: null,
@@ -157,6 +161,7 @@ export interface PulledPartition extends Partial<RareFields> {
 export interface GrantedLease {
   readonly id: string
   readonly attempt: number
+  readonly fencingToken: number
   readonly expiresAt: number
   readonly expiresInMillis: number
 }

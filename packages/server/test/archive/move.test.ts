@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { exportStore, importStore, type Location, verify } from '../../src/archive/store-tools.ts'
+import { some } from '../store/conformance/driver.ts'
 import { MINUTE } from '../store/conformance/harness.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 import { RandomLife } from './random-states.ts'
@@ -79,6 +80,22 @@ describe.each(ways)('a move from %s to %s', (from, to) => {
     expect(moved.audit).toEqual([])
     expect((await verify(target)).findings).toEqual([])
   })
+})
+
+test('a fencing token grows over a move, also if the clock of the target is behind', async () => {
+  const [source, target] = [await stores.SQLite(), await stores.PostgreSQL()]
+  const file = join(await testFolder(), 'moved.ndjson')
+  const before = await openAt(source, startOfTests)
+  await before.callBack('a', some(0, 1))
+  const { lease, leaseId } = await before.pullOne()
+  await before.settle(leaseId, { outcome: 'released' })
+  await before.store.close()
+
+  await exportStore(source, { file })
+  await importStore(target, { file })
+  const after = await openAt(target, startOfTests - MINUTE)
+  expect((await after.pullOne()).lease?.fencingToken).toBe((lease?.fencingToken ?? 0) + 1)
+  await after.store.close()
 })
 
 test('the moved data contains every state', async () => {

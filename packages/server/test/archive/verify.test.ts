@@ -37,7 +37,11 @@ const damages: [sql: string, found: string[]][] = [
   ],
   [
     'UPDATE partition SET due_at = NULL WHERE idx = 2 AND lane = 1',
-    ['partition orders-0-2 is leased, but its lease has no expiry or no id'],
+    ['partition orders-0-2 is leased, but its lease has no expiry, no id or no fencing token'],
+  ],
+  [
+    'UPDATE partition SET fencing_token = NULL WHERE idx = 2 AND lane = 1',
+    ['partition orders-0-2 is leased, but its lease has no expiry, no id or no fencing token'],
   ],
   [
     'UPDATE partition SET due_at = NULL WHERE idx = 1 AND lane = 1',

@@ -5,6 +5,7 @@ import {
   expiryGraceMillis,
   LEASE_MAX_MILLIS,
   leaseMillis,
+  nextFencingToken,
   type Policy,
   releaseBackoffMillis,
 } from '../../src/handoff/rules/policy.ts'
@@ -19,6 +20,15 @@ const policy: Policy = {
   backoffMaxMillis: 600_000,
   levelBarrier: false,
 }
+
+test.each([
+  { of: 'the first lease', latest: null, now: 5000, token: 5000 },
+  { of: 'a lease in a later millisecond', latest: 5000, now: 6000, token: 6000 },
+  { of: 'a lease in the same millisecond', latest: 5000, now: 5000, token: 5001 },
+  { of: 'a lease after the clock was set back', latest: 5000, now: 4000, token: 5001 },
+])('the fencing token of $of is $token', ({ latest, now, token }) => {
+  expect(nextFencingToken(latest, now)).toBe(token)
+})
 
 describe('the back-off', () => {
   test('doubles from ten seconds to ten minutes', () => {

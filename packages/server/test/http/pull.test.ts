@@ -14,7 +14,7 @@ describe('GET /pull', () => {
     expect(answer.headers).not.toHaveProperty('retry-after')
     const { lease, ...handedOut } = answer.body.partitions[0]
     expect(handedOut).toEqual(descriptor('orders', 0, 1))
-    expect(lease).toMatchObject({ attempt: 1, expiresInSeconds: 300 })
+    expect(lease).toMatchObject({ attempt: 1, fencingToken: expect.any(Number), expiresInSeconds: 300 })
     expect(answer.body.partitions).toHaveLength(1)
   })
 

@@ -24,9 +24,9 @@ export class MemoryDatabase {
   readonly db: DatabaseSync
   #terms = 0
 
-  constructor() {
-    this.db = new KeptStatements(':memory:')
-    migrate(this.db, 'in memory')
+  constructor(db: DatabaseSync = new KeptStatements(':memory:')) {
+    this.db = db
+    migrate(db, 'in memory')
   }
 
   /** The disk of another node. Each time it is opened, it takes over from the one that was opened last. */

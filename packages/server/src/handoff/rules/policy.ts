@@ -37,6 +37,15 @@ export function leaseMillis(policy: Policy, recordCount: number): number {
 }
 
 /**
+ * The fencing token of the next lease of a partition, given that of its latest one. It is larger even if the
+ * clock was set back. Because of the time, it is also larger than tokens that a restored backup or a new store
+ * does not know.
+ */
+export function nextFencingToken(latest: number | null, now: number): number {
+  return latest === null ? now : Math.max(latest + 1, now)
+}
+
+/**
  * Doubles with each used attempt. Jitter spreads it over its upper half, so that partitions that failed
  * together do not return together.
  */

@@ -163,10 +163,10 @@ function quoter(): (text: string) => string {
 }
 
 /** Lease ids contain no characters that JSON escapes. */
-function leaseJson({ id, attempt, expiresAt, expiresInMillis }: GrantedLease): string {
+function leaseJson({ id, attempt, fencingToken, expiresAt, expiresInMillis }: GrantedLease): string {
   return (
-    `{"id":"${id}","attempt":${attempt},"expiresAt":"${timestampOf(expiresAt)}"` +
-    `,"expiresInSeconds":${secondsOf(expiresInMillis)}}`
+    `{"id":"${id}","attempt":${attempt},"fencingToken":${fencingToken}` +
+    `,"expiresAt":"${timestampOf(expiresAt)}","expiresInSeconds":${secondsOf(expiresInMillis)}}`
   )
 }
 

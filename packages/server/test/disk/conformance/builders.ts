@@ -103,7 +103,15 @@ export const status = (changes: Partial<PartitionStatus> = {}): PartitionStatus 
 })
 
 export const leased = (changes: Partial<PartitionStatus> = {}): PartitionStatus =>
-  status({ state: 'leased', term: 1, holder: 'w', secret: 's'.repeat(16), leasedAt: NOW, ...changes })
+  status({
+    state: 'leased',
+    term: 1,
+    holder: 'w',
+    secret: 's'.repeat(16),
+    leasedAt: NOW,
+    fencingToken: NOW,
+    ...changes,
+  })
 
 export const images = (changes: Partial<Images> = {}): Images => ({ ...noImages(), ...changes })
 

@@ -91,6 +91,7 @@ const fullStatus = status({
   outcome: 'expired',
   dueAt: NOW + 1,
   leasedAt: NOW + 2,
+  fencingToken: NOW + 4,
   settledAt: NOW + 3,
   reportedRecords: 99,
   reason: 'it\nbroke',

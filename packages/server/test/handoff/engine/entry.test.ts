@@ -21,6 +21,7 @@ const leased: PartitionStatus = {
   secret: 'abc',
   dueAt: NOW + 300_000,
   leasedAt: NOW,
+  fencingToken: NOW + 1,
   history: [],
 }
 

@@ -6,6 +6,7 @@ import { changesTopic } from './changes.ts'
 import { chooseTopic } from './choose.ts'
 import { expiryTopic } from './expiry.ts'
 import { extraFieldsTopic } from './extra-fields.ts'
+import { fencingTokensTopic } from './fencing-tokens.ts'
 import type { StoreHarness } from './harness.ts'
 import { historyTopic } from './history.ts'
 import { instancesTopic } from './instances.ts'
@@ -49,6 +50,7 @@ const topics = [
   releaseTopic,
   expiryTopic,
   undoTopic,
+  fencingTokensTopic,
   historyTopic,
   timingTopic,
   throughputTopic,

@@ -20,6 +20,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       )
       expect(again.partitions[0]?.lease).toMatchObject({
         attempt: 1,
+        fencingToken: first.partitions[0]?.lease?.fencingToken,
         expiresAt: first.partitions[0]?.lease?.expiresAt,
         expiresInMillis: 9 * MINUTE,
       })

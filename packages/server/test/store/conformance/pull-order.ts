@@ -25,6 +25,7 @@ export function pullOrderTopic(harness: StoreHarness): void {
       })
       expect(lease).toMatchObject({
         attempt: 1,
+        fencingToken: store.clock.now(),
         expiresAt: store.clock.now() + 600_000,
         expiresInMillis: 600_000,
       })

@@ -1,7 +1,7 @@
 import { formatLeaseId, parseLeaseId } from '../../lease-id.ts'
 import { type GrantedLease, hasNoRare, type PulledPartition, rareOf } from '../../partition.ts'
 import { next } from '../../rules/life-cycle.ts'
-import { KEY_GRACE_MILLIS, leaseMillis, policyOf } from '../../rules/policy.ts'
+import { KEY_GRACE_MILLIS, leaseMillis, nextFencingToken, policyOf } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
@@ -121,6 +121,7 @@ function handOut(
   }
   partition.outcome = null
   partition.secret = tx.secret()
+  partition.fencingToken = nextFencingToken(partition.fencingToken, tx.now)
   partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, lane.parentTask), recordCount)
   tx.memory.leases.put(partition)
   tx.leaseEndsAt(partition.dueAt)
@@ -176,11 +177,12 @@ function handedOut(partition: Partition, lease: GrantedLease | null): PulledPart
 }
 
 function leaseOf(partition: Partition, now: number): GrantedLease {
-  const { id, term, secret, attempts } = partition
+  const { id, term, secret, attempts, fencingToken } = partition
   const expiresAt = partition.dueAt ?? now
   return {
     id: formatLeaseId({ partition: id, term, secret }),
     attempt: attempts + 1,
+    fencingToken: fencingToken ?? now,
     expiresAt,
     expiresInMillis: expiresAt - now,
   }
