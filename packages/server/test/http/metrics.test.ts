@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
+import { storeClosed } from '../../src/handoff/store.ts'
 import { metrics } from '../../src/http/observability/metrics.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
@@ -280,8 +281,10 @@ describe('a node', () => {
   test('whose store is unavailable answers with its own metrics', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
-    await baton.app.store.close()
+    // Before it is closed: a node on PostgreSQL that has closed its store passes no request to it.
+    baton.app.store.handOff = () => Promise.reject(storeClosed())
     await baton.get('/pull')
+    await baton.app.store.close()
     const scrape = await Scrape.of(baton)
     expect(health(scrape)).toEqual([0, 0, 0])
     const missing = metrics.filter(({ name }) => !scrape.families.has(name)).map(({ name }) => name)

@@ -6,7 +6,7 @@ import { keepDataIn } from '../support/test-app.ts'
 /**
  * The service over HTTP on PostgreSQL: the same tests on another store. These are the tests in which HTTP and
  * the store interact in ways that the conformance suite does not cover: waiting, streams, disconnects,
- * metrics, a body that is parsed on another thread, and random requests.
+ * metrics, large call-backs, and random requests.
  */
 let server: PostgresServer
 let databases: CleanDatabases
