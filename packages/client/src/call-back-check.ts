@@ -1,5 +1,11 @@
-import type { CallBack, CallBackOptions, CallBackCheck as ContractCheck, Problem } from '@baton/protocol'
-import { listedViolations, partitionName, problem, ViolationList } from '@baton/protocol/core'
+import type {
+  CallBack,
+  CallBackOptions,
+  CheckFailure,
+  CallBackCheck as ContractCheck,
+  Problem,
+} from '@baton/protocol'
+import { partitionName, ViolationList } from '@baton/protocol/core'
 
 /**
  * Checks a call-back against the contract. The schemas are loaded on first use: loading them is slow, and
@@ -10,6 +16,14 @@ export async function checkAgainstContract(body: unknown, options: CallBackOptio
   // A call-back with more levels than one request may have is sent in several requests.
   return checkCallBack(body, { maxLevels: Number.POSITIVE_INFINITY, ...options })
 }
+
+/** The problem of a call-back that the check refused. The table of error codes is loaded with the schemas. */
+export async function violation(found: CheckFailure, detail = DETAIL): Promise<Problem> {
+  const { listedViolations, problem } = await import('@baton/protocol')
+  return problem('contract_violation', detail, listedViolations(found))
+}
+
+const DETAIL = 'the descriptors violate the contract; see errors'
 
 /**
  * The set of indexes seen so far, stored as ranges. Producers count upwards, so a level of ten million
@@ -73,13 +87,11 @@ export class CallBackCheck {
     const checked = await checkAgainstContract(piece, this.#options)
     const offset = this.#offset
     this.#offset += piece.length
-    if (!checked.ok) {
-      return rebased(problem('contract_violation', DETAIL, listedViolations(checked)), offset)
-    }
+    if (!checked.ok) return rebased(await violation(checked), offset)
     const violations = new ViolationList()
     this.#across(checked.callBack, violations)
     if (violations.isEmpty) return undefined
-    return rebased(problem('contract_violation', DETAIL, listedViolations(violations.failure())), offset)
+    return rebased(await violation(violations.failure()), offset)
   }
 
   /** Finds every descriptor of this piece that breaks a rule across pieces. */
@@ -120,8 +132,6 @@ export class CallBackCheck {
     }
   }
 }
-
-const DETAIL = 'the descriptors violate the contract; see errors'
 
 const quoted = (text: string) => JSON.stringify(text)
 

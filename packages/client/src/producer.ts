@@ -1,6 +1,6 @@
 import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
-import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem, type UnknownFields } from '@baton/protocol/core'
-import { CallBackCheck, checkAgainstContract, rebased } from './call-back-check.ts'
+import { MAX_LEVELS_PER_CALL_BACK, type UnknownFields, ViolationList } from '@baton/protocol/core'
+import { CallBackCheck, checkAgainstContract, rebased, violation } from './call-back-check.ts'
 import { type BatonClient, clientOf, type ServiceAddress } from './client.ts'
 import type { SealableCallOptions } from './client-options.ts'
 import {
@@ -90,11 +90,8 @@ export class Producer<Fields extends object = object> {
   /** Uses the message of the contract check. */
   async #noArray(given: unknown): Promise<ContractError> {
     const checked = await checkAgainstContract(given, this.#check)
-    const errors = checked.ok ? {} : listedViolations(checked)
-    return new ContractError(
-      problem('contract_violation', 'this is not an array of descriptors', errors),
-      'client',
-    )
+    const found = checked.ok ? new ViolationList().failure() : checked
+    return new ContractError(await violation(found, 'this is not an array of descriptors'), 'client')
   }
 
   async #sendChecked(descriptors: Iterable<unknown>, sending: CallBackSending): Promise<void> {

@@ -61,15 +61,11 @@ export {
 } from './limits.ts'
 export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
 export {
-  type CheckFailure,
   listedViolations,
   PROBLEM_MEDIA_TYPE,
   type ProblemExtra,
   problem,
   problemType,
-  quoted,
-  soleViolation,
-  ViolationList,
 } from './problem.ts'
 export {
   readTaskSettings,
@@ -116,3 +112,4 @@ export {
   webhookEventTypes,
 } from './states.ts'
 export { portablePattern } from './text-form.ts'
+export { type CheckFailure, quoted, soleViolation, ViolationList } from './violations.ts'

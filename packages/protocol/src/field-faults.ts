@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { ruleOfPattern } from './text-form.ts'
 import {
   type CheckFailure,
   describeValue,
@@ -6,8 +7,7 @@ import {
   quoted,
   soleViolation,
   ViolationList,
-} from './problem.ts'
-import { ruleOfPattern } from './text-form.ts'
+} from './violations.ts'
 
 /** How the service handles fields of a descriptor that are not in the contract. */
 export const unknownFieldRules = ['refuse', 'ignore', 'keep'] as const

@@ -1,7 +1,7 @@
 import { brokenRule } from './field-faults.ts'
 import { MAX_CHOSEN, MAX_TABLE_NAME_LENGTH, MAX_TASK_ID_LENGTH } from './limits.ts'
-import { describeValue } from './problem.ts'
 import { printableText, qualifiedTableName, taskIdText } from './text-form.ts'
+import { describeValue } from './violations.ts'
 
 // Names that clients send: instances, keys, tables and tasks, traces. Kept apart from the schemas, because
 // clients need these rules without the schema library.

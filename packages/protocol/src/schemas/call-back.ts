@@ -9,7 +9,7 @@ import {
   quoted,
   soleViolation,
   ViolationList,
-} from '../problem.ts'
+} from '../violations.ts'
 import {
   descriptorCheck,
   descriptorSchema,

@@ -10,8 +10,8 @@ import {
   MAX_TABLE_NAME_LENGTH,
   MAX_TASK_ID_LENGTH,
 } from '../limits.ts'
-import { quoted } from '../problem.ts'
 import { qualifiedTableName, taskIdText, wellFormedText } from '../text-form.ts'
+import { quoted } from '../violations.ts'
 import { count } from './schema-parts.ts'
 
 const descriptorProperties = {

@@ -8,9 +8,9 @@ import {
   MAX_LEASES_PER_REQUEST,
   MAX_RETRY_AFTER_SECONDS,
 } from '../limits.ts'
-import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from '../problem.ts'
 import { outcomes } from '../states.ts'
 import { wellFormedText } from '../text-form.ts'
+import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from '../violations.ts'
 import { descriptorFields } from './descriptor.ts'
 import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
 
