@@ -44,14 +44,16 @@ export const callBacks: Cases = {
     expect(receipt).toMatchObject({ accepted: 40, requests: 4 })
   },
 
-  'is split where it names more levels than one request may': async (client) => {
+  'is split where it names more levels than one request may, which is as many as a task may have': async (
+    client,
+  ) => {
     const service = await startService()
     const levels = Array.from({ length: MAX_LEVELS_PER_CALL_BACK + 2 }, (_, level) =>
       descriptor('orders', level, 0),
     )
-    expect(await client.produce({ service, descriptors: levels })).toMatchObject({
-      accepted: levels.length,
-      requests: 2,
+    await expect(client.produce({ service, descriptors: levels })).rejects.toThrow('too many levels')
+    expect(await new BatonClient(service.url).task('orders')).toMatchObject({
+      partitions: { total: MAX_LEVELS_PER_CALL_BACK },
     })
   },
 
