@@ -34,6 +34,7 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -250,6 +251,10 @@ export class HandOff {
 
   task(taskId: string): Promise<TaskDetails | null> {
     return this.#store.task(taskId)
+  }
+
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {

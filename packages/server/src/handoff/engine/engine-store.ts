@@ -25,6 +25,7 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -42,7 +43,14 @@ import { endDue, revoke } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import {
+  viewPartitions,
+  viewSettings,
+  viewTask,
+  viewTasks,
+  viewTasksById,
+  viewThroughput,
+} from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -170,6 +178,10 @@ class EngineStore implements Store {
 
   task(taskId: string): Promise<TaskDetails | null> {
     return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
+  }
+
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#view(() => viewSettings(this.#disk, taskId))
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {
