@@ -17,6 +17,7 @@ const ledVerbs = [
   'tasks',
   'partitions',
   'throughput',
+  'grid',
   'changes',
   'subscriptions',
   'deliver',
