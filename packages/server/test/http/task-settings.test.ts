@@ -129,7 +129,10 @@ describe('settings of a task', () => {
       expect([body, (await change(body)).status]).toEqual([body, 200])
     // The other one was set before.
     const first = await change({ backoffSeconds: 21, weight: 2 })
-    expect([first.status, first.body.errors]).toEqual([422, [{ pointer: '/backoffSeconds', detail: shorter }]])
+    expect([first.status, first.body.errors]).toEqual([
+      422,
+      [{ pointer: '/backoffSeconds', detail: shorter }],
+    ])
     expect((await call('backoff-seconds=21')).status).toBe(422)
     expect((await baton.get('/tasks/a')).status).toBe(404)
     expect((await baton.get('/tasks/a/settings')).body.settings).toMatchObject({
