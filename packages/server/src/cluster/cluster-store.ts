@@ -16,6 +16,7 @@ const ledVerbs = [
   'tasks',
   'partitions',
   'throughput',
+  'grid',
   'changes',
   'subscriptions',
   'deliver',

@@ -29,6 +29,8 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -262,6 +264,10 @@ export class HandOff {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#store.throughput(query)
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#store.grid(query)
   }
 
   /** `null` means this node. */

@@ -164,6 +164,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
     throughput: timed('throughput', (query) => store.throughput(query)),
+    grid: timed('grid', (query) => store.grid(query)),
     changes: timed('changes', (query) => store.changes(query)),
     subscriptions: timed('subscriptions', (request) => store.subscriptions(request)),
     deliver: (request) => store.deliver(request),

@@ -155,6 +155,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   viewTask: ofTask,
   listPartitions: ofTask,
   viewThroughput: ofTask,
+  viewGrid: ofTask,
   exportManifest: [...ofTask, 'task_purged'],
   pause: [...ofTask, 'task_cancelled', 'task_finished'],
   resume: [...ofTask, 'task_cancelled'],
