@@ -11,6 +11,13 @@ export interface Dialect {
   /** The names of the functions for the smaller and the larger of two values. */
   readonly least: 'min' | 'least'
   readonly greatest: 'max' | 'greatest'
+  /** The names of the functions for a JSON array of values, and for one of all rows. */
+  readonly array: 'json_array' | 'json_build_array'
+  readonly list: 'json_group_array' | 'json_agg'
+  /** In SQL: JSON from a subquery as an element of an array. */
+  nested(subquery: string): string
+  /** The value of JSON that was selected. */
+  parsed(json: unknown): unknown
   /** The order of the columns in which a table is created. */
   inOrder(columns: readonly Column[]): readonly Column[]
 }
@@ -112,6 +119,12 @@ export class Table<Row extends object> {
     if (!declared.some((one) => one.includes('PRIMARY KEY')))
       declared.push(`PRIMARY KEY (${this.key.join(', ')})`)
     return `CREATE TABLE ${this.path} (\n  ${declared.join(',\n  ')}\n)`
+  }
+
+  column(name: string): Column {
+    const found = this.columns.find((column) => column.name === name)
+    if (found === undefined) throw new Error(`table ${this.name} has no column ${name}`)
+    return found
   }
 
   get names(): string[] {

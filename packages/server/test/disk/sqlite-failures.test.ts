@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { asUnavailable } from '../../src/disk/sqlite/failures.ts'
 import { DataFolder } from '../../src/disk/sqlite/folder.ts'
+import { queries } from '../../src/disk/sqlite/reads.ts'
 import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import { aTask, byId, images, rows } from './conformance/builders.ts'
@@ -88,12 +89,12 @@ describe('a disk that is full', () => {
     const tasks = Array.from({ length: 500 }, (_, at) => aTask(at + 1))
     expect(failure(() => connection.flush(images({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
     expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
-    expect(connection.reads.tasksById([1, 500])).toEqual([])
-    expect(connection.reads.partitionsById([1, 5000])).toEqual([])
+    expect(connection.shared.each(queries.task, [[1], [500]])).toEqual([])
+    expect(connection.shared.each(queries.partition, [[1], [5000]])).toEqual([])
     limit(1_000_000)
     connection.flush(images({ tasks: byId(...tasks) }), 1)
     connection.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) })
-    expect(connection.reads.partitionsById([5000])).toHaveLength(1)
+    expect(connection.shared.each(queries.partition, [[5000]])).toHaveLength(1)
     close()
   })
 

@@ -8,7 +8,7 @@ import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 
 /** How each statement finds its rows. A statement is identified by a unique piece of its text. */
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
-  ['a task by its name', /FROM task WHERE task_id = /, 'task_by_name (task_id=?)'],
+  ['a task by its name', /^SELECT (?!.*\(SELECT).* FROM task WHERE task_id = /, 'task_by_name (task_id=?)'],
   ['a lane by its level', /FROM lane WHERE task = \? AND level = /, 'lane_identity (task=? AND level=?)'],
   [
     'a partition by its index',
@@ -58,8 +58,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['parked rows of a lane', /idx > \? .* 'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
   ['leases that end at a time', /'leased' AND due_at = /, 'partition_leased (due_at=? AND rowid>?)'],
   ['leases that end later', /'leased' AND due_at > \? ORDER BY due_at, id/, 'partition_leased (due_at>?)'],
-  ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_delayed (due_at<?)'],
-  ['the next back-off to end', /'delayed' AND due_at > /, 'partition_delayed (due_at>?)'],
+  ['back-offs', /'delayed' AND due_at IS NOT NULL ORDER BY due_at, id/, 'partition_delayed (due_at>?)'],
   ['keys that are due', /FROM pull_key WHERE forget_at <= /, 'pull_key_to_forget (forget_at<?)'],
   ['the task to purge', /finished_at < \?/, 'task_to_purge (finished_at>? AND finished_at<?)'],
   ['whether a task has rows to purge', /EXISTS \(SELECT 1 FROM lane/, 'lane_with_rows (task=?)'],
@@ -68,7 +67,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['tasks in a state', /FROM task WHERE state = /, 'task_by_state (state=? AND id<?)'],
   ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
   ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
-  ['compute tables of a task', /FROM task_table INDEXED/, 'task_table_order (task=?)'],
+  ['compute tables of a task', /^SELECT name FROM task_table INDEXED/, 'task_table_order (task=?)'],
   [
     'the leases of an instance',
     /'leased' AND holder = \? AND due_at/,
@@ -118,12 +117,12 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
   [
     'pending deliveries',
-    /pending IS NOT NULL AND event > \? ORDER/,
+    /pending IS NOT NULL AND subscription = \? AND event > \? ORDER/,
     'delivery_pending (subscription=? AND event>?)',
   ],
   [
     'pending deliveries of a task',
-    /pending IS NOT NULL AND event > \? AND event <= /,
+    /pending IS NOT NULL AND subscription = \? AND event > \? AND event <= /,
     'delivery_pending (subscription=? AND event>? AND event<?)',
   ],
   ['nodes that ended', /draining = 1 AND last_seen_at/, 'instance_ended (last_seen_at<?)'],
@@ -136,6 +135,8 @@ const boundedWalks = [
   /^SCAN subscription$/,
   // Read completely on purpose when the file is opened.
   /^SCAN entry_slot$/,
+  // Short lists of a view, each with a limit.
+  /^SCAN listed(_ranges)?$/,
   // Pending deliveries are counted up to a limit.
   /^SCAN \(subquery-1\)$/,
   // The rows that a statement passes as parameters.

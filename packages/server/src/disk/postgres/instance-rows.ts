@@ -4,7 +4,7 @@ import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import type { InstanceDetails, InstanceQuery } from '../../handoff/views/queries.ts'
 import { insert } from '../flush.ts'
 import { heartbeatRows, instanceDetails, producedTask, recordHeartbeat } from '../instances.ts'
-import { sumOf } from './reads.ts'
+import { sumOf } from '../reads.ts'
 import type { Row, Statement } from './session/connection.ts'
 import { arraysOf, asJson, postgres, tasks, textArray, textOf } from './tables.ts'
 

@@ -1,131 +1,82 @@
-import type {
-  DueBackoffs,
-  DuePosition,
-  Lanes,
-  LanesFrom,
-  NamedPartitions,
-  RowsOfLane,
-  WaitingOfLane,
-} from '../../handoff/disk.ts'
+import { MAX_LISTED_MISMATCHES } from '@baton/protocol'
+import type { DuePosition, RowsOfLane, WaitingOfLane } from '../../handoff/disk.ts'
 import type { StoredPartition } from '../../handoff/partition.ts'
-import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import type { StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
+import { type Conditions, type LookUp, queriesIn, type Select, type Value } from '../reads.ts'
 import type { Row, Statement } from './session/connection.ts'
-import {
-  asJson,
-  keys,
-  lanes,
-  laneTables,
-  levels,
-  partitions,
-  plainArray,
-  tasks,
-  textArray,
-} from './tables.ts'
+import { arrayOf, asJson, isText, parameters, partitions, plainArray, postgres, textArray } from './tables.ts'
 
 // The rows that the engine does not have in memory. Rows are read as JSON arrays. `OFFSET 0` keeps each
 // look-up apart, so that PostgreSQL uses the index for each.
 
-const TASK = `${asJson(tasks)} AS row`
-const PARTITION = `${asJson(partitions)} AS row`
-const LANE = `${asJson(lanes)} AS row, CASE WHEN lane.several_after IS NOT NULL THEN
-  (SELECT json_agg(${asJson(laneTables)}) FROM baton.lane_table WHERE lane_table.lane = lane.id) END AS tables`
+const conditions: Conditions = {
+  openTasks: 'WHERE is_open',
+  tasksWithParked: 'WHERE has_parked',
+  tasksWithReruns: "WHERE has_work AND reruns::text <> '[]'",
+  tasksWithStagedRows: 'WHERE has_work AND staging IS NOT NULL',
+  tasksToPurge: 'WHERE purged_at IS NULL AND has_work IS NULL',
+  // Written as a range so that the planner uses the index by state. With an equality it may read the index by
+  // id instead: if nearly all tasks are in one state, it misjudges how many are in another.
+  tasksInState: `WHERE state >= ?1::text COLLATE "C" AND (state, id) < (?1::text COLLATE "C", ?2)
+    ORDER BY state DESC, id DESC`,
+  openLanes: 'WHERE is_open',
+  delayedPartitions: 'WHERE delayed_until IS NOT NULL ORDER BY delayed_until, id',
+  pendingDeliveries: 'WHERE pending',
+  tablesOfTask: 'baton.task_table WHERE task_table.task = task.id',
+  mismatchesOfTask: `(SELECT id, level FROM baton.lane WHERE lane.task = task.id AND task.mismatched > 0
+      ORDER BY level) lane CROSS JOIN LATERAL
+    (SELECT * FROM baton.partition WHERE partition.lane = lane.id AND is_mismatch ORDER BY idx
+     LIMIT ${MAX_LISTED_MISMATCHES}) partition ORDER BY lane.level, partition.idx`,
+}
 
-const valuesIn = (row: Row): unknown[] => row['row'] as unknown[]
+export const queries = queriesIn(postgres, conditions)
 
-export const readTask = (row: Row): StoredTask => tasks.read(valuesIn(row))
-export const readLevel = (row: Row): StoredLevel => levels.read(valuesIn(row))
-export const readKey = (row: Row): StoredKey => keys.read(valuesIn(row))
+export const selectStatement = <Found>(
+  { table, selected, rest }: Select<Found>,
+  values: readonly Value[],
+): Statement => ({
+  text: `SELECT json_build_array(${selected}) AS row FROM ${table.path} ${numbered(rest)}`,
+  values,
+})
+
+/** Numbers parameters as SQLite does: one without a number is the next one. */
+function numbered(text: string): string {
+  let last = 0
+  return text.replaceAll(/\?(\d*)/g, (_, number: string) => {
+    const at = number === '' ? last + 1 : Number(number)
+    last = Math.max(last, at)
+    return `$${at}`
+  })
+}
+
+export function lookUpStatement<Found>(
+  { table, selected, by }: LookUp<Found>,
+  keys: readonly (readonly Value[])[],
+): Statement {
+  const columns = by.map((name) => table.column(name))
+  const rules = columns.map(({ name, kind }) => `${name} = w.${name}${isText(kind) ? ' COLLATE "C"' : ''}`)
+  return {
+    text: `SELECT json_build_array(${selected}) AS row FROM unnest(${parameters(columns)}) AS w (${by.join(', ')})
+      CROSS JOIN LATERAL (SELECT * FROM ${table.path} WHERE ${rules.join(' AND ')} OFFSET 0) ${table.name}`,
+    values: columns.map((column, at) =>
+      arrayOf(
+        column,
+        keys.map((key) => key[at]),
+      ),
+    ),
+  }
+}
+
+export const valuesIn = (row: Row): unknown[] => row['row'] as unknown[]
+
 export const readPartition = (row: Row): StoredPartition => partitions.read(valuesIn(row))
 
-export const readLanes = (rows: readonly Row[]): Lanes => ({
-  lanes: rows.map((row) => lanes.read(valuesIn(row))),
-  tables: rows.flatMap(({ tables }) =>
-    ((tables ?? []) as unknown[][]).map((values) => laneTables.read(values)),
-  ),
-})
-
-export const openTasksStatement = (after: number, limit: number): Statement => ({
-  text: `SELECT ${TASK} FROM baton.task WHERE is_open AND id > $1 ORDER BY id LIMIT $2`,
-  values: [after, limit],
-})
-
-export const openLanesStatement = (after: number, limit: number): Statement => ({
-  text: `SELECT ${LANE} FROM baton.lane WHERE is_open AND id > $1 ORDER BY id LIMIT $2`,
-  values: [after, limit],
-})
+const PARTITION = `${asJson(partitions)} AS row`
 
 export const leasesStatement = ({ dueAt, id }: DuePosition, limit: number): Statement => ({
   text: `SELECT ${PARTITION} FROM baton.partition
     WHERE lease_ends_at IS NOT NULL AND (lease_ends_at, id) > ($1, $2)
     ORDER BY lease_ends_at, id LIMIT $3`,
   values: [dueAt, id, limit],
-})
-
-export const levelsStatement: Statement = {
-  text: `SELECT ${asJson(levels)} AS row FROM baton.level`,
-}
-
-export const tasksNamedStatement = (names: readonly string[]): Statement => ({
-  text: `SELECT ${TASK} FROM unnest($1::text[]) AS w (name) CROSS JOIN LATERAL
-    (SELECT * FROM baton.task WHERE task_id = w.name COLLATE "C" OFFSET 0) task`,
-  values: [textArray(names)],
-})
-
-export const tasksByIdStatement = (ids: readonly number[]): Statement => ({
-  text: `SELECT ${TASK} FROM unnest($1::bigint[]) AS w (id) CROSS JOIN LATERAL
-    (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) task`,
-  values: [plainArray(ids)],
-})
-
-export const lanesByIdStatement = (ids: readonly number[]): Statement => ({
-  text: `SELECT ${LANE} FROM unnest($1::bigint[]) AS w (id) CROSS JOIN LATERAL
-    (SELECT * FROM baton.lane WHERE id = w.id OFFSET 0) lane`,
-  values: [plainArray(ids)],
-})
-
-export const lanesOfStatement = (task: number, levels: readonly number[]): Statement => ({
-  text: `SELECT ${LANE} FROM unnest($2::bigint[]) AS w (level) CROSS JOIN LATERAL
-    (SELECT * FROM baton.lane WHERE task = $1::bigint AND level = w.level OFFSET 0) lane`,
-  values: [task, plainArray(levels)],
-})
-
-/** In SQL: how many partitions are in one of these states. */
-export function sumOf(states: readonly string[]): string {
-  return states.map((state) => `${state}_partitions`).join(' + ')
-}
-
-/** In SQL: whether retention has left any rows of a lane. */
-export const HAS_ROWS = `${sumOf(partitionStates)} > purged`
-
-const HAVING = { any: 'true', parked: 'parked_partitions > 0', rows: HAS_ROWS } as const
-
-export const lanesFromStatement = ({ task, from, having, limit }: LanesFrom): Statement => ({
-  text: `SELECT ${LANE} FROM
-    (SELECT * FROM baton.lane WHERE task = $1 AND level >= $2 AND ${HAVING[having]} ORDER BY level LIMIT $3) lane
-    ORDER BY lane.level`,
-  values: [task, from, limit],
-})
-
-export const partitionsByIdStatement = (ids: readonly number[]): Statement => ({
-  text: `SELECT ${PARTITION} FROM unnest($1::bigint[]) AS w (id) CROSS JOIN LATERAL
-    (SELECT * FROM baton.partition WHERE id = w.id OFFSET 0) partition`,
-  values: [plainArray(ids)],
-})
-
-export function partitionsNamedStatement(asked: readonly NamedPartitions[]): Statement {
-  const pairs = asked.flatMap(({ lane, indexes }) => indexes.map((index) => [lane, index] as const))
-  return {
-    text: `SELECT ${PARTITION} FROM unnest($1::bigint[], $2::bigint[]) AS w (lane, idx) CROSS JOIN LATERAL
-      (SELECT * FROM baton.partition WHERE lane = w.lane AND idx = w.idx OFFSET 0) partition`,
-    values: [plainArray(pairs.map(([lane]) => lane)), plainArray(pairs.map(([, index]) => index))],
-  }
-}
-
-export const keysStatement = (names: readonly string[]): Statement => ({
-  text: `SELECT ${asJson(keys)} AS row FROM unnest($1::text[]) AS w (key) CROSS JOIN LATERAL
-    (SELECT * FROM baton.pull_key WHERE key = w.key COLLATE "C" OFFSET 0) pull_key`,
-  values: [textArray(names)],
 })
 
 /** One list of rows per query, from rows that have the position of their query. */
@@ -224,17 +175,3 @@ const WAITING: readonly {
     rows: `${RETURNED} AND partition.compute_table = w.name COLLATE "C" ORDER BY partition.returned_at, partition.id LIMIT w.most`,
   },
 ]
-
-/** Reads one row more than the limit, to know when the next one ends. */
-export const dueBackoffsStatement = (limit: number): Statement => ({
-  text: `SELECT ${PARTITION} FROM
-    (SELECT * FROM baton.partition WHERE delayed_until IS NOT NULL ORDER BY delayed_until, id LIMIT $1) partition
-    ORDER BY partition.delayed_until, partition.id`,
-  values: [limit + 1],
-})
-
-export function readDueBackoffs(rows: readonly Row[], now: number, limit: number): DueBackoffs {
-  const first = rows.map(readPartition)
-  const due = first.slice(0, limit).filter(({ dueAt }) => (dueAt ?? 0) <= now)
-  return { due, nextAt: first[due.length]?.dueAt ?? null }
-}

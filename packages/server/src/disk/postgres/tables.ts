@@ -37,6 +37,10 @@ const dialect: Dialect = {
   schema: 'baton.',
   least: 'least',
   greatest: 'greatest',
+  array: 'json_build_array',
+  list: 'json_agg',
+  nested: (subquery) => subquery,
+  parsed: (json) => json,
   codecs: Object.fromEntries(
     Object.keys(sqlTypes).map((kind) => [kind, codecOf(kind as Kind)]),
   ) as unknown as Dialect['codecs'],
@@ -44,6 +48,8 @@ const dialect: Dialect = {
   // find another.
   inOrder: (columns) => columns.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind)),
 }
+
+export const isText = (kind: Kind): boolean => sqlTypes[kind] === 'text'
 
 const typesInOrder = ['bigint', 'integer', 'boolean', 'text', 'json']
 
@@ -60,11 +66,13 @@ type Columns = Pick<Table<object>, 'name' | 'path' | 'columns' | 'names' | 'sele
 export const asJson = (table: Columns, alias = table.name): string =>
   `json_build_array(${table.selected(alias)})`
 
-/** In SQL: the rows of the array parameters of a table, starting with parameter `first`. */
-export function unnest({ columns, names }: Columns, first = 1): string {
-  const arrays = columns.map(({ kind }, at) => `$${first + at}::${sqlTypes[kind]}[]`)
-  return `unnest(${arrays.join(', ')}) AS n (${names.join(', ')})`
-}
+/** In SQL: one array parameter for each column, starting with parameter `first`. */
+export const parameters = (columns: readonly Column[], first = 1): string =>
+  columns.map(({ kind }, at) => `$${first + at}::${sqlTypes[kind]}[]`).join(', ')
+
+/** In SQL: the rows of the array parameters of a table. */
+export const unnest = ({ columns, names }: Columns, first = 1): string =>
+  `unnest(${parameters(columns, first)}) AS n (${names.join(', ')})`
 
 /**
  * In SQL: inserts such rows, in their order. Null is sent as an empty text if the field is never empty,
@@ -97,10 +105,10 @@ export function arraysOf<Row extends object>(table: Table<Row>, rows: readonly R
   )
 }
 
-function arrayOf({ kind }: Column, values: readonly unknown[]): string {
+export function arrayOf({ kind }: Column, values: readonly unknown[]): string {
   if (kind === 'filled?') return filledArray(values as (string | null)[])
-  const isText = sqlTypes[kind] === 'text' || sqlTypes[kind] === 'json'
-  return isText ? textArray(values as (string | null)[]) : plainArray(values as Plain[])
+  const isQuoted = isText(kind) || sqlTypes[kind] === 'json'
+  return isQuoted ? textArray(values as (string | null)[]) : plainArray(values as Plain[])
 }
 
 type Plain = number | bigint | boolean | null

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CellCount, CellsOfLane } from '../../handoff/disk.ts'
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
-import { arrayQuery, LIMIT } from './tables.ts'
+import { LIMIT } from '../reads.ts'
+import { arrayQuery } from './tables.ts'
 
 /** The states of partitions, counted by cell, for the grid of a level. */
 export class Cells {

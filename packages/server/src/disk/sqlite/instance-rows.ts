@@ -5,7 +5,8 @@ import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { InstanceDetails, InstanceQuery, ProducedTaskDetails } from '../../handoff/views/queries.ts'
 import { insert } from '../flush.ts'
 import { heartbeatRows, instanceDetails, producedTask, recordHeartbeat } from '../instances.ts'
-import { arrayQuery, finder, LIMIT, sqlite, tasks, textOf } from './tables.ts'
+import { LIMIT } from '../reads.ts'
+import { arrayQuery, finder, sqlite, tasks, textOf } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
 export class InstanceRows {

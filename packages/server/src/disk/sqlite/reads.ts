@@ -1,34 +1,52 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type {
-  DueBackoffs,
   DuePosition,
   IndexesOfLane,
   KnownOfLane,
-  Lanes,
-  LanesFrom,
-  NamedPartitions,
   RowsOfLane,
   WaitingOfLane,
 } from '../../handoff/disk.ts'
 import { type KnownPartition, newPartition, type StoredPartition } from '../../handoff/partition.ts'
-import type { StoredKey, StoredLane, StoredLevel, StoredTask } from '../../handoff/stored.ts'
+import { LIMIT, type LookUp, queriesIn, type Select } from '../reads.ts'
 import { Ranges } from './ranges.ts'
-import { laneHas, partitionIs, taskHas } from './schema.ts'
-import {
-  descriptors,
-  type Finder,
-  finder,
-  keys,
-  LIMIT,
-  lanes,
-  laneTables,
-  levels,
-  partitions,
-  sqlite,
-  tasks,
-} from './tables.ts'
+import { conditions, partitionIs } from './schema.ts'
+import { arrayQuery, type Finder, finder, sqlite } from './tables.ts'
 
-/** Reads the rows that the engine does not have in memory. */
+export const queries = queriesIn(sqlite, conditions)
+
+/** The statements of the reads that both disks have. */
+export class SharedReads {
+  readonly #statements = new Map<object, Finder<unknown>>()
+
+  constructor(db: DatabaseSync) {
+    const { lanesFrom, ...others } = queries
+    const all: (Select<unknown> | LookUp<unknown>)[] = [...Object.values(others), ...Object.values(lanesFrom)]
+    for (const query of all) this.#statements.set(query, prepared(db, query))
+  }
+
+  all<Row>(query: Select<Row>, values: readonly SQLInputValue[]): Row[] {
+    return this.#statements.get(query)?.all(...values) as Row[]
+  }
+
+  each<Row>(query: LookUp<Row>, keys: readonly (readonly SQLInputValue[])[]): Row[] {
+    const statement = this.#statements.get(query) as Finder<Row>
+    return keys.flatMap((key) => statement.get(...key) ?? [])
+  }
+}
+
+function prepared<Row>(db: DatabaseSync, query: Select<Row> | LookUp<Row>): Finder<Row> {
+  const rest = 'by' in query ? `WHERE ${query.by.map((name) => `${name} = ?`).join(' AND ')}` : query.rest
+  const statement = arrayQuery<unknown[]>(db, `SELECT ${query.selected} FROM ${query.table.name} ${rest}`)
+  return {
+    get(...values) {
+      const found = statement.get(...values)
+      return found && query.read(found)
+    },
+    all: (...values) => statement.all(...values).map(query.read),
+  }
+}
+
+/** Reads the partitions that the engine does not have in memory. */
 export class Reads {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
@@ -38,52 +56,10 @@ export class Reads {
     this.#ranges = new Ranges(db)
   }
 
-  openTasks(after: number, limit: number): StoredTask[] {
-    return this.#sql.openTasks.all(after, limit)
-  }
-
-  openLanes(after: number, limit: number): Lanes {
-    return this.#withTables(this.#sql.openLanes.all(after, limit))
-  }
-
   leases({ dueAt, id }: DuePosition, limit: number): StoredPartition[] {
     const found = this.#sql.leasesEndingThen.all(dueAt, id, limit)
     if (found.length < limit) found.push(...this.#sql.leasesEndingLater.all(dueAt, limit - found.length))
     return found
-  }
-
-  levels(): StoredLevel[] {
-    return this.#sql.levels.all()
-  }
-
-  tasksNamed(names: readonly string[]): StoredTask[] {
-    return each(this.#sql.taskNamed, names)
-  }
-
-  tasksById(ids: readonly number[]): StoredTask[] {
-    return each(this.#sql.task, ids)
-  }
-
-  lanesById(ids: readonly number[]): Lanes {
-    return this.#withTables(each(this.#sql.lane, ids))
-  }
-
-  lanesOf(task: number, wanted: readonly number[]): Lanes {
-    return this.#withTables(wanted.flatMap((level) => this.#sql.laneOf.get(task, level) ?? []))
-  }
-
-  lanesFrom({ task, from, having, limit }: LanesFrom): Lanes {
-    return this.#withTables(this.#sql.lanesFrom[having].all(task, from, limit))
-  }
-
-  partitionsById(ids: readonly number[]): StoredPartition[] {
-    return each(this.#sql.partition, ids)
-  }
-
-  partitionsNamed(asked: readonly NamedPartitions[]): StoredPartition[] {
-    return asked.flatMap(({ lane, indexes }) =>
-      indexes.flatMap((index) => this.#sql.named.get(lane, index) ?? []),
-    )
   }
 
   rows({ lane, tail, state, afterIndex, limit }: RowsOfLane): StoredPartition[] {
@@ -103,10 +79,6 @@ export class Reads {
     return found.map(newPartition)
   }
 
-  keys(names: readonly string[]): StoredKey[] {
-    return each(this.#sql.key, names)
-  }
-
   known({ lane, tail, indexes }: IndexesOfLane): KnownOfLane {
     const found = new Map<number, KnownPartition | null>()
     const isInRange = this.#ranges.contains(lane)
@@ -116,13 +88,6 @@ export class Reads {
       else if (isInRange(index)) found.set(index, null)
     }
     return found
-  }
-
-  /** Reads one row more than the limit, to know when the next one ends. */
-  dueBackoffs(now: number, limit: number): DueBackoffs {
-    const due = this.#sql.dueBackoffs.all(now, limit + 1)
-    const nextAt = due[limit]?.dueAt ?? this.#sql.nextBackoff.get(now)?.dueAt ?? null
-    return { due: due.slice(0, limit), nextAt }
   }
 
   /**
@@ -138,28 +103,15 @@ export class Reads {
     if (found.length < limit) found.push(...later.all(lane, ...named, after.dueAt, limit - found.length))
     return found
   }
-
-  #withTables(found: readonly StoredLane[]): Lanes {
-    const tables = found.flatMap(({ id, severalAfter }) =>
-      severalAfter === null ? [] : this.#sql.tablesOf.all(id),
-    )
-    return { lanes: found, tables }
-  }
 }
 
-const each = <Row>(found: Finder<Row>, values: readonly (number | string)[]): Row[] =>
-  values.flatMap((value) => found.get(value) ?? [])
-
 function prepare(db: DatabaseSync) {
-  const lanesFrom = (condition: string) =>
-    finder(db, lanes, `WHERE task = ? AND level >= ? ${condition} ORDER BY level ${LIMIT}`)
+  const { partitions, descriptors, knownPartitions } = sqlite
   const returned = (condition: string) =>
     finder(db, partitions, `WHERE lane = ? AND ${partitionIs.returned} AND ${condition} ${LIMIT}`)
   const rows = (condition: string) =>
     finder(db, partitions, `WHERE lane = ? AND idx > ? AND id <= ? ${condition} ORDER BY idx ${LIMIT}`)
   return {
-    openTasks: finder(db, tasks, `WHERE ${taskHas.openWork} AND id > ? ORDER BY id ${LIMIT}`),
-    openLanes: finder(db, lanes, `WHERE ${laneHas.openWork} AND id > ? ORDER BY id ${LIMIT}`),
     leasesEndingThen: finder(
       db,
       partitions,
@@ -170,21 +122,7 @@ function prepare(db: DatabaseSync) {
       partitions,
       `WHERE state = 'leased' AND due_at > ? ORDER BY due_at, id ${LIMIT}`,
     ),
-    levels: finder(db, levels, ''),
-    task: finder(db, tasks, 'WHERE id = ?'),
-    taskNamed: finder(db, tasks, 'WHERE task_id = ?'),
-    lane: finder(db, lanes, 'WHERE id = ?'),
-    laneOf: finder(db, lanes, 'WHERE task = ? AND level = ?'),
-    tablesOf: finder(db, laneTables, 'WHERE lane = ?'),
-    lanesFrom: {
-      any: lanesFrom(''),
-      parked: lanesFrom(`AND ${laneHas.parked}`),
-      rows: lanesFrom(`AND ${laneHas.rows}`),
-    },
-    partition: finder(db, partitions, 'WHERE id = ?'),
-    named: finder(db, partitions, 'WHERE lane = ? AND idx = ?'),
-    known: finder(db, sqlite.knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
-    key: finder(db, keys, 'WHERE key = ?'),
+    known: finder(db, knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
     rows: rows(''),
     parkedRows: rows(`AND state = 'parked'`),
     rowsInState: rows('AND state = ?'),
@@ -205,11 +143,5 @@ function prepare(db: DatabaseSync) {
     // There is no index by table: few partitions of a lane have come back.
     samePlaceOfTable: returned('compute_table = ? AND due_at = ? AND id > ? ORDER BY id'),
     laterPlacesOfTable: returned('compute_table = ? AND due_at > ? ORDER BY due_at, id'),
-    dueBackoffs: finder(
-      db,
-      partitions,
-      `WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at, id ${LIMIT}`,
-    ),
-    nextBackoff: finder(db, partitions, `WHERE state = 'delayed' AND due_at > ? ORDER BY due_at LIMIT 1`),
   }
 }

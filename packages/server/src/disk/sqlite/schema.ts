@@ -1,28 +1,38 @@
-import { partitionStates } from '../../handoff/rules/life-cycle.ts'
+import { type Conditions, HAS_ROWS } from '../reads.ts'
 import { sqlite } from './tables.ts'
 
-const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
+// In SQL. Partial indexes and queries share conditions: SQLite uses a partial index only if the query repeats
+// its condition.
 
-/**
- * In SQL, of a lane. Partial indexes and queries share these conditions: SQLite uses a partial index only if
- * the query repeats its condition.
- */
-export const laneHas = {
-  openWork: 'ready_partitions + leased_partitions + delayed_partitions > 0',
-  parked: 'parked_partitions > 0',
-  rows: `${sum(partitionStates)} - purged > 0`,
-}
-export const taskHas = {
+const laneIsOpen = 'ready_partitions + leased_partitions + delayed_partitions > 0'
+const taskHas = {
   parked: 'parked_partitions > 0 AND cancelled = 0',
   openWork: '(finished_at IS NULL OR leased_partitions + delayed_partitions > 0)',
   unfinishedWork: '(reruns IS NOT NULL OR staging IS NOT NULL)',
   endedUnpurged: 'finished_at IS NOT NULL AND purged_at IS NULL',
 }
+
 export const partitionIs = {
   fresh: `state = 'ready' AND due_at IS NULL`,
   returned: `state = 'ready' AND due_at IS NOT NULL`,
   ofSeveral: 'of_several = 1',
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
+}
+
+export const conditions: Conditions = {
+  openTasks: `WHERE ${taskHas.openWork}`,
+  tasksWithParked: `INDEXED BY task_with_parked WHERE ${taskHas.parked}`,
+  tasksWithReruns: `WHERE ${taskHas.unfinishedWork} AND reruns IS NOT NULL`,
+  tasksWithStagedRows: `WHERE ${taskHas.unfinishedWork} AND staging IS NOT NULL`,
+  tasksToPurge: `WHERE ${taskHas.endedUnpurged} AND NOT ${taskHas.unfinishedWork}`,
+  tasksInState: 'WHERE state = ?1 AND id < ?2 ORDER BY id DESC',
+  openLanes: `WHERE ${laneIsOpen}`,
+  delayedPartitions: `WHERE state = 'delayed' AND due_at IS NOT NULL ORDER BY due_at, id`,
+  pendingDeliveries: 'INDEXED BY delivery_pending WHERE pending IS NOT NULL',
+  tablesOfTask: 'task_table INDEXED BY task_table_order WHERE task_table.task = task.id',
+  mismatchesOfTask: `lane CROSS JOIN partition INDEXED BY partition_mismatch
+    ON partition.lane = lane.id AND ${partitionIs.mismatch}
+    WHERE lane.task = task.id AND task.mismatched > 0 ORDER BY lane.level, partition.idx`,
 }
 
 /**
@@ -44,9 +54,9 @@ CREATE INDEX task_with_work ON task (id) WHERE ${taskHas.unfinishedWork};
 
 ${sqlite.lanes.create()} STRICT;
 CREATE UNIQUE INDEX lane_identity ON lane (task, level);
-CREATE INDEX lane_open ON lane (id) WHERE ${laneHas.openWork};
-CREATE INDEX lane_with_parked ON lane (task, level) WHERE ${laneHas.parked};
-CREATE INDEX lane_with_rows ON lane (task, level) WHERE ${laneHas.rows};
+CREATE INDEX lane_open ON lane (id) WHERE ${laneIsOpen};
+CREATE INDEX lane_with_parked ON lane (task, level) WHERE parked_partitions > 0;
+CREATE INDEX lane_with_rows ON lane (task, level) WHERE ${HAS_ROWS};
 
 -- What waits by compute table in lanes that have several.
 ${sqlite.laneTables.create()} STRICT, WITHOUT ROWID;

@@ -9,12 +9,12 @@ import {
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
+import { Backlogs } from './backlogs.ts'
 import { Cells } from './cells.ts'
-import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
-import { OutboxRows } from './outbox-rows.ts'
-import { Reads } from './reads.ts'
+import { Reads, SharedReads } from './reads.ts'
+import { Recounts } from './recounts.ts'
 import { arrayQuery, inserter, sqlite } from './tables.ts'
 import { ThroughputRows } from './throughput-rows.ts'
 import { Views } from './views.ts'
@@ -173,10 +173,11 @@ function prepareNewRows(db: DatabaseSync) {
  */
 export class SqliteConnection {
   readonly reads: Reads
-  readonly dueRows: DueRowReader
+  readonly shared: SharedReads
+  readonly recounts: Recounts
   readonly views: Views
   readonly instances: InstanceRows
-  readonly outbox: OutboxRows
+  readonly backlogs: Backlogs
   readonly throughput: ThroughputRows
   readonly cells: Cells
   readonly #db: DatabaseSync
@@ -200,10 +201,11 @@ export class SqliteConnection {
     this.#newRows = new NewRows(db)
     this.#images = new ImageRows(db)
     this.reads = new Reads(db)
-    this.dueRows = new DueRowReader(db)
+    this.shared = new SharedReads(db)
+    this.recounts = new Recounts(db)
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
-    this.outbox = new OutboxRows(db)
+    this.backlogs = new Backlogs(db)
     this.throughput = new ThroughputRows(db)
     this.cells = new Cells(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')

@@ -3,8 +3,10 @@ import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Disk } from '../../handoff/disk.ts'
 import { storeClosed } from '../../handoff/store.ts'
+import { outboxReadsBy, type Reader, readsBy } from '../reads.ts'
 import { asUnavailable } from './failures.ts'
 import { DataFolder } from './folder.ts'
+import { queries } from './reads.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 
 const SPACE_CHECK_MILLIS = 1000
@@ -115,23 +117,16 @@ export function sqliteDisk(file: Connections): Disk {
       throw file.failed(error)
     }
   }
+  const reader: Reader = {
+    all: (query, ...values) => call(({ shared }) => shared.all(query, values)),
+    each: (query, keys) => call(({ shared }) => shared.each(query, keys)),
+  }
   return {
+    ...readsBy(reader, queries),
     open: () => call((connection) => connection.open()),
-    openTasks: (after, limit) => call(({ reads }) => reads.openTasks(after, limit)),
-    openLanes: (after, limit) => call(({ reads }) => reads.openLanes(after, limit)),
     leases: (after, limit) => call(({ reads }) => reads.leases(after, limit)),
-    levels: () => call(({ reads }) => reads.levels()),
-    tasksNamed: (names) => call(({ reads }) => reads.tasksNamed(names)),
-    tasksById: (ids) => call(({ reads }) => reads.tasksById(ids)),
-    lanesById: (ids) => call(({ reads }) => reads.lanesById(ids)),
-    lanesOf: (task, levels) => call(({ reads }) => reads.lanesOf(task, levels)),
-    lanesFrom: (query) => call(({ reads }) => reads.lanesFrom(query)),
-    partitionsById: (ids) => call(({ reads }) => reads.partitionsById(ids)),
-    partitionsNamed: (asked) => call(({ reads }) => reads.partitionsNamed(asked)),
     rows: (queries) => call(({ reads }) => queries.map((query) => reads.rows(query))),
     waiting: (queries) => call(({ reads }) => queries.map((query) => reads.waiting(query))),
-    keys: (names) => call(({ reads }) => reads.keys(names)),
-    dueBackoffs: (now, limit) => call(({ reads }) => reads.dueBackoffs(now, limit)),
     append: (entry) => call((connection) => connection.append(entry)),
     flush: (images, upTo) => call((connection) => connection.flush(images, upTo)),
     stage: (rows) => call((connection) => connection.stage(rows)),
@@ -139,13 +134,6 @@ export function sqliteDisk(file: Connections): Disk {
     known: (asked) => call(({ reads }) => asked.map((one) => reads.known(one))),
     doneRows: (task) => call(({ views }) => views.doneRows(task)),
     leasedOrDelayed: (limit) => call(({ views }) => views.leasedOrDelayed(limit)),
-    dueKeys: (now, limit) => call(({ dueRows }) => dueRows.dueKeys(now, limit)),
-    purgeable: (finishedBefore) => call(({ dueRows }) => dueRows.purgeable(finishedBefore)),
-    tasksWithReruns: (limit) => call(({ dueRows }) => dueRows.tasksWithReruns(limit)),
-    tasksWithStagedRows: () => call(({ dueRows }) => dueRows.tasksWithStagedRows()),
-    taskDetail: (taskId) => call(({ views }) => views.detail(taskId)),
-    taskPage: (query) => call(({ views }) => views.page(query)),
-    taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
     tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
     throughput: (query) => call(({ throughput }) => throughput.read(query)),
     forgetThroughput: (request) => call((connection) => connection.forgetThroughput(request)),
@@ -160,9 +148,8 @@ export function sqliteDisk(file: Connections): Disk {
         connection.transaction(() => connection.instances.forget(unseenSince, endedSince, limit)),
       ),
     outbox: {
-      subscriptions: () => call(({ outbox }) => outbox.subscriptions()),
-      deliveries: (query) => call(({ outbox }) => outbox.deliveries(query)),
-      backlogs: (subscriptions) => call(({ outbox }) => outbox.backlogs(subscriptions)),
+      ...outboxReadsBy(reader, queries),
+      backlogs: (subscriptions) => call(({ backlogs }) => backlogs.of(subscriptions)),
     },
     probe: (now) => call((connection) => connection.probe(now)),
     hasSpace() {
@@ -172,7 +159,7 @@ export function sqliteDisk(file: Connections): Disk {
         throw file.failed(error)
       }
     },
-    recount: () => call(({ dueRows }) => dueRows.recount()),
+    recount: () => call(({ recounts }) => recounts.recount()),
     async close() {
       if (closed) return
       closed = true

@@ -17,6 +17,10 @@ const dialect: Dialect = {
   schema: '',
   least: 'min',
   greatest: 'max',
+  array: 'json_array',
+  list: 'json_group_array',
+  nested: (subquery) => `json(${subquery})`,
+  parsed: (json) => (json === null ? null : (JSON.parse(json as string) as unknown)),
   inOrder: (columns) => columns,
   codecs: {
     key: { type: 'INTEGER PRIMARY KEY' },
@@ -131,9 +135,3 @@ export function finder<Row extends object>(db: DatabaseSync, table: Table<Row>, 
     all: (...values) => statement.all(...values).map((found) => table.read(found)),
   }
 }
-
-/**
- * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
- * does not.
- */
-export const LIMIT = 'LIMIT ? + 0'

@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type ThroughputStep, throughputSteps } from '@baton/protocol'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
 import type { ThroughputRow } from '../../handoff/views/queries.ts'
-import { arrayQuery, LIMIT } from './tables.ts'
+import { LIMIT } from '../reads.ts'
+import { arrayQuery } from './tables.ts'
 
 /** The throughput history of tasks. */
 export class ThroughputRows {

@@ -1,12 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { knownStatement, unstageStatement } from '../../../src/disk/postgres/append.ts'
 import { countCellsStatement } from '../../../src/disk/postgres/cells.ts'
-import {
-  dueKeysStatement,
-  purgeableStatement,
-  tasksWithRerunsStatement,
-  tasksWithStagedRowsStatement,
-} from '../../../src/disk/postgres/due-rows.ts'
 import { flushStatements } from '../../../src/disk/postgres/flush.ts'
 import {
   activeInstancesStatement,
@@ -14,32 +8,17 @@ import {
   instancesStatement,
 } from '../../../src/disk/postgres/instance-rows.ts'
 import { fence } from '../../../src/disk/postgres/leader-row.ts'
-import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import {
-  dueBackoffsStatement,
-  keysStatement,
-  lanesByIdStatement,
-  lanesFromStatement,
-  lanesOfStatement,
   leasesStatement,
-  openLanesStatement,
-  openTasksStatement,
-  partitionsByIdStatement,
-  partitionsNamedStatement,
+  lookUpStatement,
+  queries,
   rowsStatement,
-  tasksByIdStatement,
-  tasksNamedStatement,
+  selectStatement,
   waitingStatement,
 } from '../../../src/disk/postgres/reads.ts'
 import { BEGIN_READING, type Statement } from '../../../src/disk/postgres/session/connection.ts'
-import {
-  doneRowsStatement,
-  taskDetailStatement,
-  taskPageStatement,
-  taskSummariesStatement,
-  tasksWithTablesStatement,
-} from '../../../src/disk/postgres/task-views.ts'
+import { doneRowsStatement, tasksWithTablesStatement } from '../../../src/disk/postgres/task-views.ts'
 import { forgetThroughputStatement, throughputStatement } from '../../../src/disk/postgres/throughput-rows.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
@@ -108,29 +87,27 @@ const waiting = { lane: 1, after: { dueAt: 0, id: 0 }, upTo: 9, limit: 5 }
 
 const rowsOf = (state: 'parked' | null) => ({ lane: 1, tail: 9, state, afterIndex: -1, limit: 5 })
 
-const deliveries = { subscription: 's', pending: false, ofTask: null, after: 5, newestFirst: false, limit: 5 }
-
 const history = { task: 1, step: 'hour' as const, from: 0, to: 9, byLevel: false, limit: 5 }
 
 /** The statements, and the indexes that they have to use where another one would also work. */
 const statements: readonly (readonly [string, Statement | null, ...string[]])[] = [
-  ['open tasks', openTasksStatement(0, 5), 'task_open'],
-  ['open lanes', openLanesStatement(0, 5), 'lane_open'],
+  ['open tasks', selectStatement(queries.openTasks, [0, 5]), 'task_open'],
+  ['open lanes', selectStatement(queries.openLanes, [0, 5]), 'lane_open'],
   ['leases', leasesStatement({ dueAt: 0, id: 0 }, 5), 'partition_leased'],
-  ['tasks by name', tasksNamedStatement(['a']), 'task_task_id_key'],
-  ['tasks by id', tasksByIdStatement([1])],
-  ['lanes by id', lanesByIdStatement([1]), 'lane_pkey', 'lane_table_pkey'],
-  ['lanes of a task', lanesOfStatement(1, [0]), 'lane_task_level_key'],
+  ['tasks by name', lookUpStatement(queries.taskNamed, [['a']]), 'task_task_id_key'],
+  ['tasks by id', lookUpStatement(queries.task, [[1]])],
+  ['lanes by id', lookUpStatement(queries.lane, [[1]]), 'lane_pkey', 'lane_table_pkey'],
+  ['lanes of a task', lookUpStatement(queries.laneOf, [[1, 0]]), 'lane_task_level_key'],
   ...(['any', 'parked', 'rows'] as const).map(
     (having) =>
       [
         `the next lanes of a task: ${having}`,
-        lanesFromStatement({ task: 1, from: 0, having, limit: 5 }),
+        selectStatement(queries.lanesFrom[having], [1, 0, 5]),
         'lane_task_level_key',
       ] as const,
   ),
-  ['partitions by id', partitionsByIdStatement([1]), 'partition_pkey'],
-  ['partitions by name', partitionsNamedStatement([{ lane: 1, indexes: [1] }]), 'partition_by_index'],
+  ['partitions by id', lookUpStatement(queries.partition, [[1]]), 'partition_pkey'],
+  ['partitions by name', lookUpStatement(queries.partitionNamed, [[1, 1]]), 'partition_by_index'],
   ['rows', rowsStatement([rowsOf(null)]), 'partition_by_index'],
   ['parked rows', rowsStatement([rowsOf('parked')]), 'partition_parked'],
   [
@@ -145,19 +122,20 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'partition_returned',
     'partition_of_table',
   ],
-  ['keys', keysStatement(['k']), 'pull_key_pkey'],
-  ['due back-offs', dueBackoffsStatement(10), 'partition_delayed'],
+  ['keys', lookUpStatement(queries.key, [['k']]), 'pull_key_pkey'],
+  ['due back-offs', selectStatement(queries.delayed, [10]), 'partition_delayed'],
   ['known', knownStatement([{ lane: 1, tail: 9, indexes: [1, 2] }]), 'partition_by_index', 'lane_range_pkey'],
-  ['due keys', dueKeysStatement(1, 10), 'pull_key_to_forget'],
-  ['purgeable', purgeableStatement(1), 'task_to_purge', 'task_purged'],
-  ['tasks with reruns', tasksWithRerunsStatement(10), 'task_with_work'],
-  ['tasks with staged rows', tasksWithStagedRowsStatement, 'task_with_work'],
-  ['all tasks', taskPageStatement({ before: 9, limit: 5, which: 'all' })],
-  ['tasks with parked', taskPageStatement({ before: 9, limit: 5, which: 'parked' }), 'task_with_parked'],
-  ['tasks in a state', taskPageStatement({ before: 9, limit: 5, which: { state: 'open' } }), 'task_by_state'],
-  ['summaries', taskSummariesStatement([1, 2])],
+  ['due keys', selectStatement(queries.dueKeys, [1, 10]), 'pull_key_to_forget'],
+  ['a purge that has begun', selectStatement(queries.purgeBegun, []), 'task_purged'],
+  ['the task to purge', selectStatement(queries.toPurge, [1]), 'task_to_purge'],
+  ['tasks with reruns', selectStatement(queries.withReruns, [10]), 'task_with_work'],
+  ['tasks with staged rows', selectStatement(queries.withStagedRows, []), 'task_with_work'],
+  ['all tasks', selectStatement(queries.newest, [9, 5])],
+  ['tasks with parked', selectStatement(queries.newestWithParked, [9, 5]), 'task_with_parked'],
+  ['tasks in a state', selectStatement(queries.newestInState, ['open', 9, 5]), 'task_by_state'],
+  ['summaries', lookUpStatement(queries.summary, [[1], [2]])],
   ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_table'],
-  ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_table_order'],
+  ['a task', lookUpStatement(queries.detail, [['a']]), 'partition_mismatch', 'task_table_order'],
   ['the lanes of a task, to add them up', doneRowsStatement(1), 'lane_task_level_key'],
   ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
   ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
@@ -168,14 +146,14 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'partition_leased_by',
     'instance_pkey',
   ],
-  ['pending deliveries', deliveriesStatement({ ...deliveries, pending: true }), 'delivery_pending'],
+  ['pending deliveries', selectStatement(queries.pending, ['s', 5, 5]), 'delivery_pending'],
   [
     'pending deliveries of a task',
-    deliveriesStatement({ ...deliveries, pending: true, ofTask: { taskId: 'a', upTo: 5 } }),
+    selectStatement(queries.pendingOfTask, ['s', 5, 9, 'a', 5]),
     'delivery_pending',
   ],
-  ['deliveries', deliveriesStatement(deliveries), 'delivery_pkey'],
-  ['the newest deliveries', deliveriesStatement({ ...deliveries, newestFirst: true }), 'delivery_pkey'],
+  ['deliveries', selectStatement(queries.deliveries, ['s', 5, 5]), 'delivery_pkey'],
+  ['the newest deliveries', selectStatement(queries.newestDeliveries, ['s', 5, 5]), 'delivery_pkey'],
   ['the history of a task', throughputStatement(history), 'throughput_pkey'],
   ['the history by level', throughputStatement({ ...history, byLevel: true }), 'throughput_pkey'],
   [

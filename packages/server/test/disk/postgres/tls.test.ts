@@ -30,7 +30,7 @@ describe('a server with a certificate', () => {
     'sslmode=disable',
   ])('is used with %s', async (query) => {
     const disk = await open(query)
-    await disk.probe()
+    await disk.probe(0)
     const sessions = () =>
       server.query(
         `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'baton'`,

@@ -136,3 +136,12 @@ export function reasonOf(error: unknown, state: string | undefined): string | un
   if (code !== undefined && syscall !== undefined) return `PostgreSQL cannot be reached (${code})`
   return undefined
 }
+
+/** Converts the error of work that fails. */
+export async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw asUnavailable(error)
+  }
+}

@@ -2,34 +2,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Recount, WaitingCount } from '../../handoff/disk.ts'
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
-import type { StoredKey, StoredTask } from '../../handoff/stored.ts'
-import { laneHas, taskHas } from './schema.ts'
-import { finder, keys, LIMIT, lanes, laneTables, query, tasks } from './tables.ts'
+import { finder, lanes, laneTables, query, tasks } from './tables.ts'
 
-/**
- * Periodic queries: what can be forgotten or purged, and whether counters are right.
- */
-export class DueRowReader {
+/** Counts all rows, to compare them with the counters. */
+export class Recounts {
   readonly #sql: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
-  }
-
-  dueKeys(now: number, limit: number): StoredKey[] {
-    return this.#sql.dueKeys.all(now, limit)
-  }
-
-  purgeable(finishedBefore: number): StoredTask | null {
-    return this.#sql.purgeBegun.get() ?? this.#sql.oldestEnded.get(finishedBefore) ?? null
-  }
-
-  tasksWithReruns(limit: number): StoredTask[] {
-    return this.#sql.withReruns.all(limit)
-  }
-
-  tasksWithStagedRows(): StoredTask[] {
-    return this.#sql.withStagedRows.all()
   }
 
   recount(): Recount[] {
@@ -67,28 +47,6 @@ const KIND = `iif(due_at IS NULL, 'fresh', 'returned')`
 
 function prepare(db: DatabaseSync) {
   return {
-    dueKeys: finder(db, keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),
-    // Leases of a cancelled task run until they end. Its rows are needed until then, so other tasks go first.
-    oldestEnded: finder(
-      db,
-      tasks,
-      `WHERE ${taskHas.endedUnpurged} AND finished_at < ? AND leased_partitions + delayed_partitions = 0
-         AND NOT ${taskHas.unfinishedWork} ORDER BY finished_at, id LIMIT 1`,
-    ),
-    // Tasks are purged one at a time, so a task whose purge has begun is among the last ones marked.
-    purgeBegun: finder(
-      db,
-      tasks,
-      `WHERE id IN (SELECT id FROM task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT 100)
-         AND finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0
-         AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows}) LIMIT 1`,
-    ),
-    withReruns: finder(
-      db,
-      tasks,
-      `WHERE ${taskHas.unfinishedWork} AND reruns IS NOT NULL ORDER BY id ${LIMIT}`,
-    ),
-    withStagedRows: finder(db, tasks, `WHERE ${taskHas.unfinishedWork} AND staging IS NOT NULL ORDER BY id`),
     lanes: finder(db, lanes, ''),
     tasks: finder(db, tasks, ''),
     tablesOf: finder(db, laneTables, 'WHERE lane = ?'),

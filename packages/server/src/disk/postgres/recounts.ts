@@ -1,45 +1,8 @@
 import type { Recount, WaitingCount } from '../../handoff/disk.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
-import { HAS_ROWS } from './reads.ts'
 import type { Row, Statement } from './session/connection.ts'
-import { asJson, keys, lanes, laneTables, tasks } from './tables.ts'
-
-/** Tasks are purged one at a time, so a task whose purge has started is among the last ones marked. */
-const LATELY_PURGED = 100
-
-export const dueKeysStatement = (now: number, limit: number): Statement => ({
-  text: `SELECT ${asJson(keys, 'k')} AS key FROM
-    (SELECT * FROM baton.pull_key WHERE forget_at <= $1 ORDER BY forget_at LIMIT $2) k ORDER BY k.forget_at`,
-  values: [now, limit],
-})
-
-export const purgeableStatement = (finishedBefore: number): Statement => ({
-  text: `SELECT ${asJson(tasks, 't')} AS task FROM (
-      (SELECT 0 AS choice, p.* FROM
-         (SELECT * FROM baton.task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT ${LATELY_PURGED}) p
-       WHERE p.finished_at IS NOT NULL AND p.leased_partitions + p.delayed_partitions = 0 AND EXISTS (
-         SELECT FROM baton.lane WHERE task = p.id AND ${HAS_ROWS})
-       LIMIT 1)
-      UNION ALL
-      (SELECT 1 AS choice, f.* FROM baton.task f
-       WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1 AND leased_partitions + delayed_partitions = 0
-         AND has_work IS NULL
-       ORDER BY finished_at, id LIMIT 1)
-    ) t ORDER BY t.choice LIMIT 1`,
-  values: [finishedBefore],
-})
-
-export const tasksWithRerunsStatement = (limit: number): Statement => ({
-  text: `SELECT ${asJson(tasks, 't')} AS task FROM
-    (SELECT * FROM baton.task WHERE has_work AND reruns::text <> '[]' ORDER BY id LIMIT $1) t ORDER BY t.id`,
-  values: [limit],
-})
-
-export const tasksWithStagedRowsStatement: Statement = {
-  text: `SELECT ${asJson(tasks, 't')} AS task FROM baton.task t
-    WHERE t.has_work AND t.staging IS NOT NULL ORDER BY t.id`,
-}
+import { asJson, lanes, laneTables, tasks } from './tables.ts'
 
 /** Changes no row, but fails on a server that does not accept writes. */
 export const probeStatement: Statement = {

@@ -1,0 +1,125 @@
+import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
+import type { Log } from '../../handoff/log.ts'
+import { append } from './append.ts'
+import { deletableTo, flushStatements } from './flush.ts'
+import { entryFence, fence, type NodeAddress, resignStatement, takeOver } from './leader-row.ts'
+import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
+import type { Channels } from './session/connector.ts'
+import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/failures.ts'
+
+export interface OpenedPostgres extends OpenedDisk {
+  readonly leaderTerm: string
+  /** The database's clock at the take-over, in milliseconds. */
+  readonly now: number
+}
+
+/** What only the leader may do; the database checks its term each time. */
+export class LeaderWrites {
+  readonly #channels: Channels
+  readonly #node: NodeAddress
+  readonly #log: Log | undefined
+  /**
+   * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
+   * unknown.
+   */
+  #leaderTerm: string | null = null
+  #takenOverAt = 0
+  /** The last entry that this node has appended, or that of its take-over. */
+  #last = 0
+  #flushed = 0
+  #deletedTo = 0
+
+  constructor(channels: Channels, node: NodeAddress, log?: Log) {
+    this.#channels = channels
+    this.#node = node
+    this.#log = log
+  }
+
+  /**
+   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss
+   * the same leader succeeds.
+   */
+  async open(from?: string | null): Promise<OpenedPostgres> {
+    this.#leaderTerm = null
+    const { flush, general } = this.#channels
+    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await orUnavailable(
+      takeOver(flush, general, this.#node, this.#log, from),
+    )
+    this.#leaderTerm = leaderTerm
+    this.#takenOverAt = last
+    this.#last = last
+    this.#flushed = flushed
+    this.#deletedTo = 0
+    return { last, unflushed, nextIds, now, leaderTerm }
+  }
+
+  /** For a graceful stop: other nodes then need not wait until they miss this one. */
+  async resign(): Promise<void> {
+    const leaderTerm = this.#leaderTerm
+    this.#leaderTerm = null
+    if (leaderTerm !== null) await orUnavailable(this.#channels.flush.run(resignStatement(leaderTerm)))
+  }
+
+  async append(entry: Appended): Promise<void> {
+    const leaderTerm = this.#leading()
+    try {
+      await this.#channels.append.use((connection) => append(connection, leaderTerm, entry))
+      if (this.#leaderTerm === leaderTerm) this.#last = entry.number
+    } catch (error) {
+      if (error instanceof KnownKeys) throw error
+      this.#doubt(leaderTerm)
+      throw asUnavailable(error)
+    }
+  }
+
+  async flush(images: Images, upTo: number): Promise<void> {
+    const leaderTerm = this.#leading()
+    const request = {
+      leaderTerm,
+      from: this.#flushed,
+      upTo,
+      takenOverAt: this.#takenOverAt,
+      deletedTo: this.#deletedTo,
+      images,
+    }
+    try {
+      await this.#channels.flush.use((connection) =>
+        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...flushStatements(request)]),
+      )
+    } catch (error) {
+      this.#doubt(leaderTerm)
+      throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
+    }
+    this.#flushed = Math.max(this.#flushed, upTo)
+    this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
+  }
+
+  /** Writes rows that build on the last entry. Resolves with the rows of each statement. */
+  async write(statements: readonly Statement[]): Promise<Row[][]> {
+    const leaderTerm = this.#leading()
+    const fences = [fence(leaderTerm), entryFence(leaderTerm, this.#last)]
+    try {
+      const found = await this.#channels.general.use((connection) =>
+        connection.transact(BEGIN_WRITING, [...fences, ...statements]),
+      )
+      return found.slice(fences.length)
+    } catch (error) {
+      throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#leaderTerm = null
+    await this.#channels.close()
+  }
+
+  #leading(): string {
+    if (this.#leaderTerm === null) throw new NotLeader()
+    return this.#leaderTerm
+  }
+
+  /** What the database has stored is unknown until the next `open`. */
+  #doubt(leaderTerm: string): void {
+    if (this.#leaderTerm === leaderTerm) this.#leaderTerm = null
+  }
+}
