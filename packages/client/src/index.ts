@@ -2,9 +2,9 @@
 export type {
   Attempt,
   AttemptSeconds,
-  AuditEntry,
   AuditList,
   CallBackAnswer,
+  Change,
   CloudEvent,
   Conflict,
   ControlAnswer,
@@ -13,11 +13,14 @@ export type {
   DeliveryState,
   EventPage,
   Failure,
+  FeedEntry,
   InstanceList,
   InstanceStatus,
   Lease,
   LevelView,
   ManifestLine,
+  NodeAudit,
+  NodeAuditEntry,
   Outcome,
   PartitionDescriptor,
   PartitionList,
@@ -43,6 +46,7 @@ export type {
   Subscription,
   SubscriptionSecret,
   SubscriptionStatus,
+  TaskFeed,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,
@@ -62,6 +66,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'
 export type {
+  AuditOptions,
   BatonClientOptions,
   CallOptions,
   Chosen,

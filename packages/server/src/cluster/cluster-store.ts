@@ -16,6 +16,8 @@ const ledVerbs = [
   'tasks',
   'partitions',
   'throughput',
+  'audited',
+  'feed',
   'changes',
   'subscriptions',
   'deliver',

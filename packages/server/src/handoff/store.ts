@@ -1,4 +1,5 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { AuditPage, AuditQuery } from './audit.ts'
 import type { Heartbeat } from './heartbeats.ts'
 import type { LeaseRef } from './lease-id.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from './outbox.ts'
@@ -8,6 +9,7 @@ import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { TooManyLanes } from './rules/open-work.ts'
 import type { TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
+import type { Requester } from './rules/stamps.ts'
 import type {
   ActiveInstancesQuery,
   ChangePage,
@@ -18,6 +20,7 @@ import type {
   PartitionPage,
   PartitionQuery,
   TaskDetails,
+  TaskFeed,
   TaskPage,
   TaskQuery,
   ThroughputHistory,
@@ -49,6 +52,10 @@ export interface Store {
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
   /** What became done of a task, by minute or hour. */
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null>
+  /** Who changed what, newest first. */
+  audited(query: AuditQuery): Promise<AuditPage>
+  /** What happened to a task, newest first. */
+  feed(taskId: string): Promise<TaskFeed | null>
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */
@@ -154,6 +161,8 @@ export interface BatchedCallBack {
   readonly settings?: TaskSettingsChange | null
   /** The name of the token of the request. A new task belongs to it. */
   readonly owner?: string | null
+  /** Who sent it. Given if it also seals or sets up the task, which is audited. */
+  readonly by?: Requester | undefined
   /** Whether the token may call back tasks that belong to others. */
   readonly sharesTask?: boolean
   /** Seals the task after this call-back, with the expected number of partitions if known. */
@@ -247,6 +256,7 @@ export interface SweepResult {
 export interface ReleaseRequest {
   readonly instanceId: string
   readonly limit: number
+  readonly by?: Requester | undefined
 }
 
 export interface ReleaseResult {
@@ -264,6 +274,8 @@ export interface MaintenanceRequest {
   readonly forgetInstancesMillis: number
   /** The same for nodes that were draining when they were last seen. */
   readonly forgetEndedNodesMillis: number
+  /** How long the audit is kept. */
+  readonly auditMillis: number
 }
 
 export interface MaintenanceResult {

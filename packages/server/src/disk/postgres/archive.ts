@@ -20,6 +20,7 @@ import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
 import { StoreRefused } from '../../handoff/store.ts'
 import { type IndexRangeOfLane, type NextIds, rangeFields } from '../../handoff/stored.ts'
 import { refuseOtherVersion } from '../schema-version.ts'
+import { auditColumns } from './audit-rows.ts'
 import {
   Columns,
   keyColumns,
@@ -78,6 +79,7 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
   subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
   deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
   throughput: { name: 'throughput', columns: throughputColumns, order: 'task, step, at, level' },
+  audit: { name: 'audit', columns: auditColumns, order: 'id' },
 }
 
 export const fields = perSection((section) => archivedTables[section].columns.fields)

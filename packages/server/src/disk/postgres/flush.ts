@@ -1,6 +1,7 @@
 import type { Images } from '../../handoff/disk.ts'
 import type { PartitionStatus } from '../../handoff/partition.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
+import { addAuditStatement } from './audit-rows.ts'
 import {
   type Columns,
   inChunks,
@@ -61,6 +62,7 @@ export function flushStatements(request: FlushRequest): Statement[] {
     ...outboxStatements(images.outbox),
     ...totalsStatements(images.totals),
     ...throughputStatements(images.throughput),
+    ...[...inChunks(images.audit)].map(addAuditStatement),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [request.deletedTo, deletableTo(request.upTo)],

@@ -1,3 +1,4 @@
+import { auditSchema } from './audit-rows.ts'
 import {
   keyColumns,
   laneColumns,
@@ -142,7 +143,7 @@ CREATE TABLE baton.pace (
   ${paceColumns.declarations},
   PRIMARY KEY (task, second)
 ) WITH (fillfactor = 70);
-${throughputSchema}
+${throughputSchema}${auditSchema}
 CREATE TABLE baton.instance (
   instance_id text COLLATE "C" PRIMARY KEY,
   role text NOT NULL,

@@ -28,6 +28,7 @@ import {
   type StoredPace,
 } from '../../handoff/stored.ts'
 import { unreleased } from '../schema-version.ts'
+import { auditTable } from './audit-rows.ts'
 import { unreadable } from './failures.ts'
 import { DATA_FILE } from './folder.ts'
 import { ImageRows } from './image-rows.ts'
@@ -57,6 +58,7 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
   subscriptions: subscriptionTable,
   deliveries: deliveryTable,
   throughput: throughputTable,
+  audit: auditTable,
 }
 
 const ORDER: PerSection<string> = {
@@ -74,6 +76,7 @@ const ORDER: PerSection<string> = {
   subscriptions: 'id',
   deliveries: 'subscription, event',
   throughput: 'task, step, at, level',
+  audit: 'id',
 }
 
 export const fields = perSection((section) => archivedTables[section].fields)

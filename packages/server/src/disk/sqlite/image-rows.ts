@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
+import { AuditRows } from './audit-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
 import { Ranges } from './ranges.ts'
@@ -15,6 +16,7 @@ export class ImageRows {
   readonly outbox: OutboxRows
   readonly #instances: InstanceRows
   readonly throughput: ThroughputRows
+  readonly audit: AuditRows
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
@@ -22,6 +24,7 @@ export class ImageRows {
     this.outbox = new OutboxRows(db)
     this.#instances = new InstanceRows(db)
     this.throughput = new ThroughputRows(db)
+    this.audit = new AuditRows(db)
   }
 
   nextIds(): NextIds {
@@ -54,6 +57,7 @@ export class ImageRows {
     this.#writeInstances(images)
     this.outbox.write(images.outbox)
     this.throughput.add(images.throughput.values())
+    this.audit.add(images.audit)
     if (nextIds !== null) this.setNextIds(nextIds)
   }
 

@@ -1,4 +1,5 @@
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
+import { auditSchema } from './audit-rows.ts'
 import { deliverySchema } from './outbox-rows.ts'
 import { keys, lanes, laneTables, levels, partitions, tasks } from './tables.ts'
 import { throughputSchema } from './throughput-rows.ts'
@@ -137,7 +138,7 @@ CREATE TABLE pace (
   records INTEGER NOT NULL,
   PRIMARY KEY (task, second)
 ) STRICT, WITHOUT ROWID;
-${throughputSchema}
+${throughputSchema}${auditSchema}
 CREATE TABLE subscription (
   id TEXT NOT NULL PRIMARY KEY,
   body TEXT NOT NULL

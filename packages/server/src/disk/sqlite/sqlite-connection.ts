@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { ForgetAudit } from '../../handoff/audit.ts'
 import {
   type Appended,
   type ForgetThroughput,
@@ -9,6 +10,7 @@ import {
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
+import type { AuditRows } from './audit-rows.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
@@ -177,6 +179,7 @@ export class SqliteConnection {
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
   readonly throughput: ThroughputRows
+  readonly audit: AuditRows
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -203,6 +206,7 @@ export class SqliteConnection {
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox
     this.throughput = this.#images.throughput
+    this.audit = this.#images.audit
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
@@ -259,6 +263,13 @@ export class SqliteConnection {
     return this.transaction(() => {
       this.fence()
       return this.throughput.forget(request)
+    })
+  }
+
+  forgetAudit(request: ForgetAudit): number {
+    return this.transaction(() => {
+      this.fence()
+      return this.audit.forget(request)
     })
   }
 

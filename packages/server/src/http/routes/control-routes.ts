@@ -119,7 +119,7 @@ const controlRouteList: readonly ControlRoute[] = [
   },
 ]
 
-export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function controlRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   /**
    * Operators may control all tasks within their limits. Producers, which may only seal, must own the task.
    */
@@ -151,7 +151,8 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
         await requireRight(request.raw.headers, taskId)
-        const result = await handOff.control(requestOf(taskId, request.body))
+        const by = requesterOf(request.raw, request.body)
+        const result = await handOff.control(requestOf(taskId, request.body), by)
         return reply.send(answerTo(tokens.of(request.raw.headers), taskId, verb, result))
       },
     })
@@ -238,7 +239,7 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
   }
 }
 
-export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function settingsRoute(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   app.route<{ Params: TaskParams }>({
     method: 'PUT',
     url: '/tasks/:taskId/settings',
@@ -267,7 +268,8 @@ export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service
         throw brokenControl([
           { pointer: '/backoffMaxSeconds', detail: 'backoffMaxSeconds must not be less than backoffSeconds' },
         ])
-      const result = await handOff.control({ verb: 'settings', taskId, settings })
+      const by = requesterOf(request.raw, request.body)
+      const result = await handOff.control({ verb: 'settings', taskId, settings }, by)
       if (result.kind === 'task_cancelled')
         throw new RequestProblem('task_cancelled', 'the task is cancelled: settings have no effect')
       if (result.kind === 'barrier_without_leases')

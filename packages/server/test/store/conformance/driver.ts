@@ -100,7 +100,7 @@ export class Driver {
   }
 
   maintain(retentionMillis = 7 * DAY): Promise<MaintenanceResult> {
-    const forget = { forgetInstancesMillis: 7 * DAY, forgetEndedNodesMillis: HOUR }
+    const forget = { forgetInstancesMillis: 7 * DAY, forgetEndedNodesMillis: HOUR, auditMillis: 90 * DAY }
     return this.store.maintain({ retentionMillis, ...forget })
   }
 

@@ -15,6 +15,7 @@ import {
   applySettings,
   concludeTasks,
   moveBarriers,
+  noteControl,
   placeBarrier,
   setBarrier,
   stateOf,
@@ -28,6 +29,8 @@ const STEP = 500
 interface Applied {
   readonly changed: number
   readonly more?: boolean
+  /** The number of partitions that all steps will change, if this step does not change all of them. */
+  readonly total?: number
 }
 
 /**
@@ -50,7 +53,8 @@ export async function control(
   if ('kind' in outcome) return outcome
   await moveBarriers(tx)
   await concludeTasks(tx)
-  const { changed, more = false } = outcome
+  const { changed, more = false, total = changed } = outcome
+  if (changed > 0) noteControl(tx, task, request, total)
   const { count: readied, kinds: readiedOf } = tx.readied
   const { settings, levelBarrier } = task
   return {
@@ -65,9 +69,15 @@ export async function control(
 }
 
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsControl): ControlResult {
+function setBefore(
+  tx: Transaction,
+  task: Task,
+  request: Extract<ControlRequest, SettingsControl>,
+): ControlResult {
+  const { settings: change } = request
   const isNew = applySettings(tx, task, change)
   if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+  if (isNew) noteControl(tx, task, request, 1)
   const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
@@ -186,8 +196,10 @@ async function retry(
     await loadLanes(tx, task, [request.level])
     if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
+  const lane = request.level === null ? task : task.lanes.get(request.level)
+  const total = lane?.partitions.parked ?? 0
   const parked = await retryParked(tx, task, request.level)
-  if (!request.done || parked.more) return parked
+  if (!request.done || parked.more) return { ...parked, total }
   const { changed } = await beginRerun(tx, task, request.level, lastSettledAt)
   return { changed: parked.changed + changed }
 }
