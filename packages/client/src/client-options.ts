@@ -206,6 +206,13 @@ export interface ThroughputOptions extends CallOptions {
   readonly by?: 'level' | undefined
 }
 
+export interface GridOptions extends CallOptions {
+  /** The default is the lowest level. */
+  readonly level?: number | undefined
+  /** The most cells. */
+  readonly cells?: number | undefined
+}
+
 export interface PartitionsOptions extends PageOptions {
   readonly state?: PartitionState | undefined
   readonly level?: number | undefined

@@ -2,6 +2,7 @@ import type {
   AuditList,
   CallBackAnswer,
   ControlAnswer,
+  Grid,
   InstanceList,
   InstanceStatus,
   ManifestLine,
@@ -31,6 +32,7 @@ import {
   type BatonClientOptions,
   type CallOptions,
   type Chosen,
+  type GridOptions,
   type ManifestOptions,
   newIdempotencyKey,
   type PageOptions,
@@ -218,6 +220,19 @@ export class BatonClient {
     const { step, from, to, by } = options
     const query = { step, from: timeText(from), to: timeText(to), by }
     return (await this.#get(`${taskPath(taskId)}/throughput`, query, 'points', options)) as Throughput
+  }
+
+  /** The throughput of all tasks together, by minute or by hour. */
+  async throughputOfAll(options: Omit<ThroughputOptions, 'by'> = {}): Promise<Throughput> {
+    const { step, from, to } = options
+    const query = { step, from: timeText(from), to: timeText(to) }
+    return (await this.#get('throughput', query, 'points', options)) as Throughput
+  }
+
+  /** The states of the partitions of one level, counted by ranges of indexes. */
+  async grid(taskId: string, options: GridOptions = {}): Promise<Grid> {
+    const { level, cells } = options
+    return (await this.#get(`${taskPath(taskId)}/grid`, { level, cells }, 'cells', options)) as Grid
   }
 
   /**

@@ -69,6 +69,7 @@ import {
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
 import { oneOf } from './schema-parts.ts'
 import {
+  gridSchema,
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
@@ -130,6 +131,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Straggler: stragglerSchema,
     Throughput: throughputSchema,
     ThroughputPoint: throughputPointSchema,
+    Grid: gridSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     OwnerRequest: ownerRequestSchema,

@@ -18,6 +18,7 @@ const ledVerbs = [
   'throughput',
   'audited',
   'feed',
+  'grid',
   'changes',
   'subscriptions',
   'deliver',

@@ -31,6 +31,8 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -281,6 +283,10 @@ export class HandOff {
 
   feed(taskId: string): Promise<TaskFeed | null> {
     return this.#store.feed(taskId)
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#store.grid(query)
   }
 
   /** `null` means this node. */

@@ -166,6 +166,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     throughput: timed('throughput', (query) => store.throughput(query)),
     audited: timed('audited', (query) => store.audited(query)),
     feed: timed('feed', (taskId) => store.feed(taskId)),
+    grid: timed('grid', (query) => store.grid(query)),
     changes: timed('changes', (query) => store.changes(query)),
     subscriptions: timed('subscriptions', (request) => store.subscriptions(request)),
     deliver: (request) => store.deliver(request),

@@ -14,6 +14,8 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -50,12 +52,14 @@ export interface Store {
   task(taskId: string): Promise<TaskDetails | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
-  /** What became done of a task, by minute or hour. */
+  /** What became done of a task or of all, by minute or hour. */
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null>
   /** Who changed what, newest first. */
   audited(query: AuditQuery): Promise<AuditPage>
   /** What happened to a task, newest first. */
   feed(taskId: string): Promise<TaskFeed | null>
+  /** The states of the partitions of one level, by ranges of indexes. */
+  grid(query: GridQuery): Promise<GridDetails | null>
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */

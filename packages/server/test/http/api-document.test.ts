@@ -123,6 +123,8 @@ describe('the API document', () => {
       viewTask: [undefined, 'TaskView'],
       listPartitions: [undefined, 'PartitionList'],
       viewThroughput: [undefined, 'Throughput'],
+      viewThroughputOfAll: [undefined, 'Throughput'],
+      viewGrid: [undefined, 'Grid'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],

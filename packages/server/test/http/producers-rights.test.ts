@@ -19,7 +19,7 @@ async function guarded(): Promise<TestApp> {
 }
 
 describe('a producer', () => {
-  test.each(['', '/partitions', '/manifest', '/throughput'])(
+  test.each(['', '/partitions', '/manifest', '/throughput', '/grid'])(
     'may read what it called back: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()

@@ -35,6 +35,8 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /tasks/{taskId}/partitions': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/feed': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/throughput': ['operator', 'viewer', 'producer'],
+  'GET /tasks/{taskId}/grid': ['operator', 'viewer', 'producer'],
+  'GET /throughput': ['operator', 'viewer'],
   'GET /tasks/{taskId}/manifest': ['operator', 'viewer', 'producer'],
   'GET /totals': ['operator', 'viewer'],
   'GET /scale': ['operator', 'viewer'],

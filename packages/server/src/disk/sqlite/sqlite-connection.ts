@@ -11,6 +11,7 @@ import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import type { AuditRows } from './audit-rows.ts'
+import { Cells } from './cells.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
@@ -180,6 +181,7 @@ export class SqliteConnection {
   readonly outbox: OutboxRows
   readonly throughput: ThroughputRows
   readonly audit: AuditRows
+  readonly cells: Cells
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -207,6 +209,7 @@ export class SqliteConnection {
     this.outbox = this.#images.outbox
     this.throughput = this.#images.throughput
     this.audit = this.#images.audit
+    this.cells = new Cells(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')

@@ -21,6 +21,8 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -42,6 +44,7 @@ import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, revoke } from './verbs/expire.ts'
 import { viewAudit, viewFeed } from './verbs/feed.ts'
+import { viewGrid } from './verbs/grid-view.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
@@ -195,6 +198,10 @@ class EngineStore implements Store {
 
   feed(taskId: string): Promise<TaskFeed | null> {
     return this.#view(() => viewFeed(this.#disk, taskId))
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#view(() => viewGrid(this.#disk, query))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

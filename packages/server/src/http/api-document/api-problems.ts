@@ -156,6 +156,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   listPartitions: ofTask,
   viewThroughput: ofTask,
   viewFeed: ofTask,
+  viewGrid: ofTask,
   exportManifest: [...ofTask, 'task_purged'],
   pause: [...ofTask, 'task_cancelled', 'task_finished'],
   resume: [...ofTask, 'task_cancelled'],

@@ -17,6 +17,10 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   viewScale:
     'Estimates how many workers would finish the backlog within the target at the measured pace. With a token that is limited to some tasks, the backlog of these tasks.',
   viewThroughput: 'Shows what a task has processed by minute or by hour.',
+  viewThroughputOfAll:
+    'Shows what all tasks together have processed by minute or by hour. Minutes are kept for a day.',
+  viewGrid:
+    'Shows where in a level its partitions are done, leased, waiting or parked: counts by state for each range of indexes.',
   exportManifest: 'Streams all partitions of a task as lines of JSON, to compare with what was computed.',
   pause: 'Stops handing out partitions of the task. Leases that run go on, and call-backs are stored.',
   resume: 'Ends a pause.',
