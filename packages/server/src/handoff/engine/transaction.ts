@@ -300,7 +300,8 @@ export class Transaction {
   audit(by: Requester | undefined, { action, taskId = null, target = null, changed }: AuditedChange): void {
     if (by === undefined) return
     const { name, address, body: request } = by
-    const id = this.issue('event')
+    // Ids only have to grow: the counter of tasks will do.
+    const id = this.issue('task')
     this.#audit.push({ id, at: this.now, changed, action, taskId, target, name, address, request })
   }
 
