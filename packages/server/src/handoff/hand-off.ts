@@ -38,6 +38,7 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskFeed,
   TaskPage,
@@ -263,6 +264,10 @@ export class HandOff {
 
   task(taskId: string): Promise<TaskDetails | null> {
     return this.#store.task(taskId)
+  }
+
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {

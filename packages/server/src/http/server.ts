@@ -25,7 +25,7 @@ import { boundPipelining } from './requests/pipelining.ts'
 import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
-import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
+import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
 import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
@@ -34,6 +34,7 @@ import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
@@ -204,7 +205,7 @@ export async function buildHttp({
         gridRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
-        settingsRoute(uncached, service)
+        settingsRoutes(uncached, service)
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests, budget)

@@ -30,7 +30,7 @@ describe('the audit', () => {
     await baton.post('/tasks/orders/pause', undefined, as('ops'))
     await baton.post('/tasks/orders/pause', undefined, as('ops'))
     await baton.post('/tasks/orders/seal', { partitions: 2 }, as('compute'))
-    await baton.ask('PUT', '/tasks/orders/settings', { body: settings, headers: as('compute') })
+    await baton.ask('PATCH', '/tasks/orders/settings', { body: settings, headers: as('compute') })
     await baton.get('/tasks/orders', as('ops'))
     const { body } = await baton.get('/audit', as('ops'))
     const entry = (action: string, name: string, request: object | null) => ({
@@ -56,7 +56,7 @@ describe('the audit', () => {
       ['ops', 'POST /tasks/orders/pause', 'done'],
       ['ops', 'POST /tasks/orders/pause', 'done'],
       ['compute', 'POST /tasks/orders/seal', 'done'],
-      ['compute', 'PUT /tasks/orders/settings', 'done'],
+      ['compute', 'PATCH /tasks/orders/settings', 'done'],
     ])
   })
 

@@ -7,6 +7,7 @@ import {
   type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
+import { changedBarrier } from '../../rules/policy.ts'
 import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
@@ -74,9 +75,10 @@ function setBefore(
   task: Task,
   request: Extract<ControlRequest, SettingsControl>,
 ): ControlResult {
-  const { settings: change } = request
-  const isNew = applySettings(tx, task, change)
-  if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+  const refusal = refusalOfControl(task, request)
+  if (refusal !== undefined) return refusal
+  const isNew = applySettings(tx, task, request.settings)
+  task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
   if (isNew) noteControl(tx, task, request, 1)
   const { state, settings, levelBarrier } = task
   return {
@@ -129,8 +131,11 @@ async function carryOut(
       return { changed: (await setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
       const isNew = applySettings(tx, task, request.settings)
-      const { levelBarrier = task.levelBarrier } = request.settings
-      const isMoved = await setBarrier(tx, task, levelBarrier)
+      const isMoved = await setBarrier(
+        tx,
+        task,
+        changedBarrier(tx.policy, task.levelBarrier, request.settings),
+      )
       return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
