@@ -1,23 +1,6 @@
-import { type AuditQuery, type AuditRecord, auditFields, type ForgetAudit } from '../../handoff/audit.ts'
-import { Columns } from './columns.ts'
+import type { AuditQuery, AuditRecord, ForgetAudit } from '../../handoff/audit.ts'
 import type { Row, Statement } from './session/connection.ts'
-
-export const auditColumns = new Columns<AuditRecord>(auditFields)
-
-export const auditSchema = `
--- Who changed what.
-CREATE TABLE baton.audit (
-  ${auditColumns.declarations}
-);
-CREATE INDEX audit_of_task ON baton.audit (task_id, id) WHERE task_id IS NOT NULL;
-CREATE INDEX audit_by_name ON baton.audit (name, id) WHERE name IS NOT NULL;
-`
-
-export const addAuditStatement = (records: readonly AuditRecord[]): Statement => ({
-  text: `INSERT INTO baton.audit (${auditColumns.names.join(', ')})
-    SELECT * FROM ${auditColumns.unnest('n')} ON CONFLICT DO NOTHING`,
-  values: auditColumns.arrays(records),
-})
+import { asJson, postgres } from './tables.ts'
 
 export function auditStatement({ taskId, name, before, limit }: AuditQuery): Statement {
   const isOfTask = taskId === null ? '' : 'AND task_id = $3::text COLLATE "C"'
@@ -25,13 +8,13 @@ export function auditStatement({ taskId, name, before, limit }: AuditQuery): Sta
   // The order names the columns of the index, so that it is used.
   const order = taskId !== null ? 'task_id DESC, id DESC' : name !== null ? 'name DESC, id DESC' : 'id DESC'
   return {
-    text: `SELECT ${auditColumns.asJson('a')} AS record FROM baton.audit a
+    text: `SELECT ${asJson(postgres.audit)} AS record FROM baton.audit
       WHERE id < $1 ${isOfTask} ${isByName} ORDER BY ${order} LIMIT $2`,
     values: [before, limit, ...[taskId, name].filter((value) => value !== null)],
   }
 }
 
-export const readAudit = (row: Row): AuditRecord => auditColumns.read(row['record'] as unknown[])
+export const readAudit = (row: Row): AuditRecord => postgres.audit.read(row['record'] as unknown[])
 
 export const forgetAuditStatement = ({ before, most, limit }: ForgetAudit): Statement => ({
   text: `WITH beyond AS MATERIALIZED (

@@ -1,28 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type AuditQuery, type AuditRecord, auditFields, type ForgetAudit } from '../../handoff/audit.ts'
-import { arrayQuery, finder, inserter, LIMIT, Table } from './tables.ts'
+import type { AuditQuery, AuditRecord, ForgetAudit } from '../../handoff/audit.ts'
+import { arrayQuery, finder, LIMIT, sqlite } from './tables.ts'
 
-export const auditTable = new Table<AuditRecord>('audit', auditFields)
-
-export const auditSchema = `
--- Who changed what.
-CREATE TABLE audit (
-  ${auditTable.declarations}
-) STRICT;
-CREATE INDEX audit_of_task ON audit (task_id) WHERE task_id IS NOT NULL;
-CREATE INDEX audit_by_name ON audit (name) WHERE name IS NOT NULL;
-`
-
+/** Who changed what. */
 export class AuditRows {
   readonly #sql: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
-  }
-
-  /** Must be called within a transaction. */
-  add(records: readonly AuditRecord[]): void {
-    this.#sql.add(records)
   }
 
   read({ taskId, name, before, limit }: AuditQuery): AuditRecord[] {
@@ -39,17 +24,19 @@ export class AuditRows {
 }
 
 function prepare(db: DatabaseSync) {
-  const newest = (rest: string) => finder(db, auditTable, `${rest} id < ? ORDER BY id DESC ${LIMIT}`)
+  const newest = (rest: string) => finder(db, sqlite.audit, `${rest} id < ? ORDER BY id DESC ${LIMIT}`)
   return {
-    add: inserter(db, auditTable, 'ON CONFLICT DO NOTHING'),
     all: newest('WHERE'),
     ofTask: newest('INDEXED BY audit_of_task WHERE task_id = ? AND'),
     ofName: newest('INDEXED BY audit_by_name WHERE name = ? AND'),
     ofBoth: newest('INDEXED BY audit_of_task WHERE task_id = ? AND name = ? AND'),
-    beyond: arrayQuery<[number]>(db, 'SELECT id FROM audit ORDER BY id DESC LIMIT 1 OFFSET ? + 0'),
+    beyond: arrayQuery<[number]>(
+      db,
+      'SELECT id FROM audit WHERE id > 0 ORDER BY id DESC LIMIT 1 OFFSET ? + 0',
+    ),
     forget: db.prepare(
       `DELETE FROM audit WHERE id IN
-         (SELECT id FROM (SELECT id, at FROM audit ORDER BY id ${LIMIT}) WHERE at < ? OR id <= ?)`,
+         (SELECT id FROM (SELECT id, at FROM audit WHERE id > 0 ORDER BY id ${LIMIT}) WHERE at < ? OR id <= ?)`,
     ),
   }
 }
