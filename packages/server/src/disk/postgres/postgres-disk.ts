@@ -3,6 +3,7 @@ import type { Log } from '../../handoff/log.ts'
 import type { LeaderRow } from '../../handoff/stored.ts'
 import { outboxReadsBy, type Reader, readsBy } from '../reads.ts'
 import { knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
+import { auditStatement, forgetAuditStatement, readAudit } from './audit-rows.ts'
 import { backlogsStatement, readBacklog } from './backlogs.ts'
 import { countCellsStatement, readCellCount } from './cells.ts'
 import {
@@ -120,6 +121,11 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
     throughput: async (query) => (await read(throughputStatement(query))).map(readThroughput),
     async forgetThroughput(request) {
       const [rows] = await leader.write([forgetThroughputStatement(request)])
+      return (rows?.[0]?.['gone'] ?? 0) as number
+    },
+    audited: async (query) => (await read(auditStatement(query))).map(readAudit),
+    async forgetAudit(request) {
+      const [rows] = await leader.write([forgetAuditStatement(request)])
       return (rows?.[0]?.['gone'] ?? 0) as number
     },
     countCells: async (query) => (await read(countCellsStatement(query))).map(readCellCount),
