@@ -12,7 +12,8 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'all but `/livez`, `/metrics`, `/events` and `/audit`': (route) =>
     !/livez|metrics| \/events$|audit/.test(route),
   '`POST /call-back`, endpoints of one task, all of `/subscriptions`, and `GET` of `/totals`, `/scale`, `/instances`, `/metrics`, `/audit`':
-    (route) => /call-back|\{taskId\}|totals|scale|instances|subscriptions|metrics|audit/.test(route),
+    (route) =>
+      /call-back|\{taskId\}|totals|scale|instances$|POST \/instances|subscriptions|metrics|audit/.test(route),
   'every `POST` and `PUT`': (route) => /^(?:POST|PUT) /.test(route),
   '`GET /pull`, every `POST`, `PUT` and `DELETE`': (route) =>
     /^(?:POST|PUT|DELETE) /.test(route) || route === 'GET /pull',

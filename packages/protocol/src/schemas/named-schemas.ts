@@ -6,6 +6,7 @@ import {
   etaReasons,
   failureOutcomes,
   instanceRoles,
+  instanceSorts,
   instanceStates,
   outcomes,
   partitionStates,
@@ -31,9 +32,14 @@ import {
   unsubscribeAnswerSchema,
 } from './events.ts'
 import {
+  heldLeaseListSchema,
+  heldLeaseSchema,
+  instanceAttemptListSchema,
+  instanceAttemptSchema,
   instanceListSchema,
   instanceStatusSchema,
   instanceTotalsSchema,
+  partitionReleaseAnswerSchema,
   producedTaskSchema,
   releaseAnswerSchema,
 } from './instance.ts'
@@ -127,6 +133,11 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceTotals: instanceTotalsSchema,
     InstanceList: instanceListSchema,
     ReleaseAnswer: releaseAnswerSchema,
+    PartitionReleaseAnswer: partitionReleaseAnswerSchema,
+    HeldLease: heldLeaseSchema(tableField),
+    HeldLeaseList: heldLeaseListSchema(tableField),
+    InstanceAttempt: instanceAttemptSchema(tableField),
+    InstanceAttemptList: instanceAttemptListSchema(tableField),
     ProducedTask: producedTaskSchema,
     AuditEntry: auditEntrySchema,
     AuditList: auditListSchema,
@@ -156,6 +167,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     ThroughputStep: oneOf(throughputSteps),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
+    InstanceSort: oneOf(instanceSorts),
     RefusalCode: oneOf(refusalCodes),
     ProblemCode: oneOf(problemCodes),
   }

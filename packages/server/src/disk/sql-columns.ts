@@ -80,6 +80,8 @@ export const totalColumns = {
   done: 'done',
   failed: 'failed',
   released: 'released',
+  expired: 'expired',
+  revoked: 'revoked',
   callBacks: 'call_backs',
   calledBack: 'called_back',
 } as const satisfies Record<keyof InstanceTotals, string>

@@ -18,6 +18,8 @@ import type { Policy } from './rules/policy.ts'
 import {
   type BatchedCallBack,
   type CallBackOutcome,
+  type NamedLease,
+  type NotReleased,
   type Pulled,
   type PullRequest,
   type Released,
@@ -29,6 +31,9 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  HeldLeasesPage,
+  HeldLeasesQuery,
+  InstanceAttempts,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -271,6 +276,34 @@ export class HandOff {
 
   instances(query: InstanceQuery): Promise<InstancePage> {
     return this.#instances.instances(query)
+  }
+
+  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage> {
+    return this.#store.instanceLeases(query)
+  }
+
+  instanceAttempts(instanceId: string): Promise<InstanceAttempts> {
+    return this.#store.instanceAttempts(instanceId)
+  }
+
+  /** Returns null if the instance does not exist, and `node` if it is one: nodes do not pull. */
+  async pauseInstance(instanceId: string, paused: boolean): Promise<InstanceDetails | 'node' | null> {
+    const instance = await this.#instances.instance(instanceId)
+    if (instance === null) return null
+    if (instance.node !== null) return 'node'
+    const { role } = instance
+    const pausedAt = await this.#store.pauseInstance({ instanceId, role, paused })
+    if (paused) this.#pulls.instancePaused(instanceId)
+    return { ...instance, pausedAt }
+  }
+
+  /** Revokes the lease of a partition. */
+  async releasePartition(lease: NamedLease): Promise<Released | NotReleased> {
+    const result = await this.#store.releasePartition(lease)
+    if ('unknown' in result) return result
+    const { released, parked, readied } = result
+    this.#pulls.wake(readied)
+    return { released, parked }
   }
 
   /** Revokes the leases of an instance. Returns null if the instance does not exist. */

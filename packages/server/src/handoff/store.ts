@@ -1,4 +1,4 @@
-import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { CallBack, CalledBackPartition, InstanceRole } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { LeaseRef } from './lease-id.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from './outbox.ts'
@@ -12,6 +12,9 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  HeldLeasesPage,
+  HeldLeasesQuery,
+  InstanceAttempts,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -44,6 +47,10 @@ export interface Store {
   control(request: ControlRequest): Promise<ControlResult>
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  /** An operator revokes the lease of a partition. */
+  releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased>
+  /** Returns since when the instance is paused; null if it is not. */
+  pauseInstance(request: PauseRequest): Promise<number | null>
   task(taskId: string): Promise<TaskDetails | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
@@ -58,6 +65,9 @@ export interface Store {
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceDetails | null>
   instances(query: InstanceQuery): Promise<InstancePage>
+  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
+  /** The last attempts of an instance, since this node leads. */
+  instanceAttempts(instanceId: string): Promise<InstanceAttempts>
   /** Returns only names: the whole fleet is read once, and its records in pages. */
   activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
@@ -197,7 +207,7 @@ export interface PullResult {
 }
 
 export interface EmptyBecause {
-  readonly code: 'too_many_leases'
+  readonly code: 'too_many_leases' | 'instance_paused'
   readonly detail: string
 }
 
@@ -247,6 +257,23 @@ export interface SweepResult {
 export interface ReleaseRequest {
   readonly instanceId: string
   readonly limit: number
+}
+
+/** A partition by its name. */
+export interface NamedLease {
+  readonly taskId: string
+  readonly level: number
+  readonly index: number
+}
+
+export interface NotReleased {
+  readonly unknown: 'task' | 'partition'
+}
+
+export interface PauseRequest {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly paused: boolean
 }
 
 export interface ReleaseResult {

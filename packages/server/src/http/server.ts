@@ -32,6 +32,7 @@ import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { releaseRoutes } from './routes/release-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
@@ -193,6 +194,7 @@ export async function buildHttp({
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
+        releaseRoutes(uncached, service)
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)

@@ -204,6 +204,12 @@ function* instanceStatements(images: Images['instances']): Iterable<Statement> {
       ],
     }
   }
+  for (const { instanceId, pausedAt } of seen)
+    if (pausedAt !== undefined)
+      yield {
+        text: 'UPDATE baton.instance SET paused_at = $2 WHERE instance_id = $1::text COLLATE "C"',
+        values: [instanceId, pausedAt],
+      }
 }
 
 /** In order of name, for the same reason. */

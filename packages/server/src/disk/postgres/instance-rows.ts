@@ -1,10 +1,10 @@
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import type { InstanceRowsQuery } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { totalOf } from '../../handoff/rules/task.ts'
 import {
-  type InstanceDetails,
-  type InstanceQuery,
+  type InstanceRecord,
   noTotals,
   type ProducedTaskDetails,
   type TotalsAdded,
@@ -64,28 +64,24 @@ export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
   const sums = columns.map(
     (column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`,
   )
-  const arrays = columns.map((_, at) => `$${at + 4}::bigint[]`)
+  const arrays = columns.map((_, at) => `$${at + 5}::bigint[]`)
   return {
-    text: `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, ${columns.join(', ')})
-      SELECT instance_id, role, at, at, ${columns.join(', ')}
-      FROM unnest($1::text[], $2::text[], $3::bigint[], ${arrays.join(', ')})
-        AS n (instance_id, role, at, ${columns.join(', ')})
+    text: `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, expected_at, ${columns.join(', ')})
+      SELECT instance_id, role, at, at, expected_at, ${columns.join(', ')}
+      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], ${arrays.join(', ')})
+        AS n (instance_id, role, at, expected_at, ${columns.join(', ')})
       ORDER BY instance_id COLLATE "C"
-      ON CONFLICT (instance_id) DO UPDATE SET ${sums.join(', ')}`,
+      ON CONFLICT (instance_id) DO UPDATE SET ${sums.join(', ')},
+        expected_at = greatest(instance.expected_at, excluded.expected_at)`,
     values: [
       textArray(added.map(({ instanceId }) => instanceId)),
       textArray(added.map(({ role }) => role)),
       plainArray(added.map(({ at }) => at)),
+      plainArray(added.map(({ expectedAt }) => expectedAt)),
       ...totals.map(([name]) => plainArray(added.map((one) => one.totals[name]))),
     ],
   }
 }
-
-/** Uses the index of running leases by holder. */
-const SHOWN = `i.*,
-  (SELECT json_build_array(count(*), min(p.lease_ends_at)) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
-     AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
-  ) AS leases`
 
 /**
  * Uses the index of a producer's newest tasks. A task whose first call-back is not complete has no counted
@@ -97,35 +93,49 @@ const PRODUCED = `ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColum
      CROSS JOIN LATERAL (SELECT * FROM baton.task WHERE id = p.task OFFSET 0) t
      WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.last_call_back_at DESC) AS tasks`
 
-export const instanceStatement = (instanceId: string, now: number): Statement => ({
-  text: `SELECT ${SHOWN}, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
-  values: [now, instanceId],
+export const instanceStatement = (instanceId: string): Statement => ({
+  text: `SELECT i.*, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $1::text COLLATE "C"`,
+  values: [instanceId],
 })
 
-export function instancesStatement({ after, limit, names }: InstanceQuery, now: number): Statement {
+export function instancesStatement(query: InstanceRowsQuery): Statement {
+  if ('names' in query)
+    return {
+      text: 'SELECT * FROM baton.instance WHERE instance_id = ANY ($1::text[])',
+      values: [textArray(query.names)],
+    }
+  const { sort, after, limit } = query
+  if (sort === 'name')
+    return {
+      text: 'SELECT * FROM baton.instance WHERE instance_id > $1::text COLLATE "C" ORDER BY instance_id LIMIT $2',
+      values: [after?.name ?? '', limit],
+    }
+  // Without an index: it would have to be written with every heartbeat.
   return {
-    text: `SELECT ${SHOWN} FROM
-    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C"
-       ${names === undefined ? '' : 'AND instance_id = ANY ($4::text[])'}
-     ORDER BY instance_id LIMIT $3) i
-    ORDER BY i.instance_id`,
-    values: [now, after ?? '', limit, ...(names === undefined ? [] : [textArray(names)])],
+    text: `SELECT * FROM baton.instance WHERE (last_seen_at, instance_id) < ($1::bigint, $2::text COLLATE "C")
+      ORDER BY last_seen_at DESC, instance_id DESC LIMIT $3`,
+    values: [after?.value ?? Number.MAX_SAFE_INTEGER, after?.name ?? '', limit],
   }
 }
 
+export const pausedInstancesStatement: Statement = {
+  text: 'SELECT instance_id, paused_at FROM baton.instance WHERE paused_at IS NOT NULL',
+  values: [],
+}
+
 export const activeInstancesStatement = (since: number, limit: number): Statement => ({
-  text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1
+  text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1 OR last_seen_at < expected_at
       OR EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = instance_id)
     ORDER BY instance_id LIMIT $2`,
   values: [since, limit],
 })
 
-/** A client that holds a lease is kept, however long it has been silent. */
+/** A client that holds a lease or is paused is kept, however long it has been silent. */
 export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({
   text: `WITH gone AS MATERIALIZED (
       SELECT instance_id FROM baton.instance i
       WHERE (last_seen_at < $1 OR draining AND last_seen_at < $2)
-        AND NOT EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = i.instance_id)
+        AND paused_at IS NULL AND NOT EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = i.instance_id)
       ORDER BY instance_id LIMIT $3 FOR UPDATE SKIP LOCKED
     ), produced AS (
       DELETE FROM baton.produced_task p USING gone g WHERE p.instance = g.instance_id
@@ -136,18 +146,17 @@ export const forgetStatement = (unseenSince: number, endedSince: number, limit: 
   values: [unseenSince, endedSince, limit],
 })
 
-export function readInstance(row: Row, now: number): InstanceDetails {
+export function readInstance(row: Row): InstanceRecord {
   const sums = noTotals()
-  const [leases, leasesEndAt] = row['leases'] as [number, number | null]
   for (const [name, column] of totals) sums[name] = row[column] as number
   return {
     instanceId: row['instance_id'] as string,
-    role: row['role'] as InstanceDetails['role'],
+    role: row['role'] as InstanceRecord['role'],
     firstSeenAt: row['first_seen_at'] as number,
     lastSeenAt: row['last_seen_at'] as number,
     totals: sums,
-    leases,
-    leasesEndAt,
+    expectedAt: row['expected_at'] as number | null,
+    pausedAt: row['paused_at'] as number | null,
     node:
       row['started_at'] === null
         ? null
@@ -156,7 +165,6 @@ export function readInstance(row: Row, now: number): InstanceDetails {
             startedAt: row['started_at'] as number,
             draining: row['draining'] as boolean,
           },
-    now,
     ...('tasks' in row ? { tasks: (row['tasks'] as [number, unknown[]][]).map(readProduced) } : {}),
   }
 }

@@ -157,8 +157,12 @@ CREATE TABLE baton.instance (
   done bigint NOT NULL DEFAULT 0,
   failed bigint NOT NULL DEFAULT 0,
   released bigint NOT NULL DEFAULT 0,
+  expired bigint NOT NULL DEFAULT 0,
+  revoked bigint NOT NULL DEFAULT 0,
   call_backs bigint NOT NULL DEFAULT 0,
-  called_back bigint NOT NULL DEFAULT 0
+  called_back bigint NOT NULL DEFAULT 0,
+  expected_at bigint,
+  paused_at bigint
 ) WITH (fillfactor = 70);
 
 CREATE TABLE baton.produced_task (

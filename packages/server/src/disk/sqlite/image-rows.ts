@@ -83,8 +83,10 @@ export class ImageRows {
 
   #writeInstances({ produced, instances, totals }: Images): void {
     for (const { task, instance, at } of produced.values()) this.#sql.produced.run(instance, task, at)
-    for (const { instanceId, role, at } of instances.values())
+    for (const { instanceId, role, at, pausedAt } of instances.values()) {
       this.#sql.instance.run(instanceId, role, at, at)
+      if (pausedAt !== undefined) this.#sql.pause.run(pausedAt, instanceId)
+    }
     this.#instances.add(totals.values())
   }
 }
@@ -115,6 +117,7 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO produced_task (instance, task, last_call_back_at) VALUES (?, ?, ?)
        ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
     ),
+    pause: db.prepare('UPDATE instance SET paused_at = ? WHERE instance_id = ?'),
     instance: db.prepare(
       `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at) VALUES (?, ?, ?, ?)
        ON CONFLICT DO NOTHING`,

@@ -1,13 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import type { InstanceRowsQuery, PausedInstance } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { totalOf } from '../../handoff/rules/task.ts'
-import type {
-  InstanceDetails,
-  InstanceQuery,
-  ProducedTaskDetails,
-  TotalsAdded,
-} from '../../handoff/views/queries.ts'
+import type { InstanceRecord, ProducedTaskDetails, TotalsAdded } from '../../handoff/views/queries.ts'
 import { identityColumns, TAKES_A_NODES_NAME, totalColumns } from '../sql-columns.ts'
 import { arrayQuery, LIMIT, query, tasks } from './tables.ts'
 
@@ -37,21 +33,28 @@ export class InstanceRows {
 
   /** Adds to totals what entries say instances did. When an instance was last seen comes from heartbeats. */
   add(added: Iterable<TotalsAdded>): void {
-    for (const { instanceId, role, at, totals } of added)
-      this.#sql.add.run(instanceId, role, at, at, ...totalFields.map((field) => totals[field]))
+    for (const { instanceId, role, at, totals, expectedAt } of added)
+      this.#sql.add.run(instanceId, role, at, at, expectedAt, ...totalFields.map((field) => totals[field]))
   }
 
-  get(instanceId: string, now: number): InstanceDetails | null {
+  get(instanceId: string): InstanceRecord | null {
     const row = this.#sql.byName.get(instanceId)
-    return row === undefined ? null : { ...this.#read(row, now), tasks: this.#tasks(instanceId) }
+    return row === undefined ? null : { ...readInstance(row), tasks: this.#tasks(instanceId) }
   }
 
-  list({ after, limit, names }: InstanceQuery, now: number): InstanceDetails[] {
-    const rows =
-      names === undefined
-        ? this.#sql.list.all(after ?? '', limit)
-        : names.flatMap((name) => this.#sql.byName.get(name) ?? [])
-    return rows.map((row) => this.#read(row, now))
+  list(query: InstanceRowsQuery): InstanceRecord[] {
+    return this.#rows(query).map(readInstance)
+  }
+
+  #rows(query: InstanceRowsQuery): InstanceRow[] {
+    if ('names' in query) return query.names.flatMap((name) => this.#sql.byName.get(name) ?? [])
+    const { sort, after, limit } = query
+    if (sort === 'name') return this.#sql.list.all(after?.name ?? '', limit)
+    return this.#sql.lastSeen.all(after?.value ?? Number.MAX_SAFE_INTEGER, after?.name ?? '', limit)
+  }
+
+  paused(): PausedInstance[] {
+    return this.#sql.paused.all().map(([instanceId, pausedAt]) => ({ instanceId, pausedAt }))
   }
 
   /**
@@ -67,6 +70,7 @@ export class InstanceRows {
       names.add(holder)
     }
     for (const [name] of this.#sql.seenSince.all(since, limit)) names.add(name)
+    for (const [name] of this.#sql.lost.all(limit)) names.add(name)
     return [...names].slice(0, limit)
   }
 
@@ -79,23 +83,6 @@ export class InstanceRows {
       this.#sql.forget.run(name)
     }
     return gone.length
-  }
-
-  #read(row: InstanceRow, now: number): InstanceDetails {
-    const { instance_id, role, first_seen_at, last_seen_at, version, started_at, draining } = row
-    const [leases, leasesEndAt] = this.#sql.leases.get(instance_id, now) ?? [0, null]
-    const totals = totalFields.map((field) => [field, row[totalColumns[field]]])
-    return {
-      instanceId: instance_id,
-      role,
-      firstSeenAt: first_seen_at,
-      lastSeenAt: last_seen_at,
-      totals: Object.fromEntries(totals) as unknown as InstanceTotals,
-      leases,
-      leasesEndAt,
-      node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
-      now,
-    }
   }
 
   #tasks(instance: string): ProducedTaskDetails[] {
@@ -112,24 +99,41 @@ export class InstanceRows {
   }
 }
 
+function readInstance(row: InstanceRow): InstanceRecord {
+  const { instance_id, role, first_seen_at, last_seen_at, version, started_at, draining } = row
+  const totals = totalFields.map((field) => [field, row[totalColumns[field]]])
+  return {
+    instanceId: instance_id,
+    role,
+    firstSeenAt: first_seen_at,
+    lastSeenAt: last_seen_at,
+    totals: Object.fromEntries(totals) as unknown as InstanceTotals,
+    expectedAt: row.expected_at,
+    pausedAt: row.paused_at,
+    node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
+  }
+}
+
 const totalFields = Object.keys(totalColumns) as (keyof InstanceTotals)[]
 
 type TotalColumn = (typeof totalColumns)[keyof InstanceTotals]
 type InstanceRow = Record<TotalColumn, number> & {
   readonly instance_id: string
-  readonly role: InstanceDetails['role']
+  readonly role: InstanceRecord['role']
   readonly first_seen_at: number
   readonly last_seen_at: number
   readonly version: string
   readonly started_at: number | null
   readonly draining: number
+  readonly expected_at: number | null
+  readonly paused_at: number | null
 }
 
 /** The time never goes back, except from the future to now after the clock was set back. */
 const LAST_SEEN = 'max(excluded.last_seen_at, min(instance.last_seen_at, ?))'
 
-/** A client that holds a lease is kept, however long it has been silent. */
-const HOLDS_NOTHING = `NOT EXISTS
+/** A client that holds a lease or is paused is kept, however long it has been silent. */
+const MAY_BE_FORGOTTEN = `paused_at IS NULL AND NOT EXISTS
   (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.instance_id)`
 
 function prepare(db: DatabaseSync) {
@@ -149,14 +153,28 @@ function prepare(db: DatabaseSync) {
          ${addTotals.join(', ')}`,
     ),
     add: db.prepare(
-      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, ${columns.join(', ')})
-       VALUES (?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
-       ON CONFLICT (instance_id) DO UPDATE SET ${addTotals.join(', ')}`,
+      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, expected_at, ${columns.join(', ')})
+       VALUES (?, ?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
+       ON CONFLICT (instance_id) DO UPDATE SET ${addTotals.join(', ')},
+         expected_at = coalesce(max(expected_at, excluded.expected_at), expected_at, excluded.expected_at)`,
     ),
     byName: query<InstanceRow>(db, 'SELECT * FROM instance WHERE instance_id = ?'),
     list: query<InstanceRow>(
       db,
       `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
+    ),
+    lastSeen: query<InstanceRow>(
+      db,
+      `SELECT * FROM instance WHERE (last_seen_at, instance_id) < (?, ?)
+       ORDER BY last_seen_at DESC, instance_id DESC ${LIMIT}`,
+    ),
+    paused: arrayQuery<[string, number]>(
+      db,
+      'SELECT instance_id, paused_at FROM instance WHERE paused_at IS NOT NULL',
+    ),
+    lost: arrayQuery<[string]>(
+      db,
+      `SELECT instance_id FROM instance WHERE last_seen_at < expected_at ${LIMIT}`,
     ),
     seenSince: arrayQuery<[string]>(
       db,
@@ -166,11 +184,6 @@ function prepare(db: DatabaseSync) {
       db,
       "SELECT min(holder) FROM partition WHERE state = 'leased' AND holder > ?",
     ),
-    leases: arrayQuery<[number, number | null]>(
-      db,
-      `SELECT count(*), min(due_at) FROM partition WHERE state = 'leased' AND holder = ? AND due_at > ?
-         AND NOT (SELECT task.cancelled FROM lane JOIN task ON task.id = lane.task WHERE lane.id = partition.lane)`,
-    ),
     tasks: arrayQuery<[number, ...unknown[]]>(
       db,
       `SELECT produced_task.last_call_back_at, ${tasks.columns}
@@ -179,11 +192,11 @@ function prepare(db: DatabaseSync) {
     ),
     unseen: arrayQuery<[string]>(
       db,
-      `SELECT instance_id FROM instance WHERE last_seen_at < ? AND ${HOLDS_NOTHING} ${LIMIT}`,
+      `SELECT instance_id FROM instance WHERE last_seen_at < ? AND ${MAY_BE_FORGOTTEN} ${LIMIT}`,
     ),
     ended: arrayQuery<[string]>(
       db,
-      `SELECT instance_id FROM instance WHERE draining = 1 AND last_seen_at < ? AND ${HOLDS_NOTHING} ${LIMIT}`,
+      `SELECT instance_id FROM instance WHERE draining = 1 AND last_seen_at < ? AND ${MAY_BE_FORGOTTEN} ${LIMIT}`,
     ),
     forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),
     forget: db.prepare('DELETE FROM instance WHERE instance_id = ?'),

@@ -115,10 +115,16 @@ CREATE TABLE instance (
   done INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0,
   released INTEGER NOT NULL DEFAULT 0,
+  expired INTEGER NOT NULL DEFAULT 0,
+  revoked INTEGER NOT NULL DEFAULT 0,
   call_backs INTEGER NOT NULL DEFAULT 0,
-  called_back INTEGER NOT NULL DEFAULT 0
+  called_back INTEGER NOT NULL DEFAULT 0,
+  expected_at INTEGER,
+  paused_at INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX instance_to_forget ON instance (last_seen_at);
+CREATE INDEX instance_lost ON instance (instance_id) WHERE last_seen_at < expected_at;
+CREATE INDEX instance_paused ON instance (instance_id) WHERE paused_at IS NOT NULL;
 CREATE INDEX instance_ended ON instance (last_seen_at) WHERE draining = 1;
 
 CREATE TABLE produced_task (

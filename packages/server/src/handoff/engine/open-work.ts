@@ -7,6 +7,8 @@ const ROWS_AT_A_TIME = 5000
 /** Reads all open work into memory: tasks that are not finished, their lanes that have work, and all leases. */
 export async function readOpenWork(disk: Disk, memory: Memory): Promise<void> {
   for (const row of await disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
+  for (const { instanceId, pausedAt } of await disk.pausedInstances())
+    memory.pausedInstances.set(instanceId, pausedAt)
   for (const level of await disk.levels()) memory.addLevel(level)
   for (let after = 0, isEnd = false; !isEnd; ) {
     const tasks = await disk.openTasks(after, ROWS_AT_A_TIME)
