@@ -66,6 +66,7 @@ import {
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
 import { oneOf } from './schema-parts.ts'
 import {
+  gridSchema,
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
@@ -124,6 +125,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Straggler: stragglerSchema,
     Throughput: throughputSchema,
     ThroughputPoint: throughputPointSchema,
+    Grid: gridSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     OwnerRequest: ownerRequestSchema,

@@ -31,6 +31,8 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  GridDetails,
+  GridQuery,
   HeldLeasesPage,
   HeldLeasesQuery,
   InstanceAttempts,
@@ -39,6 +41,7 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -257,6 +260,10 @@ export class HandOff {
     return this.#store.task(taskId)
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#store.tasks(query)
   }
@@ -267,6 +274,10 @@ export class HandOff {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#store.throughput(query)
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#store.grid(query)
   }
 
   /** `null` means this node. */
