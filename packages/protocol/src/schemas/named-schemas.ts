@@ -6,7 +6,6 @@ import {
   etaReasons,
   failureOutcomes,
   instanceRoles,
-  instanceSorts,
   instanceStates,
   outcomes,
   partitionStates,
@@ -169,7 +168,6 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     ThroughputStep: oneOf(throughputSteps),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
-    InstanceSort: oneOf(instanceSorts),
     RefusalCode: oneOf(refusalCodes),
     ProblemCode: oneOf(problemCodes),
   }

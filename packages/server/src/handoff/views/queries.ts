@@ -6,7 +6,6 @@ import type {
   ProducedTask,
   ThroughputStep,
 } from '@baton/protocol'
-import type { DuePosition } from '../disk.ts'
 import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
@@ -213,16 +212,22 @@ export interface HeldLeaseDetails extends NamedPartition {
   readonly expiresAt: number
 }
 
+/** Cursor: the last lease seen, ordered by its end. */
+export interface LeasePosition {
+  readonly dueAt: number
+  readonly id: number
+}
+
 export interface HeldLeasesQuery {
   readonly instanceId: string
-  readonly after: DuePosition | null
+  readonly after: LeasePosition | null
   readonly limit: number
 }
 
 /** The first to expire first. */
 export interface HeldLeasesPage {
   readonly leases: readonly HeldLeaseDetails[]
-  readonly next: DuePosition | null
+  readonly next: LeasePosition | null
 }
 
 /** An attempt that ended while this node led. */

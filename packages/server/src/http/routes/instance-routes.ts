@@ -11,7 +11,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { HeldLeasesQuery, InstancePosition } from '../../handoff/views/queries.ts'
+import type { InstancePosition, LeasePosition } from '../../handoff/views/queries.ts'
 import { instanceWithinLimits, isWithinLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import {
@@ -214,8 +214,6 @@ function asPosition(position: unknown): InstancePosition | undefined {
   const isName = name === '' || checkInstanceId(name).ok
   return Number.isSafeInteger(value) && isName ? { value: value as number, name: name as string } : undefined
 }
-
-type LeasePosition = NonNullable<HeldLeasesQuery['after']>
 
 function asLeasePosition(position: unknown): LeasePosition | undefined {
   const { dueAt, id } = (position ?? {}) as Partial<LeasePosition>
