@@ -156,8 +156,8 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['tasks with parked', taskPageStatement({ before: 9, limit: 5, which: 'parked' }), 'task_with_parked'],
   ['tasks in a state', taskPageStatement({ before: 9, limit: 5, which: { state: 'open' } }), 'task_by_state'],
   ['summaries', taskSummariesStatement([1, 2])],
-  ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_compute_table'],
-  ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_compute_table_in_order'],
+  ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_table'],
+  ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_table_order'],
   ['the lanes of a task, to add them up', doneRowsStatement(1), 'lane_task_level_key'],
   ['an instance', instanceStatement('a'), 'produced_task_newest'],
   [
