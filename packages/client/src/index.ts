@@ -2,9 +2,9 @@
 export type {
   Attempt,
   AttemptSeconds,
-  AuditEntry,
   AuditList,
   CallBackAnswer,
+  Change,
   CloudEvent,
   Conflict,
   ControlAnswer,
@@ -13,6 +13,7 @@ export type {
   DeliveryState,
   EventPage,
   Failure,
+  FeedEntry,
   Grid,
   HeldLease,
   HeldLeaseList,
@@ -23,6 +24,8 @@ export type {
   Lease,
   LevelView,
   ManifestLine,
+  NodeAudit,
+  NodeAuditEntry,
   Outcome,
   PartitionDescriptor,
   PartitionList,
@@ -49,6 +52,7 @@ export type {
   Subscription,
   SubscriptionSecret,
   SubscriptionStatus,
+  TaskFeed,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,
@@ -68,6 +72,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'
 export type {
+  AuditOptions,
   BatonClientOptions,
   CallOptions,
   Chosen,

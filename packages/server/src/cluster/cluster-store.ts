@@ -19,6 +19,8 @@ const ledVerbs = [
   'tasks',
   'partitions',
   'throughput',
+  'audited',
+  'feed',
   'grid',
   'changes',
   'subscriptions',

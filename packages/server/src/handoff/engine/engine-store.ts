@@ -1,3 +1,5 @@
+import { partitionName } from '@baton/protocol'
+import type { AuditPage, AuditQuery } from '../audit.ts'
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
@@ -35,6 +37,7 @@ import type {
   PartitionQuery,
   SettingsOfTask,
   TaskDetails,
+  TaskFeed,
   TaskPage,
   TaskQuery,
   ThroughputHistory,
@@ -50,10 +53,12 @@ import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, findLeased, revoke } from './verbs/expire.ts'
+import { viewAudit, viewFeed } from './verbs/feed.ts'
 import { viewGrid } from './verbs/grid-view.ts'
 import { heldLeases, viewInstance, viewInstances } from './verbs/instances.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
+import { namedOf } from './verbs/settle.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import {
   viewPartitions,
@@ -173,10 +178,12 @@ class EngineStore implements Store {
     })
   }
 
-  releaseInstance({ instanceId, limit }: ReleaseRequest): Promise<ReleaseResult> {
+  releaseInstance({ instanceId, limit, by }: ReleaseRequest): Promise<ReleaseResult> {
     return this.#exclusively(async () =>
       this.#runner.transact(async (tx) => {
         const revoked = await revoke(tx, tx.memory.leases.heldBy(instanceId, limit))
+        if (revoked.released > 0)
+          tx.audit(by, { action: 'release', target: instanceId, changed: revoked.released })
         await moveBarriers(tx)
         await concludeTasks(tx)
         return { ...revoked, readied: tx.readied.count, more: revoked.released === limit }
@@ -190,6 +197,12 @@ class EngineStore implements Store {
         const leased = await findLeased(tx, lease)
         if (leased !== null && 'unknown' in leased) return leased
         const revoked = await revoke(tx, leased === null ? [] : [leased])
+        if (leased !== null) {
+          const { taskId, by } = lease
+          const { level, index, spelling } = namedOf(leased)
+          const target = spelling ?? partitionName(taskId, level, index)
+          tx.audit(by, { action: 'release', taskId, target, changed: 1 })
+        }
         await moveBarriers(tx)
         await concludeTasks(tx)
         return { ...revoked, readied: tx.readied.count, more: false }
@@ -197,9 +210,15 @@ class EngineStore implements Store {
     )
   }
 
-  pauseInstance({ instanceId, role, paused }: PauseRequest): Promise<number | null> {
+  pauseInstance({ instanceId, role, paused, by }: PauseRequest): Promise<number | null> {
     return this.#exclusively(async () =>
-      this.#runner.transact(async (tx) => tx.pauseInstance(instanceId, role, paused)),
+      this.#runner.transact(async (tx) => {
+        const was = tx.memory.pausedInstances.has(instanceId)
+        const pausedAt = tx.pauseInstance(instanceId, role, paused)
+        if (was !== paused)
+          tx.audit(by, { action: paused ? 'pause' : 'resume', target: instanceId, changed: 1 })
+        return pausedAt
+      }),
     )
   }
 
@@ -228,6 +247,14 @@ class EngineStore implements Store {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#view((now) => viewThroughput(this.#disk, query, now))
+  }
+
+  audited(query: AuditQuery): Promise<AuditPage> {
+    return this.#view(() => viewAudit(this.#disk, query))
+  }
+
+  feed(taskId: string): Promise<TaskFeed | null> {
+    return this.#view(() => viewFeed(this.#disk, taskId))
   }
 
   grid(query: GridQuery): Promise<GridDetails | null> {

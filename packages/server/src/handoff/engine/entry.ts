@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { AuditRecord } from '../audit.ts'
 import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
 import { type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
@@ -57,6 +58,7 @@ export interface Entry {
   readonly outbox: OutboxEntry | null
   /** What became done, to be added to the throughput history of its task. */
   readonly throughput: readonly DoneWithin[]
+  readonly audit: readonly AuditRecord[]
   /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
   readonly at: number
 }
@@ -122,6 +124,7 @@ export function encodeEntry(entry: Entry): string {
       partitions,
       records,
     ]),
+    entry.audit,
     entry.at,
   ])
 }
@@ -145,6 +148,7 @@ export function decodeEntry(body: string): Entry {
     totals,
     laneTables,
     throughput,
+    audit,
     at,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
@@ -163,6 +167,7 @@ export function decodeEntry(body: string): Entry {
     [string, InstanceRole, number, number | null, ...number[]][],
     unknown[][],
     [number, number, number, number, number][],
+    Entry['audit'],
     number,
   ]
   const taskImages = tasks.map(([values, counts, sums]) => ({
@@ -211,6 +216,7 @@ export function decodeEntry(body: string): Entry {
       partitions: count,
       records,
     })),
+    audit,
     at,
   }
 }

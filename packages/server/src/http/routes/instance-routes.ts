@@ -38,7 +38,10 @@ import { controlBody, noFields } from './control-routes.ts'
 const word = (words: readonly string[], options: object) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words], ...options }))
 
-export function instanceRoutes(app: FastifyInstance, { handOff, tokens, tableField }: Service): void {
+export function instanceRoutes(
+  app: FastifyInstance,
+  { handOff, tokens, tableField, requesterOf }: Service,
+): void {
   const renamed = tableFieldRenamer(tableField)
   const requireKnown = async (instanceId: string) => {
     if ((await handOff.instance(instanceId)) === null) throw unknownInstance()
@@ -174,10 +177,10 @@ export function instanceRoutes(app: FastifyInstance, { handOff, tokens, tableFie
         body: noFields,
         response: answers(instanceStatusSchema, 'The instance; repeating the request has no further effect'),
       },
-      handler: async ({ params, body }, reply) => {
+      handler: async ({ params, body, raw }, reply) => {
         const instanceId = instanceInPath(params)
         controlBody(noFields, body)
-        const instance = await handOff.pauseInstance(instanceId, verb === 'pause')
+        const instance = await handOff.pauseInstance(instanceId, verb === 'pause', requesterOf(raw))
         if (instance === null) throw unknownInstance()
         if (instance === 'node')
           throw new RequestProblem(

@@ -22,7 +22,7 @@ import { type InstanceParams, instanceInPath, unknownInstance } from './instance
 const REPEATED = 'Done; repeating the request revokes leases that were handed out since'
 
 /** An operator takes leases away. */
-export function releaseRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function releaseRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   app.route<{ Params: TaskParams & { readonly partition_name: string } }>({
     method: 'POST',
     url: '/tasks/:taskId/partitions/:partition_name/release',
@@ -54,7 +54,12 @@ export function releaseRoutes(app: FastifyInstance, { handOff, tokens }: Service
           'parameter_invalid',
           `the partition in the path ${explainPartitionName(taskId, partition_name)}, got ${quoted(partition_name)}`,
         )
-      const released = await handOff.releasePartition({ taskId, level: named.level, index: named.index })
+      const released = await handOff.releasePartition({
+        taskId,
+        level: named.level,
+        index: named.index,
+        by: requesterOf(raw),
+      })
       if (!('unknown' in released)) {
         const answer: PartitionReleaseAnswer = { taskId, partition_name, ...released }
         return reply.send(answer)
@@ -76,10 +81,10 @@ export function releaseRoutes(app: FastifyInstance, { handOff, tokens }: Service
       body: noFields,
       response: answers(releaseAnswerSchema, REPEATED),
     },
-    handler: async ({ params, body }, reply) => {
+    handler: async ({ params, body, raw }, reply) => {
       const instanceId = instanceInPath(params)
       controlBody(noFields, body)
-      const released = await handOff.release(instanceId)
+      const released = await handOff.release(instanceId, requesterOf(raw))
       if (released === null) throw unknownInstance()
       const answer: ReleaseAnswer = { instanceId, ...released }
       return reply.send(answer)

@@ -20,6 +20,7 @@ export const noImages = (): Images => ({
   outbox: noOutboxImages(),
   totals: new Map(),
   throughput: new Map(),
+  audit: [],
   nextIds: null,
 })
 
@@ -57,6 +58,7 @@ export function addToImages(images: Images, entry: Entry): void {
     }
   }
   addThroughput(images.throughput, entry.throughput)
+  images.audit.push(...entry.audit)
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
 }
 
