@@ -37,12 +37,12 @@ describe('the history of a task', () => {
     const chart = panel.getByRole('img')
     await panel.getByText(/^\d+ partitions, [\d,]+ records$/).waitFor()
     expect(await chart.getAttribute('aria-label')).toMatch(
-      /^Records done per minute over the last 1 h, at most \d/,
+      /^Records done per minute over 5 h, at most \d/,
     )
     const lineOf = () => panel.locator('.chart-line').getAttribute('d')
     const before = await lineOf()
 
-    await panel.getByLabel('Time').selectOption('Last day')
+    await panel.getByLabel('Time').selectOption('Last hour')
     const done = (await client.task('orders')).partitions.done
     await panel.getByText(`${done} partitions, `, { exact: false }).waitFor()
     expect(await lineOf()).not.toBe(before)

@@ -88,6 +88,8 @@ export {
   auditListSchema,
   type Scale,
   scaleSchema,
+  type Whoami,
+  whoamiSchema,
 } from './schemas/monitoring.ts'
 export { namedSchemas } from './schemas/named-schemas.ts'
 export {

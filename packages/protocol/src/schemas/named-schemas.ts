@@ -47,7 +47,7 @@ import {
   settleAnswerSchema,
   settlementSchema,
 } from './leases.ts'
-import { auditEntrySchema, auditListSchema, scaleSchema } from './monitoring.ts'
+import { auditEntrySchema, auditListSchema, scaleSchema, whoamiSchema } from './monitoring.ts'
 import {
   attemptSchema,
   attemptSecondsSchema,
@@ -110,6 +110,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     ReportedRecords: reportedRecordsSchema,
     Totals: totalsSchema,
     Scale: scaleSchema,
+    Whoami: whoamiSchema,
     PartitionRow: partitionRowSchema(tableField),
     PartitionList: partitionListSchema(tableField),
     ManifestLine: manifestLineSchema(tableField),

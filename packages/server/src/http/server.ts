@@ -36,6 +36,7 @@ import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-rout
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
+import { whoamiRoute } from './routes/whoami-route.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -200,6 +201,7 @@ export async function buildHttp({
         scaleRoute(uncached, service)
         throughputRoutes(uncached, service)
         gridRoute(uncached, service)
+        whoamiRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)

@@ -125,6 +125,7 @@ describe('the API document', () => {
       viewThroughput: [undefined, 'Throughput'],
       viewThroughputOfAll: [undefined, 'Throughput'],
       viewGrid: [undefined, 'Grid'],
+      whoami: [undefined, 'Whoami'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],
