@@ -112,7 +112,7 @@ export interface SealableCallOptions extends CallOptions {
    * number is the total number of partitions of the task.
    */
   readonly seal?: boolean | number | undefined
-  /** The new settings of the task. They replace all earlier ones. */
+  /** Settings of the task to change. Null goes back to the value of the service. */
   readonly settings?: TaskSettingsRequest | undefined
 }
 

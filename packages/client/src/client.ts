@@ -309,17 +309,22 @@ export class BatonClient {
     return this.#control(taskId, 'level-barrier', { enabled }, options)
   }
 
+  /** The settings that apply to a task, and which of them are its own. */
+  async settings(taskId: string, options: CallOptions = {}): Promise<TaskSettingsAnswer> {
+    return (await this.#get(`${taskPath(taskId)}/settings`, {}, 'settings', options)) as TaskSettingsAnswer
+  }
+
   /**
-   * Sets the leases, attempts, back-off, barrier, limit and share of a task, in place of all earlier
-   * settings. May be called before the first call-back of the task.
+   * Changes the named settings of a task: leases, attempts, back-off, barrier, limit, share. Null goes back to
+   * the value of the service. May be called before the first call-back of the task.
    */
-  async settings(
+  async changeSettings(
     taskId: string,
     settings: TaskSettingsRequest,
     options: CallOptions = {},
   ): Promise<TaskSettingsAnswer> {
     const body = jsonText(settings, 'the settings')
-    const spec = { method: 'PUT', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
+    const spec = { method: 'PATCH', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
     return (await this.#call(spec, options)) as TaskSettingsAnswer
   }
 

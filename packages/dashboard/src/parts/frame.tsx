@@ -57,7 +57,7 @@ export function Masthead({ here, live }: MastheadProps) {
         {live === undefined ? null : (
           <p class={`live-state ${live}`} role="status">
             <span class="dot" aria-hidden="true" />
-            {liveWords[live]}
+            <span>{liveWords[live]}</span>
           </p>
         )}
         {session.value?.name == null ? null : (

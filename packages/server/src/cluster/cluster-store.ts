@@ -13,6 +13,7 @@ const ledVerbs = [
   'control',
   'releaseInstance',
   'task',
+  'taskSettings',
   'tasks',
   'partitions',
   'throughput',

@@ -36,6 +36,7 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -252,6 +253,10 @@ export class HandOff {
 
   task(taskId: string): Promise<TaskDetails | null> {
     return this.#store.task(taskId)
+  }
+
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {

@@ -161,6 +161,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     control: timed('control', (request) => store.control(request)),
     releaseInstance: timed('releaseInstance', (request) => store.releaseInstance(request)),
     task: timed('task', (taskId) => store.task(taskId)),
+    taskSettings: timed('taskSettings', (taskId) => store.taskSettings(taskId)),
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
     throughput: timed('throughput', (query) => store.throughput(query)),

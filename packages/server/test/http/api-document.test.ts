@@ -87,7 +87,7 @@ describe('the API document', () => {
     expect(ids(optional).join(' ')).toBe(
       'cancel enableSubscription levelBarrier pause redeliver releaseInstance resume retry rotateSecret seal skipParked',
     )
-    expect(ids(demanded).join(' ')).toBe('callBack owner renew settings settle subscribe')
+    expect(ids(demanded).join(' ')).toBe('callBack changeSettings owner renew settle subscribe')
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -135,7 +135,8 @@ describe('the API document', () => {
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
       owner: ['OwnerRequest', 'ControlAnswer'],
-      settings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
+      settings: [undefined, 'TaskSettingsAnswer'],
+      changeSettings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
       listAudit: [undefined, 'AuditList'],
       subscribe: ['SubscribeRequest', 'SubscriptionSecret'],
       listSubscriptions: [undefined, 'SubscriptionList'],

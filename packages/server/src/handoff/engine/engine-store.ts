@@ -27,6 +27,7 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -45,7 +46,14 @@ import { viewGrid } from './verbs/grid-view.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import {
+  viewPartitions,
+  viewSettings,
+  viewTask,
+  viewTasks,
+  viewTasksById,
+  viewThroughput,
+} from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -173,6 +181,10 @@ class EngineStore implements Store {
 
   task(taskId: string): Promise<TaskDetails | null> {
     return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
+  }
+
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#view(() => viewSettings(this.#disk, taskId))
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {

@@ -49,6 +49,11 @@ export interface TaskDetails extends TaskRow {
   readonly failures: FailureGroups | null
 }
 
+export interface SettingsOfTask extends Pick<TaskFacts, 'taskId' | 'settings' | 'levelBarrier' | 'owners'> {
+  /** Whether the task exists. Its settings may be stored before its first call-back. */
+  readonly calledBack: boolean
+}
+
 export interface TaskQuery {
   readonly state: TaskState | null
   /** Only tasks that are shown with parked partitions. A cancelled task has none. */

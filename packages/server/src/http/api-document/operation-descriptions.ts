@@ -31,7 +31,10 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   seal: 'Declares that no more partitions will come. When all are done, the task is done for good.',
   owner: 'Gives the task to another token name, whose producers may then change it.',
   levelBarrier: 'Decides whether a level waits until all lower levels of its task are finished.',
-  settings: 'Replaces the settings of a task: lease length, attempts, back-off, most leases, weight.',
+  settings:
+    'Shows lease length, attempts, back-off, most leases and weight of a task, and which are its own.',
+  changeSettings:
+    'Changes the named settings of a task, also before its first call-back. A setting that is null goes back to the value of the service.',
   subscribe:
     'Sends events to a URL, signed with a secret that only this answer contains. Without a URL the events are kept to be read.',
   listSubscriptions: 'Lists subscriptions with what is still to be sent.',

@@ -10,6 +10,7 @@ import type {
   LaneFacts,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -59,6 +60,13 @@ export async function viewTask(
     mismatches,
     failures: detail.task.failures,
   }
+}
+
+export async function viewSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
+  const [task] = await disk.tasksNamed([taskId])
+  if (task === undefined) return null
+  const { settings, levelBarrier, owners } = task
+  return { taskId, settings, levelBarrier, owners, calledBack: exists(task) }
 }
 
 export async function viewTasks(
