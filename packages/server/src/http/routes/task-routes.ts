@@ -119,7 +119,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, 
         level: Type.Optional(Type.Integer({ minimum: 0 })),
         indexes: Type.Optional(
           Type.String({
-            pattern: '^\\d+-\\d+$',
+            pattern: '^[0-9]+-[0-9]+$',
             description: 'Only this range of indexes of the level, such as `100-199`',
             examples: ['100-199'],
           }),
