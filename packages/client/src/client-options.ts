@@ -226,6 +226,8 @@ export interface GridOptions extends CallOptions {
 export interface PartitionsOptions extends PageOptions {
   readonly state?: PartitionState | undefined
   readonly level?: number | undefined
+  /** A range of indexes of the level. */
+  readonly indexes?: { readonly first: number; readonly last: number } | undefined
 }
 
 /** The trace of a request: the one that all its elements share, or none. */

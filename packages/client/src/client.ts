@@ -28,6 +28,7 @@ import type {
   TaskView,
   Throughput,
   Totals,
+  Whoami,
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
 import {
@@ -207,8 +208,9 @@ export class BatonClient {
 
   /** The partitions of a task, by level and index. */
   async partitions(taskId: string, options: PartitionsOptions = {}): Promise<PartitionList> {
-    const { state, level, cursor, limit } = options
-    const query = { state, level, cursor, limit }
+    const { state, level, indexes, cursor, limit } = options
+    const range = indexes === undefined ? undefined : `${indexes.first}-${indexes.last}`
+    const query = { state, level, indexes: range, cursor, limit }
     const path = `${taskPath(taskId)}/partitions`
     const list = (await this.#get(path, query, 'partitions', options)) as PartitionList
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
@@ -230,7 +232,12 @@ export class BatonClient {
   async throughputOfAll(options: Omit<ThroughputOptions, 'by'> = {}): Promise<Throughput> {
     const { step, from, to } = options
     const query = { step, from: timeText(from), to: timeText(to) }
-    return (await this.#get('throughput', query, 'points', options)) as Throughput
+    return (await this.#get('/throughput', query, 'points', options)) as Throughput
+  }
+
+  /** The name and the roles with which the service sees this client. */
+  async whoami(options: CallOptions = {}): Promise<Whoami> {
+    return (await this.#get('/whoami', {}, 'roles', options)) as Whoami
   }
 
   /** The states of the partitions of one level, counted by ranges of indexes. */

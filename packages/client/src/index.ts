@@ -67,6 +67,7 @@ export type {
   UnsubscribeAnswer,
   Violation,
   WebhookEventType,
+  Whoami,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'

@@ -108,6 +108,8 @@ export {
 export {
   type Scale,
   scaleSchema,
+  type Whoami,
+  whoamiSchema,
 } from './schemas/monitoring.ts'
 export { namedSchemas } from './schemas/named-schemas.ts'
 export {

@@ -61,7 +61,7 @@ import {
   settleAnswerSchema,
   settlementSchema,
 } from './leases.ts'
-import { scaleSchema } from './monitoring.ts'
+import { scaleSchema, whoamiSchema } from './monitoring.ts'
 import {
   attemptSchema,
   attemptSecondsSchema,
@@ -127,6 +127,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     ReportedRecords: reportedRecordsSchema,
     Totals: totalsSchema,
     Scale: scaleSchema,
+    Whoami: whoamiSchema,
     PartitionRow: partitionRowSchema(tableField),
     PartitionList: partitionListSchema(tableField),
     ManifestLine: manifestLineSchema(tableField),

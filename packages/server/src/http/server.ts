@@ -39,6 +39,7 @@ import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
+import { whoamiRoute } from './routes/whoami-route.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -205,6 +206,7 @@ export async function buildHttp({
         scaleRoute(uncached, service)
         throughputRoutes(uncached, service)
         gridRoute(uncached, service)
+        whoamiRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoutes(uncached, service)

@@ -132,6 +132,7 @@ describe('the API document', () => {
       viewThroughputOfAll: [undefined, 'Throughput'],
       viewFeed: [undefined, 'TaskFeed'],
       viewGrid: [undefined, 'Grid'],
+      whoami: [undefined, 'Whoami'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],

@@ -277,6 +277,8 @@ export interface PartitionQuery {
   readonly taskId: string
   readonly state: PartitionState | null
   readonly level: number | null
+  /** Of the level; null or absent: all. */
+  readonly indexes?: IndexRange | null
   /** Cursor: the last row seen, ordered by level and index. */
   readonly after: { readonly level: number; readonly index: number } | null
   readonly limit: number

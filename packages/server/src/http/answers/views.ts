@@ -224,6 +224,28 @@ export function refusalsJson(refused: readonly RefusedLease[]): string {
   return JSON.stringify(refused.map(({ leaseId, code }) => ({ leaseId, code, detail: refusalDetail(code) })))
 }
 
+/** Adds where the log of each attempt is found. Without a name of the holder there is none. */
+export function logUrlsAdder(template: string | null) {
+  return (row: PartitionRow): PartitionRow => {
+    if (template === null) return row
+    const { taskId, partition_name, history } = row
+    return {
+      ...row,
+      history: history.map((attempt) => {
+        const { holder, attempt: number } = attempt
+        if (holder === null) return attempt
+        const values = { holder, task: taskId, partition: partition_name, attempt: String(number) }
+        return { ...attempt, logUrl: filledIn(template, values) }
+      }),
+    }
+  }
+}
+
+const filledIn = (template: string, values: Readonly<Record<string, string>>): string =>
+  template.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) =>
+    Object.hasOwn(values, name) ? encodeURIComponent(values[name] ?? '') : placeholder,
+  )
+
 /** Renames `computeTableName` to the field name that is configured for the wire format. */
 export function tableFieldRenamer(tableField: string) {
   return <Row extends Pick<PartitionRow, 'taskId' | 'computeTableName'>>(row: Row) => {

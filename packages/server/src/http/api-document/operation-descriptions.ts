@@ -54,6 +54,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   listDeliveries: 'Shows what was sent to a receiver, with its answers.',
   redeliver: 'Sends one event again, also if it was delivered.',
   readEvents: 'Reads the events of a subscription, without a receiver. Pass `next` as `after` to go on.',
+  whoami:
+    'Shows with which name and roles the service sees the sender. Without tokens there is no name, and all roles.',
   livez: 'Answers as long as the process runs. Needs no token.',
   readyz: 'Answers 200 if this node can hand off, for load balancers. Needs no token.',
   metrics: 'Answers in the text format of Prometheus, also while the store is unavailable.',
