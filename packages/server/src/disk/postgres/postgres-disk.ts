@@ -11,6 +11,7 @@ import {
   forgetStatement,
   instanceStatement,
   instancesStatement,
+  pausedInstancesStatement,
   readInstance,
   recordStatement,
 } from './instance-rows.ts'
@@ -132,12 +133,16 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
     async recordInstances(heartbeats, now) {
       if (heartbeats.length > 0) await orUnavailable(general.run(recordStatement(heartbeats, now)))
     },
-    async instance(instanceId, now) {
-      const [row] = await read(instanceStatement(instanceId, now))
-      return row === undefined ? null : readInstance(row, now)
+    async instance(instanceId) {
+      const [row] = await read(instanceStatement(instanceId))
+      return row === undefined ? null : readInstance(row)
     },
-    instances: async (query, now) =>
-      (await read(instancesStatement(query, now))).map((row) => readInstance(row, now)),
+    instances: async (query) => (await read(instancesStatement(query))).map(readInstance),
+    pausedInstances: async () =>
+      (await read(pausedInstancesStatement)).map((row) => ({
+        instanceId: row['instance_id'] as string,
+        pausedAt: row['paused_at'] as number,
+      })),
     async activeInstances(since, limit) {
       const rows = await read(activeInstancesStatement(since, limit))
       return rows.map((row) => row['instance_id'] as string)
