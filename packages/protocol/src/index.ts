@@ -115,6 +115,18 @@ export {
   violationSchema,
 } from './schemas/problem.ts'
 export {
+  type TableList,
+  type TableSettings,
+  type TableSettingsAnswer,
+  type TableSettingsRequest,
+  type TableView,
+  tableListSchema,
+  tableSettingsAnswerSchema,
+  tableSettingsRequestSchema,
+  tableSettingsSchema,
+  tableViewSchema,
+} from './schemas/tables.ts'
+export {
   type IndexRanges,
   indexRangesSchema,
   type LevelView,

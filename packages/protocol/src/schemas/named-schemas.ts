@@ -60,6 +60,13 @@ import {
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
 import { oneOf } from './schema-parts.ts'
 import {
+  tableListSchema,
+  tableSettingsAnswerSchema,
+  tableSettingsRequestSchema,
+  tableSettingsSchema,
+  tableViewSchema,
+} from './tables.ts'
+import {
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
@@ -128,6 +135,11 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceList: instanceListSchema,
     ReleaseAnswer: releaseAnswerSchema,
     ProducedTask: producedTaskSchema,
+    TableView: tableViewSchema,
+    TableList: tableListSchema,
+    TableSettings: tableSettingsSchema,
+    TableSettingsRequest: tableSettingsRequestSchema,
+    TableSettingsAnswer: tableSettingsAnswerSchema,
     AuditEntry: auditEntrySchema,
     AuditList: auditListSchema,
     ParkedEvent: parkedEventSchema,

@@ -18,8 +18,10 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
+  type StoredTableSettings,
   type StoredTask,
   type StoredThroughput,
+  tableSettingsFields,
   taskFields,
   throughputFields,
 } from './stored.ts'
@@ -89,6 +91,7 @@ export interface ArchivedRows {
   readonly subscriptions: SubscriptionRow
   readonly deliveries: StoredDelivery
   readonly throughput: StoredThroughput
+  readonly tableSettings: StoredTableSettings
 }
 
 export type Section = keyof ArchivedRows
@@ -121,6 +124,7 @@ const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> }
   subscriptions: subscriptionFields,
   deliveries: deliveryFields,
   throughput: throughputFields,
+  tableSettings: tableSettingsFields,
 }
 
 export const sections = Object.keys(archivedFields) as Section[]

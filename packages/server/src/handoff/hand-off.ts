@@ -14,7 +14,7 @@ import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
-import type { Policy } from './rules/policy.ts'
+import type { Policy, TableSettings } from './rules/policy.ts'
 import {
   type BatchedCallBack,
   type CallBackOutcome,
@@ -26,6 +26,7 @@ import {
   type SettleRequest,
   type Store,
   StoreUnavailable,
+  type TableChange,
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
@@ -34,6 +35,9 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  TableDetails,
+  TablePage,
+  TableQuery,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -262,6 +266,22 @@ export class HandOff {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#store.throughput(query)
+  }
+
+  table(name: string): Promise<TableDetails | null> {
+    return this.#store.table(name)
+  }
+
+  tables(query: TableQuery): Promise<TablePage> {
+    return this.#store.tables(query)
+  }
+
+  /** Null: a limit requires leases. */
+  async setTable(change: TableChange): Promise<TableSettings | null> {
+    if (this.#policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
+    const { settings, readied, readiedOf } = await this.#store.setTable(change)
+    this.#pulls.wake(readied, readiedOf)
+    return settings
   }
 
   /** `null` means this node. */

@@ -6,7 +6,7 @@ import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { TooManyLanes } from './rules/open-work.ts'
-import type { TaskSettingsChange } from './rules/policy.ts'
+import type { TableSettings, TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type {
   ActiveInstancesQuery,
@@ -17,6 +17,9 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  TableDetails,
+  TablePage,
+  TableQuery,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -44,6 +47,11 @@ export interface Store {
   control(request: ControlRequest): Promise<ControlResult>
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  /** Changes the settings of a compute table. */
+  setTable(change: TableChange): Promise<TableChanged>
+  /** Compute tables with open work or settings. */
+  table(name: string): Promise<TableDetails | null>
+  tables(query: TableQuery): Promise<TablePage>
   task(taskId: string): Promise<TaskDetails | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
@@ -76,8 +84,8 @@ export interface Store {
   readonly batching?: Batching
 }
 
-/** The number of partitions of a task and table. Null: any of its tables. */
-export type ReadiedOf = readonly [task: string, table: string | null, count: number]
+/** The number of partitions of a task and table. Null: any task, or any table. */
+export type ReadiedOf = readonly [task: string | null, table: string | null, count: number]
 
 /** For a store that processes several batches concurrently. */
 export interface Batching {
@@ -255,6 +263,17 @@ export interface ReleaseResult {
   readonly parked: number
   readonly readied: number
   readonly more: boolean
+}
+
+/** Absent settings stay as they are. */
+export interface TableChange extends Partial<TableSettings> {
+  readonly table: string
+}
+
+export interface TableChanged {
+  readonly settings: TableSettings
+  readonly readied: number
+  readonly readiedOf: readonly ReadiedOf[] | null
 }
 
 export interface MaintenanceRequest {

@@ -1,7 +1,7 @@
 import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
 import type { Durations, FailureGroups } from './rules/attempts.ts'
-import type { TaskSettings } from './rules/policy.ts'
+import type { TableSettings, TaskSettings } from './rules/policy.ts'
 import type { Tally } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
@@ -144,6 +144,17 @@ export const laneFields: Fields<StoredLane> = {
   attemptsDone: 'integer',
 }
 
+/** Settings of a compute table that are not the default. */
+export interface StoredTableSettings extends TableSettings {
+  readonly table: string
+}
+
+export const tableSettingsFields: Fields<StoredTableSettings> = {
+  table: 'text',
+  maxLeases: 'integer?',
+  paused: 'flag',
+}
+
 /** What waits of one compute table in a lane that has several. */
 export interface StoredLaneTable {
   readonly lane: number
@@ -153,6 +164,8 @@ export interface StoredLaneTable {
   /** The number of ready partitions of this table, and how many of those came back. */
   ready: number
   returned: number
+  /** The sum of the records of the ready partitions. */
+  readyRecords: number
 }
 
 export const laneTableFields: Fields<StoredLaneTable> = {
@@ -161,6 +174,7 @@ export const laneTableFields: Fields<StoredLaneTable> = {
   cursor: 'integer',
   ready: 'integer',
   returned: 'integer',
+  readyRecords: 'integer',
 }
 
 /** The virtual time of a level; 64-bit. */

@@ -33,6 +33,7 @@ import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/mo
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
+import { tableRoutes } from './routes/table-routes.ts'
 import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
@@ -193,6 +194,7 @@ export async function buildHttp({
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
+        tableRoutes(uncached, service)
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)

@@ -28,6 +28,7 @@ import {
   levelColumns,
   paceColumns,
   partitionColumns,
+  tableSettingsColumns,
   taskColumns,
 } from './columns.ts'
 import { fence, NOW } from './leader-row.ts'
@@ -78,6 +79,7 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
   subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
   deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
   throughput: { name: 'throughput', columns: throughputColumns, order: 'task, step, at, level' },
+  tableSettings: { name: 'table_settings', columns: tableSettingsColumns, order: 'name' },
 }
 
 export const fields = perSection((section) => archivedTables[section].columns.fields)

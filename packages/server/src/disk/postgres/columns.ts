@@ -21,7 +21,9 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
+  type StoredTableSettings,
   type StoredTask,
+  tableSettingsFields,
   taskFields,
 } from '../../handoff/stored.ts'
 import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
@@ -203,6 +205,10 @@ export const partitionColumns = new Columns<StoredPartition>(partitionFields, {
 export const descriptorColumns = new Columns<PartitionDescriptor>(descriptorFields)
 export const knownColumns = new Columns<KnownPartition>(pick(descriptorFields, comparedFields))
 export const statusColumns = new Columns<PartitionStatus>(statusFields)
+
+export const tableSettingsColumns = new Columns<StoredTableSettings>(tableSettingsFields, {
+  declared: { table: 'PRIMARY KEY' },
+})
 
 export const keyColumns = new Columns<StoredKey>(keyFields, { declared: { key: 'PRIMARY KEY' } })
 export const paceColumns = new Columns<StoredPace>(paceFields)

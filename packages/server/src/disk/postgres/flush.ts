@@ -11,6 +11,7 @@ import {
   paceColumns,
   plainArray,
   statusColumns,
+  tableSettingsColumns,
   taskColumns,
   textArray,
 } from './columns.ts'
@@ -53,6 +54,7 @@ export function flushStatements(request: FlushRequest): Statement[] {
     ...upserts('lane_table', 'lane, name', laneTableColumns, images.laneTables.values()),
     ...partitionStatements(images.partitions),
     ...keyStatements(images.keys),
+    ...tableSettingsStatements(images.tableSettings),
     ...paceStatements(images.pace),
     ...rangesStatement(images.ranges),
     ...tableStatements(images.tables),
@@ -146,6 +148,17 @@ function* keyStatements(images: Images['keys']): Iterable<Statement> {
     keyColumns,
     [...images.values()].filter((stored) => stored !== null),
   )
+}
+
+function* tableSettingsStatements(images: Images['tableSettings']): Iterable<Statement> {
+  const unset = [...images].flatMap(([table, row]) => (row === null ? [table] : []))
+  if (unset.length > 0)
+    yield {
+      text: 'DELETE FROM baton.table_settings WHERE name = ANY ($1::text[])',
+      values: [textArray(unset)],
+    }
+  const set = [...images.values()].filter((row) => row !== null)
+  yield* upserts('table_settings', 'name', tableSettingsColumns, set)
 }
 
 const FORGET_PACE = `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (task)

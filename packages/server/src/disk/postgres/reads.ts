@@ -9,7 +9,7 @@ import type {
 } from '../../handoff/disk.ts'
 import type { StoredPartition } from '../../handoff/partition.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import type { StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
+import type { StoredKey, StoredLevel, StoredTableSettings, StoredTask } from '../../handoff/stored.ts'
 import {
   keyColumns,
   laneColumns,
@@ -17,6 +17,7 @@ import {
   levelColumns,
   partitionColumns,
   plainArray,
+  tableSettingsColumns,
   taskColumns,
   textArray,
 } from './columns.ts'
@@ -34,6 +35,7 @@ const valuesIn = (row: Row): unknown[] => row['row'] as unknown[]
 
 export const readTask = (row: Row): StoredTask => taskColumns.read(valuesIn(row))
 export const readLevel = (row: Row): StoredLevel => levelColumns.read(valuesIn(row))
+export const readTableSettings = (row: Row): StoredTableSettings => tableSettingsColumns.read(valuesIn(row))
 export const readKey = (row: Row): StoredKey => keyColumns.read(valuesIn(row))
 export const readPartition = (row: Row): StoredPartition => partitionColumns.read(valuesIn(row))
 
@@ -63,6 +65,10 @@ export const leasesStatement = ({ dueAt, id }: DuePosition, limit: number): Stat
 
 export const levelsStatement: Statement = {
   text: `SELECT ${levelColumns.asJson('r')} AS row FROM baton.level r`,
+}
+
+export const tableSettingsStatement: Statement = {
+  text: `SELECT ${tableSettingsColumns.asJson('r')} AS row FROM baton.table_settings r`,
 }
 
 export const tasksNamedStatement = (names: readonly string[]): Statement => ({

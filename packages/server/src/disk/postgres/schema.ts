@@ -5,6 +5,7 @@ import {
   levelColumns,
   paceColumns,
   partitionColumns,
+  tableSettingsColumns,
   taskColumns,
 } from './columns.ts'
 import { throughputSchema } from './throughput-rows.ts'
@@ -131,6 +132,11 @@ CREATE TABLE baton.task_compute_table (
   PRIMARY KEY (task, name)
 );
 CREATE INDEX task_compute_table_in_order ON baton.task_compute_table (task, position);
+
+-- Of compute tables that do not have the default.
+CREATE TABLE baton.table_settings (
+  ${tableSettingsColumns.declarations}
+) WITH (fillfactor = 70);
 
 CREATE TABLE baton.pull_key (
   ${keyColumns.declarations}

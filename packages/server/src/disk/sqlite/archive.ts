@@ -35,7 +35,17 @@ import { ownerOf } from './migrate.ts'
 import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
 import { laneHas } from './schema.ts'
 import { Entries } from './sqlite-connection.ts'
-import { arrayQuery, keys, lanes, laneTables, levels, partitions, Table, tasks } from './tables.ts'
+import {
+  arrayQuery,
+  keys,
+  lanes,
+  laneTables,
+  levels,
+  partitions,
+  Table,
+  tableSettings,
+  tasks,
+} from './tables.ts'
 import { throughputTable } from './throughput-rows.ts'
 
 const BATCH = 1000
@@ -57,6 +67,7 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
   subscriptions: subscriptionTable,
   deliveries: deliveryTable,
   throughput: throughputTable,
+  tableSettings,
 }
 
 const ORDER: PerSection<string> = {
@@ -74,6 +85,7 @@ const ORDER: PerSection<string> = {
   subscriptions: 'id',
   deliveries: 'subscription, event',
   throughput: 'task, step, at, level',
+  tableSettings: 'name',
 }
 
 export const fields = perSection((section) => archivedTables[section].fields)

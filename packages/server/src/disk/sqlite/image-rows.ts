@@ -5,7 +5,7 @@ import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
 import { Ranges } from './ranges.ts'
-import { keys, lanes, laneTables, levels, query, statuses, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, query, statuses, tableSettings, tasks } from './tables.ts'
 import { ThroughputRows } from './throughput-rows.ts'
 
 /** Writes the images of a flush to rows. Must be called within a transaction. */
@@ -49,6 +49,10 @@ export class ImageRows {
     for (const [key, image] of images.keys) {
       if (image === null) this.#sql.forgetKey.run(key)
       else this.#sql.key.run(...keys.values(image))
+    }
+    for (const [table, row] of images.tableSettings) {
+      if (row === null) this.#sql.forgetTableSettings.run(table)
+      else this.#sql.tableSettings.run(...tableSettings.values(row))
     }
     this.#writePace(images)
     this.#writeInstances(images)
@@ -106,6 +110,8 @@ function prepare(db: DatabaseSync) {
       `INSERT INTO pace (task, second, partitions, records) VALUES (?, ?, ?, ?)
        ON CONFLICT (task, second) DO UPDATE SET partitions = excluded.partitions, records = excluded.records`,
     ),
+    tableSettings: db.prepare(tableSettings.upsert('name')),
+    forgetTableSettings: db.prepare('DELETE FROM table_settings WHERE name = ?'),
     forgetPace: db.prepare('DELETE FROM pace WHERE task = ?'),
     trimPace: db.prepare(
       `DELETE FROM pace WHERE task = ? AND second <

@@ -1,6 +1,6 @@
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { deliverySchema } from './outbox-rows.ts'
-import { keys, lanes, laneTables, levels, partitions, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, partitions, tableSettings, tasks } from './tables.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
 const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
@@ -95,6 +95,11 @@ CREATE TABLE task_table (
 ) STRICT;
 CREATE UNIQUE INDEX task_table_identity ON task_table (task, name);
 CREATE INDEX task_table_order ON task_table (task);
+
+-- Of compute tables that do not have the default.
+CREATE TABLE table_settings (
+  ${tableSettings.declarations}
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE pull_key (
   ${keys.declarations}

@@ -22,7 +22,9 @@ import {
   type StoredLane,
   type StoredLaneTable,
   type StoredLevel,
+  type StoredTableSettings,
   type StoredTask,
+  tableSettingsFields,
   taskFields,
 } from '../../handoff/stored.ts'
 import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
@@ -243,6 +245,10 @@ export const statuses = new Table<PartitionStatus>('partition', statusFields)
 export const levels = new Table<StoredLevel>('level', levelFields)
 
 export const laneTables = new Table<StoredLaneTable>('lane_table', laneTableFields)
+
+export const tableSettings = new Table<StoredTableSettings>('table_settings', tableSettingsFields, {
+  declared: { table: 'PRIMARY KEY' },
+})
 
 export const keys = new Table<StoredKey>('pull_key', keyFields, { declared: { key: 'PRIMARY KEY' } })
 

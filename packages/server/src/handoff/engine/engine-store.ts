@@ -15,6 +15,8 @@ import {
   type SweepRequest,
   type SweepResult,
   storeClosed,
+  type TableChange,
+  type TableChanged,
 } from '../store.ts'
 import type {
   ActiveInstancesQuery,
@@ -25,6 +27,9 @@ import type {
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  TableDetails,
+  TablePage,
+  TableQuery,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -34,6 +39,7 @@ import type {
 import { type EngineOptions, Runner } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
+import type { Memory } from './state/memory.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
@@ -42,6 +48,7 @@ import { endDue, revoke } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
+import { setTable, viewTable, viewTables } from './verbs/tables.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
@@ -148,6 +155,18 @@ class EngineStore implements Store {
         request.verb === 'retry' && request.done ? await this.#lastSettledAt(request.taskId) : 0
       return this.#runner.transact((tx) => control(tx, request, lastSettledAt))
     })
+  }
+
+  setTable(change: TableChange): Promise<TableChanged> {
+    return this.#exclusively(() => this.#runner.transact(async (tx) => setTable(tx, change)))
+  }
+
+  table(name: string): Promise<TableDetails | null> {
+    return this.#fromMemory(({ order }, now) => viewTable(order.tables, name, now))
+  }
+
+  tables(query: TableQuery): Promise<TablePage> {
+    return this.#fromMemory(({ order }, now) => viewTables(order.tables, query, now))
   }
 
   releaseInstance({ instanceId, limit }: ReleaseRequest): Promise<ReleaseResult> {
@@ -287,6 +306,11 @@ class EngineStore implements Store {
     const result = await read(this.#runner.now)
     await this.#runner.yieldToEventLoop()
     return result
+  }
+
+  /** Views of open work that rows do not have. */
+  #fromMemory<Result>(read: (memory: Memory, now: number) => Result): Promise<Result> {
+    return this.#exclusively(async () => read(await this.#runner.open(), this.#runner.now))
   }
 
   #committed(tx: Transaction): void {

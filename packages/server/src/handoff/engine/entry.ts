@@ -14,6 +14,7 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
+  type StoredTableSettings,
   type StoredTask,
   taskFields,
 } from '../stored.ts'
@@ -51,6 +52,8 @@ export interface Entry {
   readonly outbox: OutboxEntry | null
   /** What became done, to be added to the throughput history of its task. */
   readonly throughput: readonly DoneWithin[]
+  /** Null: the default again. */
+  readonly tableSettings: readonly (readonly [table: string, row: StoredTableSettings | null])[]
   /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
   readonly at: number
 }
@@ -109,6 +112,7 @@ export function encodeEntry(entry: Entry): string {
       records,
     ]),
     entry.at,
+    entry.tableSettings,
   ])
 }
 
@@ -132,6 +136,7 @@ export function decodeEntry(body: string): Entry {
     laneTables,
     throughput,
     at,
+    tableSettings,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, number[], number[]][],
@@ -150,6 +155,7 @@ export function decodeEntry(body: string): Entry {
     unknown[][],
     [number, number, number, number, number][],
     number,
+    Entry['tableSettings'],
   ]
   const taskImages = tasks.map(([values, counts, sums]) => ({
     ...taskOf(values),
@@ -196,6 +202,7 @@ export function decodeEntry(body: string): Entry {
       partitions: count,
       records,
     })),
+    tableSettings,
     at,
   }
 }

@@ -8,6 +8,7 @@ const ROWS_AT_A_TIME = 5000
 export async function readOpenWork(disk: Disk, memory: Memory): Promise<void> {
   for (const row of await disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
   for (const level of await disk.levels()) memory.addLevel(level)
+  for (const row of await disk.tableSettings()) memory.order.tables.setSettings(row)
   for (let after = 0, isEnd = false; !isEnd; ) {
     const tasks = await disk.openTasks(after, ROWS_AT_A_TIME)
     for (const task of tasks) memory.addTask(task)

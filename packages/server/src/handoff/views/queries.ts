@@ -2,6 +2,7 @@ import type { InstanceRole, InstanceTotals, ProducedTask, ThroughputStep } from 
 import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
+import type { TableSettings } from '../rules/policy.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
 import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task.ts'
 import type { Timing } from './time-left.ts'
@@ -70,6 +71,32 @@ export interface TaskPage {
   readonly now: number
   readonly tasks: readonly TaskRow[]
   readonly next: number | null
+}
+
+/** A compute table, over all tasks. */
+export interface TableDetails {
+  readonly table: string
+  readonly settings: TableSettings
+  readonly leases: number
+  /** The number of named holders of its leases. */
+  readonly workers: number
+  readonly waiting: { readonly partitions: number; readonly records: number }
+  /** What became done per second within the last minute. Null if nothing did since this node leads. */
+  readonly pace: { readonly partitions: number; readonly records: number } | null
+  /** Null if no worker has asked for it since this node leads. */
+  readonly lastAskedAt: number | null
+}
+
+export interface TableQuery {
+  /** Cursor: the name of the last table seen. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** Ordered by name. */
+export interface TablePage {
+  readonly tables: readonly TableDetails[]
+  readonly next: string | null
 }
 
 /** A partition that ran out of attempts, for immediate notification of an operator. */

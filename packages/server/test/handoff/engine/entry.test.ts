@@ -54,6 +54,7 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   laneTables: [],
   outbox: null,
   throughput: [],
+  tableSettings: [],
   at,
 })
 

@@ -1,0 +1,42 @@
+import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
+import type { TableChange, TableChanged } from '../../store.ts'
+import type { TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
+import type { Table } from '../state/memory-rows.ts'
+import type { Tables } from '../state/tables.ts'
+import type { Transaction } from '../transaction.ts'
+
+/** Changes the settings of a compute table, also before it is first called back. Its leases go on. */
+export function setTable(tx: Transaction, { table, ...change }: TableChange): TableChanged {
+  const before = tx.memory.order.tables.get(table)?.settings ?? NO_TABLE_SETTINGS
+  const settings = { ...before, ...change }
+  if (settings.maxLeases !== before.maxLeases || settings.paused !== before.paused)
+    tx.setTable({ table, ...settings })
+  return { settings, readied: tx.readied.count, readiedOf: tx.readied.kinds }
+}
+
+export function viewTable(tables: Tables, name: string, now: number): TableDetails | null {
+  const table = tables.get(name)
+  return table === undefined || !tables.isShown(table) ? null : detailsOf(tables, table, now)
+}
+
+export function viewTables(tables: Tables, { after, limit }: TableQuery, now: number): TablePage {
+  const found = tables.page(after, limit + 1)
+  const page = found.slice(0, limit)
+  return {
+    tables: page.map((table) => detailsOf(tables, table, now)),
+    next: found.length > limit ? (page.at(-1)?.name ?? null) : null,
+  }
+}
+
+function detailsOf({ askedAt: anyAskedAt }: Tables, table: Table, now: number): TableDetails {
+  const { name, settings, leases, holders, waiting, pace, askedAt } = table
+  return {
+    table: name ?? '',
+    settings,
+    leases,
+    workers: holders.size,
+    waiting: { ...waiting },
+    pace: pace?.perSecond(now) ?? null,
+    lastAskedAt: Math.max(askedAt ?? 0, anyAskedAt ?? 0) || null,
+  }
+}
