@@ -48,8 +48,15 @@ import { endDue, revoke } from './verbs/expire.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
-import { setTable, viewTable, viewTables } from './verbs/tables.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import { pausedTables, setTable, viewTable, viewTables } from './verbs/tables.ts'
+import {
+  type PausedTables,
+  viewPartitions,
+  viewTask,
+  viewTasks,
+  viewTasksById,
+  viewThroughput,
+} from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -188,15 +195,15 @@ class EngineStore implements Store {
   }
 
   task(taskId: string): Promise<TaskDetails | null> {
-    return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
+    return this.#view((now, paused) => viewTask(this.#disk, taskId, now, this.#policy, paused))
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {
-    return this.#view((now) => viewTasks(this.#disk, query, now, this.#policy))
+    return this.#view((now, paused) => viewTasks(this.#disk, query, now, this.#policy, paused))
   }
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
-    return this.#view(() => viewPartitions(this.#disk, query))
+    return this.#view((_now, paused) => viewPartitions(this.#disk, query, paused))
   }
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
@@ -204,9 +211,9 @@ class EngineStore implements Store {
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {
-    return this.#view(async (now) => {
+    return this.#view(async (now, paused) => {
       const { tasks, ...page } = this.#changes.page(query)
-      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks, this.#policy) }
+      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks, this.#policy, paused) }
     })
   }
 
@@ -301,9 +308,9 @@ class EngineStore implements Store {
   }
 
   /** Flushes rows first. Reading them is not exclusive, so a slow view does not block other work. */
-  async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
-    await this.#withRowsFlushed(async () => undefined)
-    const result = await read(this.#runner.now)
+  async #view<Result>(read: (now: number, paused: PausedTables) => Promise<Result>): Promise<Result> {
+    const paused = await this.#withRowsFlushed(async () => pausedTables(await this.#runner.open()))
+    const result = await read(this.#runner.now, paused)
     await this.#runner.yieldToEventLoop()
     return result
   }

@@ -16,6 +16,13 @@ export interface LaneFacts extends Tallies {
   /** The total duration and the number of the attempts that finished its partitions. */
   readonly busyMillis?: number
   readonly attemptsDone?: number
+  readonly heldByTable?: Amount
+}
+
+/** A number of partitions and the sum of their records. */
+export interface Amount {
+  readonly partitions: number
+  readonly records: number
 }
 
 /** One second in which partitions of a task were finished. */
@@ -31,6 +38,8 @@ export interface TaskRow {
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
   readonly timing?: Timing
+  /** What waits on open levels although their tables are paused. */
+  readonly heldByTable?: Amount
   /** If the query names tables: whether the task has other tables too. */
   readonly hasOtherTables?: boolean
 }
@@ -80,9 +89,9 @@ export interface TableDetails {
   readonly leases: number
   /** The number of named holders of its leases. */
   readonly workers: number
-  readonly waiting: { readonly partitions: number; readonly records: number }
+  readonly waiting: Amount
   /** What became done per second within the last minute. Null if nothing did since this node leads. */
-  readonly pace: { readonly partitions: number; readonly records: number } | null
+  readonly pace: Amount | null
   /** Null if no worker has asked for it since this node leads. */
   readonly lastAskedAt: number | null
 }

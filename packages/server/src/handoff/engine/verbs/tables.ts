@@ -1,9 +1,12 @@
 import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
+import { isLaneOpen } from '../../rules/task.ts'
 import type { TableChange, TableChanged } from '../../store.ts'
 import type { TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
-import type { Table } from '../state/memory-rows.ts'
+import type { Memory } from '../state/memory.ts'
+import type { Amount, Lane, Table } from '../state/memory-rows.ts'
 import type { Tables } from '../state/tables.ts'
 import type { Transaction } from '../transaction.ts'
+import type { PausedTables } from './views.ts'
 
 /** Changes the settings of a compute table, also before it is first called back. Its leases go on. */
 export function setTable(tx: Transaction, { table, ...change }: TableChange): TableChanged {
@@ -38,5 +41,34 @@ function detailsOf({ askedAt: anyAskedAt }: Tables, table: Table, now: number): 
     waiting: { ...waiting },
     pace: pace?.perSecond(now) ?? null,
     lastAskedAt: Math.max(askedAt ?? 0, anyAskedAt ?? 0) || null,
+  }
+}
+
+export const pausedTables = ({ order: { tables }, tasks }: Memory): PausedTables => ({
+  names: tables.paused,
+  heldIn(id, level) {
+    const task = tables.paused.size === 0 ? undefined : tasks.get(id)
+    if (task === undefined) return undefined
+    const held = { partitions: 0, records: 0 }
+    const lanes = level === undefined ? task.lanes.values() : [task.lanes.get(level)]
+    for (const lane of lanes) if (lane !== undefined) addHeld(held, lane, tables.paused)
+    return held.partitions === 0 ? undefined : held
+  },
+})
+
+function addHeld(held: Amount, lane: Lane, paused: ReadonlySet<string>): void {
+  const { parentTask, level, table, several, tables, partitions, records } = lane
+  if (!isLaneOpen(parentTask, level)) return
+  if (several === null) {
+    if (!paused.has(table)) return
+    held.partitions += partitions.ready
+    held.records += records.ready
+    return
+  }
+  const isFewer = tables.size < paused.size
+  for (const name of isFewer ? tables.keys() : paused) {
+    const row = isFewer && !paused.has(name) ? undefined : tables.get(name)
+    held.partitions += row?.ready ?? 0
+    held.records += row?.readyRecords ?? 0
   }
 }
