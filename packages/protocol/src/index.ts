@@ -127,6 +127,8 @@ export {
   tableViewSchema,
 } from './schemas/tables.ts'
 export {
+  type Grid,
+  gridSchema,
   type IndexRanges,
   indexRangesSchema,
   type LevelView,

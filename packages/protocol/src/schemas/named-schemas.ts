@@ -67,6 +67,7 @@ import {
   tableViewSchema,
 } from './tables.ts'
 import {
+  gridSchema,
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
@@ -125,6 +126,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Straggler: stragglerSchema,
     Throughput: throughputSchema,
     ThroughputPoint: throughputPointSchema,
+    Grid: gridSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     OwnerRequest: ownerRequestSchema,

@@ -30,11 +30,14 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TableDetails,
   TablePage,
   TableQuery,
@@ -256,6 +259,10 @@ export class HandOff {
     return this.#store.task(taskId)
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#store.tasks(query)
   }
@@ -282,6 +289,10 @@ export class HandOff {
     const { settings, readied, readiedOf } = await this.#store.setTable(change)
     this.#pulls.wake(readied, readiedOf)
     return settings
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#store.grid(query)
   }
 
   /** `null` means this node. */

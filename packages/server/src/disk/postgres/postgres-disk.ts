@@ -1,5 +1,7 @@
 import {
   type Appended,
+  type CellCount,
+  type CellsOfLane,
   type Disk,
   type DueBackoffs,
   type DuePosition,
@@ -36,6 +38,7 @@ import type {
 } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
+import { countCellsStatement, readCellCount } from './cells.ts'
 import { inChunks, keyColumns, taskColumns } from './columns.ts'
 import {
   dueKeysStatement,
@@ -364,6 +367,10 @@ export class PostgresDisk implements Disk {
 
   async throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]> {
     return (await this.#read(throughputStatement(query))).map(readThroughput)
+  }
+
+  async countCells(query: CellsOfLane): Promise<CellCount[]> {
+    return (await this.#read(countCellsStatement(query))).map(readCellCount)
   }
 
   async forgetThroughput(request: ForgetThroughput): Promise<number> {

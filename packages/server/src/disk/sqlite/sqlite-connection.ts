@@ -9,6 +9,7 @@ import {
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
+import { Cells } from './cells.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
@@ -177,6 +178,7 @@ export class SqliteConnection {
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
   readonly throughput: ThroughputRows
+  readonly cells: Cells
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -203,6 +205,7 @@ export class SqliteConnection {
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox
     this.throughput = this.#images.throughput
+    this.cells = new Cells(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')

@@ -22,11 +22,14 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TableDetails,
   TablePage,
   TableQuery,
@@ -45,6 +48,7 @@ import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, revoke } from './verbs/expire.ts'
+import { viewGrid } from './verbs/grid-view.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
@@ -52,6 +56,7 @@ import { pausedTables, setTable, viewTable, viewTables } from './verbs/tables.ts
 import {
   type PausedTables,
   viewPartitions,
+  viewSettings,
   viewTask,
   viewTasks,
   viewTasksById,
@@ -198,6 +203,10 @@ class EngineStore implements Store {
     return this.#view((now, paused) => viewTask(this.#disk, taskId, now, this.#policy, paused))
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#view(() => viewSettings(this.#disk, taskId))
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#view((now, paused) => viewTasks(this.#disk, query, now, this.#policy, paused))
   }
@@ -208,6 +217,10 @@ class EngineStore implements Store {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#view((now) => viewThroughput(this.#disk, query, now))
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#view(() => viewGrid(this.#disk, query))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

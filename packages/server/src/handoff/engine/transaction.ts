@@ -10,7 +10,14 @@ import {
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
-import { isAtLimit, isTableBlocked, NO_TABLE_SETTINGS, type Policy } from '../rules/policy.ts'
+import {
+  changedBarrier,
+  isAtLimit,
+  isTableBlocked,
+  NO_TABLE_SETTINGS,
+  type Policy,
+  type TaskSettingsChange,
+} from '../rules/policy.ts'
 import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTableSettings, StoredTask } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
@@ -284,8 +291,9 @@ export class Transaction {
     this.#ranges.push({ lane, first, last })
   }
 
-  barrierWanted(task: Task, enabled: boolean | undefined): void {
-    if (enabled !== undefined) this.barriers.set(task, enabled)
+  barrierWanted(task: Task, change: TaskSettingsChange): void {
+    if (change.levelBarrier === undefined) return
+    this.barriers.set(task, changedBarrier(this.policy, task.levelBarrier, change))
   }
 
   addTable(task: Task, table: string): void {

@@ -108,7 +108,11 @@ function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null, heldBy
   return { total, ...tally, ready, held: waiting - ready }
 }
 
-function viewState(facts: TaskFacts, { state, level }: PartitionDetails): PartitionState {
+/** The state as shown to users. */
+export function viewState(
+  facts: TaskFacts,
+  { state, level }: Pick<PartitionDetails, 'state' | 'level'>,
+): PartitionState {
   if (facts.cancelled) return state === 'done' ? 'done' : 'cancelled'
   // A record is held if its table is paused.
   return state === 'ready' && !isLaneOpen(facts, level) ? 'held' : state

@@ -7,6 +7,7 @@ import {
   type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
+import { changedBarrier } from '../../rules/policy.ts'
 import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
@@ -65,9 +66,11 @@ export async function control(
 }
 
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsControl): ControlResult {
-  const isNew = applySettings(tx, task, change)
-  if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+function setBefore(tx: Transaction, task: Task, request: SettingsControl): ControlResult {
+  const refusal = refusalOfControl(task, request)
+  if (refusal !== undefined) return refusal
+  const isNew = applySettings(tx, task, request.settings)
+  task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
   const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
@@ -119,8 +122,11 @@ async function carryOut(
       return { changed: (await setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
       const isNew = applySettings(tx, task, request.settings)
-      const { levelBarrier = task.levelBarrier } = request.settings
-      const isMoved = await setBarrier(tx, task, levelBarrier)
+      const isMoved = await setBarrier(
+        tx,
+        task,
+        changedBarrier(tx.policy, task.levelBarrier, request.settings),
+      )
       return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
