@@ -341,7 +341,7 @@ export class BatonClient {
     return (await this.#get('/instances', { cursor, limit }, 'instances', options)) as InstanceList
   }
 
-  /** The compute tables with unfinished partitions or settings, by name. */
+  /** The compute tables with open work or settings, by name. */
   async tables(options: PageOptions = {}): Promise<TableList> {
     const { cursor, limit } = options
     return (await this.#get('/tables', { cursor, limit }, 'tables', options)) as TableList

@@ -162,7 +162,7 @@ export const errorCodes = {
     status: 404,
     title: 'Unknown table',
     retryable: false,
-    meaning: 'No compute table with this name has unfinished partitions or settings.',
+    meaning: 'No compute table with this name has open work or settings.',
     remedy: 'Check the name and its URL encoding. GET /tables lists the tables.',
   },
   route_unknown: {
@@ -307,10 +307,10 @@ export const errorCodes = {
   limit_reached: {
     status: null,
     title: 'Limit of leases reached',
-    retryable: true,
+    retryable: false,
     meaning: 'The lease expired, and its task or its compute table has as many leases as `maxLeases` allows.',
     remedy:
-      'Renew again, or settle as done when the work is finished. The partition may be handed out again.',
+      'Stop working on the partition, or settle it as done if that is nearly finished. It will be handed out again.',
   },
   lease_settled: {
     status: null,

@@ -87,7 +87,7 @@ describe('the API document', () => {
     expect(ids(optional).join(' ')).toBe(
       'cancel enableSubscription levelBarrier pause redeliver releaseInstance resume retry rotateSecret seal skipParked',
     )
-    expect(ids(demanded).join(' ')).toBe('callBack changeSettings owner renew settle subscribe')
+    expect(ids(demanded).join(' ')).toBe('callBack changeSettings changeTableSettings owner renew settle subscribe')
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -117,6 +117,10 @@ describe('the API document', () => {
       instanceStatus: [undefined, 'InstanceStatus'],
       listInstances: [undefined, 'InstanceList'],
       releaseInstance: ['object', 'ReleaseAnswer'],
+      listTables: [undefined, 'TableList'],
+      viewTable: [undefined, 'TableView'],
+      viewTableSettings: [undefined, 'TableSettingsAnswer'],
+      changeTableSettings: ['TableSettingsRequest', 'TableSettingsAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],
       viewScale: [undefined, 'Scale'],

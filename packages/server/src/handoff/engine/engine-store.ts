@@ -220,7 +220,7 @@ class EngineStore implements Store {
   }
 
   grid(query: GridQuery): Promise<GridDetails | null> {
-    return this.#view(() => viewGrid(this.#disk, query))
+    return this.#view((_now, paused) => viewGrid(this.#disk, query, paused))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

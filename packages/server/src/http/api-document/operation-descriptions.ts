@@ -11,7 +11,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   releaseInstance:
     'Revokes all leases of an instance, for a worker that will not come back. Its partitions are ready at once.',
   listTables:
-    'Lists the compute tables that have unfinished partitions or settings, by name. Numbers are over all tasks.',
+    'Lists the compute tables that have waiting, delayed or leased partitions, or settings, by name. Numbers are over all tasks.',
   viewTable: 'Shows what runs and waits on a compute table over all tasks, its pace and its settings.',
   viewTableSettings:
     'Shows the settings of a compute table. One that was never called back has the defaults.',

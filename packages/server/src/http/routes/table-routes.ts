@@ -38,7 +38,7 @@ export function tableRoutes(app: FastifyInstance, { handOff }: Service): void {
     config: { access: 'overview' },
     schema: {
       operationId: 'listTables',
-      summary: 'The compute tables with unfinished partitions or settings, by name',
+      summary: 'The compute tables with open work or settings, by name',
       tags: ['tables'],
       querystring: Type.Object(pageParameters),
       response: answers(tableListSchema, 'One page of tables'),
@@ -70,7 +70,7 @@ export function tableRoutes(app: FastifyInstance, { handOff }: Service): void {
       if (table === null)
         throw new RequestProblem(
           'table_unknown',
-          `no table ${JSON.stringify(name)} has unfinished partitions or settings`,
+          `no table ${JSON.stringify(name)} has open work or settings`,
         )
       return reply.send(viewTable(table))
     },

@@ -1,4 +1,4 @@
-import type { Amount } from './memory-rows.ts'
+import type { Amount } from '../../views/queries.ts'
 
 const STEP_MILLIS = 10_000
 const STEPS = 7
