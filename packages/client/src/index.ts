@@ -2,9 +2,9 @@
 export type {
   Attempt,
   AttemptSeconds,
-  AuditEntry,
   AuditList,
   CallBackAnswer,
+  Change,
   CloudEvent,
   Conflict,
   ControlAnswer,
@@ -13,12 +13,15 @@ export type {
   DeliveryState,
   EventPage,
   Failure,
+  FeedEntry,
   Grid,
   InstanceList,
   InstanceStatus,
   Lease,
   LevelView,
   ManifestLine,
+  NodeAudit,
+  NodeAuditEntry,
   Outcome,
   PartitionDescriptor,
   PartitionList,
@@ -49,6 +52,7 @@ export type {
   TableSettingsAnswer,
   TableSettingsRequest,
   TableView,
+  TaskFeed,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,
@@ -68,6 +72,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'
 export type {
+  AuditOptions,
   BatonClientOptions,
   CallOptions,
   Chosen,

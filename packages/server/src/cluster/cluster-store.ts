@@ -20,6 +20,8 @@ const ledVerbs = [
   'tasks',
   'partitions',
   'throughput',
+  'audited',
+  'feed',
   'grid',
   'changes',
   'subscriptions',

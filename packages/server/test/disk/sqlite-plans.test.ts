@@ -8,7 +8,7 @@ import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 
 /** How each statement finds its rows. A statement is identified by a unique piece of its text. */
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
-  ['a task by its name', /FROM task WHERE task_id = /, 'sqlite_autoindex_task_1 (task_id=?)'],
+  ['a task by its name', /FROM task WHERE task_id = /, 'task_by_name (task_id=?)'],
   ['a lane by its level', /FROM lane WHERE task = \? AND level = /, 'lane_identity (task=? AND level=?)'],
   [
     'a partition by its index',
@@ -132,7 +132,6 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 /** Scans an index that has only matching rows, and reads no more than the limit. */
 const boundedWalks = [
   /^SCAN task USING INDEX task_with_work$/,
-  /^SCAN purging$/,
   // There are at most a hundred.
   /^SCAN subscription$/,
   // Read completely on purpose when the file is opened.

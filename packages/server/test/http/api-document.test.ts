@@ -87,7 +87,9 @@ describe('the API document', () => {
     expect(ids(optional).join(' ')).toBe(
       'cancel enableSubscription levelBarrier pause redeliver releaseInstance resume retry rotateSecret seal skipParked',
     )
-    expect(ids(demanded).join(' ')).toBe('callBack changeSettings changeTableSettings owner renew settle subscribe')
+    expect(ids(demanded).join(' ')).toBe(
+      'callBack changeSettings changeTableSettings owner renew settle subscribe',
+    )
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -125,9 +127,11 @@ describe('the API document', () => {
       viewTotals: [undefined, 'Totals'],
       viewScale: [undefined, 'Scale'],
       viewTask: [undefined, 'TaskView'],
+      listNodeAudit: [undefined, 'NodeAudit'],
       listPartitions: [undefined, 'PartitionList'],
       viewThroughput: [undefined, 'Throughput'],
       viewThroughputOfAll: [undefined, 'Throughput'],
+      viewFeed: [undefined, 'TaskFeed'],
       viewGrid: [undefined, 'Grid'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],

@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { AuditRecord } from '../audit.ts'
 import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
 import { type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
@@ -52,6 +53,7 @@ export interface Entry {
   readonly outbox: OutboxEntry | null
   /** What became done, to be added to the throughput history of its task. */
   readonly throughput: readonly DoneWithin[]
+  readonly audit: readonly AuditRecord[]
   /** Null: the default again. */
   readonly tableSettings: readonly (readonly [table: string, row: StoredTableSettings | null])[]
   /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
@@ -111,6 +113,7 @@ export function encodeEntry(entry: Entry): string {
       partitions,
       records,
     ]),
+    entry.audit,
     entry.at,
     entry.tableSettings,
   ])
@@ -135,6 +138,7 @@ export function decodeEntry(body: string): Entry {
     totals,
     laneTables,
     throughput,
+    audit,
     at,
     tableSettings,
   ] = JSON.parse(body) as [
@@ -154,6 +158,7 @@ export function decodeEntry(body: string): Entry {
     [string, InstanceRole, number, ...number[]][],
     unknown[][],
     [number, number, number, number, number][],
+    Entry['audit'],
     number,
     Entry['tableSettings'],
   ]
@@ -202,6 +207,7 @@ export function decodeEntry(body: string): Entry {
       partitions: count,
       records,
     })),
+    audit,
     tableSettings,
     at,
   }

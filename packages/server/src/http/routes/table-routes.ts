@@ -31,7 +31,7 @@ const tableParams = Type.Object({
   }),
 })
 
-export function tableRoutes(app: FastifyInstance, { handOff }: Service): void {
+export function tableRoutes(app: FastifyInstance, { handOff, requesterOf }: Service): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/tables',
@@ -110,11 +110,12 @@ export function tableRoutes(app: FastifyInstance, { handOff }: Service): void {
         'The settings that apply from now on; repeating the request has no further effect',
       ),
     },
-    handler: async ({ params, body }, reply) => {
+    handler: async ({ params, body, raw }, reply) => {
       const table = tableOf(params)
       const { maxLeases, paused } = controlBody(tableSettingsRequestSchema, body)
       const settings = await handOff.setTable({
         table,
+        by: requesterOf(raw, body),
         ...(maxLeases === undefined ? {} : { maxLeases }),
         ...(paused === undefined ? {} : { paused: paused ?? false }),
       })

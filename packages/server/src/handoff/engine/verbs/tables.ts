@@ -9,11 +9,12 @@ import type { Transaction } from '../transaction.ts'
 import type { PausedTables } from './views.ts'
 
 /** Changes the settings of a compute table, also before it is first called back. Its leases go on. */
-export function setTable(tx: Transaction, { table, ...change }: TableChange): TableChanged {
+export function setTable(tx: Transaction, { table, by, ...change }: TableChange): TableChanged {
   const before = tx.memory.order.tables.get(table)?.settings ?? NO_TABLE_SETTINGS
   const settings = { ...before, ...change }
-  if (settings.maxLeases !== before.maxLeases || settings.paused !== before.paused)
-    tx.setTable({ table, ...settings })
+  const isNew = settings.maxLeases !== before.maxLeases || settings.paused !== before.paused
+  if (isNew) tx.setTable({ table, ...settings })
+  tx.audit(by, { action: 'table-settings', target: table, changed: isNew ? 1 : 0 })
   return { settings, readied: tx.readied.count, readiedOf: tx.readied.kinds }
 }
 
