@@ -15,6 +15,10 @@ export type {
   Failure,
   FeedEntry,
   Grid,
+  HeldLease,
+  HeldLeaseList,
+  InstanceAttempt,
+  InstanceAttemptList,
   InstanceList,
   InstanceStatus,
   Lease,
@@ -25,6 +29,7 @@ export type {
   Outcome,
   PartitionDescriptor,
   PartitionList,
+  PartitionReleaseAnswer,
   PartitionRow,
   PartitionState,
   Problem,
@@ -67,6 +72,7 @@ export type {
   UnsubscribeAnswer,
   Violation,
   WebhookEventType,
+  Whoami,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'
@@ -77,6 +83,7 @@ export type {
   CallOptions,
   Chosen,
   GridOptions,
+  InstanceListOptions,
   ManifestOptions,
   PageOptions,
   PartitionsOptions,

@@ -55,6 +55,8 @@ export interface StoredInstance extends InstanceTotals {
   readonly version: string | null
   readonly startedAt: number | null
   readonly draining: boolean
+  readonly expectedAt: number | null
+  readonly pausedAt: number | null
 }
 
 export const instanceFields: Fields<StoredInstance> = {
@@ -71,8 +73,12 @@ export const instanceFields: Fields<StoredInstance> = {
   done: 'integer',
   failed: 'integer',
   released: 'integer',
+  expired: 'integer',
+  revoked: 'integer',
   callBacks: 'integer',
   calledBack: 'integer',
+  expectedAt: 'integer?',
+  pausedAt: 'integer?',
 }
 
 export interface ArchivedRows {
