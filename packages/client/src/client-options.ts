@@ -1,4 +1,6 @@
 import type {
+  InstanceSort,
+  InstanceState,
   PartitionState,
   PulledPartition,
   TaskSettingsRequest,
@@ -188,6 +190,14 @@ export interface TasksOptions extends PageOptions {
   readonly parked?: boolean | undefined
   /** Only tasks whose id contains this text. */
   readonly search?: string | undefined
+}
+
+export interface InstanceListOptions extends PageOptions {
+  /** Only instances whose name contains this text. */
+  readonly search?: string | undefined
+  readonly status?: InstanceState | undefined
+  /** By name (the default), the last seen first, or those with most leases first. */
+  readonly sort?: InstanceSort | undefined
 }
 
 export interface ManifestOptions extends CallOptions {

@@ -40,9 +40,14 @@ import {
   unsubscribeAnswerSchema,
 } from './events.ts'
 import {
+  heldLeaseListSchema,
+  heldLeaseSchema,
+  instanceAttemptListSchema,
+  instanceAttemptSchema,
   instanceListSchema,
   instanceStatusSchema,
   instanceTotalsSchema,
+  partitionReleaseAnswerSchema,
   producedTaskSchema,
   releaseAnswerSchema,
 } from './instance.ts'
@@ -142,6 +147,11 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceTotals: instanceTotalsSchema,
     InstanceList: instanceListSchema,
     ReleaseAnswer: releaseAnswerSchema,
+    PartitionReleaseAnswer: partitionReleaseAnswerSchema,
+    HeldLease: heldLeaseSchema(tableField),
+    HeldLeaseList: heldLeaseListSchema(tableField),
+    InstanceAttempt: instanceAttemptSchema(tableField),
+    InstanceAttemptList: instanceAttemptListSchema(tableField),
     ProducedTask: producedTaskSchema,
     Change: changeSchema,
     AuditList: auditListSchema,

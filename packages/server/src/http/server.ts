@@ -34,6 +34,7 @@ import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { releaseRoutes } from './routes/release-routes.ts'
 import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
@@ -199,6 +200,7 @@ export async function buildHttp({
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
+        releaseRoutes(uncached, service)
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
