@@ -40,7 +40,7 @@ describe('a task at a glance', () => {
       expect(page.url()).toContain('level=0&indexes=0-0')
       const list = page.getByRole('region', { name: 'Rows of partitions' })
       await list.getByRole('rowheader', { name: 'orders-0-2' }).first().waitFor({ state: 'detached' })
-      await list.getByRole('button', { name: 'Details of orders-0-0' }).click()
+      await list.getByRole('button', { name: 'orders-0-0', exact: true }).click()
       const attempts = list.getByRole('list', { name: 'Attempts' })
       await attempts.getByText('no such table').waitFor()
       expect(await attempts.getByRole('link', { name: 'Log' }).getAttribute('href')).toBe(
