@@ -25,6 +25,7 @@ import type {
   TaskView,
   Throughput,
   Totals,
+  Whoami,
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
 import {
@@ -344,6 +345,11 @@ export class BatonClient {
   async audit(options: AuditOptions = {}): Promise<AuditList> {
     const { task, name, cursor, limit } = options
     return (await this.#get('/audit', { task, name, cursor, limit }, 'entries', options)) as AuditList
+  }
+
+  /** Who the service takes this client for. */
+  async whoami(options: CallOptions = {}): Promise<Whoami> {
+    return (await this.#get('/whoami', {}, 'name', options)) as Whoami
   }
 
   /** Refused tokens and reloaded files of the node that answers, since its start, newest first. */

@@ -62,6 +62,7 @@ export type {
   UnsubscribeAnswer,
   Violation,
   WebhookEventType,
+  Whoami,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'

@@ -15,6 +15,8 @@ export {
   type TaskFeed,
   taskControlSchema,
   taskFeedSchema,
+  type Whoami,
+  whoamiSchema,
 } from './schemas/audit.ts'
 export type { CallBack, CalledBackPartition } from './schemas/call-back.ts'
 export {

@@ -22,6 +22,7 @@ import {
   nodeAuditSchema,
   taskControlSchema,
   taskFeedSchema,
+  whoamiSchema,
 } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
@@ -116,6 +117,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     TaskControl: taskControlSchema,
     TaskFeed: taskFeedSchema,
     FeedEntry: feedEntrySchema,
+    Whoami: whoamiSchema,
     LevelView: levelViewSchema,
     IndexRanges: indexRangesSchema,
     WaitingFor: waitingForSchema,

@@ -4,6 +4,7 @@ import type { Log } from '../handoff/log.ts'
 import type { AccessRule } from './admission/access.ts'
 import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
 import { Proxies, trustProxies } from './admission/proxies.ts'
+import { signInByProxies } from './admission/proxy-users.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
 import { errorAnswers, refusals } from './answers/problems.ts'
@@ -38,6 +39,7 @@ import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
+import { whoamiRoute } from './routes/whoami-route.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -55,6 +57,8 @@ interface HttpOptions {
   readonly tls?: TlsFiles | null
   /** Addresses and networks of the proxies whose X-Forwarded headers are trusted. */
   readonly trustedProxies?: readonly string[]
+  /** Addresses and networks of the proxies at which users sign in. */
+  readonly authProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: (Peers & Pick<ForwardingParts, 'instanceId' | 'advertiseUrl'>) | null
   readonly timeouts?: Partial<Timeouts>
@@ -84,6 +88,7 @@ export async function buildHttp({
   requestLog,
   tls = null,
   trustedProxies = [],
+  authProxies = [],
   isFastPathOn = true,
   peers = null,
   timeouts,
@@ -163,6 +168,7 @@ export async function buildHttp({
   })
   forwarding?.admitForwarded(app)
   if (trustedProxies.length > 0) trustProxies(app, proxies)
+  if (authProxies.length > 0) signInByProxies(app, new Proxies(authProxies))
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
@@ -211,6 +217,7 @@ export async function buildHttp({
         metricsRoute(uncached, service, requests, budget)
         auditRoutes(uncached, service)
         nodeAuditRoute(uncached, audit)
+        whoamiRoute(uncached, service)
         if (peers !== null) peerRoute(uncached, peers)
       })
       openapiRoute(routes)

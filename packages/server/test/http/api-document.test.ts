@@ -125,6 +125,7 @@ describe('the API document', () => {
       listPartitions: [undefined, 'PartitionList'],
       viewThroughput: [undefined, 'Throughput'],
       viewThroughputOfAll: [undefined, 'Throughput'],
+      whoami: [undefined, 'Whoami'],
       viewFeed: [undefined, 'TaskFeed'],
       viewGrid: [undefined, 'Grid'],
       exportManifest: [undefined, 'ManifestLine'],

@@ -42,6 +42,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /scale': ['operator', 'viewer'],
   'GET /events': ['operator', 'viewer'],
   'GET /metrics': ['operator', 'viewer'],
+  'GET /whoami': roles,
   'GET /audit': ['operator'],
   'GET /audit/node': ['operator'],
   'POST /tasks/{taskId}/pause': ['operator'],
@@ -250,7 +251,7 @@ describe('a tokens file', () => {
       ],
     })
     const form =
-      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}]}'
+      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}],"groups"?:[{"group","roles":[operator|viewer],"tasks"?:[…]}]}'
     expect(linesOf(path)).toEqual(
       [
         `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables, maxWeight, lowestLevel`,

@@ -134,7 +134,13 @@ const withBody: readonly ProblemCode[] = [
 ]
 
 /** Operations that work without the store. */
-const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listNodeAudit'])
+const withoutStore: ReadonlySet<string> = new Set([
+  'livez',
+  'metrics',
+  'followEvents',
+  'listNodeAudit',
+  'whoami',
+])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown']
 
