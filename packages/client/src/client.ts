@@ -382,11 +382,6 @@ export class BatonClient {
     return (await this.#get('/audit', { task, name, cursor, limit }, 'entries', options)) as AuditList
   }
 
-  /** Who the service takes this client for. */
-  async whoami(options: CallOptions = {}): Promise<Whoami> {
-    return (await this.#get('/whoami', {}, 'name', options)) as Whoami
-  }
-
   /** Refused tokens and reloaded files of the node that answers, since its start, newest first. */
   async nodeAudit(options: PageOptions = {}): Promise<NodeAudit> {
     const { cursor, limit } = options

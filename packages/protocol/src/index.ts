@@ -15,8 +15,6 @@ export {
   type TaskFeed,
   taskControlSchema,
   taskFeedSchema,
-  type Whoami,
-  whoamiSchema,
 } from './schemas/audit.ts'
 export type { CallBack, CalledBackPartition } from './schemas/call-back.ts'
 export {

@@ -9,8 +9,8 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'every request': () => true,
   'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
   'endpoints that need a certain role': (_, text) => !/Role: any|No token/.test(text),
-  'all but `/livez`, `/metrics`, `/events`, `/audit/node` and `/whoami`': (route) =>
-    !/livez|metrics| \/events$|audit\/node|whoami/.test(route),
+  'all but `/livez`, `/metrics`, `/events` and `/audit/node`': (route) =>
+    !/livez|metrics| \/events$|audit\/node/.test(route),
   '`POST /call-back`, endpoints of one task, all of `/subscriptions`, and `GET` of `/totals`, `/scale`, `/instances`, `/metrics`, `/audit`, `/audit/node`':
     (route) =>
       /call-back|\{taskId\}|totals|scale|instances$|POST \/instances|subscriptions|metrics|audit/.test(route),

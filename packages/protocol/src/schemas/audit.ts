@@ -13,29 +13,6 @@ const requestBodySchema = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true, description: 'The body of the request, shortened' }),
 )
 
-export const whoamiSchema = Type.Object(
-  {
-    name: nameSchema,
-    signedInBy: orNull(
-      oneOf(['token', 'proxy'], {
-        description: 'How the service knows the name; null if it requires no tokens',
-      }),
-    ),
-    roles: orNull(
-      Type.Array(Type.String({ examples: ['operator'] }), {
-        description: 'Null if everyone may do everything, because the service requires no tokens',
-      }),
-    ),
-    tasks: orNull(
-      Type.Array(Type.String({ examples: ['orders-'] }), {
-        description: 'Prefixes of the ids of the tasks to which the sender is limited; null for all tasks',
-      }),
-    ),
-  },
-  { description: 'The sender of a request' },
-)
-export type Whoami = Static<typeof whoamiSchema>
-
 const stampSchema = Type.Object(
   {
     at: timestamp(),

@@ -22,7 +22,6 @@ import {
   nodeAuditSchema,
   taskControlSchema,
   taskFeedSchema,
-  whoamiSchema,
 } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
@@ -122,7 +121,6 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     TaskControl: taskControlSchema,
     TaskFeed: taskFeedSchema,
     FeedEntry: feedEntrySchema,
-    Whoami: whoamiSchema,
     LevelView: levelViewSchema,
     IndexRanges: indexRangesSchema,
     WaitingFor: waitingForSchema,

@@ -211,7 +211,6 @@ export async function buildHttp({
         scaleRoute(uncached, service)
         throughputRoutes(uncached, service)
         gridRoute(uncached, service)
-        whoamiRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoutes(uncached, service)

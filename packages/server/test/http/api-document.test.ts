@@ -130,7 +130,6 @@ describe('the API document', () => {
       listPartitions: [undefined, 'PartitionList'],
       viewThroughput: [undefined, 'Throughput'],
       viewThroughputOfAll: [undefined, 'Throughput'],
-      whoami: [undefined, 'Whoami'],
       viewFeed: [undefined, 'TaskFeed'],
       viewGrid: [undefined, 'Grid'],
       whoami: [undefined, 'Whoami'],

@@ -63,7 +63,6 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Lists what was changed by requests, and by whom, newest first. It is stored with the tasks, so that all nodes answer the same.',
   listNodeAudit:
     'Lists refused tokens and reloaded files of the node that answers, since its start, newest first.',
-  whoami: 'Says who the service takes the sender for: a token, a user who signed in at a proxy, or anyone.',
   viewFeed:
     'Shows the first call-back of a task, its levels that are done, and what was changed by requests, newest first.',
 }
