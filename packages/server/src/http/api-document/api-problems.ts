@@ -135,13 +135,7 @@ const withBody: readonly ProblemCode[] = [
 ]
 
 /** Operations that work without the store. */
-const withoutStore: ReadonlySet<string> = new Set([
-  'livez',
-  'metrics',
-  'followEvents',
-  'listNodeAudit',
-  'whoami',
-])
+const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listNodeAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown']
 
