@@ -5,8 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { exportStore, importStore, verify } from '../../src/archive/store-tools.ts'
+import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { SCHEMA_VERSION } from '../../src/disk/schema-version.ts'
 import { LeaderUnavailable } from '../../src/handoff/store.ts'
+import { noTotals } from '../../src/handoff/views/queries.ts'
 import { version } from '../../src/version.ts'
 import { one, some } from '../store/conformance/driver.ts'
 import { openAt, startOfTests } from './stores.ts'
@@ -251,12 +253,16 @@ test('on PostgreSQL, contradictions are reported, running nodes prevent an impor
   expect((await verify(location)).findings).toEqual(['task orders counts 9 ready, but its rows have 4'])
   await server.query(`UPDATE baton.task SET ready_partitions = 4`, name)
 
-  await server.query(
-    `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining,
-       pulls, partitions, records, done, failed, released, call_backs, called_back)
-     VALUES ('node-7', 'service', 1, extract(epoch FROM now()) * 1000 - 2000, '0.1.0', 1, false, 0, 0, 0, 0, 0, 0, 0, 0)`,
-    name,
-  )
+  const node = await openPostgresDisk({ url, node: { nodeId: 'node-7', url: null } })
+  const heartbeat = {
+    instanceId: 'node-7',
+    role: 'service' as const,
+    totals: noTotals(),
+    seenMillisAgo: { first: 2000, last: 2000 },
+    node: { version: '0.1.0', startedAt: 1, draining: false },
+  }
+  await node.recordInstances([heartbeat], (await node.readLeaderRow()).now)
+  await node.close()
   const file = join(await testFolder(), 'export.ndjson')
   await expect(exportStore(location, { file })).rejects.toThrow(
     /nodes are running on this database: node-7 \(seen \d s ago\)/,
