@@ -1,6 +1,7 @@
 import { advance, drain } from '../rules/fair-order.ts'
 import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
+import type { StoredLaneTable } from '../stored.ts'
 import type { Readied } from './readied.ts'
 import type { Choice } from './state/choices.ts'
 import type { Memory } from './state/memory.ts'
@@ -13,6 +14,7 @@ interface Changes {
   touchLane(lane: Lane): void
   touchLevel(level: Level): void
   touchLaneTable(table: LaneTable): void
+  addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable
 }
 
 /**
@@ -31,26 +33,26 @@ export class Waiting {
   /** A partition came back. Its state and time must be set, and it must be counted as ready. */
   add(partition: Partition): void {
     const { parentLane: lane, computeTable } = partition
+    this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     lane.returned += 1
     lane.buffers.returned.add(partition)
     this.#memory.buffered(lane)
     const table = lane.tables.get(computeTable)
     if (table !== undefined) {
+      this.#countInTable(table, 1)
       table.returned += 1
       table.buffers?.returned.add(partition)
-      this.#countInTable(table, 1)
     }
-    this.#tx.touchLane(lane)
     this.#memory.order.update(lane)
     if (isLaneOpen(lane.parentTask, lane.level)) this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */
   addArrivals(lane: Lane, tables: ReadonlyMap<string, number>, tailBefore: number): void {
+    this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     this.#addToTables(lane, tables, tailBefore)
-    this.#tx.touchLane(lane)
     this.#memory.order.update(lane)
   }
 
@@ -60,15 +62,15 @@ export class Waiting {
   remove(partition: Partition): void {
     const { parentLane: lane, computeTable, dueAt } = partition
     const kind = dueAt === null ? 'fresh' : 'returned'
+    this.#tx.touchLane(lane)
     if (kind === 'returned') lane.returned -= 1
     lane.buffers[kind].remove(partition)
     const table = lane.tables.get(computeTable)
     if (table !== undefined) {
+      this.#countInTable(table, -1)
       if (kind === 'returned') table.returned -= 1
       table.buffers?.[kind].remove(partition)
-      this.#countInTable(table, -1)
     }
-    this.#tx.touchLane(lane)
   }
 
   /**
@@ -77,18 +79,19 @@ export class Waiting {
    */
   serve(partition: Partition, choice: Choice | null): void {
     const { parentLane: lane, recordCount, dueAt, computeTable } = partition
+    const isFirst = lane.buffers.fresh.first === partition
+    this.remove(partition)
     if (dueAt === null) {
-      if (lane.buffers.fresh.first === partition) lane.cursor = partition.id
+      if (isFirst) lane.cursor = partition.id
       const table = lane.tables.get(computeTable)
       if (table !== undefined) table.cursor = partition.id
     }
-    this.remove(partition)
     if (choice !== null) {
       choice.charge(lane, recordCount)
       return
     }
-    lane.tag = advance(lane.time, lane.tag, recordCount, weightOfTask(lane.parentTask))
     this.#tx.touchLevel(lane.time)
+    lane.tag = advance(lane.time, lane.tag, recordCount, weightOfTask(lane.parentTask))
   }
 
   /** The tag of the lane or the number of partitions that wait in it has changed. */
@@ -104,8 +107,8 @@ export class Waiting {
   /** All lanes are equal again when nothing waited on the level. */
   #drainIfEmpty({ time }: Lane): void {
     if (time.waitingLanes > 0 || time.virtual >= time.served) return
-    drain(time)
     this.#tx.touchLevel(time)
+    drain(time)
   }
 
   /** What waits is counted by table from the second table of a lane on. */
@@ -117,22 +120,22 @@ export class Waiting {
       lane.severalAfter = tailBefore
       const { id, table, cursor, returned, partitions } = lane
       const ready = partitions.ready - total
-      this.#tx.touchLaneTable(this.#memory.addLaneTable(lane, { lane: id, table, cursor, ready, returned }))
+      this.#tx.addLaneTable(lane, { lane: id, table, cursor, ready, returned })
     }
     if (lane.severalAfter === null) return
     for (const [name, count] of arrived) {
       const table =
         lane.tables.get(name) ??
-        this.#memory.addLaneTable(lane, { lane: lane.id, table: name, cursor: 0, ready: 0, returned: 0 })
+        this.#tx.addLaneTable(lane, { lane: lane.id, table: name, cursor: 0, ready: 0, returned: 0 })
+      this.#countInTable(table, count)
       // The new partitions are on disk, after all that were read.
       if (table.buffers !== null) table.buffers.fresh.isComplete = false
-      this.#countInTable(table, count)
     }
   }
 
   #countInTable(table: LaneTable, change: number): void {
+    this.#tx.touchLaneTable(table)
     if (table.ready === 0 && change > 0) this.#memory.order.noteTable(table.parentLane)
     table.ready += change
-    this.#tx.touchLaneTable(table)
   }
 }

@@ -67,7 +67,10 @@ export async function control(
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
 function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsControl): ControlResult {
   const isNew = applySettings(tx, task, change)
-  if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+  if (change.levelBarrier !== undefined) {
+    tx.touchTask(task)
+    task.levelBarrier = change.levelBarrier
+  }
   const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
@@ -103,7 +106,7 @@ async function carryOut(
       if (task.cancelled) return { changed: 0 }
       const changed = unfinishedOf(task.partitions)
       flag(tx, task, { cancelled: true, reruns: [], rerunning: false })
-      tx.memory.closeLanes(task)
+      tx.cancelled.push(task)
       return { changed }
     }
     case 'seal': {
@@ -148,8 +151,8 @@ type Flags = Partial<
 function flag(tx: Transaction, task: Task, flags: Flags): Applied {
   const isNew = Object.entries(flags).some(([name, value]) => task[name as keyof Flags] !== value)
   if (!isNew) return { changed: 0 }
-  Object.assign(task, flags)
   tx.touchTask(task)
+  Object.assign(task, flags)
   return { changed: 1 }
 }
 
@@ -166,8 +169,8 @@ async function skipParked(tx: Transaction, task: Task): Promise<Applied> {
     await loadLanes(tx, task, [task.openLevel])
     const lane = task.lanes.get(task.openLevel)
     if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
-    lane.parkedSkipped = true
     tx.touchLane(lane)
+    lane.parkedSkipped = true
     changed += 1
     await placeBarrier(tx, task, task.openLevel)
   }
@@ -252,15 +255,18 @@ async function retryNamed(
 
 /** Resets the attempts of a parked partition. It comes back and holds the barrier again. */
 function retryOne(tx: Transaction, partition: Partition): void {
+  tx.touchLane(partition.parentLane)
   partition.parentLane.parkedSkipped = false
   requeue(tx, partition, 'retry')
 }
 
 /** Resets a done partition as if it had just been called back. Its last lease is no longer valid. */
 function rerunOne(tx: Transaction, partition: Partition): void {
-  const { outcome } = partition
+  const { outcome, parentLane } = partition
+  tx.touchPartition(partition)
+  tx.touchTask(parentLane.parentTask)
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
-  uncountDone(partition.parentLane.parentTask, [partition])
+  uncountDone(parentLane.parentTask, [partition])
   requeue(tx, partition, 'rerun')
   partition.term += 1
   partition.secret = ''
@@ -271,8 +277,8 @@ function rerunOne(tx: Transaction, partition: Partition): void {
 
 function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
   const to = next(partition.state, event)
-  tx.count(partition.parentLane, partition.state, to, partition.recordCount)
   tx.touchPartition(partition)
+  tx.count(partition.parentLane, partition.state, to, partition.recordCount)
   partition.state = to
   partition.dueAt = tx.now
   partition.attempts = 0
@@ -343,7 +349,7 @@ function saveRerun(tx: Transaction, task: Task, at: number, rerun: Rerun | null)
 }
 
 function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void {
+  tx.touchTask(task)
   task.reruns = reruns
   task.rerunning = reruns.length > 0
-  tx.touchTask(task)
 }

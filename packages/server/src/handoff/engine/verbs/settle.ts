@@ -111,8 +111,8 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   const { parentTask: task } = lane
   tx.touchPartition(partition)
   if (change.wasted !== 0) {
-    task.attemptsWasted += change.wasted
     tx.touchTask(task)
+    task.attemptsWasted += change.wasted
   }
   if (change.history !== 'keep') recordAttempt(tx, partition, change)
   if (change.reason !== undefined) partition.reason = change.reason
