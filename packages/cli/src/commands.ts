@@ -105,8 +105,8 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'settings',
-    summary: 'change the settings of a task',
-    load: async () => (await import('./commands/control.ts')).settings,
+    summary: 'show or change the settings of a task',
+    load: async () => (await import('./commands/settings.ts')).settings,
   },
   {
     name: 'manifest',

@@ -112,7 +112,7 @@ export interface SealableCallOptions extends CallOptions {
    * number is the total number of partitions of the task.
    */
   readonly seal?: boolean | number | undefined
-  /** The new settings of the task. They replace all earlier ones. */
+  /** Settings of the task to change. Null goes back to the value of the service. */
   readonly settings?: TaskSettingsRequest | undefined
 }
 
@@ -197,6 +197,13 @@ export interface ThroughputOptions extends CallOptions {
   readonly to?: Date | string | undefined
   /** Return a separate point for each level. */
   readonly by?: 'level' | undefined
+}
+
+export interface GridOptions extends CallOptions {
+  /** The default is the lowest level. */
+  readonly level?: number | undefined
+  /** The most cells. */
+  readonly cells?: number | undefined
 }
 
 export interface PartitionsOptions extends PageOptions {

@@ -2,6 +2,7 @@ import type {
   AuditList,
   CallBackAnswer,
   ControlAnswer,
+  Grid,
   InstanceList,
   InstanceStatus,
   ManifestLine,
@@ -28,6 +29,7 @@ import {
   type BatonClientOptions,
   type CallOptions,
   type Chosen,
+  type GridOptions,
   type ManifestOptions,
   newIdempotencyKey,
   type PageOptions,
@@ -212,6 +214,19 @@ export class BatonClient {
     return (await this.#get(`${taskPath(taskId)}/throughput`, query, 'points', options)) as Throughput
   }
 
+  /** The throughput of all tasks together, by minute or by hour. */
+  async throughputOfAll(options: Omit<ThroughputOptions, 'by'> = {}): Promise<Throughput> {
+    const { step, from, to } = options
+    const query = { step, from: timeText(from), to: timeText(to) }
+    return (await this.#get('throughput', query, 'points', options)) as Throughput
+  }
+
+  /** The states of the partitions of one level, counted by ranges of indexes. */
+  async grid(taskId: string, options: GridOptions = {}): Promise<Grid> {
+    const { level, cells } = options
+    return (await this.#get(`${taskPath(taskId)}/grid`, { level, cells }, 'cells', options)) as Grid
+  }
+
   /**
    * Streams the partitions of a task: all of them, or those of a state or level. Use it for audits, or to
    * process parked partitions elsewhere. The request is not repeated.
@@ -287,17 +302,22 @@ export class BatonClient {
     return this.#control(taskId, 'level-barrier', { enabled }, options)
   }
 
+  /** The settings that apply to a task, and which of them are its own. */
+  async settings(taskId: string, options: CallOptions = {}): Promise<TaskSettingsAnswer> {
+    return (await this.#get(`${taskPath(taskId)}/settings`, {}, 'settings', options)) as TaskSettingsAnswer
+  }
+
   /**
-   * Sets the leases, attempts, back-off, barrier, limit and share of a task, in place of all earlier
-   * settings. May be called before the first call-back of the task.
+   * Changes the named settings of a task: leases, attempts, back-off, barrier, limit, share. Null goes back to
+   * the value of the service. May be called before the first call-back of the task.
    */
-  async settings(
+  async changeSettings(
     taskId: string,
     settings: TaskSettingsRequest,
     options: CallOptions = {},
   ): Promise<TaskSettingsAnswer> {
     const body = jsonText(settings, 'the settings')
-    const spec = { method: 'PUT', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
+    const spec = { method: 'PATCH', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
     return (await this.#call(spec, options)) as TaskSettingsAnswer
   }
 

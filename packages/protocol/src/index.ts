@@ -115,6 +115,8 @@ export {
   violationSchema,
 } from './schemas/problem.ts'
 export {
+  type Grid,
+  gridSchema,
   type IndexRanges,
   indexRangesSchema,
   type LevelView,

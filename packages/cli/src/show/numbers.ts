@@ -1,13 +1,16 @@
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
-const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 })
+// The first format of a process takes as long as starting it, so commands that show no number create none.
+let whole: Intl.NumberFormat | undefined
+let short: Intl.NumberFormat | undefined
 
 /** 1234567 as 1,234,567. */
 export function count(number: number): string {
+  whole ??= new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
   return whole.format(number)
 }
 
 /** 1234567 as 1.23M. */
 export function rounded(number: number): string {
+  short ??= new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 })
   return short.format(number)
 }
 

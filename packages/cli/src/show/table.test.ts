@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { expect, test } from 'vitest'
 import { beginning, type Column, ends, fitting, table } from './table.ts'
 

@@ -1,4 +1,4 @@
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { shown, styled, widthOf } from '../terminal.ts'
 
 /** What a terminal draws as one character: an emoji may be several code points. */

@@ -60,6 +60,7 @@ import {
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
 import { oneOf } from './schema-parts.ts'
 import {
+  gridSchema,
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
@@ -118,6 +119,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Straggler: stragglerSchema,
     Throughput: throughputSchema,
     ThroughputPoint: throughputPointSchema,
+    Grid: gridSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     OwnerRequest: ownerRequestSchema,

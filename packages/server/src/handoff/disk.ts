@@ -131,6 +131,9 @@ export interface Disk {
    */
   forgetThroughput(request: ForgetThroughput): Promise<number>
 
+  /** The states of partitions of a lane, counted by cell. Cells without any are left out. */
+  countCells(query: CellsOfLane): Promise<CellCount[]>
+
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceDetails | null>
   instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]>
@@ -327,6 +330,27 @@ export interface ThroughputRowsQuery {
   readonly to: number
   readonly byLevel: boolean
   readonly limit: number
+}
+
+export interface CellsOfLane {
+  readonly lane: number
+  readonly tail: number
+  /**
+   * `rank`: rows in the order of their index, `width` to a cell, at most `limit`. `index`: as many cells as
+   * given, of equal ranges of indexes; of each, the first `each` rows and the first `each` parked ones.
+   */
+  readonly by:
+    | { readonly kind: 'rank'; readonly width: number; readonly limit: number }
+    | { readonly kind: 'index'; readonly cells: number; readonly each: number }
+}
+
+export interface CellCount {
+  readonly cell: number
+  readonly state: StoredState
+  readonly partitions: number
+  /** By rank: the lowest and the highest index of those counted; by index: the range of the cell. */
+  readonly first: number
+  readonly last: number
 }
 
 export interface ForgetThroughput {

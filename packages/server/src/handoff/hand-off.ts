@@ -29,11 +29,14 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -252,6 +255,10 @@ export class HandOff {
     return this.#store.task(taskId)
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#store.tasks(query)
   }
@@ -262,6 +269,10 @@ export class HandOff {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#store.throughput(query)
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#store.grid(query)
   }
 
   /** `null` means this node. */

@@ -12,11 +12,14 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -45,10 +48,14 @@ export interface Store {
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskDetails | null>
+  /** Also of a task that has settings and was not called back yet. */
+  taskSettings(taskId: string): Promise<SettingsOfTask | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
-  /** What became done of a task, by minute or hour. */
+  /** What became done of a task or of all, by minute or hour. */
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null>
+  /** The states of the partitions of one level, by ranges of indexes. */
+  grid(query: GridQuery): Promise<GridDetails | null>
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */
@@ -150,7 +157,7 @@ export interface BatchedCallBack {
   readonly producer: string | null
   /** The trace context of the request. */
   readonly traceparent?: string | null
-  /** The new settings of its task. Null or absent: unchanged. */
+  /** A change of the settings of its task. Null or absent: unchanged. */
   readonly settings?: TaskSettingsChange | null
   /** The name of the token of the request. A new task belongs to it. */
   readonly owner?: string | null

@@ -24,16 +24,19 @@ import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
-import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
+import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
+import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
 import { pullRoute, renewRoute, settleRoute } from './routes/lease-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
-import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
+import { taskRoutes } from './routes/task-routes.ts'
+import { throughputRoutes } from './routes/throughput-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -196,10 +199,11 @@ export async function buildHttp({
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
-        throughputRoute(uncached, service)
+        throughputRoutes(uncached, service)
+        gridRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
-        settingsRoute(uncached, service)
+        settingsRoutes(uncached, service)
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests, budget)

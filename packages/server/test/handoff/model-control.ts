@@ -1,4 +1,5 @@
 import type { ControlRequest, RetryControl } from '../../src/handoff/rules/control.ts'
+import type { TaskSettingsChange } from '../../src/handoff/rules/policy.ts'
 import type { Model } from './model.ts'
 import { recordFinished } from './model-history.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
@@ -9,7 +10,10 @@ const isFinished = (task: ModelTask) => task.state === 'done'
 export function controlModel(model: Model, request: ControlRequest): string {
   const task = model.tasks.get(request.taskId)
   if (request.verb === 'settings' && task?.cancelled !== true)
-    model.settings.set(request.taskId, request.settings)
+    model.settings.set(
+      request.taskId,
+      merged(task?.settings ?? model.settings.get(request.taskId), request.settings),
+    )
   if (task === undefined) return request.verb === 'settings' ? 'applied' : 'task_unknown'
   if (task.cancelled && request.verb !== 'cancel') return 'task_cancelled'
   switch (request.verb) {
@@ -33,7 +37,7 @@ export function controlModel(model: Model, request: ControlRequest): string {
       task.barrier = request.enabled
       return 'applied'
     case 'settings':
-      task.settings = request.settings
+      task.settings = merged(task.settings, request.settings)
       return 'applied'
     case 'skip-parked':
       if (isFinished(task)) return 'task_finished'
@@ -41,6 +45,15 @@ export function controlModel(model: Model, request: ControlRequest): string {
       return 'applied'
     case 'retry':
       return retry(task, request)
+  }
+}
+
+/** What is not named stays; null removes a setting. */
+function merged(settings: ModelTask['settings'] = {}, change: TaskSettingsChange): ModelTask['settings'] {
+  const { maxLeases = settings.maxLeases, maxAttempts = settings.maxAttempts } = change
+  return {
+    ...(maxLeases == null ? {} : { maxLeases }),
+    ...(maxAttempts == null ? {} : { maxAttempts }),
   }
 }
 

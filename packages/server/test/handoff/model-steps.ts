@@ -167,9 +167,9 @@ export function step(sizes: Sizes): fc.Arbitrary<Step> {
         taskId,
         settings: fc.record(
           {
-            maxLeases: fc.constantFrom(1, 2, 5),
-            maxAttempts: fc.constantFrom(1, 2, 6),
-            weight: fc.constantFrom(0.1, 3),
+            maxLeases: fc.constantFrom(1, 2, 5, null),
+            maxAttempts: fc.constantFrom(1, 2, 6, null),
+            weight: fc.constantFrom(0.1, 3, null),
           },
           { requiredKeys: [] },
         ),

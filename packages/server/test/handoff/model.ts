@@ -238,7 +238,8 @@ export class Model {
   #useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
     this.#countAttempt(partition)
     if (final || !this.#hasAttempts(partition)) partition.place = 'parked'
-    else this.#delay(partition, partition.attempts, askedMillis)
+    else if (askedMillis === null) this.#delay(partition, partition.attempts, 0)
+    else this.#delayUntil(partition, askedMillis, askedMillis)
   }
 
   #countAttempt(partition: ModelPartition): void {
@@ -254,16 +255,19 @@ export class Model {
   #release(partition: ModelPartition, askedMillis: number | null): void {
     if (partition.lease !== null) partition.lease.outcome = 'released'
     partition.releases += 1
-    const waits = askedMillis === null ? partition.releases > 2 : askedMillis > 0
-    if (waits) this.#delay(partition, partition.releases - 2, askedMillis)
+    if (partition.releases > 2) this.#delay(partition, partition.releases - 2, askedMillis ?? 0)
+    else if (askedMillis !== null && askedMillis > 0) this.#delayUntil(partition, askedMillis, askedMillis)
     else partition.place = 'waiting'
   }
 
-  #delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
+  #delay(partition: ModelPartition, doubling: number, atLeastMillis: number): void {
     const { backoffMillis, backoffMaxMillis } = this.#policy
-    const longest = askedMillis ?? Math.min(backoffMillis * 2 ** (doubling - 1), backoffMaxMillis)
-    const shortest = askedMillis ?? longest / 2
+    const longest = Math.min(backoffMillis * 2 ** (doubling - 1), backoffMaxMillis)
+    this.#delayUntil(partition, Math.max(longest / 2, atLeastMillis), Math.max(longest, atLeastMillis))
+  }
+
+  #delayUntil(partition: ModelPartition, shortestMillis: number, longestMillis: number): void {
     partition.place = 'delayed'
-    partition.dueBetween = { first: this.#now() + shortest, last: this.#now() + longest }
+    partition.dueBetween = { first: this.#now() + shortestMillis, last: this.#now() + longestMillis }
   }
 }

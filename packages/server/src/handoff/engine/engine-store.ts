@@ -20,11 +20,14 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -39,10 +42,18 @@ import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, revoke } from './verbs/expire.ts'
+import { viewGrid } from './verbs/grid-view.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import {
+  viewPartitions,
+  viewSettings,
+  viewTask,
+  viewTasks,
+  viewTasksById,
+  viewThroughput,
+} from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -177,6 +188,10 @@ class EngineStore implements Store {
     return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#view(() => viewSettings(this.#disk, taskId))
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#view((now) => viewTasks(this.#disk, query, now, this.#policy))
   }
@@ -187,6 +202,10 @@ class EngineStore implements Store {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#view((now) => viewThroughput(this.#disk, query, now))
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#view(() => viewGrid(this.#disk, query))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

@@ -143,7 +143,7 @@ export class Runner {
       this.#flushedTo = last
       this.#unflushed = new Unflushed()
       const memory = new Memory(ids, last)
-      await readOpenWork(this.#disk, memory)
+      await readOpenWork(this.#disk, memory, () => this.yieldToEventLoop())
       // A large call-back failed in the meantime.
       if (this.epoch !== epoch) continue
       this.#memory = memory

@@ -1,4 +1,4 @@
-import { areSame, settingsOf, type TaskSettingsChange } from '../rules/policy.ts'
+import { areSame, changedBarrier, changedSettings, type TaskSettingsChange } from '../rules/policy.ts'
 import {
   type BarrierLane,
   bringUpToDate,
@@ -107,12 +107,12 @@ async function decidingLane(tx: Transaction, task: Task): Promise<BarrierLane | 
 }
 
 /**
- * Replaces the settings of a task. Current leases and back-offs keep their times. The caller places the
+ * Changes the settings of a task. Current leases and back-offs keep their times. The caller places the
  * barrier, because that may need to load rows. Returns whether anything changed.
  */
 export function applySettings(tx: Transaction, task: Task, change: TaskSettingsChange): boolean {
-  const settings = settingsOf(change)
-  const isBarrierNew = change.levelBarrier !== undefined && change.levelBarrier !== task.levelBarrier
+  const settings = changedSettings(task.settings, change)
+  const isBarrierNew = changedBarrier(tx.policy, task.levelBarrier, change) !== task.levelBarrier
   if (areSame(settings, task.settings) && !isBarrierNew) return false
   tx.touchTask(task)
   task.settings = settings

@@ -11,7 +11,7 @@ import {
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
-import { isAtLimit, type Policy } from '../rules/policy.ts'
+import { changedBarrier, isAtLimit, type Policy, type TaskSettingsChange } from '../rules/policy.ts'
 import type {
   IndexRangeOfLane,
   StoredKey,
@@ -323,8 +323,9 @@ export class Transaction {
     this.#ranges.push({ lane, first, last })
   }
 
-  barrierWanted(task: Task, enabled: boolean | undefined): void {
-    if (enabled !== undefined) this.barriers.set(task, enabled)
+  barrierWanted(task: Task, change: TaskSettingsChange): void {
+    if (change.levelBarrier === undefined) return
+    this.barriers.set(task, changedBarrier(this.policy, task.levelBarrier, change))
   }
 
   addTable(task: Task, table: string): void {

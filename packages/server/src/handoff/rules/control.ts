@@ -1,5 +1,5 @@
 import type { TooManyLanes } from './open-work.ts'
-import type { TaskSettings, TaskSettingsChange } from './policy.ts'
+import { changedSettings, isMaxBackoffShorter, type TaskSettings, type TaskSettingsChange } from './policy.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
 /**
@@ -48,6 +48,8 @@ export type ControlResult =
   | TooManyLanes
   /** In at-most-once delivery, a level would be finished before any work on it is. */
   | { readonly kind: 'barrier_without_leases' }
+  /** With the settings, the maximum back-off of the task would be less than the first one. */
+  | { readonly kind: 'backoff_max_shorter' }
   | {
       readonly kind: 'applied'
       readonly state: TaskState
@@ -81,7 +83,15 @@ export function refusalOfControl(task: MutableTask, request: ControlRequest): Co
     case 'resume':
     case 'level-barrier':
     case 'owner':
-    case 'settings':
       return undefined
+    case 'settings':
+      return refusalOfSettings(task.settings, request)
   }
+}
+
+export function refusalOfSettings(
+  before: TaskSettings | null,
+  { settings }: SettingsControl,
+): ControlResult | undefined {
+  return isMaxBackoffShorter(changedSettings(before, settings)) ? { kind: 'backoff_max_shorter' } : undefined
 }

@@ -49,6 +49,11 @@ export interface TaskDetails extends TaskRow {
   readonly failures: FailureGroups | null
 }
 
+export interface SettingsOfTask extends Pick<TaskFacts, 'taskId' | 'settings' | 'levelBarrier' | 'owners'> {
+  /** Whether the task exists. Its settings may be stored before its first call-back. */
+  readonly calledBack: boolean
+}
+
 export interface TaskQuery {
   readonly state: TaskState | null
   /** Only tasks that are shown with parked partitions. A cancelled task has none. */
@@ -198,8 +203,30 @@ export interface PartitionPage {
   readonly next: { readonly level: number; readonly index: number } | null
 }
 
-export interface ThroughputQuery {
+export interface GridQuery {
   readonly taskId: string
+  /** Null: the lowest level. */
+  readonly level: number | null
+  readonly cells: number
+}
+
+export interface GridDetails {
+  readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
+  readonly level: number
+  readonly partitions: number
+  readonly sampled: boolean
+  readonly cells: readonly GridCell[]
+}
+
+export interface GridCell {
+  readonly first: number
+  readonly last: number
+  readonly counts: Partial<Record<PartitionState, number>>
+}
+
+export interface ThroughputQuery {
+  /** Null: all tasks together. */
+  readonly taskId: string | null
   readonly step: ThroughputStep
   /** Null: the default range of the step. */
   readonly from: number | null
@@ -217,7 +244,8 @@ export interface ThroughputRow {
 }
 
 export interface ThroughputHistory {
-  readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
+  /** Null: all tasks together. */
+  readonly task: Pick<TaskFacts, 'taskId' | 'owners'> | null
   /** The start of the rows. Later than requested if there were too many. */
   readonly from: number
   readonly to: number

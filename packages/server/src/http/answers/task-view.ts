@@ -151,17 +151,12 @@ export function viewSettings(
 
 export function settingsChange(sent: TaskSettingsRequest): TaskSettingsChange {
   const { leaseSeconds, backoffSeconds, backoffMaxSeconds, ...others } = sent
-  const millis = (name: string, seconds: number | undefined) =>
-    seconds === undefined ? {} : { [name]: Math.round(seconds * 1000) }
+  const millis = (name: string, seconds: number | null | undefined) =>
+    seconds === undefined ? {} : { [name]: seconds === null ? null : Math.round(seconds * 1000) }
   return {
     ...others,
     ...millis('leaseMillis', leaseSeconds),
     ...millis('backoffMillis', backoffSeconds),
     ...millis('backoffMaxMillis', backoffMaxSeconds),
   }
-}
-
-/** Only if both are set: one that is omitted has the value of the service, which may change. */
-export function isMaxBackoffShorter({ backoffMillis, backoffMaxMillis }: TaskSettingsChange): boolean {
-  return backoffMillis !== undefined && backoffMaxMillis !== undefined && backoffMaxMillis < backoffMillis
 }

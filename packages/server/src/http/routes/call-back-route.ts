@@ -28,7 +28,7 @@ import {
 } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { isMaxBackoffShorter, settingsChange } from '../answers/task-view.ts'
+import { settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/views.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
@@ -155,6 +155,11 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
             'parameter_invalid',
             `Baton-Seal expects fewer partitions than the task would have (${result.known}); nothing was stored`,
           )
+        case 'backoff_max_shorter':
+          throw new RequestProblem(
+            'parameter_invalid',
+            'Task-Settings: backoff-max-seconds of the task must not be less than its backoff-seconds; nothing was stored',
+          )
         case 'not_own':
           throw ofAnother()
         case 'too_many_levels':
@@ -184,13 +189,7 @@ function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSett
       'parameter_invalid',
       'Task-Settings: a level barrier requires leases, and this service delivers at most once',
     )
-  const settings = settingsChange(read.settings as TaskSettingsRequest)
-  if (isMaxBackoffShorter(settings))
-    throw new RequestProblem(
-      'parameter_invalid',
-      'Task-Settings: backoff-max-seconds must not be less than backoff-seconds',
-    )
-  return settings
+  return settingsChange(read.settings as TaskSettingsRequest)
 }
 
 function conflictProblem(

@@ -156,7 +156,7 @@ export function refusalOfCallBack(
   const change =
     seal === null && settings === null
       ? undefined
-      : refusalOfChange(task, { declared: seal?.partitions ?? null, accepted })
+      : refusalOfChange(task, { declared: seal?.partitions ?? null, accepted, settings })
   return change ?? refusalOfLanes(tx, task, comparison)
 }
 
@@ -206,7 +206,7 @@ export function accept(
   if (totalOf(task.partitions) === 0) task.firstCallBackAt = tx.now
   if (settings !== null) {
     applySettings(tx, task, settings)
-    tx.barrierWanted(task, settings.levelBarrier)
+    tx.barrierWanted(task, settings)
   }
   // Not if only a settle of this batch finished the task: it was never seen as done, as if this came first.
   if (arrivals.length > 0 && totalOf(task.partitions) > 0 && task.state === 'done') reopen(task)

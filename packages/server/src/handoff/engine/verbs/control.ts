@@ -4,9 +4,11 @@ import {
   type ControlResult,
   type RetryControl,
   refusalOfControl,
+  refusalOfSettings,
   type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
+import { changedBarrier } from '../../rules/policy.ts'
 import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
@@ -41,7 +43,7 @@ export async function control(
 ): Promise<ControlResult> {
   const known = await taskNamed(tx, request.taskId)
   if (request.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
-    return setBefore(tx, known ?? newTask(tx, request.taskId), request)
+    return setBefore(tx, known, request)
   if (known === undefined || hasNoPartitions(known)) return { kind: 'task_unknown' }
   const task = known
   const refusal = refusalOfControl(task, request)
@@ -65,12 +67,13 @@ export async function control(
 }
 
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsControl): ControlResult {
-  const isNew = applySettings(tx, task, change)
-  if (change.levelBarrier !== undefined) {
-    tx.touchTask(task)
-    task.levelBarrier = change.levelBarrier
-  }
+function setBefore(tx: Transaction, known: Task | undefined, request: SettingsControl): ControlResult {
+  const refusal = known === undefined ? refusalOfSettings(null, request) : refusalOfControl(known, request)
+  if (refusal !== undefined) return refusal
+  const task = known ?? newTask(tx, request.taskId)
+  const isNew = applySettings(tx, task, request.settings)
+  tx.touchTask(task)
+  task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
   const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
@@ -122,8 +125,11 @@ async function carryOut(
       return { changed: (await setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
       const isNew = applySettings(tx, task, request.settings)
-      const { levelBarrier = task.levelBarrier } = request.settings
-      const isMoved = await setBarrier(tx, task, levelBarrier)
+      const isMoved = await setBarrier(
+        tx,
+        task,
+        changedBarrier(tx.policy, task.levelBarrier, request.settings),
+      )
       return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
