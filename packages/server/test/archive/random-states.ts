@@ -157,7 +157,7 @@ export class RandomLife {
   }
 
   #limits() {
-    return this.#random() < 0.5 ? { maxLeases: 1 + this.#below(3) } : {}
+    return { maxLeases: this.#random() < 0.5 ? 1 + this.#below(3) : null }
   }
 
   #see() {
