@@ -150,8 +150,8 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'show control requests and refused tokens',
-    load: async () => (await import('./commands/access.ts')).audit,
+    summary: 'show who changed what, or refused tokens',
+    load: async () => (await import('./commands/audit.ts')).audit,
   },
   {
     name: 'token',

@@ -175,6 +175,13 @@ export interface PageOptions extends CallOptions {
   readonly limit?: number | undefined
 }
 
+export interface AuditOptions extends PageOptions {
+  /** Only changes of this task. */
+  readonly task?: string | undefined
+  /** Only changes by this token or user. */
+  readonly name?: string | undefined
+}
+
 export interface TasksOptions extends PageOptions {
   readonly state?: TaskState | undefined
   /** Only tasks with parked partitions, in any state. */

@@ -6,6 +6,7 @@ import type {
   InstanceList,
   InstanceStatus,
   ManifestLine,
+  NodeAudit,
   PartitionDescriptor,
   PartitionList,
   PulledPartition,
@@ -17,6 +18,7 @@ import type {
   SettleAnswer,
   Settlement,
   StreamEvent,
+  TaskFeed,
   TaskList,
   TaskSettingsAnswer,
   TaskSettingsRequest,
@@ -26,6 +28,7 @@ import type {
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
 import {
+  type AuditOptions,
   type BatonClientOptions,
   type CallOptions,
   type Chosen,
@@ -207,6 +210,11 @@ export class BatonClient {
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
+  /** What happened to a task, newest first. */
+  async feed(taskId: string, options: CallOptions = {}): Promise<TaskFeed> {
+    return (await this.#get(`${taskPath(taskId)}/feed`, {}, 'entries', options)) as TaskFeed
+  }
+
   /** The throughput of a task, by minute or by hour. */
   async throughput(taskId: string, options: ThroughputOptions = {}): Promise<Throughput> {
     const { step, from, to, by } = options
@@ -332,13 +340,16 @@ export class BatonClient {
     return (await this.#get('/instances', { cursor, limit }, 'instances', options)) as InstanceList
   }
 
-  /**
-   * The operator actions and the refused tokens, newest first: those that the answering node saw since its
-   * start.
-   */
-  async audit(options: PageOptions = {}): Promise<AuditList> {
+  /** What was changed by requests, and by whom, newest first: of one task or one sender, or all. */
+  async audit(options: AuditOptions = {}): Promise<AuditList> {
+    const { task, name, cursor, limit } = options
+    return (await this.#get('/audit', { task, name, cursor, limit }, 'entries', options)) as AuditList
+  }
+
+  /** Refused tokens and reloaded files of the node that answers, since its start, newest first. */
+  async nodeAudit(options: PageOptions = {}): Promise<NodeAudit> {
     const { cursor, limit } = options
-    return (await this.#get('/audit', { cursor, limit }, 'entries', options)) as AuditList
+    return (await this.#get('/audit/node', { cursor, limit }, 'entries', options)) as NodeAudit
   }
 
   /**

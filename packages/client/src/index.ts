@@ -2,9 +2,9 @@
 export type {
   Attempt,
   AttemptSeconds,
-  AuditEntry,
   AuditList,
   CallBackAnswer,
+  Change,
   CloudEvent,
   Conflict,
   ControlAnswer,
@@ -13,12 +13,15 @@ export type {
   DeliveryState,
   EventPage,
   Failure,
+  FeedEntry,
   Grid,
   InstanceList,
   InstanceStatus,
   Lease,
   LevelView,
   ManifestLine,
+  NodeAudit,
+  NodeAuditEntry,
   Outcome,
   PartitionDescriptor,
   PartitionList,
@@ -44,6 +47,7 @@ export type {
   Subscription,
   SubscriptionSecret,
   SubscriptionStatus,
+  TaskFeed,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,
@@ -63,6 +67,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'
 export type {
+  AuditOptions,
   BatonClientOptions,
   CallOptions,
   Chosen,

@@ -14,6 +14,15 @@ import {
   taskStates,
   throughputSteps,
 } from '../states.ts'
+import {
+  auditListSchema,
+  changeSchema,
+  feedEntrySchema,
+  nodeAuditEntrySchema,
+  nodeAuditSchema,
+  taskControlSchema,
+  taskFeedSchema,
+} from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import {
@@ -47,7 +56,7 @@ import {
   settleAnswerSchema,
   settlementSchema,
 } from './leases.ts'
-import { auditEntrySchema, auditListSchema, scaleSchema } from './monitoring.ts'
+import { scaleSchema } from './monitoring.ts'
 import {
   attemptSchema,
   attemptSecondsSchema,
@@ -104,6 +113,9 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     TaskSettings: taskSettingsSchema,
     TaskSettingsRequest: taskSettingsRequestSchema,
     TaskSettingsAnswer: taskSettingsAnswerSchema,
+    TaskControl: taskControlSchema,
+    TaskFeed: taskFeedSchema,
+    FeedEntry: feedEntrySchema,
     LevelView: levelViewSchema,
     IndexRanges: indexRangesSchema,
     WaitingFor: waitingForSchema,
@@ -130,8 +142,10 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceList: instanceListSchema,
     ReleaseAnswer: releaseAnswerSchema,
     ProducedTask: producedTaskSchema,
-    AuditEntry: auditEntrySchema,
+    Change: changeSchema,
     AuditList: auditListSchema,
+    NodeAuditEntry: nodeAuditEntrySchema,
+    NodeAudit: nodeAuditSchema,
     ParkedEvent: parkedEventSchema,
     SubscribeRequest: subscribeRequestSchema,
     RotateSecretRequest: rotateSecretRequestSchema,

@@ -12,6 +12,7 @@ import {
   THROUGHPUT_LEVELS,
 } from '../limits.ts'
 import { etaReasons, taskStates, throughputSteps } from '../states.ts'
+import { taskControlSchema } from './audit.ts'
 import { attemptSecondsSchema, failureSchema, stragglerSchema } from './partitions.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { taskSettingsSchema } from './task-control.ts'
@@ -145,6 +146,7 @@ export type ReportedRecords = Static<typeof reportedRecordsSchema>
 export const taskViewSchema = Type.Object(
   {
     ...summaryFields,
+    control: taskControlSchema,
     levelBarrier: Type.Boolean({
       description: 'Whether each level waits until all lower levels are finished',
     }),

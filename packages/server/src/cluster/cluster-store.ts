@@ -17,6 +17,8 @@ const ledVerbs = [
   'tasks',
   'partitions',
   'throughput',
+  'audited',
+  'feed',
   'grid',
   'changes',
   'subscriptions',

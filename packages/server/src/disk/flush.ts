@@ -85,6 +85,7 @@ export const flushedBy = (tables: Tables): readonly Flushed[] => [
   flushed(remove(tables.deliveries.only('subscription', 'event')), ({ outbox }) =>
     [...outbox.changes.values()].filter(({ progress }) => progress === null),
   ),
+  flushed(insert(tables.audit, KEEP), ({ audit }) => audit),
 ]
 
 function addThroughputTo({ dialect, throughput }: Tables): string {

@@ -25,6 +25,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   subscriptions: { name: 'subscription', key: ['id'] },
   deliveries: { name: 'delivery', key: ['subscription', 'event'] },
   throughput: { name: 'throughput', key: ['task', 'step', 'at', 'level'] },
+  audit: { name: 'audit', key: ['id'] },
 }
 
 export type ArchivedTables = { readonly [Name in Section]: Table<ArchivedRows[Name]> }

@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import { type AuditRecord, auditFields } from './audit.ts'
 import type { Images } from './disk.ts'
 import type { Fields, Kind } from './fields.ts'
 import { deliveryFields, type StoredDelivery, type SubscriptionRow, subscriptionFields } from './outbox.ts'
@@ -89,6 +90,7 @@ export interface ArchivedRows {
   readonly subscriptions: SubscriptionRow
   readonly deliveries: StoredDelivery
   readonly throughput: StoredThroughput
+  readonly audit: AuditRecord
 }
 
 export type Section = keyof ArchivedRows
@@ -121,6 +123,7 @@ export const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[N
   subscriptions: subscriptionFields,
   deliveries: deliveryFields,
   throughput: throughputFields,
+  audit: auditFields,
 }
 
 export const sections = Object.keys(archivedFields) as Section[]

@@ -1,4 +1,5 @@
 import type { InstanceRole, ThroughputStep } from '@baton/protocol'
+import type { AuditQuery, AuditRecord, ForgetAudit } from './audit.ts'
 import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { KnownPartition, PartitionDescriptor, PartitionStatus, StoredPartition } from './partition.ts'
@@ -131,6 +132,10 @@ export interface Disk {
    */
   forgetThroughput(request: ForgetThroughput): Promise<number>
 
+  /** The newest records that match, newest first. */
+  audited(query: AuditQuery): Promise<AuditRecord[]>
+  /** Deletes records from the oldest on. Returns how many, at most `limit`. */
+  forgetAudit(request: ForgetAudit): Promise<number>
   /** The states of partitions of a lane, counted by cell. Cells without any are left out. */
   countCells(query: CellsOfLane): Promise<CellCount[]>
 
@@ -217,6 +222,8 @@ export interface Images {
   readonly totals: Map<string, TotalsAdded>
   /** Increments by task, step, time and level. */
   readonly throughput: Map<string, StoredThroughput>
+  /** Records of changes, to be inserted. */
+  readonly audit: AuditRecord[]
   nextIds: NextIds | null
 }
 

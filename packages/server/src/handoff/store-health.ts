@@ -165,6 +165,8 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
     throughput: timed('throughput', (query) => store.throughput(query)),
+    audited: timed('audited', (query) => store.audited(query)),
+    feed: timed('feed', (taskId) => store.feed(taskId)),
     grid: timed('grid', (query) => store.grid(query)),
     changes: timed('changes', (query) => store.changes(query)),
     subscriptions: timed('subscriptions', (request) => store.subscriptions(request)),

@@ -16,13 +16,14 @@ import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
-import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
+import { AuditLog, auditReloads, auditRequests, nodeAuditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
+import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
@@ -41,7 +42,7 @@ import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
-  readonly service: Omit<Service, 'isSecure' | 'peers'>
+  readonly service: Omit<Service, 'isSecure' | 'peers' | 'requesterOf'>
   readonly admission: AdmissionOptions
   readonly limits: AdmissionLimits
   /** Empty, or a path without a trailing slash. */
@@ -92,9 +93,10 @@ export async function buildHttp({
     requestMillis: limits.requestMillis,
     ...timeouts,
   }
-  const service = { ...given, isSecure: tls !== null, peers }
-  const { handOff, tokens, log } = service
   const proxies = new Proxies(trustedProxies)
+  const requesterOf = requesters(given.tokens, proxies)
+  const service = { ...given, isSecure: tls !== null, peers, requesterOf }
+  const { handOff, tokens, log } = service
   const audit = new AuditLog(log)
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
@@ -207,7 +209,8 @@ export async function buildHttp({
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests, budget)
-        auditRoute(uncached, audit)
+        auditRoutes(uncached, service)
+        nodeAuditRoute(uncached, audit)
         if (peers !== null) peerRoute(uncached, peers)
       })
       openapiRoute(routes)

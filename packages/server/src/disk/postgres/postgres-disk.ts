@@ -1,3 +1,4 @@
+import type { AuditQuery, AuditRecord, ForgetAudit } from '../../handoff/audit.ts'
 import {
   type Appended,
   type CellCount,
@@ -31,6 +32,7 @@ import type { PartitionDescriptor, StoredPartition } from '../../handoff/partiti
 import type { LeaderRow, StagedIds, StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
+import { auditStatement, forgetAuditStatement, readAudit } from './audit-rows.ts'
 import { countCellsStatement, readCellCount } from './cells.ts'
 import {
   dueKeysStatement,
@@ -362,6 +364,15 @@ export class PostgresDisk implements Disk {
 
   async forgetThroughput(request: ForgetThroughput): Promise<number> {
     const [, , rows] = await this.#write([forgetThroughputStatement(request)])
+    return (rows?.[0]?.['gone'] ?? 0) as number
+  }
+
+  async audited(query: AuditQuery): Promise<AuditRecord[]> {
+    return (await this.#read(auditStatement(query))).map(readAudit)
+  }
+
+  async forgetAudit(request: ForgetAudit): Promise<number> {
+    const [, , rows] = await this.#write([forgetAuditStatement(request)])
     return (rows?.[0]?.['gone'] ?? 0) as number
   }
 

@@ -111,6 +111,11 @@ ${postgres.pace.create()} WITH (fillfactor = 70);
 ${postgres.throughput.create()} WITH (fillfactor = 70);
 CREATE INDEX throughput_by_age ON baton.throughput (step, at);
 
+-- Who changed what.
+${postgres.audit.create()};
+CREATE INDEX audit_of_task ON baton.audit (task_id, id) WHERE task_id IS NOT NULL;
+CREATE INDEX audit_by_name ON baton.audit (name, id) WHERE name IS NOT NULL;
+
 ${postgres.instances.create()} WITH (fillfactor = 70);
 
 ${postgres.produced.create()} WITH (fillfactor = 70);

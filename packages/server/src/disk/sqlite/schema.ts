@@ -90,6 +90,11 @@ ${sqlite.pace.create()} STRICT, WITHOUT ROWID;
 ${sqlite.throughput.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX throughput_by_age ON throughput (step, at);
 
+-- Who changed what.
+${sqlite.audit.create()} STRICT;
+CREATE INDEX audit_of_task ON audit (task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX audit_by_name ON audit (name) WHERE name IS NOT NULL;
+
 ${sqlite.subscriptions.create()} STRICT, WITHOUT ROWID;
 
 -- Events for subscriptions, one row for each subscription. Most are written before their first attempt, with

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { ForgetAudit } from '../../handoff/audit.ts'
 import {
   type Appended,
   type ForgetThroughput,
@@ -9,6 +10,7 @@ import {
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
+import { AuditRows } from './audit-rows.ts'
 import { Cells } from './cells.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
@@ -178,6 +180,7 @@ export class SqliteConnection {
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
   readonly throughput: ThroughputRows
+  readonly audit: AuditRows
   readonly cells: Cells
   readonly #db: DatabaseSync
   readonly #entries: Entries
@@ -205,6 +208,7 @@ export class SqliteConnection {
     this.instances = new InstanceRows(db)
     this.outbox = new OutboxRows(db)
     this.throughput = new ThroughputRows(db)
+    this.audit = new AuditRows(db)
     this.cells = new Cells(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
@@ -262,6 +266,13 @@ export class SqliteConnection {
     return this.transaction(() => {
       this.fence()
       return this.throughput.forget(request)
+    })
+  }
+
+  forgetAudit(request: ForgetAudit): number {
+    return this.transaction(() => {
+      this.fence()
+      return this.audit.forget(request)
     })
   }
 

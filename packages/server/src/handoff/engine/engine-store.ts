@@ -1,3 +1,4 @@
+import type { AuditPage, AuditQuery } from '../audit.ts'
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
@@ -29,6 +30,7 @@ import type {
   PartitionQuery,
   SettingsOfTask,
   TaskDetails,
+  TaskFeed,
   TaskPage,
   TaskQuery,
   ThroughputHistory,
@@ -42,6 +44,7 @@ import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, revoke } from './verbs/expire.ts'
+import { viewAudit, viewFeed } from './verbs/feed.ts'
 import { viewGrid } from './verbs/grid-view.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
@@ -166,10 +169,12 @@ class EngineStore implements Store {
     })
   }
 
-  releaseInstance({ instanceId, limit }: ReleaseRequest): Promise<ReleaseResult> {
+  releaseInstance({ instanceId, limit, by }: ReleaseRequest): Promise<ReleaseResult> {
     return this.#exclusively(async () =>
       this.#runner.transact(async (tx) => {
         const revoked = await revoke(tx, instanceId, limit)
+        if (revoked.released > 0)
+          tx.audit(by, { action: 'release', target: instanceId, changed: revoked.released })
         await moveBarriers(tx)
         await concludeTasks(tx)
         return { ...revoked, readied: tx.readied.count, more: revoked.released === limit }
@@ -202,6 +207,14 @@ class EngineStore implements Store {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#view((now) => viewThroughput(this.#disk, query, now))
+  }
+
+  audited(query: AuditQuery): Promise<AuditPage> {
+    return this.#view(() => viewAudit(this.#disk, query))
+  }
+
+  feed(taskId: string): Promise<TaskFeed | null> {
+    return this.#view(() => viewFeed(this.#disk, taskId))
   }
 
   grid(query: GridQuery): Promise<GridDetails | null> {

@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { AuditedChange, AuditRecord } from '../audit.ts'
 import type { Disk, Lanes } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry, StoredSubscription } from '../outbox.ts'
 import {
@@ -12,6 +13,7 @@ import {
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
 import { changedBarrier, isAtLimit, type Policy, type TaskSettingsChange } from '../rules/policy.ts'
+import type { Requester } from '../rules/stamps.ts'
 import type {
   IndexRangeOfLane,
   StoredKey,
@@ -114,6 +116,7 @@ export class Transaction {
   readonly #produced: [number, string, number][] = []
   readonly #instances: [string, InstanceRole, number][] = []
   readonly #totals = new Map<string, TotalsAdded>()
+  readonly #audit: AuditRecord[] = []
   #hasIds = false
 
   constructor(memory: Memory, number: number, { reads, limits, policy, now, random, secret }: EngineContext) {
@@ -357,6 +360,15 @@ export class Transaction {
     return added.totals
   }
 
+  /** Records a change for the audit. Without a requester it is not the first step of its request. */
+  audit(by: Requester | undefined, { action, taskId = null, target = null, changed }: AuditedChange): void {
+    if (by === undefined) return
+    const { name, address, body: request } = by
+    // Ids only have to grow: the counter of tasks will do.
+    const id = this.issue('task')
+    this.#audit.push({ id, at: this.now, changed, action, taskId, target, name, address, request })
+  }
+
   leaseEndsAt(at: number): void {
     if (this.earliestDueAt === null || at < this.earliestDueAt) this.earliestDueAt = at
   }
@@ -385,6 +397,7 @@ export class Transaction {
       laneTables: Array.from(laneTables.keys(), imageOfLaneTable),
       outbox: this.#outboxEntry(),
       throughput: this.#done,
+      audit: this.#audit,
       at: this.now,
     }
   }

@@ -1,16 +1,21 @@
 import type { TooManyLanes } from './open-work.ts'
 import { changedSettings, isMaxBackoffShorter, type TaskSettings, type TaskSettingsChange } from './policy.ts'
+import type { Requester } from './stamps.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
 /**
  * What an operator requests for a task. Each runs in bounded steps, and all except a retry with `done` are
  * idempotent.
  */
-export type ControlRequest =
+export type ControlRequest = (
   | FlagControl
   | SettingsControl
   | { readonly verb: 'skip-parked'; readonly taskId: string }
   | RetryControl
+) & {
+  /** Only with the first step of a request. */
+  readonly by?: Requester | undefined
+}
 
 /** Requests that change only the task itself. */
 type FlagControl =

@@ -15,6 +15,7 @@ import {
   type TaskSettingsChange,
   weightOfTask,
 } from '../../handoff/rules/policy.ts'
+import type { Stamp } from '../../handoff/rules/stamps.ts'
 import { type TaskFacts, taskState } from '../../handoff/rules/task.ts'
 import { paceOf } from '../../handoff/views/eta.ts'
 import type { LaneFacts, TaskDetails, TaskRow } from '../../handoff/views/queries.ts'
@@ -26,6 +27,7 @@ export function viewTask(record: TaskDetails, policy: Policy): TaskView {
   const { facts } = record
   return {
     ...summariseTask(record, record.now),
+    control: viewStamps(facts),
     levelBarrier: facts.levelBarrier,
     settings: viewSettings(policy, facts),
     waitingFor: waitingFor(record),
@@ -50,6 +52,13 @@ export function viewTask(record: TaskDetails, policy: Policy): TaskView {
       })),
     },
   }
+}
+
+function viewStamps({ stamps }: TaskFacts): TaskView['control'] {
+  const view = (stamp: Stamp | undefined) =>
+    stamp === undefined ? null : { at: timestampOf(stamp[0]), name: stamp[1] }
+  const { paused, cancelled, sealed, changed } = stamps ?? {}
+  return { paused: view(paused), cancelled: view(cancelled), sealed: view(sealed), changed: view(changed) }
 }
 
 function viewTiming({

@@ -134,7 +134,7 @@ const withBody: readonly ProblemCode[] = [
 ]
 
 /** Operations that work without the store. */
-const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listAudit'])
+const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listNodeAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown']
 
@@ -155,6 +155,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   viewTask: ofTask,
   listPartitions: ofTask,
   viewThroughput: ofTask,
+  viewFeed: ofTask,
   viewGrid: ofTask,
   exportManifest: [...ofTask, 'task_purged'],
   pause: [...ofTask, 'task_cancelled', 'task_finished'],

@@ -49,5 +49,9 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   readyz: 'Answers 200 if this node can hand off, for load balancers. Needs no token.',
   metrics: 'Answers in the text format of Prometheus, also while the store is unavailable.',
   listAudit:
-    'Lists control requests, refused tokens and reloaded files of the node that answers, newest first.',
+    'Lists what was changed by requests, and by whom, newest first. It is stored with the tasks, so that all nodes answer the same.',
+  listNodeAudit:
+    'Lists refused tokens and reloaded files of the node that answers, since its start, newest first.',
+  viewFeed:
+    'Shows the first call-back of a task, its levels that are done, and what was changed by requests, newest first.',
 }

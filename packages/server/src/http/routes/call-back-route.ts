@@ -67,6 +67,15 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal
 
 const SETTINGS_HEADER = 'task-settings'
 
+const changesTask = (headers: IncomingHttpHeaders): boolean =>
+  headers[SEAL_HEADER] !== undefined || headers[SETTINGS_HEADER] !== undefined
+
+/** What a call-back asks for besides storing partitions, for the audit. */
+const besides = ({ [SEAL_HEADER]: seal, [SETTINGS_HEADER]: settings }: IncomingHttpHeaders) => ({
+  ...(seal === undefined ? {} : { 'Baton-Seal': seal }),
+  ...(settings === undefined ? {} : { 'Task-Settings': settings }),
+})
+
 /** Checks a large array piece by piece, between other requests. Stays pending if the connection closes. */
 function checkPieces(
   array: JsonArrayText,
@@ -132,6 +141,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         sharesTask: sharesTasks(token),
         seal,
         settings,
+        by: changesTask(headers) ? service.requesterOf(request.raw, besides(headers)) : undefined,
         traceparent: tracing.traceparent(headers),
       }
       const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))

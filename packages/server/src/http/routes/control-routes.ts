@@ -115,7 +115,7 @@ const controlRouteList: readonly ControlRoute[] = [
   },
 ]
 
-export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function controlRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   /**
    * Operators may control all tasks within their limits. Producers, which may only seal, must own the task.
    */
@@ -147,7 +147,8 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
         await requireRight(request.raw.headers, taskId)
-        const result = await handOff.control(requestOf(taskId, request.body))
+        const by = requesterOf(request.raw, request.body)
+        const result = await handOff.control(requestOf(taskId, request.body), by)
         return reply.send(answerTo(tokens.of(request.raw.headers), taskId, verb, result))
       },
     })

@@ -10,7 +10,7 @@ import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/
 import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-routes.ts'
 
-export function settingsRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   const view = (task: Pick<SettingsOfTask, 'taskId' | 'settings' | 'levelBarrier'>): TaskSettingsAnswer => ({
     taskId: task.taskId,
     settings: viewSettings(handOff.policy, task),
@@ -65,7 +65,8 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens }: Servic
       if (!mayAccessOthers(token, 'operator')) requireRight(headers, await handOff.taskSettings(taskId))
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       if (settings.weight !== undefined) requireWeightLimit(token, settings.weight)
-      const result = await handOff.control({ verb: 'settings', taskId, settings })
+      const by = requesterOf(request.raw, request.body)
+      const result = await handOff.control({ verb: 'settings', taskId, settings }, by)
       switch (result.kind) {
         case 'applied': {
           const { settings: own = null, levelBarrier = false } = result

@@ -17,6 +17,7 @@ import {
   applySettings,
   concludeTasks,
   moveBarriers,
+  noteControl,
   placeBarrier,
   setBarrier,
   stateOf,
@@ -30,6 +31,8 @@ const STEP = 500
 interface Applied {
   readonly changed: number
   readonly more?: boolean
+  /** The number of partitions that all steps will change, if this step does not change all of them. */
+  readonly total?: number
 }
 
 /**
@@ -52,7 +55,8 @@ export async function control(
   if ('kind' in outcome) return outcome
   await moveBarriers(tx)
   await concludeTasks(tx)
-  const { changed, more = false } = outcome
+  const { changed, more = false, total = changed } = outcome
+  if (changed > 0) noteControl(tx, task, request, total)
   const { count: readied, kinds: readiedOf } = tx.readied
   const { settings, levelBarrier } = task
   return {
@@ -67,13 +71,18 @@ export async function control(
 }
 
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(tx: Transaction, known: Task | undefined, request: SettingsControl): ControlResult {
+function setBefore(
+  tx: Transaction,
+  known: Task | undefined,
+  request: Extract<ControlRequest, SettingsControl>,
+): ControlResult {
   const refusal = known === undefined ? refusalOfSettings(null, request) : refusalOfControl(known, request)
   if (refusal !== undefined) return refusal
   const task = known ?? newTask(tx, request.taskId)
   const isNew = applySettings(tx, task, request.settings)
   tx.touchTask(task)
   task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
+  if (isNew) noteControl(tx, task, request, 1)
   const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
@@ -195,8 +204,10 @@ async function retry(
     await loadLanes(tx, task, [request.level])
     if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
+  const lane = request.level === null ? task : task.lanes.get(request.level)
+  const total = lane?.partitions.parked ?? 0
   const parked = await retryParked(tx, task, request.level)
-  if (!request.done || parked.more) return parked
+  if (!request.done || parked.more) return { ...parked, total }
   const { changed } = await beginRerun(tx, task, request.level, lastSettledAt)
   return { changed: parked.changed + changed }
 }
