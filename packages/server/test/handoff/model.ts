@@ -86,10 +86,10 @@ export class Model {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { lease, task } = partition
-    if (lease.outcome !== null && lease.outcome !== 'expired')
+    if (lease.outcome !== null && lease.outcome !== 'expired' && lease.outcome !== 'revoked')
       return lease.outcome === reported.outcome ? null : 'lease_settled'
     if (task.cancelled) return 'task_cancelled'
-    const isLate = lease.outcome === 'expired'
+    const isLate = lease.outcome !== null
     if (reported.outcome === 'done') {
       lease.outcome = 'done'
       partition.place = 'done'
@@ -117,8 +117,10 @@ export class Model {
     const partition = this.#newest(leaseId)
     if (partition === undefined) return this.#refusal(leaseId)
     const { lease, task } = partition
-    if (lease.outcome !== null && lease.outcome !== 'expired') return 'lease_settled'
+    if (lease.outcome !== null && lease.outcome !== 'expired' && lease.outcome !== 'revoked')
+      return 'lease_settled'
     if (task.cancelled) return 'task_cancelled'
+    if (lease.outcome === 'revoked') return 'lease_lost'
     if (lease.outcome === 'expired') {
       partition.attempts = Math.max(0, partition.attempts - 1)
       withdrawExpiry(partition)
@@ -161,7 +163,7 @@ export class Model {
     for (const partition of held)
       if (partition.task.cancelled) partition.place = 'cancelled'
       else {
-        if (partition.lease !== null) partition.lease.outcome = 'expired'
+        if (partition.lease !== null) partition.lease.outcome = 'revoked'
         recordExpiry(partition, instanceId, this.#now())
         this.#countAttempt(partition)
         partition.place = this.#hasAttempts(partition) ? 'waiting' : 'parked'

@@ -20,6 +20,7 @@ export class BeforeImages {
   readonly partitions = new Map<Partition, Partition>()
   readonly keys = new Map<string, Key | undefined>()
   readonly subscriptions = new Map<string, StoredSubscription | undefined>()
+  readonly pausedInstances = new Map<string, number | undefined>()
   /** Added by the transaction. */
   readonly newTasks: Task[] = []
   readonly newLanes: Lane[] = []
@@ -100,6 +101,7 @@ export class BeforeImages {
     for (const task of this.tasks.keys()) memory.order.reopen(task)
     for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
     for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
+    for (const [id, at] of this.pausedInstances) setOrDelete(memory.pausedInstances, id, at)
     for (const instance of this.newInstances) memory.instances.delete(instance)
     for (const choice of this.usedChoices) memory.choices.drop(choice)
     Object.assign(memory.nextIds, this.#nextIds)

@@ -174,7 +174,7 @@ function fieldsOfPartition({ parentLane: _, buffers: _buffers, heapIndex: _index
 }
 
 function copyOf(memory: Memory): Copied {
-  const { levels, instances, subscriptions, nextIds } = memory
+  const { levels, instances, pausedInstances, subscriptions, nextIds } = memory
   const times = [...levels.values()].filter(({ virtual, served }) => virtual > 0n || served > 0n)
   return {
     tasks: copied(memory.tasks, (task) => fieldsOfTask(memory, task)),
@@ -184,6 +184,7 @@ function copyOf(memory: Memory): Copied {
     others: structuredClone({
       times: times.toSorted((a, b) => a.level - b.level),
       instances: [...instances].toSorted(),
+      pausedInstances,
       subscriptions,
       nextIds,
     }),
