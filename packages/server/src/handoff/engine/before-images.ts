@@ -1,4 +1,5 @@
 import type { StoredSubscription } from '../outbox.ts'
+import type { TableSettings } from '../rules/policy.ts'
 import type { NextIds } from '../stored.ts'
 import type { Choice } from './state/choices.ts'
 import type { Memory } from './state/memory.ts'
@@ -21,6 +22,7 @@ export class BeforeImages {
   readonly keys = new Map<string, Key | undefined>()
   readonly subscriptions = new Map<string, StoredSubscription | undefined>()
   readonly pausedInstances = new Map<string, number | undefined>()
+  readonly tableSettings = new Map<string, TableSettings>()
   /** Added by the transaction. */
   readonly newTasks: Task[] = []
   readonly newLanes: Lane[] = []
@@ -78,14 +80,15 @@ export class BeforeImages {
       if (readTo === null) clear(table.buffers)
       Object.assign(table, before)
       setReadTo(table.buffers, readTo)
+      memory.order.updateTable(table)
     }
     for (const table of this.newLaneTables) {
       clear(table.buffers)
       memory.removeLaneTable(table)
     }
     for (const [lane, { lane: before, readTo }] of this.lanes) {
-      const { standsIn, heapIndex, pins } = lane
-      Object.assign(lane, before, { standsIn, heapIndex, pins })
+      const { standsIn, heapIndex, pins, several } = lane
+      Object.assign(lane, before, { standsIn, heapIndex, pins, several })
       setReadTo(lane.buffers, readTo)
       memory.order.update(lane)
     }
@@ -101,6 +104,8 @@ export class BeforeImages {
     for (const task of this.tasks.keys()) memory.order.reopen(task)
     for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
     for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
+    for (const [table, settings] of this.tableSettings)
+      memory.order.place(memory.order.tables.setSettings({ table, ...settings }))
     for (const [id, at] of this.pausedInstances) setOrDelete(memory.pausedInstances, id, at)
     for (const instance of this.newInstances) memory.instances.delete(instance)
     for (const choice of this.usedChoices) memory.choices.drop(choice)

@@ -13,6 +13,7 @@ import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
 import { readOpenWork } from './open-work.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
+import { RecentPace } from './state/recent-pace.ts'
 import { type EngineContext, type EngineReads, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
@@ -205,6 +206,10 @@ export class Runner {
   async #appended(tx: Transaction, entry: Entry): Promise<void> {
     this.#confirmedAt = tx.now
     for (const task of tx.cancelled) tx.memory.closeLanes(task)
+    for (const [table, records] of tx.finished) {
+      table.pace ??= new RecentPace(tx.now)
+      table.pace.add(tx.now, records)
+    }
     this.#committed(tx)
     // A flush failed in the meantime. This entry is durable, so the client may get its answer; unflushed
     // entries are read from the disk again.

@@ -12,7 +12,14 @@ import {
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
-import { changedBarrier, isAtLimit, type Policy, type TaskSettingsChange } from '../rules/policy.ts'
+import {
+  changedBarrier,
+  isAtLimit,
+  isTableBlocked,
+  NO_TABLE_SETTINGS,
+  type Policy,
+  type TaskSettingsChange,
+} from '../rules/policy.ts'
 import type { Requester } from '../rules/stamps.ts'
 import type {
   IndexRangeOfLane,
@@ -20,6 +27,7 @@ import type {
   StoredLane,
   StoredLaneTable,
   StoredPace,
+  StoredTableSettings,
   StoredTask,
 } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
@@ -30,7 +38,16 @@ import type { Choice, Names } from './state/choices.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
 import { laterOf } from './state/images.ts'
 import type { Memory } from './state/memory.ts'
-import type { Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
+import {
+  type Key,
+  type Lane,
+  type LaneTable,
+  type Level,
+  type Partition,
+  type Table,
+  type Task,
+  tableOf,
+} from './state/memory-rows.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { Waiting } from './waiting.ts'
 
@@ -106,6 +123,8 @@ export class Transaction {
   /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */
   readonly barriers = new Map<Task, boolean>()
 
+  /** The tables of the partitions that it finished, with their records. */
+  readonly finished: [Table, records: number][] = []
   /** Tasks that it cancelled. */
   readonly cancelled: Task[] = []
 
@@ -117,6 +136,7 @@ export class Transaction {
   readonly #done: DoneWithin[] = []
   readonly #ranges: IndexRangeOfLane[] = []
   readonly #tables: [number, string][] = []
+  readonly #tableSettings = new Map<string, StoredTableSettings | null>()
   readonly #produced: [number, string, number][] = []
   readonly #instances: [string, InstanceRole, number, (number | null)?][] = []
   readonly #totals = new Map<string, TotalsAdded>()
@@ -151,6 +171,7 @@ export class Transaction {
       tasks.size + lanes.size + levels.size + laneTables.size + partitions.size === 0 &&
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
+      this.#tableSettings.size === 0 &&
       this.#instances.length === 0 &&
       this.#outboxEntry() === null &&
       this.#totals.size === 0 &&
@@ -300,10 +321,20 @@ export class Transaction {
     this.memory.dropPartition(partition)
   }
 
-  countFinished(lane: Lane, recordCount: number): void {
+  /** If its table has a limit, another partition of it may be leased: a pull may wait for it. */
+  endLease(partition: Partition): void {
+    this.memory.leases.remove(partition)
+    const table = tableOf(partition)
+    if (table.settings.maxLeases !== null && table.waiting.partitions > 0 && !isTableBlocked(table))
+      this.readied.add(null, table.name, 1)
+  }
+
+  countFinished(partition: Partition): void {
+    const { parentLane: lane, recordCount } = partition
     const { parentTask: task } = lane
     this.touchLane(lane)
     this.touchTask(task)
+    this.finished.push([tableOf(partition), recordCount])
     const second = Math.floor(this.now / 1000)
     if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
     task.pace.partitions += 1
@@ -337,6 +368,16 @@ export class Transaction {
 
   addTable(task: Task, table: string): void {
     this.#tables.push([task.id, table])
+  }
+
+  setTable(row: StoredTableSettings): void {
+    const { order } = this.memory
+    if (!this.#before.tableSettings.has(row.table))
+      this.#before.tableSettings.set(row.table, order.tables.get(row.table)?.settings ?? NO_TABLE_SETTINGS)
+    const table = order.tables.setSettings(row)
+    order.place(table)
+    this.#tableSettings.set(row.table, table.settings === NO_TABLE_SETTINGS ? null : row)
+    if (!isTableBlocked(table)) this.readied.add(null, row.table, table.waiting.partitions)
   }
 
   addProducer(task: Task, instance: string): void {
@@ -423,6 +464,7 @@ export class Transaction {
       outbox: this.#outboxEntry(),
       throughput: this.#done,
       audit: this.#audit,
+      tableSettings: [...this.#tableSettings],
       at: this.now,
     }
   }

@@ -17,6 +17,13 @@ interface Changes {
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable
 }
 
+/** Partitions of one table that arrived at the end of a lane. */
+export interface Arrived {
+  readonly firstId: number
+  partitions: number
+  records: number
+}
+
 /**
  * Maintains what waits, for a transaction: partitions begin and end to wait in their lane, and the order is
  * charged for what is handed out.
@@ -32,7 +39,7 @@ export class Waiting {
 
   /** A partition came back. Its state and time must be set, and it must be counted as ready. */
   add(partition: Partition): void {
-    const { parentLane: lane, computeTable } = partition
+    const { parentLane: lane, computeTable, recordCount } = partition
     this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     lane.returned += 1
@@ -40,16 +47,17 @@ export class Waiting {
     this.#memory.buffered(lane)
     const table = lane.tables.get(computeTable)
     if (table !== undefined) {
-      this.#countInTable(table, 1)
+      this.#tx.touchLaneTable(table)
       table.returned += 1
       table.buffers?.returned.add(partition)
+      this.#countInTable(table, 1, recordCount)
     }
     this.#memory.order.update(lane)
     if (isLaneOpen(lane.parentTask, lane.level)) this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */
-  addArrivals(lane: Lane, tables: ReadonlyMap<string, number>, tailBefore: number): void {
+  addArrivals(lane: Lane, tables: ReadonlyMap<string, Arrived>, tailBefore: number): void {
     this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     this.#addToTables(lane, tables, tailBefore)
@@ -60,16 +68,17 @@ export class Waiting {
    * A partition no longer waits. Call it before its state or time changes, and `update` after it is counted.
    */
   remove(partition: Partition): void {
-    const { parentLane: lane, computeTable, dueAt } = partition
+    const { parentLane: lane, computeTable, recordCount, dueAt } = partition
     const kind = dueAt === null ? 'fresh' : 'returned'
     this.#tx.touchLane(lane)
     if (kind === 'returned') lane.returned -= 1
     lane.buffers[kind].remove(partition)
     const table = lane.tables.get(computeTable)
     if (table !== undefined) {
-      this.#countInTable(table, -1)
+      this.#tx.touchLaneTable(table)
       if (kind === 'returned') table.returned -= 1
       table.buffers?.[kind].remove(partition)
+      this.#countInTable(table, -1, -recordCount)
     }
   }
 
@@ -79,13 +88,16 @@ export class Waiting {
    */
   serve(partition: Partition, choice: Choice | null): void {
     const { parentLane: lane, recordCount, dueAt, computeTable } = partition
-    const isFirst = lane.buffers.fresh.first === partition
-    this.remove(partition)
+    this.#tx.touchLane(lane)
     if (dueAt === null) {
-      if (isFirst) lane.cursor = partition.id
+      if (lane.buffers.fresh.first === partition) lane.cursor = partition.id
       const table = lane.tables.get(computeTable)
-      if (table !== undefined) table.cursor = partition.id
+      if (table !== undefined) {
+        this.#tx.touchLaneTable(table)
+        table.cursor = partition.id
+      }
     }
+    this.remove(partition)
     if (choice !== null) {
       choice.charge(lane, recordCount)
       return
@@ -112,30 +124,40 @@ export class Waiting {
   }
 
   /** What waits is counted by table from the second table of a lane on. */
-  #addToTables(lane: Lane, arrived: ReadonlyMap<string, number>, tailBefore: number): void {
-    let total = 0
-    for (const count of arrived.values()) total += count
+  #addToTables(lane: Lane, arrived: ReadonlyMap<string, Arrived>, tailBefore: number): void {
+    const total = { partitions: 0, records: 0 }
+    for (const { partitions, records } of arrived.values()) {
+      total.partitions += partitions
+      total.records += records
+    }
     const isNew = lane.severalAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
     if (isNew) {
       lane.severalAfter = tailBefore
-      const { id, table, cursor, returned, partitions } = lane
-      const ready = partitions.ready - total
-      this.#tx.addLaneTable(lane, { lane: id, table, cursor, ready, returned })
+      const { id, table, cursor, returned, partitions, records } = lane
+      const ready = partitions.ready - total.partitions
+      const readyRecords = records.ready - total.records
+      const row = { lane: id, table, cursor, ready, returned, readyRecords }
+      this.#memory.order.updateTable(this.#tx.addLaneTable(lane, row))
     }
     if (lane.severalAfter === null) return
-    for (const [name, count] of arrived) {
-      const table =
-        lane.tables.get(name) ??
-        this.#tx.addLaneTable(lane, { lane: lane.id, table: name, cursor: 0, ready: 0, returned: 0 })
-      this.#countInTable(table, count)
+    for (const [name, { firstId, partitions, records }] of arrived) {
+      const table = lane.tables.get(name) ?? this.#newTable(lane, name, firstId)
+      this.#countInTable(table, partitions, records)
       // The new partitions are on disk, after all that were read.
       if (table.buffers !== null) table.buffers.fresh.isComplete = false
     }
   }
 
-  #countInTable(table: LaneTable, change: number): void {
+  /** The cursor is where its first partition is, so that tables are served in the order of their arrival. */
+  #newTable(lane: Lane, name: string, firstId: number): LaneTable {
+    const row = { lane: lane.id, table: name, cursor: firstId - 1, ready: 0, returned: 0, readyRecords: 0 }
+    return this.#tx.addLaneTable(lane, row)
+  }
+
+  #countInTable(table: LaneTable, partitions: number, records: number): void {
     this.#tx.touchLaneTable(table)
-    if (table.ready === 0 && change > 0) this.#memory.order.noteTable(table.parentLane)
-    table.ready += change
+    table.ready += partitions
+    table.readyRecords += records
+    this.#memory.order.updateTable(table)
   }
 }

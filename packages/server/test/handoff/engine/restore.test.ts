@@ -5,12 +5,14 @@ import { Runner } from '../../../src/handoff/engine/runner.ts'
 import type { Memory } from '../../../src/handoff/engine/state/memory.ts'
 import {
   type Changing,
-  compareLanes,
   isOpen,
   type Key,
   type Lane,
+  laneOf,
   type Partition,
+  type Table,
   type Task,
+  tableOf,
 } from '../../../src/handoff/engine/state/memory-rows.ts'
 import type { WaitingBuffer } from '../../../src/handoff/engine/state/waiting-buffer.ts'
 import { Transaction } from '../../../src/handoff/engine/transaction.ts'
@@ -160,8 +162,11 @@ function fieldsOfTask(memory: Memory, task: Task): object {
 }
 
 function fieldsOfLane(memory: Memory, lane: Lane): object {
-  const { parentTask, time, buffers, tables, standsIn, heapIndex, pins, lastEventFinished, ...fields } = lane
-  const ofTables = [...tables.values()].map(({ parentLane: _, buffers: _buffers, ...table }) => table)
+  const { parentTask, time, buffers, tables, standsIn, heapIndex, pins, lastEventFinished, ...others } = lane
+  const { firstTable, several, counted, ...fields } = others
+  const ofTables = [...tables.values()].map(
+    ({ parentLane: _, buffers: _buffers, place: _place, ...table }) => table,
+  )
   return structuredClone({
     ...fields,
     ...(hasEvents(memory) ? { lastEventFinished } : {}),
@@ -207,6 +212,7 @@ function compare(before: Copied, memory: Memory): void {
   )
   checkOrder(memory)
   checkLeases(memory)
+  checkTables(memory)
   checkBuffers(memory)
 }
 
@@ -228,6 +234,28 @@ function compareRows<Id, Row extends Changing>(
     if (!before.has(id)) assert.deepEqual([kind, id, row.changedIn], [kind, id, 0])
 }
 
+const byPlace = (a: Lane, b: Lane): number =>
+  a.level - b.level || (a.tag === b.tag ? a.id - b.id : a.tag < b.tag ? -1 : 1)
+
+/** Tables count what waits and what is leased. */
+function checkTables(memory: Memory): void {
+  const [waiting, leases] = [new Map<Table, number>(), new Map<Table, number>()]
+  const add = (counts: Map<Table, number>, table: Table, count: number) =>
+    counts.set(table, (counts.get(table) ?? 0) + count)
+  for (const lane of memory.lanes.values()) {
+    if (lane.parentTask.cancelled) continue
+    if (lane.several === null) add(waiting, lane.firstTable, lane.partitions.ready)
+    else for (const { place, ready } of lane.tables.values()) add(waiting, place.table, ready)
+  }
+  for (const partition of memory.partitions.values())
+    if (partition.state === 'leased') add(leases, tableOf(partition), 1)
+  for (const table of memory.order.tables.page(null, 1000)) {
+    assert.equal(table.waiting.partitions, waiting.get(table) ?? 0)
+    assert.equal(table.leases, leases.get(table) ?? 0)
+    assert(memory.order.tables.get(table.name ?? '') === table)
+  }
+}
+
 /** The order has every lane in which something waits, and serves the first that may be served. */
 function checkOrder(memory: Memory): void {
   const waiting = [...memory.lanes.values()].filter(
@@ -236,9 +264,10 @@ function checkOrder(memory: Memory): void {
   for (const lane of waiting) assert(lane.standsIn?.lanes.items.includes(lane))
   for (const level of memory.levels.values())
     assert.equal(level.waitingLanes, waiting.filter(({ time }) => time === level).length)
+  const front = memory.order.front()
   const lowest = waiting.filter((lane) => lane.standsIn?.lane === lane)
-  const served = lowest.filter(({ parentTask, level }) => mayServe(parentTask, level)).toSorted(compareLanes)
-  assert.equal(memory.order.front()?.id, served[0]?.id)
+  const served = lowest.filter(({ parentTask, level }) => mayServe(parentTask, level)).toSorted(byPlace)
+  assert.equal(front === undefined ? undefined : laneOf(front).id, served[0]?.id)
 }
 
 function checkLeases(memory: Memory): void {
