@@ -93,7 +93,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease more than its limit',
-    firstSeed: 11,
+    firstSeed: 15,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases === undefined ? {} : { maxLeases: maxLeases + 1 }),
@@ -101,7 +101,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease less than its limit',
-    firstSeed: 17,
+    firstSeed: 18,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases === undefined ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
@@ -109,11 +109,12 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a limit is not known after a take-over',
-    firstSeed: 9,
+    firstSeed: 10,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
   },
   {
     bug: 'leases from before a take-over do not count towards a limit',
+    firstSeed: 3,
     parts: loadedTasks((task) => ({ ...task, partitions: { ...task.partitions, leased: 0 } })),
   },
   {
@@ -130,6 +131,28 @@ export const taskMutants: readonly Mutant[] = [
     bug: 'the attempts of a task are ignored',
     firstSeed: 10,
     parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
+  },
+  {
+    bug: 'a view does not know which level is open',
+    parts: withCalls((store) => {
+      const task = store.task.bind(store)
+      return {
+        task: async (taskId) => {
+          const shown = await task(taskId)
+          return shown && { ...shown, openLane: null }
+        },
+      }
+    }),
+  },
+  {
+    bug: 'a page of partitions repeats the last one of the page before',
+    parts: withCalls((store) => {
+      const partitions = store.partitions.bind(store)
+      return {
+        partitions: ({ after, ...query }) =>
+          partitions({ ...query, after: after && { ...after, index: after.index - 1 } }),
+      }
+    }),
   },
   {
     bug: 'an attempt that was released is missing in the history',
