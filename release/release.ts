@@ -10,8 +10,9 @@ import { parseArgs } from 'node:util'
 import { CleanUp, temporaryFolder } from '../bench/harness/clean-up.ts'
 import { differencesInFirstHandOff } from '../test/readme/support/first-hand-off.ts'
 import { publishedPackages, root } from './packages.ts'
+import { buildPython, installWheel, pythonHandOff } from './python.ts'
 import { readLockFile, sbomOf } from './sbom.ts'
-import { check, run, runCheck, say } from './tools.ts'
+import { check, doneInFirstHandOff, run, runCheck, say } from './tools.ts'
 import { allVersionFaults, changelogFault, currentVersion, setVersion } from './versions.ts'
 
 const { values: given } = parseArgs({
@@ -30,21 +31,22 @@ function emptyFolder(purpose: string): string {
   return temporaryFolder(purpose, cleanUp)
 }
 
+async function started(command: string, cwd: string, env: NodeJS.ProcessEnv) {
+  const begun = performance.now()
+  const child = spawn(command, ['serve', '--port', '0', '--log-level', 'warn'], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  cleanUp.add(() => void child.kill('SIGKILL'))
+  for await (const line of createInterface({ input: child.stdout }))
+    return { child, url: line.split(' ').at(-1) ?? '', millis: Math.round(performance.now() - begun) }
+  throw new Error(`${command} did not start`)
+}
+
 /** Starts a service, runs the first hand-off of README.md against it, kills it, and stops it with SIGTERM. */
 async function handOff(what: string, command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const start = async () => {
-    const begun = performance.now()
-    const child = spawn(command, ['serve', '--port', '0', '--log-level', 'warn'], {
-      cwd,
-      env,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    cleanUp.add(() => void child.kill('SIGKILL'))
-    for await (const line of createInterface({ input: child.stdout }))
-      return { child, url: line.split(' ').at(-1) ?? '', millis: Math.round(performance.now() - begun) }
-    throw new Error(`${what} did not start`)
-  }
-  const first = await start()
+  const first = await started(command, cwd, env)
   const differences = await differencesInFirstHandOff(first.url)
   check(
     `${what}: started in ${first.millis} ms, first hand-off as in README.md`,
@@ -53,13 +55,10 @@ async function handOff(what: string, command: string, cwd: string, env: NodeJS.P
   )
   check(`${what}: serves the page`, (await (await fetch(first.url)).text()).includes('assets/'))
   await ended(first.child, 'SIGKILL')
-  const second = await start()
-  const task = (await (await fetch(`${second.url}/tasks/orders-2026-03`)).json()) as {
-    partitions: { done: number }
-  }
+  const second = await started(command, cwd, env)
   check(
     `${what}: killed and started again in ${second.millis} ms, its data is there`,
-    task.partitions.done === 1,
+    (await doneInFirstHandOff(second.url)) === 1,
   )
   const stopping = performance.now()
   const [code] = await ended(second.child, 'SIGTERM')
@@ -100,13 +99,26 @@ async function packages(): Promise<void> {
   await handOff('npm packages', join(folder, 'node_modules/.bin/baton'), folder, process.env)
 }
 
-async function oneFile(version: string): Promise<void> {
+/** Returns the path of the one file. */
+async function oneFile(version: string): Promise<string> {
   run('npm', 'run', 'build:binary')
   const file = `baton-${version}-${process.platform}-${process.arch}`
   renameSync(join(dist, 'baton'), join(dist, file))
   say(`${file}: ${megabytes(file)}`)
   // Without any variable: neither Node nor this checkout can be found.
   await handOff('one file', join(dist, file), emptyFolder('release-file'), {})
+  return join(dist, file)
+}
+
+async function pythonClient(service: string): Promise<void> {
+  const folder = emptyFolder('release-python')
+  const { wheel, sdist } = await buildPython(folder, dist)
+  const runPython = await installWheel(folder, join(dist, wheel))
+  const { child, url } = await started(service, folder, {})
+  await runPython(pythonHandOff(url))
+  const { state } = (await (await fetch(`${url}/tasks/orders-2026-03`)).json()) as { state: string }
+  check(`${wheel}, ${sdist}: installed into an empty environment, hands off`, state === 'done', state)
+  await ended(child, 'SIGTERM')
 }
 
 function image(version: string): void {
@@ -160,7 +172,7 @@ await runCheck(cleanUp, async () => {
   rmSync(dist, { recursive: true, force: true })
   mkdirSync(dist)
   await packages()
-  await oneFile(version)
+  await pythonClient(await oneFile(version))
   if (given['without-image']) say('the image is left out')
   else image(version)
   billOfMaterials(version)

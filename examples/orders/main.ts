@@ -47,7 +47,7 @@ async function phase<T>(name: string, run: () => Promise<T>): Promise<T> {
 /** A worker in its own process. */
 class WorkerProcess {
   readonly #child: ChildProcess
-  readonly #began = Promise.withResolvers<void>()
+  readonly #hangs = Promise.withResolvers<void>()
   /** The time in handlers, in seconds. */
   busy = 0
 
@@ -58,14 +58,14 @@ class WorkerProcess {
     if (this.#child.stdout === null) throw new Error('no output of the worker')
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
       const [kind, detail] = line.split(' ')
-      if (kind === 'started') this.#began.resolve()
+      if (kind === 'hangs') this.#hangs.resolve()
       else this.busy += Number(detail)
     })
   }
 
-  /** Sends a signal once it holds a partition. */
-  async atWork(signal: NodeJS.Signals): Promise<void> {
-    await this.#began.promise
+  /** Sends a signal once a handler hangs. */
+  async whenItHangs(signal: NodeJS.Signals): Promise<void> {
+    await this.#hangs.promise
     this.#child.kill(signal)
   }
 
@@ -122,16 +122,16 @@ async function work(baton: string, databaseUrl: string): Promise<number> {
   const python = (name: string, more = {}) =>
     new WorkerProcess(pythonCommand, [here('worker.py'), name], { ...environment, ...more })
 
-  // Both hold partitions when they are killed and stopped.
-  const slow = { SLOW_SECONDS: '2' }
-  const [killed, stopped] = [python('killed', slow), typescript('stopped', slow)]
-  await Promise.all([killed.atWork('SIGKILL'), stopped.atWork('SIGSTOP')])
+  // Both have read a partition and not written its result when they are killed and stopped.
+  const hanging = { HANGS: 'true' }
+  const [killed, stopped] = [python('killed', hanging), typescript('stopped', hanging)]
+  await Promise.all([killed.whenItHangs('SIGKILL'), stopped.whenItHangs('SIGSTOP')])
   const begun = performance.now()
   const workers = [typescript('typescript'), python('python')]
   const isDone = async () => (await client.task(taskId)).state === 'done'
   while (!(await isDone())) await pause(50)
   const seconds = (performance.now() - begun) / 1000
-  // Only now does the stopped one go on, with partitions that others have finished.
+  // Only now does the stopped one go on, and write results of partitions that others have finished.
   await Promise.all([...workers, stopped].map((worker) => worker.stop()))
   const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
   return 1 - busy / (seconds * 2 * workers.length)
@@ -158,6 +158,7 @@ try {
   console.log(`read without Baton in ${without.toFixed(1)} s, through Baton in ${through.toFixed(1)} s`)
   const again = proof.begunAgain.join(', ') || 'none'
   console.log(`${proof.attemptsWasted} attempts were wasted; begun more than once: ${again}`)
+  console.log(`late writes that the fencing token refused: ${proof.refused.join(', ') || 'none'}`)
   for (const fault of proof.faults) console.log(`FAULT: ${fault}`)
   if (proof.faults.length > 0) process.exitCode = 1
   else console.log('proved: every record was counted once; declared, reported and read are equal')

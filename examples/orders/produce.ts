@@ -64,6 +64,13 @@ export async function split(database: pg.Client, taskId: string, recordsPerParti
        began_at timestamptz NOT NULL DEFAULT now()
      )`,
   )
+  await database.query(
+    `CREATE TABLE results.refused_writes (
+       partition_name text NOT NULL,
+       fencing_token bigint NOT NULL,
+       worker text NOT NULL
+     )`,
+  )
 }
 
 /** The descriptors, with the counts that the table really has. */

@@ -6,6 +6,8 @@ export interface Proof {
   readonly records: number
   /** Partitions that were begun more than once. */
   readonly begunAgain: readonly string[]
+  /** Partitions that a worker wrote after its successor, and was refused. */
+  readonly refused: readonly string[]
   /** Leases that ended without a result. */
   readonly attemptsWasted: number
   /** What is wrong. Empty if every record was counted once. */
@@ -55,10 +57,17 @@ export async function prove(database: pg.Client, baton: string, taskId: string):
   const again = await database.query<{ partition_name: string }>(
     'SELECT partition_name FROM results.order_attempts GROUP BY partition_name HAVING count(*) > 1 ORDER BY 1',
   )
+  const refused = await database.query<{ partition_name: string; kept: boolean }>(
+    `SELECT DISTINCT partition_name, refused_writes.fencing_token < order_totals.fencing_token AS kept
+       FROM results.refused_writes JOIN results.order_totals USING (partition_name) ORDER BY 1`,
+  )
+  for (const { partition_name, kept } of refused.rows)
+    if (!kept) faults.push(`${partition_name}: a write with a larger fencing token was refused`)
   return {
     partitions,
     records: Number(source.records),
     begunAgain: again.rows.map(({ partition_name }) => partition_name),
+    refused: refused.rows.map(({ partition_name }) => partition_name),
     attemptsWasted: task.attemptsWasted,
     faults,
   }

@@ -25,7 +25,7 @@ export async function readTotals(database: pg.Pool, partition: PartitionDescript
 
 /**
  * Writes the result of a partition. A worker that was cut off may write after its successor, so the result keeps
- * the fencing token of its lease, and a smaller one changes nothing. Returns whether the result was written.
+ * the fencing token of its lease, and a smaller one changes nothing but a row for the proof. Returns whether the result was written.
  */
 export async function writeTotals(
   database: pg.Pool,
@@ -43,5 +43,9 @@ export async function writeTotals(
          WHERE kept.fencing_token <= excluded.fencing_token`,
     [partition_name, lease?.fencingToken ?? 0, worker, records, cents, orderIds],
   )
-  return rowCount === 1
+  if (rowCount === 1) return true
+  const refused =
+    'INSERT INTO results.refused_writes (partition_name, fencing_token, worker) VALUES ($1, $2, $3)'
+  await database.query(refused, [partition_name, lease?.fencingToken ?? 0, worker])
+  return false
 }

@@ -3,14 +3,13 @@
 import os
 import sys
 import threading
-import time
 
 import psycopg
 from baton_client import Client, Done, Partition, Released, Worker, WorkerEvent, events
 
 name = sys.argv[1] if len(sys.argv) > 1 else "python"
-# Makes a worker slow, so that it holds partitions when it is killed or stopped.
-slow_seconds = float(os.environ.get("SLOW_SECONDS", 0))
+# Whether handlers hang before they write, until the process is killed.
+hangs = "HANGS" in os.environ
 connections = threading.local()
 
 
@@ -33,8 +32,10 @@ def add_up(partition: Partition) -> Done:
         records += 1
         order_ids += order_id
         cents += amount
-    time.sleep(slow_seconds)
     partition.raise_if_aborted()
+    if hangs:
+        print(f"hangs {partition.partition_name}", flush=True)
+        threading.Event().wait()
     # A worker that was cut off may write after its successor, so the result keeps the fencing token of its lease,
     # and a smaller one changes nothing.
     token = partition.lease["fencingToken"] if partition.lease else 0
@@ -50,16 +51,17 @@ def add_up(partition: Partition) -> Done:
         [partition.partition_name, token, name, records, cents, order_ids],
     )
     if written.rowcount == 0:
+        database.execute(
+            "INSERT INTO results.refused_writes (partition_name, fencing_token, worker) VALUES (%s, %s, %s)",
+            [partition.partition_name, token, name],
+        )
         raise Released("a later lease has written the result")
     return Done(records=records)
 
 
 def show(event: WorkerEvent) -> None:
-    match event:
-        case events.Started(partition):
-            print(f"started {partition.partition_name}", flush=True)
-        case events.Settled(seconds=seconds):
-            print(f"settled {seconds}", flush=True)
+    if isinstance(event, events.Settled):
+        print(f"settled {event.seconds}", flush=True)
 
 
 client = Client(os.environ.get("BATON", "http://127.0.0.1:7070"), instance_id=name)

@@ -59,7 +59,7 @@ describe('a service that requires tokens', () => {
     await page.getByRole('link', { name: 'Overview' }).first().click()
     await page.getByRole('button', { name: 'Show audit' }).click()
     const entries = page.getByRole('list', { name: 'Audit entries' })
-    await entries.getByText('oncall POST /tasks/orders/pause').waitFor()
+    await entries.getByText('oncall pause orders').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Change token' }).click()
     await give(page, tokenNamed('viewer'))

@@ -13,6 +13,7 @@ test.skipIf(await withoutPython('examples/orders', 'psycopg'))(
     expect(stdout).toContain('20000 records in 101 partitions')
     expect(stdout).toContain('proved: every record was counted once; declared, reported and read are equal')
     expect(stdout).not.toContain('FAULT')
+    expect(stdout).toMatch(/late writes that the fencing token refused: orders-/)
     // Both of them held partitions, which others got.
     const [, wasted] = /(\d+) attempts were wasted/.exec(stdout) ?? []
     expect(Number(wasted)).toBeGreaterThanOrEqual(2)

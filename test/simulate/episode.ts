@@ -250,6 +250,7 @@ class Episode {
       retentionMillis: chance.pick([0, 500, DAY]),
       forgetInstancesMillis: DAY,
       forgetEndedNodesMillis: DAY,
+      auditMillis: DAY,
     }
     this.#call((node) => {
       for (const { largeTask } of node.calls) if (largeTask === null) return

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
+import { ImageRows } from '../../packages/server/src/disk/sqlite/image-rows.ts'
 import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
-import { ThroughputRows } from '../../packages/server/src/disk/sqlite/throughput-rows.ts'
-import { type Disk, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
+import { type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Readied } from '../../packages/server/src/handoff/engine/readied.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
@@ -193,12 +193,18 @@ export const mutants: readonly Mutant[] = [
   {
     bug: 'a flush adds to the history twice',
     patch: patched(
-      ThroughputRows.prototype,
-      'add',
-      (add) =>
-        function (this: ThroughputRows, rows: never) {
-          const added = [...(rows as Iterable<never>)]
-          return add.call(this, [...added, ...added] as never)
+      ImageRows.prototype,
+      'write',
+      (write) =>
+        function (this: ImageRows, images: Images) {
+          const twice = [...images.throughput].flatMap(
+            ([key, row]) =>
+              [
+                [key, row],
+                [`${key} again`, row],
+              ] as const,
+          )
+          write.call(this, { ...images, throughput: new Map(twice) } as never)
         },
     ),
   },

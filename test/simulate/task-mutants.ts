@@ -96,7 +96,7 @@ export const taskMutants: readonly Mutant[] = [
     firstSeed: 15,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
-      ...(maxLeases === undefined ? {} : { maxLeases: maxLeases + 1 }),
+      ...(maxLeases == null ? {} : { maxLeases: maxLeases + 1 }),
     })),
   },
   {
@@ -104,7 +104,7 @@ export const taskMutants: readonly Mutant[] = [
     firstSeed: 18,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
-      ...(maxLeases === undefined ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
+      ...(maxLeases == null ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
     })),
   },
   {

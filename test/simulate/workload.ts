@@ -147,9 +147,9 @@ export class Workload {
   #settings(): TaskSettingsChange {
     const chance = this.#chance
     return {
-      ...(chance.happens(0.5) ? { maxLeases: chance.between(1, 5) } : {}),
-      ...(chance.happens(0.5) ? { weight: chance.pick([0.1, 0.5, 2, 7]) } : {}),
-      ...(chance.happens(0.3) ? { maxAttempts: chance.between(1, 8) } : {}),
+      ...(chance.happens(0.5) ? { maxLeases: chance.pick([1, 2, 3, 4, 5, null, null, null]) } : {}),
+      ...(chance.happens(0.5) ? { weight: chance.pick([0.1, 0.5, 2, 7, null, null]) } : {}),
+      ...(chance.happens(0.3) ? { maxAttempts: chance.pick([1, 2, 3, 4, 6, 8, null, null, null]) } : {}),
     }
   }
 

@@ -105,8 +105,8 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'settings',
-    summary: 'change the settings of a task',
-    load: async () => (await import('./commands/control.ts')).settings,
+    summary: 'show or change the settings of a task',
+    load: async () => (await import('./commands/settings.ts')).settings,
   },
   {
     name: 'manifest',
@@ -150,8 +150,8 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'audit',
-    summary: 'show control requests and refused tokens',
-    load: async () => (await import('./commands/access.ts')).audit,
+    summary: 'show who changed what, or refused tokens',
+    load: async () => (await import('./commands/audit.ts')).audit,
   },
   {
     name: 'token',

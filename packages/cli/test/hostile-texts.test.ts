@@ -29,6 +29,7 @@ test('control characters in names and reasons never reach the terminal', async (
     ['pause', taskId],
     ['resume', taskId],
     ['audit'],
+    ['audit', '--node'],
     ['work', '--until-idle', '--wait', '0', '--', 'false'],
   ]
   for (const command of commands) {

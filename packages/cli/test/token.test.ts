@@ -105,9 +105,7 @@ test('baton audit lists who did what, and baton call-back --seal seals the task'
   const producer = { BATON_TOKEN: await token('compute', 'producer') }
   const operator = { BATON_TOKEN: await token('on call', 'operator') }
   const { url } = await startService('--tokens-file', file)
-  expect((await baton(['audit'], { url, env: operator })).stdout).toBe(
-    'no control requests and no refused tokens since the node started\n',
-  )
+  expect((await baton(['audit'], { url, env: operator })).stdout).toBe('no changes\n')
   const lines = scratch.file(
     'p.ndjson',
     descriptors('orders', 3)
@@ -127,11 +125,16 @@ test('baton audit lists who did what, and baton call-back --seal seals the task'
   expect(refused.code).toBe(1)
   const { stdout } = await baton(['audit', '--json', '--limit', '2'], { url, env: operator })
   expect(JSON.parse(stdout).entries).toMatchObject([
-    { kind: 'refused', name: 'compute', outcome: 'token_refused' },
-    { kind: 'order', name: 'on call', action: 'POST /tasks/orders/pause', outcome: 'done' },
+    { name: 'on call', action: 'pause', taskId: 'orders', changed: 1, request: null },
+    { name: 'compute', action: 'seal', taskId: 'orders', request: { 'Baton-Seal': '3' } },
   ])
-  const table = await baton(['audit'], { url, env: operator })
-  expect(table.stdout).toMatch(/on call\s+127\.0\.0\.1\s+POST \/tasks\/orders\/pause\s+done/)
+  const table = await baton(['audit', '--task', 'orders', '--name', 'on call'], { url, env: operator })
+  expect(table.stdout).toMatch(/on call\s+127\.0\.0\.1\s+pause\s+orders\s+1/)
+  expect(table.stdout).not.toContain('seal')
+  const node = await baton(['audit', '--node'], { url, env: operator })
+  expect(node.stdout).toMatch(/compute\s+127\.0\.0\.1\s+POST \/tasks\/orders\/pause\s+token_refused/)
+  const both = await baton(['audit', '--node', '--task', 'orders'], { url, env: operator })
+  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('omit --task and --name') })
   const alone = await baton(['call-back', '--partitions', '3', lines], { url, env: producer })
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--partitions requires --seal') })
 })

@@ -112,7 +112,7 @@ export interface SealableCallOptions extends CallOptions {
    * number is the total number of partitions of the task.
    */
   readonly seal?: boolean | number | undefined
-  /** The new settings of the task. They replace all earlier ones. */
+  /** Settings of the task to change. Null goes back to the value of the service. */
   readonly settings?: TaskSettingsRequest | undefined
 }
 
@@ -175,6 +175,13 @@ export interface PageOptions extends CallOptions {
   readonly limit?: number | undefined
 }
 
+export interface AuditOptions extends PageOptions {
+  /** Only changes of this task. */
+  readonly task?: string | undefined
+  /** Only changes by this token or user. */
+  readonly name?: string | undefined
+}
+
 export interface TasksOptions extends PageOptions {
   readonly state?: TaskState | undefined
   /** Only tasks with parked partitions, in any state. */
@@ -197,6 +204,13 @@ export interface ThroughputOptions extends CallOptions {
   readonly to?: Date | string | undefined
   /** Return a separate point for each level. */
   readonly by?: 'level' | undefined
+}
+
+export interface GridOptions extends CallOptions {
+  /** The default is the lowest level. */
+  readonly level?: number | undefined
+  /** The most cells. */
+  readonly cells?: number | undefined
 }
 
 export interface PartitionsOptions extends PageOptions {

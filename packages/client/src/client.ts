@@ -2,9 +2,11 @@ import type {
   AuditList,
   CallBackAnswer,
   ControlAnswer,
+  Grid,
   InstanceList,
   InstanceStatus,
   ManifestLine,
+  NodeAudit,
   PartitionDescriptor,
   PartitionList,
   PulledPartition,
@@ -16,6 +18,7 @@ import type {
   SettleAnswer,
   Settlement,
   StreamEvent,
+  TaskFeed,
   TaskList,
   TaskSettingsAnswer,
   TaskSettingsRequest,
@@ -25,9 +28,11 @@ import type {
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
 import {
+  type AuditOptions,
   type BatonClientOptions,
   type CallOptions,
   type Chosen,
+  type GridOptions,
   type ManifestOptions,
   newIdempotencyKey,
   type PageOptions,
@@ -205,11 +210,29 @@ export class BatonClient {
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
+  /** What happened to a task, newest first. */
+  async feed(taskId: string, options: CallOptions = {}): Promise<TaskFeed> {
+    return (await this.#get(`${taskPath(taskId)}/feed`, {}, 'entries', options)) as TaskFeed
+  }
+
   /** The throughput of a task, by minute or by hour. */
   async throughput(taskId: string, options: ThroughputOptions = {}): Promise<Throughput> {
     const { step, from, to, by } = options
     const query = { step, from: timeText(from), to: timeText(to), by }
     return (await this.#get(`${taskPath(taskId)}/throughput`, query, 'points', options)) as Throughput
+  }
+
+  /** The throughput of all tasks together, by minute or by hour. */
+  async throughputOfAll(options: Omit<ThroughputOptions, 'by'> = {}): Promise<Throughput> {
+    const { step, from, to } = options
+    const query = { step, from: timeText(from), to: timeText(to) }
+    return (await this.#get('throughput', query, 'points', options)) as Throughput
+  }
+
+  /** The states of the partitions of one level, counted by ranges of indexes. */
+  async grid(taskId: string, options: GridOptions = {}): Promise<Grid> {
+    const { level, cells } = options
+    return (await this.#get(`${taskPath(taskId)}/grid`, { level, cells }, 'cells', options)) as Grid
   }
 
   /**
@@ -287,17 +310,22 @@ export class BatonClient {
     return this.#control(taskId, 'level-barrier', { enabled }, options)
   }
 
+  /** The settings that apply to a task, and which of them are its own. */
+  async settings(taskId: string, options: CallOptions = {}): Promise<TaskSettingsAnswer> {
+    return (await this.#get(`${taskPath(taskId)}/settings`, {}, 'settings', options)) as TaskSettingsAnswer
+  }
+
   /**
-   * Sets the leases, attempts, back-off, barrier, limit and share of a task, in place of all earlier
-   * settings. May be called before the first call-back of the task.
+   * Changes the named settings of a task: leases, attempts, back-off, barrier, limit, share. Null goes back to
+   * the value of the service. May be called before the first call-back of the task.
    */
-  async settings(
+  async changeSettings(
     taskId: string,
     settings: TaskSettingsRequest,
     options: CallOptions = {},
   ): Promise<TaskSettingsAnswer> {
     const body = jsonText(settings, 'the settings')
-    const spec = { method: 'PUT', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
+    const spec = { method: 'PATCH', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
     return (await this.#call(spec, options)) as TaskSettingsAnswer
   }
 
@@ -312,13 +340,16 @@ export class BatonClient {
     return (await this.#get('/instances', { cursor, limit }, 'instances', options)) as InstanceList
   }
 
-  /**
-   * The operator actions and the refused tokens, newest first: those that the answering node saw since its
-   * start.
-   */
-  async audit(options: PageOptions = {}): Promise<AuditList> {
+  /** What was changed by requests, and by whom, newest first: of one task or one sender, or all. */
+  async audit(options: AuditOptions = {}): Promise<AuditList> {
+    const { task, name, cursor, limit } = options
+    return (await this.#get('/audit', { task, name, cursor, limit }, 'entries', options)) as AuditList
+  }
+
+  /** Refused tokens and reloaded files of the node that answers, since its start, newest first. */
+  async nodeAudit(options: PageOptions = {}): Promise<NodeAudit> {
     const { cursor, limit } = options
-    return (await this.#get('/audit', { cursor, limit }, 'entries', options)) as AuditList
+    return (await this.#get('/audit/node', { cursor, limit }, 'entries', options)) as NodeAudit
   }
 
   /**

@@ -79,7 +79,7 @@ const DEFAULT_TIMEOUT_SECONDS = 30
 const SHOWN_BODY_CHARACTERS = 200
 
 export interface RequestSpec {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Relative to the base URL, beginning with a slash. */
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>> | undefined

@@ -80,7 +80,7 @@ export interface ObjectShape {
 
 /** The JSON Schema keywords that scalar fields of the protocol use. */
 interface ScalarKeywords {
-  type?: string
+  type?: string | readonly string[]
   minimum?: number
   maximum?: number
   minLength?: number
@@ -150,6 +150,11 @@ function arrayFaults(
 /** The rule of a scalar schema that a value breaks. Phrased to follow the field's name. */
 export function brokenRule(schema: TSchema, value: unknown): string | undefined {
   const rules = schema as ScalarKeywords
+  if (Array.isArray(rules.type)) {
+    const [type] = rules.type
+    const rule = value === null ? undefined : brokenRule({ ...schema, type }, value)
+    return rule === undefined ? undefined : `${rule}, or null`
+  }
   switch (rules.type) {
     case 'integer':
       return brokenNumberRule(rules, value, 'integer')

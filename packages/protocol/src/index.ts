@@ -1,4 +1,21 @@
 export * from './core.ts'
+export {
+  type AuditList,
+  auditListSchema,
+  type Change,
+  changeSchema,
+  type FeedEntry,
+  feedEntrySchema,
+  type NodeAudit,
+  type NodeAuditEntry,
+  nodeAuditEntrySchema,
+  nodeAuditKinds,
+  nodeAuditSchema,
+  type TaskControl,
+  type TaskFeed,
+  taskControlSchema,
+  taskFeedSchema,
+} from './schemas/audit.ts'
 export type { CallBack, CalledBackPartition } from './schemas/call-back.ts'
 export {
   type CallBackAnswer,
@@ -81,11 +98,6 @@ export {
   settleRequestSchema,
 } from './schemas/leases.ts'
 export {
-  type AuditEntry,
-  type AuditList,
-  auditEntrySchema,
-  auditKinds,
-  auditListSchema,
   type Scale,
   scaleSchema,
 } from './schemas/monitoring.ts'
@@ -115,6 +127,8 @@ export {
   violationSchema,
 } from './schemas/problem.ts'
 export {
+  type Grid,
+  gridSchema,
   type IndexRanges,
   indexRangesSchema,
   type LevelView,

@@ -19,8 +19,14 @@ export const MAX_PRODUCER_TASKS = 100
 export const MAX_COUNTED_DELIVERIES = 10_000
 /** Keeps the answer to an invalid body smaller than the body itself. */
 export const MAX_LISTED_VIOLATIONS = 100
+/** What happened to a task, in one answer. */
+export const MAX_FEED_ENTRIES = 200
 /** Points of a task's history in one answer. */
 export const MAX_THROUGHPUT_POINTS = 2000
+/** The most cells of a grid. */
+export const MAX_GRID_CELLS = 2000
+/** A level with more partitions is sampled for its grid. */
+export const GRID_PARTITIONS_COUNTED = 20_000
 
 // How much of a task's history is kept.
 

@@ -65,11 +65,13 @@ export const settingWord = (name: string): string =>
 export const settingNames = Object.keys(settingKeywords) as SettingName[]
 const byWord = new Map(settingNames.map((name) => [settingWord(name), name]))
 
-/** Parses the Task-Settings header of a call-back: `lease-seconds=600, max-leases=16`. */
+type NamedSettings = Partial<Record<SettingName, number | boolean | null>>
+
+/** Parses the Task-Settings header of a call-back: `lease-seconds=600, max-leases=null`. */
 export function readTaskSettings(
   header: string,
-): { ok: true; settings: Partial<Record<SettingName, number | boolean>> } | { ok: false; detail: string } {
-  const settings: Partial<Record<SettingName, number | boolean>> = {}
+): { ok: true; settings: NamedSettings } | { ok: false; detail: string } {
+  const settings: NamedSettings = {}
   for (const item of header.split(',')) {
     const [word = '', text = '', ...others] = item.split('=').map((part) => part.trim())
     const name = byWord.get(word.toLowerCase())
@@ -81,14 +83,16 @@ export function readTaskSettings(
     }
     if (name in settings) return { ok: false, detail: `${word} must not be repeated` }
     const value = settingValue(name, text)
-    const rule = others.length > 0 ? 'must have exactly one value' : brokenRule(settingKeywords[name], value)
+    const rules = { ...settingKeywords[name], type: [settingKeywords[name].type, 'null'] }
+    const rule = others.length > 0 ? 'must have exactly one value' : brokenRule(rules, value)
     if (rule !== undefined) return { ok: false, detail: `${word} ${rule}, got ${JSON.stringify(text)}` }
-    settings[name] = value as number | boolean
+    settings[name] = value as number | boolean | null
   }
   return { ok: true, settings }
 }
 
 function settingValue(name: SettingName, text: string): unknown {
+  if (text === 'null') return null
   if (settingKeywords[name].type === 'boolean')
     return text === 'true' ? true : text === 'false' ? false : text
   return /^[0-9]+(\.[0-9]+)?$/.test(text) ? Number(text) : text

@@ -80,6 +80,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       store,
       policy,
       retentionMillis: config.retentionDays * 86_400_000,
+      auditMillis: config.auditDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
       maxWaitingPulls: config.maxWaitingPulls,
       openWork,

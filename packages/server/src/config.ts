@@ -249,6 +249,12 @@ export const configSchema = Type.Object({
     default: 7,
     description: 'how long the partitions of a finished task are kept; its summary is kept forever',
   }),
+  auditDays: Type.Number({
+    minimum: 0,
+    maximum: 36_500,
+    default: 90,
+    description: 'how long the audit is kept: who changed what',
+  }),
   scaleTargetSeconds: Type.Integer({
     minimum: 1,
     maximum: MAX_SCALE_TARGET_SECONDS,

@@ -66,6 +66,7 @@ describe('settings', () => {
       overloadSeconds: 1,
       maxRequestsPerSecond: 0,
       retentionDays: 7,
+      auditDays: 90,
       scaleTargetSeconds: 600,
       webhookNetworks: [],
       webhookBackoffSeconds: 5,

@@ -9,13 +9,13 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'every request': () => true,
   'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
   'endpoints that need a certain role': (_, text) => !/Role: any|No token/.test(text),
-  'all but `/livez`, `/metrics`, `/events` and `/audit`': (route) =>
-    !/livez|metrics| \/events$|audit/.test(route),
-  '`POST /call-back`, endpoints of one task, all of `/subscriptions`, and `GET` of `/totals`, `/scale`, `/instances`, `/metrics`, `/audit`':
+  'all but `/livez`, `/metrics`, `/events` and `/audit/node`': (route) =>
+    !/livez|metrics| \/events$|audit\/node/.test(route),
+  '`POST /call-back`, endpoints of one task, all of `/subscriptions`, and `GET` of `/totals`, `/scale`, `/instances`, `/metrics`, `/audit`, `/audit/node`':
     (route) => /call-back|\{taskId\}|totals|scale|instances|subscriptions|metrics|audit/.test(route),
-  'every `POST` and `PUT`': (route) => /^(?:POST|PUT) /.test(route),
-  '`GET /pull`, every `POST`, `PUT` and `DELETE`': (route) =>
-    /^(?:POST|PUT|DELETE) /.test(route) || route === 'GET /pull',
+  'every `POST` and `PATCH`': (route) => /^(?:POST|PATCH) /.test(route),
+  '`GET /pull`, every `POST`, `PATCH` and `DELETE`': (route) =>
+    /^(?:POST|PATCH|DELETE) /.test(route) || route === 'GET /pull',
 }
 
 /** The codes in a line that lists errors, including unknown words in the form of a code. */

@@ -1,6 +1,6 @@
 /**
  * Compares an answer with the one in a document. Values have to be equal. What differs from run to run is
- * compared by its format: times, the version, secrets, and the ids of leases, subscriptions and events. Ids
+ * compared by its format: times, the version, secrets, cursors, and the ids of leases, subscriptions and events. Ids
  * also have to be consistent throughout the document. Fencing tokens are times: each has to differ from the one
  * that is shown by the same amount.
  */
@@ -41,6 +41,7 @@ export class Likeness {
   #texts(shown: string, real: string, at: string): string[] {
     const form = forms.find((candidate) => candidate.test(shown))
     if (form !== undefined) return form.test(real) ? [] : [differs(shown, real, at)]
+    if (at === '/next' && isCursor(shown)) return isCursor(real) ? [] : [differs(shown, real, at)]
     if (!ID.test(shown)) return shown === real ? [] : [differs(shown, real, at)]
     const known = this.#ids.get(shown)
     this.#ids.set(shown, known ?? real)
@@ -52,6 +53,11 @@ const ID = /^(?:[0-9a-z]{1,11}-[0-9a-z]{1,11}-|sub_|evt_)[A-Za-z0-9_-]{16}$/
 const IDS =
   /(?<=")[0-9a-z]{1,11}-[0-9a-z]{1,11}-[A-Za-z0-9_-]{16}(?=")|(?<=[/"])sub_[A-Za-z0-9_-]{16}(?=[/"]|$)/g
 const forms = [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, /^\d+\.\d+\.\d+$/, /^whsec_[A-Za-z0-9+/]{32,}=*$/]
+
+/** A cursor is a position in base64. Positions of the audit depend on all that was changed before. */
+function isCursor(text: string): boolean {
+  return /^\d+$/.test(Buffer.from(text, 'base64url').toString())
+}
 
 const differs = (shown: unknown, real: unknown, at: string) =>
   `${at} is shown as ${JSON.stringify(shown)}, it is ${JSON.stringify(real)}`

@@ -47,14 +47,17 @@ export function controlModel(model: Model, request: ControlRequest): string {
 /** Also allowed before the first call-back. */
 function set(model: Model, { taskId, settings }: SettingsControl): string {
   // A task of which nothing is known, and for which nothing is set, is not kept.
-  if (!model.tasks.has(taskId) && Object.keys(settings).length === 0) return 'applied'
+  const setsSomething = Object.values(settings).some((value) => value !== null)
+  if (!model.tasks.has(taskId) && !setsSomething) return 'applied'
   const task = model.tasks.get(taskId) ?? new ModelTask(taskId, model.policy.levelBarrier)
   if (task.cancelled) return 'task_cancelled'
   model.tasks.set(taskId, task)
-  task.maxLeases = settings.maxLeases ?? Number.POSITIVE_INFINITY
-  task.weight = settings.weight ?? 1
+  // What is not named stays; null goes back to the default.
+  const { maxLeases = task.maxLeases, weight = task.weight, maxAttempts = task.maxAttempts } = settings
+  task.maxLeases = maxLeases ?? Number.POSITIVE_INFINITY
+  task.weight = weight ?? 1
   task.leastWeight = task.isKnown ? Math.min(task.leastWeight, task.weight) : task.weight
-  task.maxAttempts = settings.maxAttempts ?? null
+  task.maxAttempts = maxAttempts
   if (!task.isKnown) return 'applied'
   model.touch(task)
   model.interrupt(task)

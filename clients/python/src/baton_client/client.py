@@ -176,7 +176,8 @@ class Client:
         that is too large.
 
         :param seal: Also seals the task. A number is the total number of partitions of the task.
-        :param settings: The new settings of the task, by their names on the wire.
+        :param settings: Settings of the task to change, by their names on the wire.
+            None goes back to the value of the service.
         """
         wire = [self.table_field.to_wire(descriptor) for descriptor in descriptors]
         return self.call_back_bytes(json_bytes(wire, "the call-back"), seal=seal, settings=settings)
@@ -434,8 +435,7 @@ def _sealing(seal: bool | int | None) -> dict[str, str]:
 def _setting(settings: Mapping[str, Any] | None) -> dict[str, str]:
     words = []
     for name, value in (settings or {}).items():
-        if value is not None:
-            word = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            words.append(f"{word}={text}")
+        word = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        words.append(f"{word}={text}")
     return {"task-settings": ", ".join(words)} if words else {}

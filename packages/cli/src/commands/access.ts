@@ -1,13 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import type { AuditEntry } from '@baton/client'
-import { MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import type { Arguments, Command } from '../command-line.ts'
-import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
-import { count } from '../show/numbers.ts'
-import { nameColumn, table } from '../show/table.ts'
-import { note, print, printJson, shown } from '../terminal.ts'
+import { note, print, printJson } from '../terminal.ts'
 
 const ROLES = ['producer', 'worker', 'operator', 'viewer'] as const
 /** Twice the bytes that are needed, so that no part of the token can be guessed from another. */
@@ -168,56 +163,4 @@ function replace(path: string, text: string): void {
     rmSync(replacement)
     throw error
   }
-}
-
-export const audit: Command = {
-  operands: '',
-  operandCount: [0, 0],
-  details:
-    'Lists control requests with the token that sent them, refused tokens, and reloads of token and certificate files:\n' +
-    'of the node that answers, since it started, newest first. The log of each node has the same entries permanently.',
-  flags: {
-    limit: {
-      kind: 'number',
-      placeholder: 'N',
-      minimum: 1,
-      default: 50,
-      description: 'maximum number of entries',
-    },
-    cursor: cursorFlag,
-    ...connectionFlags,
-  },
-  examples: [{ line: 'baton audit --limit 10', says: 'The latest entries' }],
-  run: async (given) => {
-    const client = connect(given)
-    const limit = given.numberOrDefault('limit')
-    const entries: AuditEntry[] = []
-    let cursor = given.text('cursor')
-    do {
-      const page = await client.audit({ cursor, limit: Math.min(limit - entries.length, MAX_PAGE_LENGTH) })
-      entries.push(...page.entries)
-      cursor = page.next ?? undefined
-    } while (cursor !== undefined && entries.length < limit)
-    if (given.switch('json')) printJson({ entries, next: cursor ?? null })
-    else if (entries.length === 0) print('no control requests and no refused tokens since the node started')
-    else {
-      print(auditTable(entries))
-      if (cursor !== undefined) note(moreText('--limit', cursor))
-    }
-    return exitCodes.ok
-  },
-}
-
-function auditTable(entries: readonly AuditEntry[]): string {
-  return table(entries, [
-    { title: 'WHEN', of: ({ at }) => at },
-    nameColumn('NAME', ({ name }) => name ?? '-'),
-    { title: 'ADDRESS', of: ({ address }) => shown(address ?? '-') },
-    nameColumn('ACTION', ({ action }) => action),
-    {
-      title: 'OUTCOME',
-      of: ({ outcome, times }) => (times > 1 ? `${outcome} (${count(times)} times)` : outcome),
-    },
-    nameColumn('DETAIL', ({ detail }) => detail ?? ''),
-  ])
 }

@@ -1,17 +1,10 @@
 import { createInterface } from 'node:readline'
-import type { BatonClient, ControlAnswer, TaskSettingsRequest, TaskView } from '@baton/client'
-import {
-  parsePartitionName,
-  type SettingName,
-  settingKeywords,
-  settingNames,
-  settingWord,
-} from '@baton/protocol/core'
-import type { Arguments, Command, Example, Flag, Flags } from '../command-line.ts'
+import type { BatonClient, ControlAnswer, TaskView } from '@baton/client'
+import { parsePartitionName } from '@baton/protocol/core'
+import type { Arguments, Command, Example, Flags } from '../command-line.ts'
 import { connect, connectionFlags, located } from '../connection.ts'
 import { exitCodes, Interruption, UsageError } from '../errors.ts'
 import { count } from '../show/numbers.ts'
-import { table } from '../show/table.ts'
 import { note, print, printJson, remark, safe, shown } from '../terminal.ts'
 
 /** How many of the expected partitions do not exist. Undefined if none is missing. */
@@ -255,75 +248,4 @@ function outcomeText({ taskId, state, changed }: ControlAnswer, result: string |
   const task = `${shown(taskId)} is ${state}`
   if (result === undefined) return `${task} (${count(changed)} changed)`
   return `${task}, ${result}${changed === 0 ? ' (nothing changed)' : ''}`
-}
-
-const flags: Flags = Object.fromEntries(settingNames.map((name) => [settingWord(name), flagOf(name)]))
-
-export const settings: Command = {
-  operands: 'TASK',
-  operandCount: [1, 1],
-  details:
-    'Replaces the settings of a task. A setting that is not given has the value of the service; without flags, all\n' +
-    'settings have it. Only the level barrier keeps its value unless given. Can be used before the first call-back.\n' +
-    'Current leases and back-offs do not change.',
-  flags: { ...flags, ...connectionFlags },
-  examples: [
-    {
-      line: 'baton settings orders-2026-03 --lease-seconds 1800 --max-leases 8',
-      says: 'Eight leases at a time, of half an hour each',
-    },
-    { line: 'baton settings orders-2026-03 --weight 3', says: 'Three times the share of other tasks' },
-  ],
-  run: async (given) => {
-    const [taskId = ''] = given.operands
-    const answer = await connect(given)
-      .settings(taskId, settingsIn(given))
-      .catch((error: unknown) => {
-        throw located(error, { placeOf: (pointer) => `--${settingWord(pointer.slice(1))}` })
-      })
-    if (given.switch('json')) printJson(answer)
-    else {
-      const { own, ...held } = answer.settings
-      const rows = Object.entries(held).map(([name, value]) => ({ name, value, isOwn: own.includes(name) }))
-      print(
-        table(rows, [
-          { title: 'SETTING', of: ({ name }) => settingWord(name) },
-          { title: 'VALUE', of: ({ value }) => String(value ?? 'no limit') },
-          { title: 'SET FOR', of: ({ isOwn }) => (isOwn ? 'this task' : 'the service') },
-        ]),
-      )
-    }
-    return exitCodes.ok
-  },
-}
-
-function flagOf(name: SettingName): Flag {
-  const rules = settingKeywords[name]
-  const description = `${rules.description.charAt(0).toLowerCase()}${rules.description.slice(1)}`
-  if (rules.type === 'boolean')
-    return {
-      kind: 'text',
-      placeholder: 'on|off',
-      choices: ['on', 'off'],
-      otherwise: 'unchanged',
-      description,
-    }
-  return {
-    kind: 'number',
-    placeholder: name.endsWith('Seconds') ? 'SECONDS' : 'N',
-    ...(Number.isInteger(rules.minimum) ? { minimum: rules.minimum } : {}),
-    maximum: rules.maximum,
-    fractions: rules.type === 'number',
-    otherwise: 'setting of the service',
-    description,
-  }
-}
-
-function settingsIn(given: Arguments): TaskSettingsRequest {
-  const named = settingNames.flatMap((name) => {
-    const word = settingWord(name)
-    const value = name === 'levelBarrier' ? given.text(word) : given.number(word)
-    return value === undefined ? [] : [[name, name === 'levelBarrier' ? value === 'on' : value] as const]
-  })
-  return Object.fromEntries(named)
 }

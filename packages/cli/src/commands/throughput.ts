@@ -2,7 +2,7 @@ import type { Throughput, ThroughputPoint, ThroughputStep } from '@baton/client'
 import { STEP_MILLIS, THROUGHPUT_LEVELS, throughputSteps } from '@baton/protocol/core'
 import type { Command } from '../command-line.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../errors.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { count, counted } from '../show/numbers.ts'
 import { bar } from '../show/progress.ts'
 import { type Column, table, tableWidth } from '../show/table.ts'
@@ -15,11 +15,11 @@ const time = (description: string, otherwise: string) =>
   ({ kind: 'text', placeholder: 'TIME', description, otherwise }) as const
 
 export const throughput: Command = {
-  operands: 'TASK',
-  operandCount: [1, 1],
+  operands: '[TASK]',
+  operandCount: [0, 1],
   details:
-    'Shows how many partitions and records of a task were done per minute or hour. The service keeps minutes for one\n' +
-    'day and hours for as long as the partitions of finished tasks.',
+    'Shows how many partitions and records of a task, or of all tasks, were done per minute or hour. The service keeps\n' +
+    'minutes for one day and hours for as long as the partitions of finished tasks.',
   flags: {
     step: {
       kind: 'text',
@@ -41,26 +41,38 @@ export const throughput: Command = {
     const step = given.textOrDefault('step') as ThroughputStep
     const to = given.text('to')
     const end = to === undefined ? Date.now() : Date.parse(to)
-    const answer = await connect(given).throughput(given.operands[0] ?? '', {
+    const [taskId] = given.operands
+    if (taskId === undefined && given.switch('by-level'))
+      throw new UsageError('--by-level needs a task: levels of different tasks are not added up')
+    const period = {
       step,
       // If the end is not a valid time, the service reports it.
       from: given.text('from') ?? (Number.isNaN(end) ? undefined : new Date(end - USUAL_MILLIS[step])),
       to,
-      by: given.switch('by-level') ? 'level' : undefined,
-    })
+    }
+    const client = connect(given)
+    const answer =
+      taskId === undefined
+        ? await client.throughputOfAll(period)
+        : await client.throughput(taskId, {
+            ...period,
+            by: given.switch('by-level') ? 'level' : undefined,
+          })
     if (given.switch('json')) printJson(answer)
     else if (answer.points.length > 0) print(throughputView(answer))
-    else print(`${shown(answer.taskId)}: no partition was done between ${answer.from} and ${answer.to}`)
+    else print(`${nameOf(answer)}: no partition was done between ${answer.from} and ${answer.to}`)
     return exitCodes.ok
   },
 }
+
+const nameOf = ({ taskId }: Throughput): string => (taskId === undefined ? 'all tasks' : shown(taskId))
 
 const MARKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const LINE_WIDTH = 60
 
 /** A sparkline of the whole period, and a row for each step in which partitions became done. */
 export function throughputView(throughput: Throughput, width = tableWidth()): string {
-  const { taskId, points } = throughput
+  const { points } = throughput
   const sum = (measure: Measure) => points.reduce((total, point) => total + point[measure], 0)
   const measure: Measure = sum('records') > 0 ? 'records' : 'partitions'
   const whole = `${counted(sum('partitions'), 'partition')}, ${counted(sum('records'), 'record')} done`
@@ -77,7 +89,7 @@ export function throughputView(throughput: Throughput, width = tableWidth()): st
     },
   ]
   return [
-    `${styled('bold', shown(taskId))}: ${whole}`,
+    `${styled('bold', nameOf(throughput))}: ${whole}`,
     `  ${shortTime(throughput.from)} ${sparkline(throughput, measure)} ${shortTime(throughput.to)}`,
     '',
     table(points, columns, width),

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '@baton/protocol'
+import type { Change } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
 import { InstancePanel } from '../instance/instance-panel.tsx'
 import { Chart } from '../parts/chart.tsx'
@@ -111,7 +111,7 @@ async function tableFieldOf(): Promise<string> {
 
 const ENTRIES_SHOWN = 20
 
-type Shown = { readonly entries: readonly AuditEntry[] } | { readonly fault: string }
+type Shown = { readonly entries: readonly Change[] } | { readonly fault: string }
 
 /**
  * The audit log. Loaded only when the user requests it, because it requires an operator: each automatic
@@ -132,24 +132,22 @@ function AuditPanel() {
           {shown === undefined ? 'Show audit' : 'Refresh audit'}
         </button>
       </header>
-      {shown === undefined ? <p class="quiet">Control requests and refused tokens, for operators.</p> : null}
+      {shown === undefined ? <p class="quiet">Who changed what, for operators.</p> : null}
       {shown !== undefined && 'fault' in shown ? <Empty title={shown.fault} /> : null}
       {shown !== undefined && 'entries' in shown ? <Entries entries={shown.entries} /> : null}
     </section>
   )
 }
 
-function Entries({ entries }: { entries: readonly AuditEntry[] }) {
-  if (entries.length === 0)
-    return <Empty title="No control requests and no refused tokens since this node started." />
+function Entries({ entries }: { entries: readonly Change[] }) {
+  if (entries.length === 0) return <Empty title="Nothing was changed." />
   return (
     <ul class="failures" aria-label="Audit entries">
-      {entries.map(({ at, name, address, action, outcome, times }, place) => (
+      {entries.map(({ at, name, address, action, taskId, target }, place) => (
         <li key={`${at} ${place}`}>
-          <strong>{name ?? address ?? 'the service'}</strong> {action}{' '}
+          <strong>{name ?? address ?? 'the service'}</strong> {action} {taskId} {target}{' '}
           <span class="muted">
-            {outcome === 'done' ? 'done' : outcome.replaceAll('_', ' ')}
-            {times > 1 ? ` × ${times}` : ''}, <Ago at={at} />
+            <Ago at={at} />
           </span>
         </li>
       ))}

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { MAX_SCALE_TARGET_SECONDS } from '../limits.ts'
 import { scaleLimits, scaleReasons } from '../states.ts'
-import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
+import { count, oneOf, orNull } from './schema-parts.ts'
 
 const backlogCountsSchema = Type.Object(
   {
@@ -100,37 +100,3 @@ export const scaleSchema = Type.Object(
   { description: 'The backlog, and the number of workers that it needs' },
 )
 export type Scale = Static<typeof scaleSchema>
-
-export const auditKinds = ['order', 'refused', 'reload'] as const
-
-export const auditEntrySchema = Type.Object(
-  {
-    at: timestamp({
-      description: 'Time of the event; if the entry combines several events, of the last one',
-    }),
-    kind: oneOf(auditKinds, {
-      description:
-        'order: a control request, which changes a task or the service. refused: a token that is unknown or not sufficient. ' +
-        'reload: a file of tokens or certificates that changed',
-    }),
-    name: orNull(Type.String({ description: 'The name of the token; null without a known token' })),
-    address: orNull(Type.String({ description: 'The client address' })),
-    action: Type.String({ description: 'The request', examples: ['POST /tasks/orders/pause'] }),
-    outcome: Type.String({
-      description: 'done, or the error code of the response',
-      examples: ['done', 'task_unknown'],
-    }),
-    detail: orNull(Type.String({ description: 'Details for people' })),
-    times: count({
-      description: 'Number of occurrences: consecutive refusals from one address are one entry',
-    }),
-  },
-  { description: 'An action and the token that was used' },
-)
-export type AuditEntry = Static<typeof auditEntrySchema>
-
-export const auditListSchema = Type.Object({
-  entries: Type.Array(auditEntrySchema),
-  next: orNull(Type.String({ description: 'Cursor of the next page; null on the last page' })),
-})
-export type AuditList = Static<typeof auditListSchema>

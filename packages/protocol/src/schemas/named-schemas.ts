@@ -14,6 +14,15 @@ import {
   taskStates,
   throughputSteps,
 } from '../states.ts'
+import {
+  auditListSchema,
+  changeSchema,
+  feedEntrySchema,
+  nodeAuditEntrySchema,
+  nodeAuditSchema,
+  taskControlSchema,
+  taskFeedSchema,
+} from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import {
@@ -47,7 +56,7 @@ import {
   settleAnswerSchema,
   settlementSchema,
 } from './leases.ts'
-import { auditEntrySchema, auditListSchema, scaleSchema } from './monitoring.ts'
+import { scaleSchema } from './monitoring.ts'
 import {
   attemptSchema,
   attemptSecondsSchema,
@@ -60,6 +69,7 @@ import {
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
 import { oneOf } from './schema-parts.ts'
 import {
+  gridSchema,
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
@@ -103,6 +113,9 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     TaskSettings: taskSettingsSchema,
     TaskSettingsRequest: taskSettingsRequestSchema,
     TaskSettingsAnswer: taskSettingsAnswerSchema,
+    TaskControl: taskControlSchema,
+    TaskFeed: taskFeedSchema,
+    FeedEntry: feedEntrySchema,
     LevelView: levelViewSchema,
     IndexRanges: indexRangesSchema,
     WaitingFor: waitingForSchema,
@@ -118,6 +131,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Straggler: stragglerSchema,
     Throughput: throughputSchema,
     ThroughputPoint: throughputPointSchema,
+    Grid: gridSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     OwnerRequest: ownerRequestSchema,
@@ -128,8 +142,10 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceList: instanceListSchema,
     ReleaseAnswer: releaseAnswerSchema,
     ProducedTask: producedTaskSchema,
-    AuditEntry: auditEntrySchema,
+    Change: changeSchema,
     AuditList: auditListSchema,
+    NodeAuditEntry: nodeAuditEntrySchema,
+    NodeAudit: nodeAuditSchema,
     ParkedEvent: parkedEventSchema,
     SubscribeRequest: subscribeRequestSchema,
     RotateSecretRequest: rotateSecretRequestSchema,

@@ -94,19 +94,18 @@ const settingFields = {
 
 export const taskSettingsRequestSchema = Type.Object(
   {
-    leaseSeconds: Type.Optional(settingFields.leaseSeconds),
-    maxAttempts: Type.Optional(settingFields.maxAttempts),
-    backoffSeconds: Type.Optional(settingFields.backoffSeconds),
-    backoffMaxSeconds: Type.Optional(settingFields.backoffMaxSeconds),
-    levelBarrier: Type.Optional(settingFields.levelBarrier),
-    maxLeases: Type.Optional(settingFields.maxLeases),
-    weight: Type.Optional(settingFields.weight),
+    leaseSeconds: Type.Optional(orNull(settingFields.leaseSeconds)),
+    maxAttempts: Type.Optional(orNull(settingFields.maxAttempts)),
+    backoffSeconds: Type.Optional(orNull(settingFields.backoffSeconds)),
+    backoffMaxSeconds: Type.Optional(orNull(settingFields.backoffMaxSeconds)),
+    levelBarrier: Type.Optional(orNull(settingFields.levelBarrier)),
+    maxLeases: Type.Optional(orNull(settingFields.maxLeases)),
+    weight: Type.Optional(orNull(settingFields.weight)),
   },
   {
     additionalProperties: false,
     description:
-      'The settings of one task. They replace its previous settings; an omitted setting has the value of the service. ' +
-      'An omitted levelBarrier keeps its value',
+      'Settings of one task. A setting that is omitted stays as it is; null goes back to the value of the service',
     examples: [{ leaseSeconds: 600, maxLeases: 16 }],
   },
 )
@@ -126,6 +125,6 @@ export type TaskSettings = Static<typeof taskSettingsSchema>
 
 export const taskSettingsAnswerSchema = Type.Object(
   { taskId: Type.String({ examples: ['orders-2026-03'] }), settings: taskSettingsSchema },
-  { description: 'The settings that apply to the task from now on' },
+  { description: 'The settings that apply to a task' },
 )
 export type TaskSettingsAnswer = Static<typeof taskSettingsAnswerSchema>

@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox'
 import {
+  GRID_PARTITIONS_COUNTED,
+  MAX_GRID_CELLS,
   MAX_LISTED_FAILURES,
   MAX_LISTED_GAPS,
   MAX_LISTED_LEVELS,
@@ -10,6 +12,7 @@ import {
   THROUGHPUT_LEVELS,
 } from '../limits.ts'
 import { etaReasons, taskStates, throughputSteps } from '../states.ts'
+import { taskControlSchema } from './audit.ts'
 import { attemptSecondsSchema, failureSchema, stragglerSchema } from './partitions.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { taskSettingsSchema } from './task-control.ts'
@@ -143,6 +146,7 @@ export type ReportedRecords = Static<typeof reportedRecordsSchema>
 export const taskViewSchema = Type.Object(
   {
     ...summaryFields,
+    control: taskControlSchema,
     levelBarrier: Type.Boolean({
       description: 'Whether each level waits until all lower levels are finished',
     }),
@@ -222,7 +226,9 @@ export type ThroughputPoint = Static<typeof throughputPointSchema>
 
 export const throughputSchema = Type.Object(
   {
-    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    taskId: Type.Optional(
+      Type.String({ examples: ['orders-2026-03'], description: 'Absent in the throughput of all tasks' }),
+    ),
     step: oneOf(throughputSteps, { description: 'The length of one step' }),
     from: timestamp({
       description: `Start of the first step: as requested, or later if there are more than ${MAX_THROUGHPUT_POINTS} points. Request earlier points with this time as \`to\``,
@@ -233,6 +239,29 @@ export const throughputSchema = Type.Object(
       description: 'Oldest first. Steps in which no partition was done are omitted',
     }),
   },
-  { description: 'Partitions and records of a task that were done, by minute or by hour' },
+  { description: 'Partitions and records of a task, or of all tasks, that were done, by minute or by hour' },
 )
 export type Throughput = Static<typeof throughputSchema>
+
+export const gridSchema = Type.Object(
+  {
+    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    level: count({ description: 'The level that was requested, by default the lowest' }),
+    partitions: count({ description: 'The number of partitions of the level' }),
+    sampled: Type.Boolean({
+      description: `False if all partitions were counted. Of a level with more than ${GRID_PARTITIONS_COUNTED} partitions, only the first of each cell are counted, and parked ones`,
+    }),
+    cells: Type.Array(
+      Type.Object({
+        first: count({ description: 'The lowest index of the cell' }),
+        last: count({ description: 'The highest index of the cell' }),
+        counts: Type.Partial(Type.Omit(stateCountsSchema, ['total']), {
+          description: 'The number of partitions in each state that occurs',
+        }),
+      }),
+      { maxItems: MAX_GRID_CELLS, description: 'In the order of the index' },
+    ),
+  },
+  { description: 'The states of the partitions of one level, counted by ranges of indexes' },
+)
+export type Grid = Static<typeof gridSchema>

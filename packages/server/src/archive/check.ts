@@ -8,6 +8,7 @@ import {
 import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { addToImages, noImages } from '../handoff/engine/state/images.ts'
+import { ALL_TASKS } from '../handoff/engine/throughput.ts'
 import { checkRecount, laneName } from '../handoff/engine/verbs/recount.ts'
 import type { StoredPartition } from '../handoff/partition.ts'
 import { noTallies, totalOf } from '../handoff/rules/task.ts'
@@ -104,7 +105,7 @@ class CheckedRows {
         break
       case 'throughput':
         for (const { task, step, at } of batch.rows)
-          if (!this.#tasks.has(task))
+          if (task !== ALL_TASKS && !this.#tasks.has(task))
             this.#findings.push(
               `the throughput of the ${step} from ${new Date(at).toISOString()} belongs to task ${task}, which does not exist`,
             )

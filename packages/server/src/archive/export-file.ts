@@ -19,6 +19,7 @@ import { SCHEMA_VERSION } from '../disk/schema-version.ts'
 import {
   type ArchiveSource,
   bigFields,
+  fieldNames,
   type PerSection,
   type Progress,
   type RowBatch,
@@ -197,7 +198,7 @@ async function* linesOf(source: ArchiveSource, progress: Progress | undefined): 
     return text
   }
   const line = (value: Header | SectionLine | EndLine) => `${JSON.stringify(value)}\n`
-  const { nextIds, counts, fields } = source
+  const { nextIds, counts } = source
   const exportedAt = new Date().toISOString()
   yield hashed(
     line({ format: FORMAT, schema: SCHEMA_VERSION, program: version, exportedAt, nextIds, counts }),
@@ -208,12 +209,12 @@ async function* linesOf(source: ArchiveSource, progress: Progress | undefined): 
   /** Sections without rows are listed, too, so that the file shows what its program knows. */
   const nameUpTo = (section: Section | undefined): string => {
     const to = section === undefined ? sections.length : sections.indexOf(section) + 1
-    const lines = sections.slice(named, to).map((one) => line({ section: one, fields: fields[one] }))
+    const lines = sections.slice(named, to).map((one) => line({ section: one, fields: fieldNames[one] }))
     named = Math.max(named, to)
     return lines.join('')
   }
   for await (const batch of source.batches()) {
-    yield hashed(nameUpTo(batch.section) + encodeRows(batch, fields[batch.section]))
+    yield hashed(nameUpTo(batch.section) + encodeRows(batch, fieldNames[batch.section]))
     done += batch.rows.length
     progress?.(done, total)
   }

@@ -4,13 +4,7 @@ import { open, stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import { SCHEMA_VERSION, unreleased } from '../disk/schema-version.ts'
-import {
-  type ArchiveSource,
-  type PerSection,
-  perSection,
-  type RowBatch,
-  sections,
-} from '../handoff/archived.ts'
+import { type ArchiveSource, fieldNames, perSection, type RowBatch, sections } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
 import { type EndLine, FORMAT, type Header, rowReader, type SectionLine } from './export-file.ts'
 
@@ -21,10 +15,7 @@ const GZIP = Buffer.from([0x1f, 0x8b])
  * Opens an export, which can be read once. All faults of the file are reported as StoreRefused with the line
  * number.
  */
-export async function openArchive(
-  path: string,
-  known: PerSection<readonly string[]>,
-): Promise<ArchiveSource & { readonly header: Header }> {
+export async function openArchive(path: string): Promise<ArchiveSource & { readonly header: Header }> {
   const lines = await readLines(path)
   const refuse = (line: number, what: string) => new StoreRefused(`${path}:${line}: ${what}`)
   const first = await lines.next()
@@ -68,7 +59,7 @@ export async function openArchive(
         if (section.section !== sections[named])
           throw refuse(number, `expected section ${sections[named] ?? 'none'}`)
         named += 1
-        checkFields(section, known, (what) => refuse(number, what))
+        checkFields(section, (what) => refuse(number, what))
         read = rowReader(section)
       }
       hash.update(`${next}\n`)
@@ -83,7 +74,6 @@ export async function openArchive(
     header,
     nextIds: header.nextIds,
     counts,
-    fields: known,
     unflushed: [],
     batches,
   }
@@ -173,17 +163,13 @@ function checkEnd(
 }
 
 /** A field that this program does not know would be lost, and a missing one would have to be invented. */
-function checkFields(
-  { section, fields }: SectionLine,
-  known: PerSection<readonly string[]>,
-  refuse: (what: string) => StoreRefused,
-): void {
-  const unknown = fields.filter((field) => !known[section].includes(field))
+function checkFields({ section, fields }: SectionLine, refuse: (what: string) => StoreRefused): void {
+  const unknown = fields.filter((field) => !fieldNames[section].includes(field))
   if (unknown.length > 0)
     throw refuse(
       `${section} have the fields ${unknown.join(', ')}, which this program does not support; import with the version of Baton that wrote the file`,
     )
-  const absent = known[section].filter((field) => !fields.includes(field))
+  const absent = fieldNames[section].filter((field) => !fields.includes(field))
   if (absent.length > 0)
     throw refuse(`${section} lack the fields ${absent.join(', ')}; export again with this version of Baton`)
 }

@@ -55,7 +55,7 @@ export async function verify(what: Location | string, progress?: Progress): Prom
     return withSource(what, (source, damage) => verifySource(source, damage, progress))
   if (await isDatabase(what))
     return withFileSource(what, (source, damage) => verifySource(source, damage, progress))
-  return verifySource(await openArchive(what, await knownFields()), [], progress)
+  return verifySource(await openArchive(what), [], progress)
 }
 
 async function verifySource(
@@ -90,8 +90,7 @@ export interface ImportOptions {
 /** Imports an export into an empty store, completely or not at all. The whole file is checked first. */
 export async function importStore(location: Location, options: ImportOptions): Promise<PerSection<number>> {
   const { file, progress } = options
-  const known = await knownFields()
-  const checked = await openArchive(file, known)
+  const checked = await openArchive(file)
   const total = 2 * totalRows(checked.counts)
   const { findings } = await check(checked, (done) => progress?.(done, total))
   if (findings.length > 0)
@@ -100,7 +99,7 @@ export async function importStore(location: Location, options: ImportOptions): P
     )
   return withStoppedStore(location, { mayBeNew: true }, (stopped) =>
     stopped.target(async (target) => {
-      const source = await openArchive(file, known)
+      const source = await openArchive(file)
       await target.fill(withProgress(source.batches(), total, progress), source.nextIds, source.counts)
       return source.counts
     }),
@@ -118,11 +117,6 @@ async function* withProgress<Batch extends { readonly rows: readonly unknown[] }
     done += batch.rows.length
     progress?.(done, total)
   }
-}
-
-/** The fields of both stores are the same: the compiler requires one column per field. */
-async function knownFields(): Promise<PerSection<readonly string[]>> {
-  return (await import('../disk/sqlite/archive.ts')).fields
 }
 
 const SQLITE = 'SQLite format 3\0'

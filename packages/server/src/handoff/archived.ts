@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import { type AuditRecord, auditFields } from './audit.ts'
 import type { Images } from './disk.ts'
 import type { Fields, Kind } from './fields.ts'
 import { deliveryFields, type StoredDelivery, type SubscriptionRow, subscriptionFields } from './outbox.ts'
@@ -89,6 +90,7 @@ export interface ArchivedRows {
   readonly subscriptions: SubscriptionRow
   readonly deliveries: StoredDelivery
   readonly throughput: StoredThroughput
+  readonly audit: AuditRecord
 }
 
 export type Section = keyof ArchivedRows
@@ -106,7 +108,7 @@ true satisfies [NotCarried] extends [never] ? true : NotCarried
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 
 /** The sections in order. Rows come after the rows they belong to. */
-const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> } = {
+export const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> } = {
   tasks: taskFields,
   lanes: laneFields,
   levels: levelFields,
@@ -121,9 +123,13 @@ const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[Name]> }
   subscriptions: subscriptionFields,
   deliveries: deliveryFields,
   throughput: throughputFields,
+  audit: auditFields,
 }
 
 export const sections = Object.keys(archivedFields) as Section[]
+
+/** Whether the rows have counts by state. */
+export const isTallied = (section: Section): boolean => section === 'tasks' || section === 'lanes'
 
 /** Fields that do not fit into a JavaScript number. They are written as text. */
 export const bigFields = (section: Section): ReadonlySet<string> =>
@@ -136,6 +142,12 @@ export const bigFields = (section: Section): ReadonlySet<string> =>
 export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>
   Object.fromEntries(sections.map((section) => [section, value(section)])) as PerSection<Value>
 
+/** The names of all fields, in the order in which an export has them. */
+export const fieldNames: PerSection<readonly string[]> = perSection((section) => [
+  ...Object.keys(archivedFields[section]),
+  ...(isTallied(section) ? ['partitions', 'records'] : []),
+])
+
 /** Some rows of one section. */
 export type RowBatch = {
   [Name in Section]: { readonly section: Name; readonly rows: readonly ArchivedRows[Name][] }
@@ -145,7 +157,6 @@ export type RowBatch = {
 export interface ArchiveSource {
   readonly nextIds: NextIds
   readonly counts: PerSection<number>
-  readonly fields: PerSection<readonly string[]>
   /** All rows, section by section. */
   batches(): AsyncIterable<RowBatch>
   /** Bodies of entries that are durable but not flushed. */

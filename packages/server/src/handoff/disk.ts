@@ -1,4 +1,5 @@
 import type { InstanceRole, ThroughputStep } from '@baton/protocol'
+import type { AuditQuery, AuditRecord, ForgetAudit } from './audit.ts'
 import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { KnownPartition, PartitionDescriptor, PartitionStatus, StoredPartition } from './partition.ts'
@@ -131,6 +132,13 @@ export interface Disk {
    */
   forgetThroughput(request: ForgetThroughput): Promise<number>
 
+  /** The newest records that match, newest first. */
+  audited(query: AuditQuery): Promise<AuditRecord[]>
+  /** Deletes records from the oldest on. Returns how many, at most `limit`. */
+  forgetAudit(request: ForgetAudit): Promise<number>
+  /** The states of partitions of a lane, counted by cell. Cells without any are left out. */
+  countCells(query: CellsOfLane): Promise<CellCount[]>
+
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceDetails | null>
   instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]>
@@ -214,6 +222,8 @@ export interface Images {
   readonly totals: Map<string, TotalsAdded>
   /** Increments by task, step, time and level. */
   readonly throughput: Map<string, StoredThroughput>
+  /** Records of changes, to be inserted. */
+  readonly audit: AuditRecord[]
   nextIds: NextIds | null
 }
 
@@ -327,6 +337,27 @@ export interface ThroughputRowsQuery {
   readonly to: number
   readonly byLevel: boolean
   readonly limit: number
+}
+
+export interface CellsOfLane {
+  readonly lane: number
+  readonly tail: number
+  /**
+   * `rank`: rows in the order of their index, `width` to a cell, at most `limit`. `index`: as many cells as
+   * given, of equal ranges of indexes; of each, the first `each` rows and the first `each` parked ones.
+   */
+  readonly by:
+    | { readonly kind: 'rank'; readonly width: number; readonly limit: number }
+    | { readonly kind: 'index'; readonly cells: number; readonly each: number }
+}
+
+export interface CellCount {
+  readonly cell: number
+  readonly state: StoredState
+  readonly partitions: number
+  /** By rank: the lowest and the highest index of those counted; by index: the range of the cell. */
+  readonly first: number
+  readonly last: number
 }
 
 export interface ForgetThroughput {

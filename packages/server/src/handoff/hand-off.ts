@@ -1,4 +1,5 @@
 import type { CallBack } from '@baton/protocol'
+import { type AuditPage, type AuditQuery, DEFAULT_AUDIT_MILLIS } from './audit.ts'
 import { Batcher, type BatchTracing } from './batcher.ts'
 import { type Stopwatch, type WallClock, withTimeout } from './clock.ts'
 import { HandOffCounts, StoreCounts } from './counts/counts.ts'
@@ -15,6 +16,7 @@ import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { Policy } from './rules/policy.ts'
+import type { Requester } from './rules/stamps.ts'
 import {
   type BatchedCallBack,
   type CallBackOutcome,
@@ -29,12 +31,16 @@ import {
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
+  TaskFeed,
   TaskPage,
   TaskQuery,
   ThroughputHistory,
@@ -45,6 +51,8 @@ interface HandOffOptions {
   readonly store: Store
   readonly policy: Policy
   readonly retentionMillis: number
+  /** How long the audit is kept. */
+  readonly auditMillis?: number
   readonly node: Node
   readonly log: Log
   /** Runs next to the hand-off on the same store. It is stopped while the hand-off drains. */
@@ -98,6 +106,7 @@ export class HandOff {
 
   constructor(options: HandOffOptions) {
     const { store: given, policy, retentionMillis, node, log, companion } = options
+    const { auditMillis = DEFAULT_AUDIT_MILLIS } = options
     this.#companion = companion
     this.openWork = options.openWork
     const { clock = () => Date.now(), stopwatch = () => performance.now() } = options
@@ -155,12 +164,17 @@ export class HandOff {
       },
       failed,
     )
-    this.#maintenance = new Maintenance(store, policy, retentionMillis, {
-      readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
-      parked: (count) =>
-        log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
-      failed,
-    })
+    this.#maintenance = new Maintenance(
+      store,
+      policy,
+      { retentionMillis, auditMillis },
+      {
+        readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
+        parked: (count) =>
+          log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
+        failed,
+      },
+    )
     store.onLeadership?.((leads) => {
       // Leases may seem overdue only because workers had no node to renew them with.
       if (leads) this.#maintenance.beginGrace()
@@ -252,6 +266,10 @@ export class HandOff {
     return this.#store.task(taskId)
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#store.taskSettings(taskId)
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#store.tasks(query)
   }
@@ -264,6 +282,18 @@ export class HandOff {
     return this.#store.throughput(query)
   }
 
+  audited(query: AuditQuery): Promise<AuditPage> {
+    return this.#store.audited(query)
+  }
+
+  feed(taskId: string): Promise<TaskFeed | null> {
+    return this.#store.feed(taskId)
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#store.grid(query)
+  }
+
   /** `null` means this node. */
   instance(instanceId: string | null): Promise<InstanceDetails | null> {
     return this.#instances.instance(instanceId)
@@ -274,10 +304,10 @@ export class HandOff {
   }
 
   /** Revokes the leases of an instance. Returns null if the instance does not exist. */
-  async release(instanceId: string): Promise<Released | null> {
+  async release(instanceId: string, by?: Requester): Promise<Released | null> {
     let [released, parked] = [0, 0]
     for (let more = true; more; ) {
-      const step = await this.#store.releaseInstance({ instanceId, limit: LEASES_RELEASED_AT_ONCE })
+      const step = await this.#store.releaseInstance({ instanceId, limit: LEASES_RELEASED_AT_ONCE, by })
       released += step.released
       parked += step.parked
       more = step.more
@@ -288,14 +318,14 @@ export class HandOff {
   }
 
   /** The request takes effect with the first step. Resolves when all steps are done. */
-  async control(request: ControlRequest): Promise<ControlResult> {
+  async control(request: ControlRequest, by?: Requester): Promise<ControlResult> {
     const wantsBarrier =
       (request.verb === 'level-barrier' && request.enabled) ||
       (request.verb === 'settings' && request.settings.levelBarrier === true)
     if (wantsBarrier && this.#policy.delivery === 'at-most-once') return { kind: 'barrier_without_leases' }
     let changed = 0
-    while (true) {
-      const result = await this.#store.control(request)
+    for (let step = 0; ; step += 1) {
+      const result = await this.#store.control(step === 0 ? { ...request, by } : request)
       if (result.kind !== 'applied') return result
       changed += result.changed
       this.#pulls.wake(result.readied, result.readiedOf)
@@ -306,8 +336,8 @@ export class HandOff {
     }
   }
 
-  subscriptions(request: SubscriptionRequest): Promise<SubscriptionResult> {
-    return this.#store.subscriptions(request)
+  subscriptions(request: SubscriptionRequest, by?: Requester): Promise<SubscriptionResult> {
+    return this.#store.subscriptions({ ...request, by })
   }
 
   get waitingPulls(): number {

@@ -1,6 +1,6 @@
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
-import type { ReadiedOf, Store } from './store.ts'
+import type { MaintenanceRequest, ReadiedOf, Store } from './store.ts'
 
 /** The maximum time between sweeps, so that changes by other nodes are noticed. */
 const SWEEP_AT_LEAST_MILLIS = 1000
@@ -21,6 +21,8 @@ interface MaintenanceEvents {
   failed(error: unknown): void
 }
 
+export type Retention = Pick<MaintenanceRequest, 'retentionMillis' | 'auditMillis'>
+
 /**
  * Work without a request: ending leases and back-offs, and completing control requests and retention in
  * steps. With several nodes, only the leader's store does anything.
@@ -28,7 +30,7 @@ interface MaintenanceEvents {
 export class Maintenance {
   readonly #store: Store
   readonly #policy: Policy
-  readonly #retentionMillis: number
+  readonly #retention: Retention
   readonly #events: MaintenanceEvents
   readonly #sweeping = new PeriodicJob(() => this.#sweep())
   readonly #maintaining = new PeriodicJob(() => this.#maintain())
@@ -39,10 +41,10 @@ export class Maintenance {
    */
   #clockAhead = 0
 
-  constructor(store: Store, policy: Policy, retentionMillis: number, events: MaintenanceEvents) {
+  constructor(store: Store, policy: Policy, retention: Retention, events: MaintenanceEvents) {
     this.#store = store
     this.#policy = policy
-    this.#retentionMillis = retentionMillis
+    this.#retention = retention
     this.#events = events
   }
 
@@ -101,7 +103,7 @@ export class Maintenance {
   async #maintain(): Promise<number> {
     try {
       const request = {
-        retentionMillis: this.#retentionMillis,
+        ...this.#retention,
         forgetInstancesMillis: FORGET_INSTANCES_MILLIS,
         forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
       }

@@ -1,5 +1,6 @@
 import type { DeliveryState, SubscriptionState, WebhookEventType } from '@baton/protocol'
 import type { Fields } from './fields.ts'
+import type { Requester } from './rules/stamps.ts'
 
 // Subscriptions and their deliveries, as a transactional outbox: events are written in the entry that makes
 // their cause durable, with one delivery for each matching subscription.
@@ -262,7 +263,9 @@ export interface OutboxDisk {
 }
 
 /** Requests of operators and readers to the outbox. */
-export type SubscriptionRequest =
+export type SubscriptionRequest = SubscriptionAsk & { readonly by?: Requester | undefined }
+
+type SubscriptionAsk =
   | { readonly ask: 'list' }
   | {
       readonly ask: 'create'

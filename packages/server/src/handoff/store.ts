@@ -1,4 +1,5 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { AuditPage, AuditQuery } from './audit.ts'
 import type { Heartbeat } from './heartbeats.ts'
 import type { LeaseRef } from './lease-id.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from './outbox.ts'
@@ -8,16 +9,21 @@ import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { TooManyLanes } from './rules/open-work.ts'
 import type { TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
+import type { Requester } from './rules/stamps.ts'
 import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
+  TaskFeed,
   TaskPage,
   TaskQuery,
   ThroughputHistory,
@@ -45,10 +51,18 @@ export interface Store {
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskDetails | null>
+  /** Also of a task that has settings and was not called back yet. */
+  taskSettings(taskId: string): Promise<SettingsOfTask | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
-  /** What became done of a task, by minute or hour. */
+  /** What became done of a task or of all, by minute or hour. */
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null>
+  /** Who changed what, newest first. */
+  audited(query: AuditQuery): Promise<AuditPage>
+  /** What happened to a task, newest first. */
+  feed(taskId: string): Promise<TaskFeed | null>
+  /** The states of the partitions of one level, by ranges of indexes. */
+  grid(query: GridQuery): Promise<GridDetails | null>
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */
@@ -150,10 +164,12 @@ export interface BatchedCallBack {
   readonly producer: string | null
   /** The trace context of the request. */
   readonly traceparent?: string | null
-  /** The new settings of its task. Null or absent: unchanged. */
+  /** A change of the settings of its task. Null or absent: unchanged. */
   readonly settings?: TaskSettingsChange | null
   /** The name of the token of the request. A new task belongs to it. */
   readonly owner?: string | null
+  /** Who sent it. Given if it also seals or sets up the task, which is audited. */
+  readonly by?: Requester | undefined
   /** Whether the token may call back tasks that belong to others. */
   readonly sharesTask?: boolean
   /** Seals the task after this call-back, with the expected number of partitions if known. */
@@ -247,6 +263,7 @@ export interface SweepResult {
 export interface ReleaseRequest {
   readonly instanceId: string
   readonly limit: number
+  readonly by?: Requester | undefined
 }
 
 export interface ReleaseResult {
@@ -264,6 +281,8 @@ export interface MaintenanceRequest {
   readonly forgetInstancesMillis: number
   /** The same for nodes that were draining when they were last seen. */
   readonly forgetEndedNodesMillis: number
+  /** How long the audit is kept. */
+  readonly auditMillis: number
 }
 
 export interface MaintenanceResult {

@@ -2,6 +2,7 @@ import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
 import type { Durations, FailureGroups } from './rules/attempts.ts'
 import type { TaskSettings } from './rules/policy.ts'
+import type { TaskStamps } from './rules/stamps.ts'
 import type { Tally } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
@@ -48,6 +49,8 @@ export interface StoredTask {
   failures: FailureGroups | null
   /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
   readonly durations: Durations
+  /** Who paused, cancelled, sealed or changed it, and when. */
+  stamps: TaskStamps | null
 }
 
 export const taskFields: Fields<StoredTask> = {
@@ -76,6 +79,7 @@ export const taskFields: Fields<StoredTask> = {
   settings: 'json?',
   failures: 'kept?',
   durations: 'list',
+  stamps: 'json?',
 }
 
 /** The remainder of a request to rerun done partitions. */
@@ -123,6 +127,8 @@ export interface StoredLane {
   /** The total duration and the number of attempts that finished partitions of this lane. */
   busyMillis: number
   attemptsDone: number
+  /** When all of its partitions were done; null while one is not. */
+  finishedAt: number | null
   readonly partitions: Tally
   readonly records: Tally
 }
@@ -142,6 +148,7 @@ export const laneFields: Fields<StoredLane> = {
   purgedRecords: 'integer',
   busyMillis: 'integer',
   attemptsDone: 'integer',
+  finishedAt: 'integer?',
 }
 
 /** What waits of one compute table in a lane that has several. */

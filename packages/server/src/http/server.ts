@@ -16,29 +16,33 @@ import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
-import { AuditLog, auditReloads, auditRequests, auditRoute } from './observability/audit.ts'
+import { AuditLog, auditReloads, auditRequests, nodeAuditRoute } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
+import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
-import { controlRoutes, settingsRoute } from './routes/control-routes.ts'
+import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
+import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
 import { pullRoute, renewRoute, settleRoute } from './routes/lease-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
-import { taskRoutes, throughputRoute } from './routes/task-routes.ts'
+import { taskRoutes } from './routes/task-routes.ts'
+import { throughputRoutes } from './routes/throughput-routes.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
-  readonly service: Omit<Service, 'isSecure' | 'peers'>
+  readonly service: Omit<Service, 'isSecure' | 'peers' | 'requesterOf'>
   readonly admission: AdmissionOptions
   readonly limits: AdmissionLimits
   /** Empty, or a path without a trailing slash. */
@@ -89,9 +93,10 @@ export async function buildHttp({
     requestMillis: limits.requestMillis,
     ...timeouts,
   }
-  const service = { ...given, isSecure: tls !== null, peers }
-  const { handOff, tokens, log } = service
   const proxies = new Proxies(trustedProxies)
+  const requesterOf = requesters(given.tokens, proxies)
+  const service = { ...given, isSecure: tls !== null, peers, requesterOf }
+  const { handOff, tokens, log } = service
   const audit = new AuditLog(log)
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
@@ -196,14 +201,16 @@ export async function buildHttp({
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
-        throughputRoute(uncached, service)
+        throughputRoutes(uncached, service)
+        gridRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
-        settingsRoute(uncached, service)
+        settingsRoutes(uncached, service)
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests, budget)
-        auditRoute(uncached, audit)
+        auditRoutes(uncached, service)
+        nodeAuditRoute(uncached, audit)
         if (peers !== null) peerRoute(uncached, peers)
       })
       openapiRoute(routes)

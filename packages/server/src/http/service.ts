@@ -1,8 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { readTraceparent, type UnknownFields } from '@baton/protocol'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
+import type { Requester } from '../handoff/rules/stamps.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
@@ -22,6 +23,8 @@ export interface Service {
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner
   readonly tokens: TokenLookup
+  /** For the audit. `body` is what the request asked for; omit it if it may contain secrets. */
+  requesterOf(request: IncomingMessage, body?: unknown): Requester
   /** Whether the service serves TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks

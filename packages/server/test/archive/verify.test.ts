@@ -252,8 +252,9 @@ test('on PostgreSQL, contradictions are reported, running nodes prevent an impor
   await server.query(`UPDATE baton.task SET ready_partitions = 4`, name)
 
   await server.query(
-    `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, version, started_at)
-     VALUES ('node-7', 'service', 1, extract(epoch FROM now()) * 1000 - 2000, '0.1.0', 1)`,
+    `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining,
+       pulls, partitions, records, done, failed, released, call_backs, called_back)
+     VALUES ('node-7', 'service', 1, extract(epoch FROM now()) * 1000 - 2000, '0.1.0', 1, false, 0, 0, 0, 0, 0, 0, 0, 0)`,
     name,
   )
   const file = join(await testFolder(), 'export.ndjson')

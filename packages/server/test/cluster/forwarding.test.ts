@@ -95,7 +95,7 @@ describe('the leader', () => {
 
   test('believes the address and the host that the follower found, and no header of the client', async () => {
     const tokens = await tokensFile({
-      tokens: [{ name: 'op', token: tokenNamed('op'), roles: ['operator', 'viewer'] }],
+      tokens: [{ name: 'op', token: tokenNamed('op'), roles: ['operator', 'producer'] }],
     })
     const proxied = { tokensFile: tokens, trustProxy: ['127.0.0.1'] }
     const [leader, plain, trusting] = await startNodes(
@@ -105,12 +105,17 @@ describe('the leader', () => {
       proxied,
     )
     const claims = { ...bearer(tokenNamed('op')), 'x-forwarded-for': '192.0.2.7' }
-    for (const node of [plain, trusting]) await node.post('/tasks/unknown/pause', {}, claims)
-    const { body } = await leader.get('/audit', bearer(tokenNamed('op')))
-    expect(body.entries.map(({ address }: { address: string }) => address)).toEqual([
-      '192.0.2.7',
-      '127.0.0.1',
-    ])
+    await leader.post('/call-back', descriptors('orders', 1), claims)
+    await plain.post('/tasks/orders/pause', {}, claims)
+    await trusting.post('/tasks/orders/resume', {}, claims)
+    // The audit is the same on all nodes.
+    for (const node of [leader, plain, trusting]) {
+      const { body } = await node.get('/audit', bearer(tokenNamed('op')))
+      expect(body.entries).toMatchObject([
+        { action: 'resume', name: 'op', address: '192.0.2.7' },
+        { action: 'pause', name: 'op', address: '127.0.0.1' },
+      ])
+    }
   })
 
   test('checks the Host header that the client sent to the follower', async () => {

@@ -8,7 +8,7 @@ import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 
 /** How each statement finds its rows. A statement is identified by a unique piece of its text. */
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
-  ['a task by its name', /FROM task WHERE task_id = /, 'sqlite_autoindex_task_1 (task_id=?)'],
+  ['a task by its name', /FROM task WHERE task_id = /, 'task_by_name (task_id=?)'],
   ['a lane by its level', /FROM lane WHERE task = \? AND level = /, 'lane_identity (task=? AND level=?)'],
   [
     'a partition by its index',
@@ -55,7 +55,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['open tasks', /FROM task WHERE \(finished_at IS NULL OR/, 'task_open (id>?)'],
   ['open lanes', /FROM lane WHERE ready_partitions/, 'lane_open (id>?)'],
   ['rows of a lane', /idx > \? AND id <= \? ORDER BY/, 'partition_identity (lane=? AND idx>?)'],
-  ['parked rows of a lane', /'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
+  ['parked rows of a lane', /idx > \? .* 'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
   ['leases that end at a time', /'leased' AND due_at = /, 'partition_leased (due_at=? AND rowid>?)'],
   ['leases that end later', /'leased' AND due_at > \? ORDER BY due_at, id/, 'partition_leased (due_at>?)'],
   ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_delayed (due_at<?)'],
@@ -102,6 +102,17 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /FROM throughput WHERE task = .* GROUP BY at/,
     'PRIMARY KEY (task=? AND step=? AND at>? AND at<?)',
   ],
+  ['the states of a lane', /^SELECT idx, state FROM/, 'partition_identity (lane=?)'],
+  [
+    'some rows of a cell',
+    /^SELECT state .* partition_identity/,
+    'partition_identity (lane=? AND idx>? AND idx<?)',
+  ],
+  [
+    'parked rows of a cell',
+    /^SELECT state .* partition_parked/,
+    'partition_parked (lane=? AND idx>? AND idx<?)',
+  ],
   ['history beyond what is kept', /FROM throughput WHERE step = .* OFFSET/, 'throughput_by_age (step=?)'],
   ['history that is too old', /^DELETE FROM throughput/, 'throughput_by_age (step=? AND at<?)'],
   ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
@@ -121,7 +132,6 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 /** Scans an index that has only matching rows, and reads no more than the limit. */
 const boundedWalks = [
   /^SCAN task USING INDEX task_with_work$/,
-  /^SCAN purging$/,
   // There are at most a hundred.
   /^SCAN subscription$/,
   // Read completely on purpose when the file is opened.

@@ -57,8 +57,10 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+const retention = { retentionMillis: 7 * DAY, auditMillis: 90 * DAY }
+
 function maintenance(leaseMillis = testPolicy.leaseMillis): Maintenance {
-  return new Maintenance(store as unknown as Store, { ...testPolicy, leaseMillis }, 7 * DAY, {
+  return new Maintenance(store as unknown as Store, { ...testPolicy, leaseMillis }, retention, {
     readied: (count) => told.readied.push(count),
     parked: (count) => told.parked.push(count),
     failed: (error) => told.failed.push(error),

@@ -87,7 +87,7 @@ describe('the API document', () => {
     expect(ids(optional).join(' ')).toBe(
       'cancel enableSubscription levelBarrier pause redeliver releaseInstance resume retry rotateSecret seal skipParked',
     )
-    expect(ids(demanded).join(' ')).toBe('callBack owner renew settings settle subscribe')
+    expect(ids(demanded).join(' ')).toBe('callBack changeSettings owner renew settle subscribe')
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -121,8 +121,12 @@ describe('the API document', () => {
       viewTotals: [undefined, 'Totals'],
       viewScale: [undefined, 'Scale'],
       viewTask: [undefined, 'TaskView'],
+      listNodeAudit: [undefined, 'NodeAudit'],
       listPartitions: [undefined, 'PartitionList'],
       viewThroughput: [undefined, 'Throughput'],
+      viewThroughputOfAll: [undefined, 'Throughput'],
+      viewFeed: [undefined, 'TaskFeed'],
+      viewGrid: [undefined, 'Grid'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],
@@ -132,7 +136,8 @@ describe('the API document', () => {
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
       owner: ['OwnerRequest', 'ControlAnswer'],
-      settings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
+      settings: [undefined, 'TaskSettingsAnswer'],
+      changeSettings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
       listAudit: [undefined, 'AuditList'],
       subscribe: ['SubscribeRequest', 'SubscriptionSecret'],
       listSubscriptions: [undefined, 'SubscriptionList'],

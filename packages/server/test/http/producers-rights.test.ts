@@ -19,7 +19,7 @@ async function guarded(): Promise<TestApp> {
 }
 
 describe('a producer', () => {
-  test.each(['', '/partitions', '/manifest', '/throughput'])(
+  test.each(['', '/partitions', '/manifest', '/throughput', '/grid'])(
     'may read what it called back: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()
@@ -50,14 +50,19 @@ describe('a producer', () => {
       expect(refused.body.detail).toContain('belongs to another producer')
     }
     const settings = { leaseSeconds: 1, maxLeases: 1 }
-    const put = (token: string) =>
-      baton.ask('PUT', '/tasks/orders/settings', { body: settings, headers: as(token) })
-    expect((await put('stock')).status).toBe(403)
+    const change = (token: string) =>
+      baton.ask('PATCH', '/tasks/orders/settings', { body: settings, headers: as(token) })
+    const show = (taskId: string, token: string) => baton.get(`/tasks/${taskId}/settings`, as(token))
+    expect((await change('stock')).status).toBe(403)
+    expect((await show('orders', 'stock')).body.code).toBe('token_limited')
     expect((await baton.get('/tasks/orders', as('ops'))).body).toMatchObject({
       calledBackBy: ['orders'],
       partitions: { total: 2 },
     })
-    expect((await put('orders')).status).toBe(200)
+    expect((await change('orders')).status).toBe(200)
+    expect((await show('orders', 'orders')).body.settings).toMatchObject(settings)
+    expect((await show('orders', 'ops')).body.settings).toMatchObject(settings)
+    expect((await show('nothing', 'orders')).status).toBe(404)
   })
 
   test('with prefixes shares the tasks that they cover', async () => {
@@ -80,7 +85,7 @@ describe('a producer', () => {
   test('has a largest weight, 1 unless its token says more, and a lowest level', async () => {
     const baton = await guarded()
     const weigh = (weight: number, token: string) =>
-      baton.ask('PUT', '/tasks/orders/settings', { body: { weight }, headers: as(token) })
+      baton.ask('PATCH', '/tasks/orders/settings', { body: { weight }, headers: as(token) })
     const refused = await weigh(2, 'orders')
     expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
     expect(refused.body.detail).toContain('at most 1')

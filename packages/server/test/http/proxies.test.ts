@@ -85,7 +85,7 @@ describe.each([
 })
 
 test('audit and log have the address of the client behind the proxy', async () => {
-  const tokens = [{ name: 'ops', token: tokenNamed('ops'), roles: ['operator'] }]
+  const tokens = [{ name: 'ops', token: tokenNamed('ops'), roles: ['operator', 'producer'] }]
   const lines: object[] = []
   const log = { ...quiet, debug: (fields: object) => lines.push(fields) }
   const baton = await TestApp.open(
@@ -93,9 +93,10 @@ test('audit and log have the address of the client behind the proxy', async () =
     { log },
   )
   const through = { 'x-forwarded-for': '198.51.100.1', 'x-forwarded-proto': 'https' }
+  await baton.post('/call-back', descriptors('orders', 1), bearer(tokenNamed('ops')))
   await baton.post('/tasks/orders/pause', undefined, { ...bearer(tokenNamed('ops')), ...through })
   const { body } = await baton.get('/audit', bearer(tokenNamed('ops')))
-  expect(body.entries).toMatchObject([{ address: '198.51.100.1', outcome: 'task_unknown' }])
+  expect(body.entries).toMatchObject([{ address: '198.51.100.1', action: 'pause' }])
   expect(lines).toContainEqual(
     expect.objectContaining({ url: '/tasks/orders/pause', address: '198.51.100.1', scheme: 'https' }),
   )

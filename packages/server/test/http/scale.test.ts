@@ -121,7 +121,7 @@ describe('with a measured throughput,', () => {
 
   test('the lease limit of a task is respected', async () => {
     const { baton, scale } = await measured()
-    await baton.ask('PUT', '/tasks/orders/settings', { body: { maxLeases: 3 } })
+    await baton.ask('PATCH', '/tasks/orders/settings', { body: { maxLeases: 3 } })
     expect(await scale('?target=60')).toMatchObject({ desiredWorkers: 3, limitedBy: 'max-leases' })
     expect(await scale('?target=600')).toMatchObject({ desiredWorkers: 1, limitedBy: null })
   })

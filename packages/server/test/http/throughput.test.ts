@@ -79,3 +79,18 @@ describe('the history of a task', () => {
     expect([unknown.status, unknown.body.code]).toEqual([404, 'task_unknown'])
   })
 })
+
+test('all tasks together have a history, too', async () => {
+  const baton = await worked()
+  await baton.callBack(...descriptors('returns', 2))
+  const partitions = await baton.pull({ prefer: 'batch=2' })
+  await baton.post(
+    '/settle',
+    partitions.map(({ lease }) => ({ leaseId: lease?.id, outcome: 'done' })),
+  )
+  const { status, body } = await baton.get('/throughput?step=hour')
+  expect({ status, keys: Object.keys(body) }).toEqual({ status: 200, keys: ['step', 'from', 'to', 'points'] })
+  expect(sumOf(body.points)).toBe(6)
+  expect((await baton.get('/throughput?by=level')).status).toBe(422)
+  await baton.expectSound()
+})

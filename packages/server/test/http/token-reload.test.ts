@@ -123,7 +123,7 @@ test.each([
   expect(faults.join()).toContain(path)
   expect(faults.join()).not.toContain('secret-1')
   expect((await baton.get('/tasks', bearer(tokenNamed('ops')))).status).toBe(200)
-  const { body } = await baton.get('/audit', bearer(tokenNamed('ops')))
+  const { body } = await baton.get('/audit/node', bearer(tokenNamed('ops')))
   expect(body.entries).toMatchObject([{ kind: 'reload', action: 'tokens file', outcome: 'refused' }])
   // Once it is valid again, it is used.
   await writeTokens(path, { tokens: before.filter(({ name }) => name !== 'ops') })

@@ -2,9 +2,21 @@ import { type Appended, type IndexesOfLane, KnownKeys, type KnownOfLane } from '
 import type { KnownPartition, PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
-import { descriptorColumns, knownColumns, plainArray, textArray } from './columns.ts'
+import { insert } from '../flush.ts'
 import { type Connection, prepared, type Row, type Statement } from './session/connection.ts'
 import { NotLeader } from './session/failures.ts'
+import {
+  arraysOf,
+  asJson,
+  descriptors,
+  insertFrom,
+  plainArray,
+  postgres,
+  sending,
+  textArray,
+  textOf,
+  unnest,
+} from './tables.ts'
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
@@ -38,12 +50,9 @@ WITH known AS MATERIALIZED (
 ), appended AS (
   INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM mine RETURNING number
 ), rows AS (
-  INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
-  SELECT ${descriptorColumns.from('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
+  ${insertFrom(descriptors, `mine CROSS JOIN ${unnest(descriptors, FIRST_COLUMN)}`)}
 )
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`)
-
-const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] => descriptorColumns.arrays(rows)
 
 /** The entry is executed once at most. After an error it is unknown whether it was stored. */
 export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {
@@ -66,16 +75,14 @@ export async function append(connection: Connection, term: string, entry: Append
 function appendStatement(term: string, { number, body, newRows, newKeys }: Appended): Statement {
   const values = [number, term, body]
   if (newRows.length === 0 && newKeys.length === 0) return { ...APPEND_ALONE, values }
-  return { ...APPEND, values: [...values, textArray(newKeys), ...newRowArrays(newRows)] }
+  return { ...APPEND, values: [...values, textArray(newKeys), ...arraysOf(descriptors, newRows)] }
 }
 
-const STAGE = `INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
-  SELECT ${descriptorColumns.from('n')} FROM ${descriptorColumns.unnest('n')}`
+const STAGE = textOf(insert(descriptors))
 
-export const stageStatement = (rows: readonly PartitionDescriptor[]): Statement => ({
-  text: STAGE,
-  values: newRowArrays(rows),
-})
+export const stageStatements = (rows: readonly PartitionDescriptor[]): Statement[] => [
+  ...sending(descriptors, STAGE, rows),
+]
 
 export const unstageStatement = ({ first, last }: StagedIds): Statement => ({
   text: 'DELETE FROM baton.partition WHERE id BETWEEN $1 AND $2',
@@ -93,7 +100,7 @@ export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
   return {
     text: `SELECT w.at, w.idx, p.known
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (at, lane, tail, idx) LEFT JOIN LATERAL
-      (SELECT ${knownColumns.asJson('r')} AS known FROM baton.partition r
+      (SELECT ${asJson(postgres.knownPartitions)} AS known FROM baton.partition
        WHERE lane = w.lane AND idx = w.idx AND id + 0 <= w.tail OFFSET 0) p ON true
     WHERE p.known IS NOT NULL
       OR (SELECT last FROM baton.lane_range WHERE lane = w.lane AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
@@ -111,7 +118,7 @@ export function readKnown(rows: readonly Row[], lanes: number): KnownOfLane[] {
   for (const { at, idx, known: values } of rows)
     known[at as number]?.set(
       idx as number,
-      values === null ? null : knownColumns.read(values as readonly unknown[]),
+      values === null ? null : postgres.knownPartitions.read(values as readonly unknown[]),
     )
   return known
 }

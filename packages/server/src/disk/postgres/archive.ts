@@ -1,86 +1,29 @@
 import {
-  type ArchivedRows,
   type ArchiveSource,
   type ArchiveTarget,
-  instanceFields,
   notEmpty,
   type PerSection,
   perSection,
-  producedFields,
   type RowBatch,
   refuseMissing,
   type Section,
-  type StoredInstance,
-  type StoredProduced,
-  type StoredTable,
   sections,
-  tableFields,
 } from '../../handoff/archived.ts'
 import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
 import { StoreRefused } from '../../handoff/store.ts'
-import { type IndexRangeOfLane, type NextIds, rangeFields } from '../../handoff/stored.ts'
+import type { NextIds } from '../../handoff/stored.ts'
+import { insert } from '../flush.ts'
 import { refuseOtherVersion } from '../schema-version.ts'
-import {
-  Columns,
-  keyColumns,
-  laneColumns,
-  laneTableColumns,
-  levelColumns,
-  paceColumns,
-  partitionColumns,
-  taskColumns,
-} from './columns.ts'
+import type { Table } from '../table.ts'
 import { fence, NOW } from './leader-row.ts'
 import { versionOf } from './migrate.ts'
-import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
 import { Connector, parseDatabaseUrl } from './session/connector.ts'
 import { asRefused } from './session/failures.ts'
-import { throughputColumns } from './throughput-rows.ts'
+import { archived, arraysOf, asJson, textOf } from './tables.ts'
 
 const BATCH = 1000
-
-interface ArchivedTable<Row extends object> {
-  readonly name: string
-  readonly columns: Columns<Row>
-  readonly order: string
-}
-
-export const archivedTables: { readonly [Name in Section]: ArchivedTable<ArchivedRows[Name]> } = {
-  tasks: { name: 'task', columns: taskColumns, order: 'id' },
-  lanes: { name: 'lane', columns: laneColumns, order: 'id' },
-  levels: { name: 'level', columns: levelColumns, order: 'level' },
-  laneTables: { name: 'lane_table', columns: laneTableColumns, order: 'lane, name' },
-  ranges: {
-    name: 'lane_range',
-    columns: new Columns<IndexRangeOfLane>(rangeFields),
-    order: 'lane, first',
-  },
-  tables: {
-    name: 'task_compute_table',
-    columns: new Columns<StoredTable>(tableFields),
-    order: 'position',
-  },
-  keys: { name: 'pull_key', columns: keyColumns, order: 'key' },
-  pace: { name: 'pace', columns: paceColumns, order: 'task, second' },
-  instances: {
-    name: 'instance',
-    columns: new Columns<StoredInstance>(instanceFields),
-    order: 'instance_id',
-  },
-  produced: {
-    name: 'produced_task',
-    columns: new Columns<StoredProduced>(producedFields, { named: { at: 'last_call_back_at' } }),
-    order: 'instance, task',
-  },
-  partitions: { name: 'partition', columns: partitionColumns, order: 'id' },
-  subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
-  deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
-  throughput: { name: 'throughput', columns: throughputColumns, order: 'task, step, at, level' },
-}
-
-export const fields = perSection((section) => archivedTables[section].columns.fields)
 
 /** For long transactions of many statements: sequential scans are allowed and there is no timeout. */
 const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on; SET LOCAL statement_timeout = 0;
@@ -100,7 +43,6 @@ export async function postgresSource(connection: Connection): Promise<ArchiveSou
   return {
     nextIds: readNextIds(flushed),
     counts: await countRows(connection),
-    fields,
     unflushed: entries.map(({ body }) => body as string),
     async *batches() {
       for (const section of sections) yield* batchesOf(connection, section)
@@ -109,21 +51,19 @@ export async function postgresSource(connection: Connection): Promise<ArchiveSou
 }
 
 async function* batchesOf(connection: Connection, section: Section): AsyncIterable<RowBatch> {
-  const { name, columns, order } = archivedTables[section]
-  const select = `SELECT ${columns.asJson('r')} AS row FROM baton.${name} r ORDER BY ${order}`
+  const table = archived[section]
+  const select = `SELECT ${asJson(table)} AS row FROM ${table.path} ORDER BY ${table.order}`
   await connection.run({ text: `DECLARE archive NO SCROLL CURSOR FOR ${select}` })
   while (true) {
     const found = await connection.run({ text: `FETCH ${BATCH} FROM archive` })
     if (found.length === 0) break
-    yield { section, rows: found.map(({ row }) => columns.read(row as unknown[])) } as unknown as RowBatch
+    yield { section, rows: found.map(({ row }) => table.read(row as unknown[])) } as unknown as RowBatch
   }
   await connection.run({ text: 'CLOSE archive' })
 }
 
 async function countRows(connection: Connection): Promise<PerSection<number>> {
-  const counts = sections.map(
-    (section) => `(SELECT count(*) FROM baton.${archivedTables[section].name}) AS "${section}"`,
-  )
+  const counts = sections.map((section) => `(SELECT count(*) FROM ${archived[section].path}) AS "${section}"`)
   const [row] = await connection.run({ text: `SELECT ${counts.join(', ')}` })
   return perSection((section) => row?.[section] as number)
 }
@@ -141,7 +81,7 @@ export function postgresTarget(connection: Connection, leaderTerm: string): Arch
         const { tasks: found } = await countRows(connection)
         if (found > 0) throw notEmpty(found)
         for (const section of sections)
-          await connection.run({ text: `DELETE FROM baton.${archivedTables[section].name}` })
+          await connection.run({ text: `DELETE FROM ${archived[section].path}` })
         for await (const batch of batches) await connection.run(insertStatement(batch))
         await connection.run(nextIdsStatement(nextIds))
         refuseMissing(counts, await countRows(connection))
@@ -155,15 +95,8 @@ export function postgresTarget(connection: Connection, leaderTerm: string): Arch
 }
 
 function insertStatement({ section, rows }: RowBatch): Statement {
-  const { name } = archivedTables[section]
-  const columns = archivedTables[section].columns as Columns<object>
-  const names = columns.names.join(', ')
-  return {
-    // Insert in file order: for compute tables it is the order of first use.
-    text: `INSERT INTO baton.${name} (${names}) SELECT ${columns.from('n')}
-      FROM unnest(${columns.arrayParameters(1)}) WITH ORDINALITY AS n (${names}, place) ORDER BY place`,
-    values: columns.arrays(rows),
-  }
+  const table = archived[section] as Table<object>
+  return { text: textOf(insert(table)), values: arraysOf(table, rows) }
 }
 
 const nextIdColumns: Readonly<Record<keyof NextIds, string>> = {

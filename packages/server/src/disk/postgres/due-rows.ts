@@ -1,21 +1,21 @@
 import type { Recount, WaitingCount } from '../../handoff/disk.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
-import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './columns.ts'
 import { HAS_ROWS } from './reads.ts'
 import type { Row, Statement } from './session/connection.ts'
+import { asJson, keys, lanes, laneTables, tasks } from './tables.ts'
 
 /** Tasks are purged one at a time, so a task whose purge has started is among the last ones marked. */
 const LATELY_PURGED = 100
 
 export const dueKeysStatement = (now: number, limit: number): Statement => ({
-  text: `SELECT ${keyColumns.asJson('k')} AS key FROM
+  text: `SELECT ${asJson(keys, 'k')} AS key FROM
     (SELECT * FROM baton.pull_key WHERE forget_at <= $1 ORDER BY forget_at LIMIT $2) k ORDER BY k.forget_at`,
   values: [now, limit],
 })
 
 export const purgeableStatement = (finishedBefore: number): Statement => ({
-  text: `SELECT ${taskColumns.asJson('t')} AS task FROM (
+  text: `SELECT ${asJson(tasks, 't')} AS task FROM (
       (SELECT 0 AS choice, p.* FROM
          (SELECT * FROM baton.task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT ${LATELY_PURGED}) p
        WHERE p.finished_at IS NOT NULL AND p.leased_partitions + p.delayed_partitions = 0 AND EXISTS (
@@ -31,13 +31,13 @@ export const purgeableStatement = (finishedBefore: number): Statement => ({
 })
 
 export const tasksWithRerunsStatement = (limit: number): Statement => ({
-  text: `SELECT ${taskColumns.asJson('t')} AS task FROM
+  text: `SELECT ${asJson(tasks, 't')} AS task FROM
     (SELECT * FROM baton.task WHERE has_work AND reruns::text <> '[]' ORDER BY id LIMIT $1) t ORDER BY t.id`,
   values: [limit],
 })
 
 export const tasksWithStagedRowsStatement: Statement = {
-  text: `SELECT ${taskColumns.asJson('t')} AS task FROM baton.task t
+  text: `SELECT ${asJson(tasks, 't')} AS task FROM baton.task t
     WHERE t.has_work AND t.staging IS NOT NULL ORDER BY t.id`,
 }
 
@@ -50,8 +50,8 @@ export const probeStatement: Statement = {
 const KIND = `CASE WHEN due_at IS NULL THEN 'fresh' ELSE 'returned' END`
 
 export const recountStatement: Statement = {
-  text: `SELECT ${laneColumns.asJson('l')} AS lane, ${taskColumns.asJson('t')} AS task, c.counted,
-      (SELECT json_agg(json_build_array(${laneTableColumns.asJson('r')}, (
+  text: `SELECT ${asJson(lanes, 'l')} AS lane, ${asJson(tasks, 't')} AS task, c.counted,
+      (SELECT json_agg(json_build_array(${asJson(laneTables, 'r')}, (
          SELECT json_agg(json_build_array(kind, n)) FROM (
            SELECT ${KIND} AS kind, count(*) AS n FROM baton.partition
            WHERE lane = l.id AND id <= l.tail AND compute_table = r.name AND state = 'ready' GROUP BY 1) w)))
@@ -78,12 +78,12 @@ export function readRecount(row: Row): Recount {
     ([values, counts]) => {
       const waitingHere: WaitingCount = { fresh: 0, returned: 0 }
       for (const [kind, count] of counts ?? []) waitingHere[kind] += count
-      return { row: laneTableColumns.read(values), waiting: waitingHere }
+      return { row: laneTables.read(values), waiting: waitingHere }
     },
   )
   return {
-    lane: laneColumns.read(row['lane'] as unknown[]),
-    task: taskColumns.read(row['task'] as unknown[]),
+    lane: lanes.read(row['lane'] as unknown[]),
+    task: tasks.read(row['task'] as unknown[]),
     partitions,
     records,
     waiting,

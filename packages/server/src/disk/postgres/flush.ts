@@ -1,23 +1,14 @@
 import type { Images } from '../../handoff/disk.ts'
-import type { PartitionStatus } from '../../handoff/partition.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
-import {
-  type Columns,
-  inChunks,
-  keyColumns,
-  laneColumns,
-  laneTableColumns,
-  levelColumns,
-  paceColumns,
-  plainArray,
-  statusColumns,
-  taskColumns,
-  textArray,
-} from './columns.ts'
-import { addTotalsStatement } from './instance-rows.ts'
-import { outboxStatements } from './outbox-rows.ts'
+import { flushedBy } from '../flush.ts'
 import type { Statement } from './session/connection.ts'
-import { addThroughputStatement } from './throughput-rows.ts'
+import { plainArray, postgres, sending, textOf, unnest } from './tables.ts'
+
+const flushed = flushedBy(postgres).map(({ statement, rowsOf }) => ({
+  table: statement.table,
+  text: textOf(statement),
+  rowsOf,
+}))
 
 /** Entries are kept for a while after they are flushed, because an append checks the previous entry. */
 const ENTRIES_KEPT = 1000
@@ -47,20 +38,9 @@ export function flushStatements(request: FlushRequest): Statement[] {
   const { images } = request
   return [
     moveStatement(request),
-    ...upserts('task', 'id', taskColumns, images.tasks.values()),
-    ...upserts('lane', 'id', laneColumns, images.lanes.values()),
-    ...upserts('level', 'level', levelColumns, images.levels.values()),
-    ...upserts('lane_table', 'lane, name', laneTableColumns, images.laneTables.values()),
-    ...partitionStatements(images.partitions),
-    ...keyStatements(images.keys),
-    ...paceStatements(images.pace),
+    ...flushed.flatMap(({ table, text, rowsOf }) => [...sending(table, text, rowsOf(images))]),
     ...rangesStatement(images.ranges),
-    ...tableStatements(images.tables),
-    ...producedStatements(images.produced),
-    ...instanceStatements(images.instances),
-    ...outboxStatements(images.outbox),
-    ...totalsStatements(images.totals),
-    ...throughputStatements(images.throughput),
+    ...forgetPaceStatement(images.pace),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [request.deletedTo, deletableTo(request.upTo)],
@@ -100,120 +80,15 @@ function moveStatement({
   }
 }
 
-function* upserts<Stored extends object>(
-  table: string,
-  key: string,
-  columns: Columns<Stored>,
-  rows: Iterable<Stored>,
-): Iterable<Statement> {
-  const names = columns.names
-  const text = `INSERT INTO baton.${table} (${names.join(', ')}) SELECT * FROM ${columns.unnest('n')}
-    ON CONFLICT (${key}) DO UPDATE SET ${columns.changes(table, key)}`
-  for (const chunk of inChunks(rows)) yield { text, values: columns.arrays(chunk) }
-}
-
-const UPDATE_PARTITIONS = `UPDATE baton.partition p
-  SET ${statusColumns.names.map((name) => `${name} = n.${name}`).join(', ')}
-  FROM unnest($1::bigint[], ${statusColumns.arrayParameters(2)}) AS n (id, ${statusColumns.names.join(', ')})
-  WHERE p.id = n.id`
-
-function* partitionStatements(images: Images['partitions']): Iterable<Statement> {
-  const changed: [number, PartitionStatus][] = []
-  const removed: number[] = []
-  for (const [id, status] of images)
-    if (status === null) removed.push(id)
-    else changed.push([id, status])
-  // Rows with neighbouring ids are on the same pages.
-  changed.sort(([a], [b]) => a - b)
-  for (const chunk of inChunks(changed)) {
-    const ids = plainArray(chunk.map(([id]) => id))
-    yield {
-      text: UPDATE_PARTITIONS,
-      values: [ids, ...statusColumns.arrays(chunk.map(([, status]) => status))],
-    }
-  }
-  if (removed.length > 0)
-    yield { text: 'DELETE FROM baton.partition WHERE id = ANY ($1::bigint[])', values: [plainArray(removed)] }
-}
-
-function* keyStatements(images: Images['keys']): Iterable<Statement> {
-  const forgotten = [...images].flatMap(([key, stored]) => (stored === null ? [key] : []))
-  if (forgotten.length > 0)
-    yield { text: 'DELETE FROM baton.pull_key WHERE key = ANY ($1::text[])', values: [textArray(forgotten)] }
-  yield* upserts(
-    'pull_key',
-    'key',
-    keyColumns,
-    [...images.values()].filter((stored) => stored !== null),
-  )
-}
-
 const FORGET_PACE = `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (task)
   WHERE p.task = n.task AND p.second < (
     SELECT second FROM baton.pace WHERE task = n.task ORDER BY second DESC OFFSET ${PACE_SECONDS_KEPT - 1} LIMIT 1)`
 
-function* paceStatements(images: Images['pace']): Iterable<Statement> {
-  const over = [...images].flatMap(([task, stored]) => (stored === null ? [Number(task)] : []))
-  const seconds = [...images.values()].filter((stored) => stored !== null)
-  if (over.length > 0)
-    yield { text: 'DELETE FROM baton.pace WHERE task = ANY ($1::bigint[])', values: [plainArray(over)] }
-  yield* upserts('pace', 'task, second', paceColumns, seconds)
-  const old = seconds.filter(({ second }) => second % FORGET_PACE_EVERY === 0).map(({ task }) => task)
-  if (old.length > 0) yield { text: FORGET_PACE, values: [plainArray([...new Set(old)])] }
-}
-
-function* tableStatements(images: Images['tables']): Iterable<Statement> {
-  const tables = [...images].flatMap(([task, names]) => [...names].map((name) => ({ task, name })))
-  for (const chunk of inChunks(tables)) {
-    yield {
-      text: `INSERT INTO baton.task_compute_table (task, name)
-        SELECT task, name FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS n (task, name, at) ORDER BY at
-        ON CONFLICT DO NOTHING`,
-      values: [plainArray(chunk.map(({ task }) => task)), textArray(chunk.map(({ name }) => name))],
-    }
-  }
-}
-
-function* producedStatements(images: Images['produced']): Iterable<Statement> {
-  for (const chunk of inChunks(images.values())) {
-    yield {
-      text: `INSERT INTO baton.produced_task (instance, task, last_call_back_at)
-        SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
-        ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
-      values: [
-        textArray(chunk.map(({ instance }) => instance)),
-        plainArray(chunk.map(({ task }) => task)),
-        plainArray(chunk.map(({ at }) => at)),
-      ],
-    }
-  }
-}
-
-/** In order of name, as heartbeats are written, so that concurrent transactions do not deadlock. */
-function* instanceStatements(images: Images['instances']): Iterable<Statement> {
-  const seen = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
-  for (const chunk of inChunks(seen)) {
-    yield {
-      text: `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at)
-        SELECT instance_id, role, at, at FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (instance_id, role, at)
-        ORDER BY instance_id COLLATE "C" ON CONFLICT DO NOTHING`,
-      values: [
-        textArray(chunk.map(({ instanceId }) => instanceId)),
-        textArray(chunk.map(({ role }) => role)),
-        plainArray(chunk.map(({ at }) => at)),
-      ],
-    }
-  }
-}
-
-/** In order of name, for the same reason. */
-function* totalsStatements(images: Images['totals']): Iterable<Statement> {
-  const added = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
-  for (const chunk of inChunks(added)) yield addTotalsStatement(chunk)
-}
-
-function* throughputStatements(images: Images['throughput']): Iterable<Statement> {
-  for (const chunk of inChunks(images.values())) yield addThroughputStatement(chunk)
+function forgetPaceStatement(images: Images['pace']): Statement[] {
+  const old = [...images.values()].flatMap((stored) =>
+    stored !== null && stored.second % FORGET_PACE_EVERY === 0 ? [stored.task] : [],
+  )
+  return old.length === 0 ? [] : [{ text: FORGET_PACE, values: [plainArray([...new Set(old)])] }]
 }
 
 /**
@@ -225,7 +100,7 @@ function* throughputStatements(images: Images['throughput']): Iterable<Statement
  */
 const ADD = `
 WITH added AS MATERIALIZED (
-  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (lane, first, last)
+  SELECT * FROM ${unnest(postgres.ranges)}
 ), met AS MATERIALIZED (
   SELECT DISTINCT a.lane, r.first, r.last FROM added a CROSS JOIN LATERAL (
     (SELECT first, last FROM baton.lane_range
@@ -261,13 +136,5 @@ function* rangesStatement(ranges: Images['ranges']): Iterable<Statement> {
       before.last = Math.max(before.last, last)
     else united.push({ lane, first, last })
   }
-  for (const chunk of inChunks(united))
-    yield {
-      text: ADD,
-      values: [
-        plainArray(chunk.map(({ lane }) => lane)),
-        plainArray(chunk.map(({ first }) => first)),
-        plainArray(chunk.map(({ last }) => last)),
-      ],
-    }
+  yield* sending(postgres.ranges, ADD, united)
 }

@@ -1,88 +1,26 @@
-import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { totalOf } from '../../handoff/rules/task.ts'
-import {
-  type InstanceDetails,
-  type InstanceQuery,
-  noTotals,
-  type ProducedTaskDetails,
-  type TotalsAdded,
-} from '../../handoff/views/queries.ts'
-import { identityColumns, TAKES_A_NODES_NAME, totalColumns } from '../sql-columns.ts'
-import { plainArray, taskColumns, textArray } from './columns.ts'
+import type { InstanceDetails, InstanceQuery } from '../../handoff/views/queries.ts'
+import { insert } from '../flush.ts'
+import { heartbeatRows, instanceDetails, producedTask, recordHeartbeat } from '../instances.ts'
 import { sumOf } from './reads.ts'
 import type { Row, Statement } from './session/connection.ts'
+import { arraysOf, asJson, postgres, tasks, textArray, textOf } from './tables.ts'
 
-const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
-const columns = totals.map(([, column]) => column)
+const { instances } = postgres
 
-/**
- * Another node may have seen the instance later and written so earlier. A time in the future, from before the
- * clock was set back, does not count.
- */
-const LAST_SEEN = 'greatest(excluded.last_seen_at, least(instance.last_seen_at, $2::bigint))'
+const RECORD = textOf(
+  insert(instances, recordHeartbeat(postgres, `$${instances.columns.length + 1}::bigint`)),
+)
 
-/** In order of name, so that nodes that write the same clients do not deadlock. */
-const RECORD = `INSERT INTO baton.instance
-    (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')})
-  SELECT instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')}
-  FROM json_populate_recordset(NULL::baton.instance, $1::json) ORDER BY instance_id
-  ON CONFLICT (instance_id) DO UPDATE SET
-    last_seen_at = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.last_seen_at ELSE ${LAST_SEEN} END,
-    ${identityColumns.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
-    ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
-
-/** Merges the heartbeats of each instance, because an upsert cannot write a row twice. */
-export function recordStatement(heartbeats: readonly Heartbeat[], now: number): Statement {
-  const rows = new Map<string, Record<string, unknown>>()
-  for (const { instanceId, role, totals: added, seenMillisAgo, node } of heartbeats) {
-    const before = rows.get(instanceId)
-    const firstSeenAt = now - seenMillisAgo.first
-    const lastSeenAt = now - seenMillisAgo.last
-    rows.set(instanceId, {
-      instance_id: instanceId,
-      role,
-      first_seen_at: Math.min(firstSeenAt, (before?.['first_seen_at'] as number | undefined) ?? firstSeenAt),
-      last_seen_at: Math.max(lastSeenAt, (before?.['last_seen_at'] as number | undefined) ?? lastSeenAt),
-      version: node?.version ?? null,
-      started_at: node?.startedAt ?? null,
-      draining: node?.draining ?? false,
-      ...Object.fromEntries(
-        totals.map(([name, column]) => [
-          column,
-          Math.min(added[name] + ((before?.[column] as number | undefined) ?? 0), Number.MAX_SAFE_INTEGER),
-        ]),
-      ),
-    })
-  }
-  return { text: RECORD, values: [JSON.stringify([...rows.values()]), now] }
-}
-
-/** Adds to totals what entries say instances did. When an instance was last seen comes from heartbeats. */
-export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
-  const sums = columns.map(
-    (column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`,
-  )
-  const arrays = columns.map((_, at) => `$${at + 4}::bigint[]`)
-  return {
-    text: `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, ${columns.join(', ')})
-      SELECT instance_id, role, at, at, ${columns.join(', ')}
-      FROM unnest($1::text[], $2::text[], $3::bigint[], ${arrays.join(', ')})
-        AS n (instance_id, role, at, ${columns.join(', ')})
-      ORDER BY instance_id COLLATE "C"
-      ON CONFLICT (instance_id) DO UPDATE SET ${sums.join(', ')}`,
-    values: [
-      textArray(added.map(({ instanceId }) => instanceId)),
-      textArray(added.map(({ role }) => role)),
-      plainArray(added.map(({ at }) => at)),
-      ...totals.map(([name]) => plainArray(added.map((one) => one.totals[name]))),
-    ],
-  }
-}
+export const recordStatement = (heartbeats: readonly Heartbeat[], now: number): Statement => ({
+  text: RECORD,
+  values: [...arraysOf(instances, heartbeatRows(heartbeats, now)), now],
+})
 
 /** Uses the index of running leases by holder. */
-const SHOWN = `i.*,
+const SHOWN = `${asJson(instances, 'i')} AS row,
   (SELECT json_build_array(count(*), min(p.lease_ends_at)) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
      AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
   ) AS leases`
@@ -91,11 +29,11 @@ const SHOWN = `i.*,
  * Uses the index of a producer's newest tasks. A task whose first call-back is not complete has no counted
  * partition, and is not visible yet.
  */
-const PRODUCED = `ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColumns.asJson('t')}) FROM
+const PRODUCED = `ARRAY(SELECT json_build_array(p.at, ${asJson(tasks, 't')}) FROM
      (SELECT * FROM baton.produced_task WHERE instance = i.instance_id
-      ORDER BY last_call_back_at DESC LIMIT ${MAX_PRODUCER_TASKS}) p
+      ORDER BY at DESC LIMIT ${MAX_PRODUCER_TASKS}) p
      CROSS JOIN LATERAL (SELECT * FROM baton.task WHERE id = p.task OFFSET 0) t
-     WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.last_call_back_at DESC) AS tasks`
+     WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.at DESC) AS tasks`
 
 export const instanceStatement = (instanceId: string, now: number): Statement => ({
   text: `SELECT ${SHOWN}, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
@@ -137,37 +75,9 @@ export const forgetStatement = (unseenSince: number, endedSince: number, limit: 
 })
 
 export function readInstance(row: Row, now: number): InstanceDetails {
-  const sums = noTotals()
   const [leases, leasesEndAt] = row['leases'] as [number, number | null]
-  for (const [name, column] of totals) sums[name] = row[column] as number
-  return {
-    instanceId: row['instance_id'] as string,
-    role: row['role'] as InstanceDetails['role'],
-    firstSeenAt: row['first_seen_at'] as number,
-    lastSeenAt: row['last_seen_at'] as number,
-    totals: sums,
-    leases,
-    leasesEndAt,
-    node:
-      row['started_at'] === null
-        ? null
-        : {
-            version: row['version'] as string,
-            startedAt: row['started_at'] as number,
-            draining: row['draining'] as boolean,
-          },
-    now,
-    ...('tasks' in row ? { tasks: (row['tasks'] as [number, unknown[]][]).map(readProduced) } : {}),
-  }
-}
-
-function readProduced([lastCallBackAt, values]: [number, unknown[]]): ProducedTaskDetails {
-  const { taskId, state, partitions, records } = taskColumns.read(values)
-  return {
-    taskId,
-    state,
-    lastCallBackAt,
-    partitions: { total: totalOf(partitions), done: partitions.done },
-    records: { total: totalOf(records), done: records.done },
-  }
+  const details = instanceDetails(instances.read(row['row'] as unknown[]), { leases, leasesEndAt }, now)
+  const produced = row['tasks'] as [number, unknown[]][] | undefined
+  if (produced === undefined) return details
+  return { ...details, tasks: produced.map(([at, values]) => producedTask(tasks.read(values), at)) }
 }

@@ -1,5 +1,8 @@
+import type { AuditQuery, AuditRecord, ForgetAudit } from '../../handoff/audit.ts'
 import {
   type Appended,
+  type CellCount,
+  type CellsOfLane,
   type Disk,
   type DueBackoffs,
   type DuePosition,
@@ -28,8 +31,9 @@ import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor, StoredPartition } from '../../handoff/partition.ts'
 import type { LeaderRow, StagedIds, StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
-import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
-import { inChunks, keyColumns, taskColumns } from './columns.ts'
+import { append, knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
+import { auditStatement, forgetAuditStatement, readAudit } from './audit-rows.ts'
+import { countCellsStatement, readCellCount } from './cells.ts'
 import {
   dueKeysStatement,
   probeStatement,
@@ -92,6 +96,7 @@ import {
 } from './session/connection.ts'
 import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
 import { asRefused, asUnavailable, foundNoRow, NotLeader } from './session/failures.ts'
+import { keys, tasks } from './tables.ts'
 import {
   doneRowsStatement,
   leasedOrDelayedStatement,
@@ -231,7 +236,7 @@ export class PostgresDisk implements Disk {
   }
 
   async stage(rows: readonly PartitionDescriptor[]): Promise<void> {
-    await this.#write([...inChunks(rows)].map(stageStatement))
+    await this.#write(stageStatements(rows))
   }
 
   async unstage(ids: StagedIds): Promise<void> {
@@ -310,7 +315,7 @@ export class PostgresDisk implements Disk {
 
   async dueKeys(now: number, limit: number): Promise<StoredKey[]> {
     const rows = await this.#read(dueKeysStatement(now, limit))
-    return rows.map(({ key }) => keyColumns.read(key as unknown[]))
+    return rows.map(({ key }) => keys.read(key as unknown[]))
   }
 
   async purgeable(finishedBefore: number): Promise<StoredTask | null> {
@@ -353,8 +358,21 @@ export class PostgresDisk implements Disk {
     return (await this.#read(throughputStatement(query))).map(readThroughput)
   }
 
+  async countCells(query: CellsOfLane): Promise<CellCount[]> {
+    return (await this.#read(countCellsStatement(query))).map(readCellCount)
+  }
+
   async forgetThroughput(request: ForgetThroughput): Promise<number> {
     const [, , rows] = await this.#write([forgetThroughputStatement(request)])
+    return (rows?.[0]?.['gone'] ?? 0) as number
+  }
+
+  async audited(query: AuditQuery): Promise<AuditRecord[]> {
+    return (await this.#read(auditStatement(query))).map(readAudit)
+  }
+
+  async forgetAudit(request: ForgetAudit): Promise<number> {
+    const [, , rows] = await this.#write([forgetAuditStatement(request)])
     return (rows?.[0]?.['gone'] ?? 0) as number
   }
 
@@ -438,7 +456,7 @@ export class PostgresDisk implements Disk {
   }
 }
 
-const readTaskIn = (row: Row): StoredTask => taskColumns.read(row['task'] as unknown[])
+const readTaskIn = (row: Row): StoredTask => tasks.read(row['task'] as unknown[])
 
 /** Converts the error of work that fails. */
 async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {

@@ -10,82 +10,83 @@ import type {
 import type { StoredPartition } from '../../handoff/partition.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import type { StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
-import {
-  keyColumns,
-  laneColumns,
-  laneTableColumns,
-  levelColumns,
-  partitionColumns,
-  plainArray,
-  taskColumns,
-  textArray,
-} from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
+import {
+  asJson,
+  keys,
+  lanes,
+  laneTables,
+  levels,
+  partitions,
+  plainArray,
+  tasks,
+  textArray,
+} from './tables.ts'
 
 // The rows that the engine does not have in memory. Rows are read as JSON arrays. `OFFSET 0` keeps each
 // look-up apart, so that PostgreSQL uses the index for each.
 
-const TASK = `${taskColumns.asJson('r')} AS row`
-const PARTITION = `${partitionColumns.asJson('r')} AS row`
-const LANE = `${laneColumns.asJson('r')} AS row, CASE WHEN r.several_after IS NOT NULL THEN
-  (SELECT json_agg(${laneTableColumns.asJson('t')}) FROM baton.lane_table t WHERE t.lane = r.id) END AS tables`
+const TASK = `${asJson(tasks)} AS row`
+const PARTITION = `${asJson(partitions)} AS row`
+const LANE = `${asJson(lanes)} AS row, CASE WHEN lane.several_after IS NOT NULL THEN
+  (SELECT json_agg(${asJson(laneTables)}) FROM baton.lane_table WHERE lane_table.lane = lane.id) END AS tables`
 
 const valuesIn = (row: Row): unknown[] => row['row'] as unknown[]
 
-export const readTask = (row: Row): StoredTask => taskColumns.read(valuesIn(row))
-export const readLevel = (row: Row): StoredLevel => levelColumns.read(valuesIn(row))
-export const readKey = (row: Row): StoredKey => keyColumns.read(valuesIn(row))
-export const readPartition = (row: Row): StoredPartition => partitionColumns.read(valuesIn(row))
+export const readTask = (row: Row): StoredTask => tasks.read(valuesIn(row))
+export const readLevel = (row: Row): StoredLevel => levels.read(valuesIn(row))
+export const readKey = (row: Row): StoredKey => keys.read(valuesIn(row))
+export const readPartition = (row: Row): StoredPartition => partitions.read(valuesIn(row))
 
 export const readLanes = (rows: readonly Row[]): Lanes => ({
-  lanes: rows.map((row) => laneColumns.read(valuesIn(row))),
+  lanes: rows.map((row) => lanes.read(valuesIn(row))),
   tables: rows.flatMap(({ tables }) =>
-    ((tables ?? []) as unknown[][]).map((values) => laneTableColumns.read(values)),
+    ((tables ?? []) as unknown[][]).map((values) => laneTables.read(values)),
   ),
 })
 
 export const openTasksStatement = (after: number, limit: number): Statement => ({
-  text: `SELECT ${TASK} FROM baton.task r WHERE is_open AND id > $1 ORDER BY id LIMIT $2`,
+  text: `SELECT ${TASK} FROM baton.task WHERE is_open AND id > $1 ORDER BY id LIMIT $2`,
   values: [after, limit],
 })
 
 export const openLanesStatement = (after: number, limit: number): Statement => ({
-  text: `SELECT ${LANE} FROM baton.lane r WHERE is_open AND id > $1 ORDER BY id LIMIT $2`,
+  text: `SELECT ${LANE} FROM baton.lane WHERE is_open AND id > $1 ORDER BY id LIMIT $2`,
   values: [after, limit],
 })
 
 export const leasesStatement = ({ dueAt, id }: DuePosition, limit: number): Statement => ({
-  text: `SELECT ${PARTITION} FROM baton.partition r
+  text: `SELECT ${PARTITION} FROM baton.partition
     WHERE lease_ends_at IS NOT NULL AND (lease_ends_at, id) > ($1, $2)
     ORDER BY lease_ends_at, id LIMIT $3`,
   values: [dueAt, id, limit],
 })
 
 export const levelsStatement: Statement = {
-  text: `SELECT ${levelColumns.asJson('r')} AS row FROM baton.level r`,
+  text: `SELECT ${asJson(levels)} AS row FROM baton.level`,
 }
 
 export const tasksNamedStatement = (names: readonly string[]): Statement => ({
   text: `SELECT ${TASK} FROM unnest($1::text[]) AS w (name) CROSS JOIN LATERAL
-    (SELECT * FROM baton.task WHERE task_id = w.name COLLATE "C" OFFSET 0) r`,
+    (SELECT * FROM baton.task WHERE task_id = w.name COLLATE "C" OFFSET 0) task`,
   values: [textArray(names)],
 })
 
 export const tasksByIdStatement = (ids: readonly number[]): Statement => ({
   text: `SELECT ${TASK} FROM unnest($1::bigint[]) AS w (id) CROSS JOIN LATERAL
-    (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) r`,
+    (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) task`,
   values: [plainArray(ids)],
 })
 
 export const lanesByIdStatement = (ids: readonly number[]): Statement => ({
   text: `SELECT ${LANE} FROM unnest($1::bigint[]) AS w (id) CROSS JOIN LATERAL
-    (SELECT * FROM baton.lane WHERE id = w.id OFFSET 0) r`,
+    (SELECT * FROM baton.lane WHERE id = w.id OFFSET 0) lane`,
   values: [plainArray(ids)],
 })
 
 export const lanesOfStatement = (task: number, levels: readonly number[]): Statement => ({
   text: `SELECT ${LANE} FROM unnest($2::bigint[]) AS w (level) CROSS JOIN LATERAL
-    (SELECT * FROM baton.lane WHERE task = $1::bigint AND level = w.level OFFSET 0) r`,
+    (SELECT * FROM baton.lane WHERE task = $1::bigint AND level = w.level OFFSET 0) lane`,
   values: [task, plainArray(levels)],
 })
 
@@ -101,14 +102,14 @@ const HAVING = { any: 'true', parked: 'parked_partitions > 0', rows: HAS_ROWS } 
 
 export const lanesFromStatement = ({ task, from, having, limit }: LanesFrom): Statement => ({
   text: `SELECT ${LANE} FROM
-    (SELECT * FROM baton.lane WHERE task = $1 AND level >= $2 AND ${HAVING[having]} ORDER BY level LIMIT $3) r
-    ORDER BY r.level`,
+    (SELECT * FROM baton.lane WHERE task = $1 AND level >= $2 AND ${HAVING[having]} ORDER BY level LIMIT $3) lane
+    ORDER BY lane.level`,
   values: [task, from, limit],
 })
 
 export const partitionsByIdStatement = (ids: readonly number[]): Statement => ({
   text: `SELECT ${PARTITION} FROM unnest($1::bigint[]) AS w (id) CROSS JOIN LATERAL
-    (SELECT * FROM baton.partition WHERE id = w.id OFFSET 0) r`,
+    (SELECT * FROM baton.partition WHERE id = w.id OFFSET 0) partition`,
   values: [plainArray(ids)],
 })
 
@@ -116,14 +117,14 @@ export function partitionsNamedStatement(asked: readonly NamedPartitions[]): Sta
   const pairs = asked.flatMap(({ lane, indexes }) => indexes.map((index) => [lane, index] as const))
   return {
     text: `SELECT ${PARTITION} FROM unnest($1::bigint[], $2::bigint[]) AS w (lane, idx) CROSS JOIN LATERAL
-      (SELECT * FROM baton.partition WHERE lane = w.lane AND idx = w.idx OFFSET 0) r`,
+      (SELECT * FROM baton.partition WHERE lane = w.lane AND idx = w.idx OFFSET 0) partition`,
     values: [plainArray(pairs.map(([lane]) => lane)), plainArray(pairs.map(([, index]) => index))],
   }
 }
 
 export const keysStatement = (names: readonly string[]): Statement => ({
-  text: `SELECT ${keyColumns.asJson('r')} AS row FROM unnest($1::text[]) AS w (key) CROSS JOIN LATERAL
-    (SELECT * FROM baton.pull_key WHERE key = w.key COLLATE "C" OFFSET 0) r`,
+  text: `SELECT ${asJson(keys)} AS row FROM unnest($1::text[]) AS w (key) CROSS JOIN LATERAL
+    (SELECT * FROM baton.pull_key WHERE key = w.key COLLATE "C" OFFSET 0) pull_key`,
   values: [textArray(names)],
 })
 
@@ -155,8 +156,8 @@ export function rowsStatement(queries: readonly RowsOfLane[]): Statement {
         WITH ORDINALITY AS w (lane, tail, after, most, state, n) CROSS JOIN LATERAL
       (SELECT * FROM baton.partition WHERE lane = w.lane AND idx > w.after AND id + 0 <= w.tail
          AND ${kind === 'mixed' ? '(w.state IS NULL OR state = w.state COLLATE "C")' : condition[kind]}
-       ORDER BY idx LIMIT w.most) r
-      ORDER BY w.n, r.idx`,
+       ORDER BY idx LIMIT w.most) partition
+      ORDER BY w.n, partition.idx`,
     values: [
       numbers('lane'),
       numbers('tail'),
@@ -191,11 +192,11 @@ export function waitingStatement(queries: readonly WaitingOfLane[]): Statement {
   }
 }
 
-const RETURNED = `SELECT r.returned_at AS at, r.id, ${PARTITION} FROM baton.partition r
-  WHERE r.lane = w.lane AND r.returned_at IS NOT NULL AND (r.returned_at, r.id) > (w.due_at, w.id)`
+const RETURNED = `SELECT partition.returned_at AS at, partition.id, ${PARTITION} FROM baton.partition
+  WHERE partition.lane = w.lane AND partition.returned_at IS NOT NULL AND (partition.returned_at, partition.id) > (w.due_at, w.id)`
 /** Those that a pull by table took before the others are filtered by the engine. */
-const FRESH = `SELECT 0::bigint AS at, r.id, ${PARTITION} FROM baton.partition r
-  WHERE r.lane = w.lane AND r.id > w.id AND r.id <= w.up_to`
+const FRESH = `SELECT 0::bigint AS at, partition.id, ${PARTITION} FROM baton.partition
+  WHERE partition.lane = w.lane AND partition.id > w.id AND partition.id <= w.up_to`
 
 const WAITING: readonly {
   readonly kind: number
@@ -205,30 +206,30 @@ const WAITING: readonly {
   {
     kind: 0,
     isFor: ({ returned, table }) => !returned && table === undefined,
-    rows: `${FRESH} ORDER BY r.id LIMIT w.most`,
+    rows: `${FRESH} ORDER BY partition.id LIMIT w.most`,
   },
   {
     kind: 1,
     isFor: ({ returned, table }) => returned && table === undefined,
-    rows: `${RETURNED} ORDER BY r.returned_at, r.id LIMIT w.most`,
+    rows: `${RETURNED} ORDER BY partition.returned_at, partition.id LIMIT w.most`,
   },
   {
     kind: 2,
     isFor: ({ returned, table }) => !returned && table !== undefined,
-    rows: `${FRESH} AND r.of_several AND r.compute_table = w.name COLLATE "C" ORDER BY r.id LIMIT w.most`,
+    rows: `${FRESH} AND partition.of_several AND partition.compute_table = w.name COLLATE "C" ORDER BY partition.id LIMIT w.most`,
   },
   {
     kind: 3,
     isFor: ({ returned, table }) => returned && table !== undefined,
-    rows: `${RETURNED} AND r.compute_table = w.name COLLATE "C" ORDER BY r.returned_at, r.id LIMIT w.most`,
+    rows: `${RETURNED} AND partition.compute_table = w.name COLLATE "C" ORDER BY partition.returned_at, partition.id LIMIT w.most`,
   },
 ]
 
 /** Reads one row more than the limit, to know when the next one ends. */
 export const dueBackoffsStatement = (limit: number): Statement => ({
   text: `SELECT ${PARTITION} FROM
-    (SELECT * FROM baton.partition WHERE delayed_until IS NOT NULL ORDER BY delayed_until, id LIMIT $1) r
-    ORDER BY r.delayed_until, r.id`,
+    (SELECT * FROM baton.partition WHERE delayed_until IS NOT NULL ORDER BY delayed_until, id LIMIT $1) partition
+    ORDER BY partition.delayed_until, partition.id`,
   values: [limit + 1],
 })
 

@@ -1,24 +1,7 @@
-import {
-  keyColumns,
-  laneColumns,
-  laneTableColumns,
-  levelColumns,
-  paceColumns,
-  partitionColumns,
-  taskColumns,
-} from './columns.ts'
-import { throughputSchema } from './throughput-rows.ts'
+import { postgres } from './tables.ts'
 
-/**
- * The counted states, as a fixed list: a change of the states in the code must not alter the schema of an
- * existing version.
- */
-const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
-
-const counters = states
-  .flatMap((state) => [`${state}_partitions`, `${state}_records`])
-  .map((column) => `${column} bigint NOT NULL`)
-  .join(',\n  ')
+const generated = (column: string, cases: string): string =>
+  `${column} GENERATED ALWAYS AS (CASE ${cases} END) STORED`
 
 /**
  * Rows are flushed in any order, so there are no foreign keys. Text has the collation "C", because the engine
@@ -62,14 +45,15 @@ CREATE TABLE baton.entry (
 -- An entry is read once at most: compressing it would take longer than writing it.
 ALTER TABLE baton.entry ALTER COLUMN body SET STORAGE EXTERNAL;
 
-CREATE TABLE baton.task (
-  ${taskColumns.declarations},
-  ${counters},
-  has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
-  is_open boolean GENERATED ALWAYS AS
-    (CASE WHEN finished_at IS NULL OR leased_partitions + delayed_partitions > 0 THEN true END) STORED,
-  has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+${postgres.tasks.create(
+  generated('has_work boolean', "WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true"),
+  generated(
+    'is_open boolean',
+    'WHEN finished_at IS NULL OR leased_partitions + delayed_partitions > 0 THEN true',
+  ),
+  generated('has_parked boolean', 'WHEN parked_partitions > 0 AND NOT cancelled THEN true'),
+  'UNIQUE (task_id)',
+)} WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX task_by_state ON baton.task (state, id);
 CREATE INDEX task_with_parked ON baton.task (id) WHERE has_parked;
 CREATE INDEX task_open ON baton.task (id) WHERE is_open;
@@ -77,34 +61,28 @@ CREATE INDEX task_with_work ON baton.task (id) WHERE has_work;
 CREATE INDEX task_to_purge ON baton.task (finished_at, id) WHERE finished_at IS NOT NULL AND purged_at IS NULL;
 CREATE INDEX task_purged ON baton.task (purged_at, id) WHERE purged_at IS NOT NULL;
 
-CREATE TABLE baton.lane (
-  ${laneColumns.declarations},
-  ${counters},
-  is_open boolean GENERATED ALWAYS AS
-    (CASE WHEN ready_partitions + leased_partitions + delayed_partitions > 0 THEN true END) STORED,
-  UNIQUE (task, level)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+${postgres.lanes.create(
+  generated(
+    'is_open boolean',
+    'WHEN ready_partitions + leased_partitions + delayed_partitions > 0 THEN true',
+  ),
+  'UNIQUE (task, level)',
+)} WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX lane_open ON baton.lane (id) WHERE is_open;
 
-CREATE TABLE baton.level (
-  ${levelColumns.declarations}
-) WITH (fillfactor = 20);
+${postgres.levels.create()} WITH (fillfactor = 20);
 
 -- What waits by compute table in lanes that have several.
-CREATE TABLE baton.lane_table (
-  ${laneTableColumns.declarations},
-  PRIMARY KEY (lane, name)
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+${postgres.laneTables.create()} WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
-CREATE TABLE baton.partition (
-  ${partitionColumns.declarations},
-  lease_ends_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN due_at END) STORED,
-  leased_by text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN holder END) STORED,
-  delayed_until bigint GENERATED ALWAYS AS (CASE WHEN state = 'delayed' THEN due_at END) STORED,
-  returned_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'ready' THEN due_at END) STORED,
-  is_parked boolean GENERATED ALWAYS AS (CASE WHEN state = 'parked' THEN true END) STORED,
-  is_mismatch boolean GENERATED ALWAYS AS (CASE WHEN reported_records <> record_count THEN true END) STORED
-) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+${postgres.partitions.create(
+  generated('lease_ends_at bigint', "WHEN state = 'leased' THEN due_at"),
+  generated('leased_by text COLLATE "C"', "WHEN state = 'leased' THEN holder"),
+  generated('delayed_until bigint', "WHEN state = 'delayed' THEN due_at"),
+  generated('returned_at bigint', "WHEN state = 'ready' THEN due_at"),
+  generated('is_parked boolean', "WHEN state = 'parked' THEN true"),
+  generated('is_mismatch boolean', 'WHEN reported_records <> record_count THEN true'),
+)} WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX partition_by_index ON baton.partition (lane, idx);
 CREATE UNIQUE INDEX partition_by_arrival ON baton.partition (lane, id);
 CREATE INDEX partition_leased ON baton.partition (lease_ends_at, id) WHERE lease_ends_at IS NOT NULL;
@@ -117,74 +95,38 @@ CREATE INDEX partition_mismatch ON baton.partition (lane, idx) WHERE is_mismatch
 
 -- The indexes that were ever called back on a lane, as ranges: they show gaps, and they outlive the
 -- partitions, so that a late repeat of a purged call-back is recognised.
-CREATE TABLE baton.lane_range (
-  lane bigint NOT NULL,
-  first bigint NOT NULL,
-  last bigint NOT NULL,
-  PRIMARY KEY (lane, first)
-);
+${postgres.ranges.create()};
 
-CREATE TABLE baton.task_compute_table (
-  task bigint NOT NULL,
-  name text COLLATE "C" NOT NULL,
-  position bigint GENERATED ALWAYS AS IDENTITY,
-  PRIMARY KEY (task, name)
-);
-CREATE INDEX task_compute_table_in_order ON baton.task_compute_table (task, position);
+-- The compute tables of a task, in the order of their first use.
+${postgres.tables.create('position bigint GENERATED ALWAYS AS IDENTITY')};
+CREATE INDEX task_table_order ON baton.task_table (task, position);
 
-CREATE TABLE baton.pull_key (
-  ${keyColumns.declarations}
-);
+${postgres.keys.create()};
 CREATE INDEX pull_key_to_forget ON baton.pull_key (forget_at);
 
 -- Partitions finished per task and second: what the rate and the time left are read from.
-CREATE TABLE baton.pace (
-  ${paceColumns.declarations},
-  PRIMARY KEY (task, second)
-) WITH (fillfactor = 70);
-${throughputSchema}
-CREATE TABLE baton.instance (
-  instance_id text COLLATE "C" PRIMARY KEY,
-  role text NOT NULL,
-  first_seen_at bigint NOT NULL,
-  last_seen_at bigint NOT NULL,
-  version text,
-  started_at bigint,
-  draining boolean NOT NULL DEFAULT false,
-  pulls bigint NOT NULL DEFAULT 0,
-  partitions bigint NOT NULL DEFAULT 0,
-  records bigint NOT NULL DEFAULT 0,
-  done bigint NOT NULL DEFAULT 0,
-  failed bigint NOT NULL DEFAULT 0,
-  released bigint NOT NULL DEFAULT 0,
-  call_backs bigint NOT NULL DEFAULT 0,
-  called_back bigint NOT NULL DEFAULT 0
-) WITH (fillfactor = 70);
+${postgres.pace.create()} WITH (fillfactor = 70);
 
-CREATE TABLE baton.produced_task (
-  instance text COLLATE "C" NOT NULL,
-  task bigint NOT NULL,
-  last_call_back_at bigint NOT NULL,
-  PRIMARY KEY (instance, task)
-) WITH (fillfactor = 70);
-CREATE INDEX produced_task_newest ON baton.produced_task (instance, last_call_back_at);
+-- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
+${postgres.throughput.create()} WITH (fillfactor = 70);
+CREATE INDEX throughput_by_age ON baton.throughput (step, at);
 
-CREATE TABLE baton.subscription (
-  id text COLLATE "C" PRIMARY KEY,
-  body json NOT NULL
-) WITH (fillfactor = 50);
+-- Who changed what.
+${postgres.audit.create()};
+CREATE INDEX audit_of_task ON baton.audit (task_id, id) WHERE task_id IS NOT NULL;
+CREATE INDEX audit_by_name ON baton.audit (name, id) WHERE name IS NOT NULL;
 
--- Events for subscriptions, one row for each subscription.
-CREATE TABLE baton.delivery (
-  subscription text COLLATE "C" NOT NULL,
-  event bigint NOT NULL,
-  task_id text COLLATE "C" NOT NULL,
-  at bigint NOT NULL,
-  message json NOT NULL,
-  progress json,
-  -- Null when nothing is left to do. A delivery without progress was not attempted.
-  pending boolean GENERATED ALWAYS AS (CASE WHEN progress IS NULL OR progress->>'state' = 'pending' THEN true END) STORED,
-  PRIMARY KEY (subscription, event)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+${postgres.instances.create()} WITH (fillfactor = 70);
+
+${postgres.produced.create()} WITH (fillfactor = 70);
+CREATE INDEX produced_task_newest ON baton.produced_task (instance, at);
+
+${postgres.subscriptions.create()} WITH (fillfactor = 50);
+
+-- Events for subscriptions, one row for each subscription. Pending is null when nothing is left to do. A
+-- delivery without progress was not attempted.
+${postgres.deliveries.create(
+  generated('pending boolean', "WHEN progress IS NULL OR progress->>'state' = 'pending' THEN true"),
+)} WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
 `

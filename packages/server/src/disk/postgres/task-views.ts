@@ -3,12 +3,12 @@ import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../h
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import type { PaceSecond } from '../../handoff/views/queries.ts'
-import { laneColumns, plainArray, taskColumns, textArray } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
+import { asJson, lanes, plainArray, tasks, textArray } from './tables.ts'
 
 /** In SQL: the summary of a task, newest seconds first. */
-const SUMMARY = `${taskColumns.asJson('t')} AS task,
-  (SELECT ${laneColumns.asJson('l')} FROM baton.lane l WHERE l.task = t.id AND l.level = t.open_level) AS open_lane,
+const SUMMARY = `${asJson(tasks, 't')} AS task,
+  (SELECT ${asJson(lanes, 'l')} FROM baton.lane l WHERE l.task = t.id AND l.level = t.open_level) AS open_lane,
   ARRAY(SELECT json_build_array(second, partitions, records) FROM baton.pace
         WHERE task = t.id ORDER BY second DESC LIMIT ${PACE_SECONDS_KEPT}) AS pace`
 
@@ -35,7 +35,7 @@ export const taskSummariesStatement = (ids: readonly number[]): Statement => ({
 /** Each EXISTS stops at the first matching name, after at most as many others as `tables` has. */
 export function tasksWithTablesStatement(ids: readonly number[], tables: readonly string[]): Statement {
   const has = (rule: string) =>
-    `EXISTS (SELECT FROM baton.task_compute_table c WHERE c.task = w.id AND c.name ${rule})`
+    `EXISTS (SELECT FROM baton.task_table c WHERE c.task = w.id AND c.name ${rule})`
   return {
     text: `SELECT w.id AS task, ${has('<> ALL ($2::text[])')} AS has_others
       FROM unnest($1::bigint[]) AS w (id) WHERE ${has('= ANY ($2::text[])')}`,
@@ -52,13 +52,13 @@ export const doneRowsStatement = (task: number): Statement => ({
 export const taskDetailStatement = (taskId: string): Statement => ({
   text: `SELECT ${SUMMARY},
       (SELECT count(*) FROM baton.lane l WHERE l.task = t.id) AS lane_count,
-      ARRAY(SELECT json_build_array(${laneColumns.asJson('l')},
+      ARRAY(SELECT json_build_array(${asJson(lanes, 'l')},
           ARRAY(SELECT json_build_array(first, last) FROM baton.lane_range
                 WHERE lane = l.id ORDER BY first LIMIT ${MAX_LISTED_GAPS + 1}),
           (SELECT last FROM baton.lane_range WHERE lane = l.id ORDER BY first DESC LIMIT 1))
         FROM (SELECT * FROM baton.lane WHERE task = t.id ORDER BY level LIMIT ${MAX_LISTED_LEVELS}) l
         ORDER BY l.level) AS lanes,
-      ARRAY(SELECT name FROM baton.task_compute_table WHERE task = t.id ORDER BY position LIMIT ${MAX_LISTED_TABLES}) AS tables,
+      ARRAY(SELECT name FROM baton.task_table WHERE task = t.id ORDER BY position LIMIT ${MAX_LISTED_TABLES}) AS tables,
       CASE WHEN t.mismatched > 0 THEN ARRAY(
         SELECT json_build_object('level', l.level, 'index', p.idx, 'spelling', p.spelling,
           'declared', p.record_count, 'reported', p.reported_records)
@@ -87,8 +87,8 @@ type Values = readonly unknown[]
 export function readSummary(row: Row): TaskSummary {
   const openLane = row['open_lane'] as Values | null
   return {
-    task: taskColumns.read(row['task'] as Values),
-    openLane: openLane === null ? null : laneColumns.read(openLane),
+    task: tasks.read(row['task'] as Values),
+    openLane: openLane === null ? null : lanes.read(openLane),
     pace: (row['pace'] as [number, number, number][]).map(
       ([second, partitions, records]): PaceSecond => ({ second, partitions, records }),
     ),
@@ -96,13 +96,13 @@ export function readSummary(row: Row): TaskSummary {
 }
 
 export function readDetail(row: Row): TaskDetail {
-  const lanes = row['lanes'] as [Values, [number, number][], number | null][]
+  const details = row['lanes'] as [Values, [number, number][], number | null][]
   return {
     ...readSummary(row),
     laneCount: row['lane_count'] as number,
-    lanes: lanes.map(
+    lanes: details.map(
       ([lane, ranges, lastIndex]): LaneDetail => ({
-        lane: laneColumns.read(lane),
+        lane: lanes.read(lane),
         ranges: ranges.map(([first, last]): IndexRange => ({ first, last })),
         lastIndex: lastIndex ?? 0,
       }),

@@ -1,30 +1,8 @@
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
-import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
 import type { ThroughputRow } from '../../handoff/views/queries.ts'
-import { Columns } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-export const throughputColumns = new Columns<StoredThroughput>(throughputFields)
-
-export const throughputSchema = `
--- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
-CREATE TABLE baton.throughput (
-  ${throughputColumns.declarations},
-  PRIMARY KEY (task, step, at, level)
-) WITH (fillfactor = 70);
-CREATE INDEX throughput_by_age ON baton.throughput (step, at);
-`
-
 const MOST = Number.MAX_SAFE_INTEGER
-
-export const addThroughputStatement = (added: readonly StoredThroughput[]): Statement => ({
-  text: `INSERT INTO baton.throughput (${throughputColumns.names.join(', ')})
-    SELECT * FROM ${throughputColumns.unnest('n')}
-    ON CONFLICT (task, step, at, level) DO UPDATE SET
-      partitions = throughput.partitions + excluded.partitions,
-      records = least(throughput.records + excluded.records, ${MOST})`,
-  values: throughputColumns.arrays(added),
-})
 
 export function throughputStatement(query: ThroughputRowsQuery): Statement {
   const { task, step, from, to, byLevel, limit } = query

@@ -2,88 +2,35 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import {
-  type ArchivedRows,
   type ArchiveSource,
   type ArchiveTarget,
-  instanceFields,
   notEmpty,
   type PerSection,
   perSection,
-  producedFields,
   type RowBatch,
   refuseMissing,
   type Section,
-  type StoredInstance,
-  type StoredProduced,
-  type StoredTable,
   sections,
-  tableFields,
 } from '../../handoff/archived.ts'
 import { StoreRefused } from '../../handoff/store.ts'
-import {
-  type IndexRangeOfLane,
-  type NextIds,
-  paceFields,
-  rangeFields,
-  type StoredPace,
-} from '../../handoff/stored.ts'
+import type { NextIds } from '../../handoff/stored.ts'
+import { insert } from '../flush.ts'
 import { unreleased } from '../schema-version.ts'
+import type { Table } from '../table.ts'
 import { unreadable } from './failures.ts'
 import { DATA_FILE } from './folder.ts'
 import { ImageRows } from './image-rows.ts'
 import { ownerOf } from './migrate.ts'
-import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
-import { laneHas } from './schema.ts'
 import { Entries } from './sqlite-connection.ts'
-import { arrayQuery, keys, lanes, laneTables, levels, partitions, Table, tasks } from './tables.ts'
-import { throughputTable } from './throughput-rows.ts'
+import { archived, arrayQuery, writer } from './tables.ts'
 
 const BATCH = 1000
-
-export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Name]> } = {
-  tasks,
-  lanes,
-  levels,
-  laneTables,
-  ranges: new Table<IndexRangeOfLane>('lane_range', rangeFields),
-  tables: new Table<StoredTable>('task_table', tableFields),
-  keys,
-  pace: new Table<StoredPace>('pace', paceFields),
-  instances: new Table<StoredInstance>('instance', instanceFields),
-  produced: new Table<StoredProduced>('produced_task', producedFields, {
-    named: { at: 'last_call_back_at' },
-  }),
-  partitions,
-  subscriptions: subscriptionTable,
-  deliveries: deliveryTable,
-  throughput: throughputTable,
-}
-
-const ORDER: PerSection<string> = {
-  tasks: 'id',
-  lanes: 'id',
-  levels: 'level',
-  laneTables: 'lane, name',
-  ranges: 'lane, first',
-  tables: 'id',
-  keys: 'key',
-  pace: 'task, second',
-  instances: 'instance_id',
-  produced: 'instance, task',
-  partitions: 'id',
-  subscriptions: 'id',
-  deliveries: 'subscription, event',
-  throughput: 'task, step, at, level',
-}
-
-export const fields = perSection((section) => archivedTables[section].fields)
 
 /** `db` must be in a transaction: then one consistent snapshot is read, even while the service writes. */
 export function sqliteSource(db: DatabaseSync): ArchiveSource {
   return {
     nextIds: new ImageRows(db).nextIds(),
     counts: countRows(db),
-    fields,
     unflushed: new Entries(db).read().unflushed,
     async *batches() {
       for (const section of sections) yield* batchesOf(db, section)
@@ -92,8 +39,8 @@ export function sqliteSource(db: DatabaseSync): ArchiveSource {
 }
 
 function* batchesOf(db: DatabaseSync, section: Section): Iterable<RowBatch> {
-  const table = archivedTables[section] as Table<object>
-  const text = `SELECT ${table.columns} FROM ${table.name} ORDER BY ${ORDER[section]}`
+  const table = archived[section] as Table<object>
+  const text = `SELECT ${table.selected()} FROM ${table.name} ORDER BY ${table.order}`
   const statement = db.prepare(text)
   statement.setReturnArrays(true)
   let rows: object[] = []
@@ -108,10 +55,7 @@ function* batchesOf(db: DatabaseSync, section: Section): Iterable<RowBatch> {
 
 function countRows(db: DatabaseSync): PerSection<number> {
   return perSection((section) => {
-    const [count] = arrayQuery<[number]>(
-      db,
-      `SELECT count(*) FROM ${archivedTables[section].name}`,
-    ).get() ?? [0]
+    const [count] = arrayQuery<[number]>(db, `SELECT count(*) FROM ${archived[section].name}`).get() ?? [0]
     return count
   })
 }
@@ -140,7 +84,7 @@ export function sqliteTarget(db: DatabaseSync): ArchiveTarget {
 function makeEmpty(db: DatabaseSync): void {
   const { tasks: found } = countRows(db)
   if (found > 0) throw notEmpty(found)
-  for (const section of sections) db.exec(`DELETE FROM ${archivedTables[section].name}`)
+  for (const section of sections) db.exec(`DELETE FROM ${archived[section].name}`)
 }
 
 async function insertAll(
@@ -148,15 +92,8 @@ async function insertAll(
   batches: AsyncIterable<RowBatch>,
   nextIds: NextIds,
 ): Promise<void> {
-  const statements = perSection((section) => db.prepare(archivedTables[section].insert))
-  for await (const { section, rows } of batches) {
-    const table = archivedTables[section] as Table<object>
-    for (const row of rows) statements[section].run(...table.values(row))
-  }
-  db.exec(
-    `INSERT INTO purging SELECT id FROM task WHERE purged_at IS NOT NULL
-       AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
-  )
+  const write = perSection((section) => writer(db, insert(archived[section] as Table<object>)))
+  for await (const { section, rows } of batches) write[section](rows)
   new ImageRows(db).setNextIds(nextIds)
 }
 

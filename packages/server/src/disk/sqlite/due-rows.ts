@@ -21,14 +21,7 @@ export class DueRowReader {
   }
 
   purgeable(finishedBefore: number): StoredTask | null {
-    for (;;) {
-      const begun = this.#sql.purging.get()
-      if (begun === undefined) return this.#sql.oldestEnded.get(finishedBefore) ?? null
-      const task = this.#sql.withRowsToPurge.get(begun.task)
-      if (task !== undefined) return task
-      // All rows are gone, or a call-back has reopened the task.
-      this.#sql.endPurge.run(begun.task)
-    }
+    return this.#sql.purgeBegun.get() ?? this.#sql.oldestEnded.get(finishedBefore) ?? null
   }
 
   tasksWithReruns(limit: number): StoredTask[] {
@@ -80,16 +73,16 @@ function prepare(db: DatabaseSync) {
       db,
       tasks,
       `WHERE ${taskHas.endedUnpurged} AND finished_at < ? AND leased_partitions + delayed_partitions = 0
-         AND NOT ${taskHas.unfinishedWork} ORDER BY finished_at LIMIT 1`,
+         AND NOT ${taskHas.unfinishedWork} ORDER BY finished_at, id LIMIT 1`,
     ),
-    purging: query<{ task: number }>(db, 'SELECT task FROM purging LIMIT 1'),
-    withRowsToPurge: finder(
+    // Tasks are purged one at a time, so a task whose purge has begun is among the last ones marked.
+    purgeBegun: finder(
       db,
       tasks,
-      `WHERE id = ? AND purged_at IS NOT NULL
-         AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
+      `WHERE id IN (SELECT id FROM task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT 100)
+         AND finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0
+         AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows}) LIMIT 1`,
     ),
-    endPurge: db.prepare('DELETE FROM purging WHERE task = ?'),
     withReruns: finder(
       db,
       tasks,

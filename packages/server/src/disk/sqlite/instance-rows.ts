@@ -1,15 +1,11 @@
-import type { DatabaseSync } from 'node:sqlite'
-import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { MAX_PRODUCER_TASKS } from '@baton/protocol'
+import type { StoredInstance } from '../../handoff/archived.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
-import { totalOf } from '../../handoff/rules/task.ts'
-import type {
-  InstanceDetails,
-  InstanceQuery,
-  ProducedTaskDetails,
-  TotalsAdded,
-} from '../../handoff/views/queries.ts'
-import { identityColumns, TAKES_A_NODES_NAME, totalColumns } from '../sql-columns.ts'
-import { arrayQuery, LIMIT, query, tasks } from './tables.ts'
+import type { InstanceDetails, InstanceQuery, ProducedTaskDetails } from '../../handoff/views/queries.ts'
+import { insert } from '../flush.ts'
+import { heartbeatRows, instanceDetails, producedTask, recordHeartbeat } from '../instances.ts'
+import { arrayQuery, finder, LIMIT, sqlite, tasks, textOf } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
 export class InstanceRows {
@@ -20,25 +16,8 @@ export class InstanceRows {
   }
 
   record(heartbeats: readonly Heartbeat[], now: number): void {
-    for (const { instanceId, role, totals, seenMillisAgo, node } of heartbeats) {
-      this.#sql.save.run(
-        instanceId,
-        role,
-        now - seenMillisAgo.first,
-        now - seenMillisAgo.last,
-        node?.version ?? null,
-        node?.startedAt ?? null,
-        node?.draining ? 1 : 0,
-        ...totalFields.map((field) => totals[field]),
-        now,
-      )
-    }
-  }
-
-  /** Adds to totals what entries say instances did. When an instance was last seen comes from heartbeats. */
-  add(added: Iterable<TotalsAdded>): void {
-    for (const { instanceId, role, at, totals } of added)
-      this.#sql.add.run(instanceId, role, at, at, ...totalFields.map((field) => totals[field]))
+    for (const row of heartbeatRows(heartbeats, now))
+      this.#sql.record.run(...(sqlite.instances.values(row) as SQLInputValue[]), now)
   }
 
   get(instanceId: string, now: number): InstanceDetails | null {
@@ -81,83 +60,27 @@ export class InstanceRows {
     return gone.length
   }
 
-  #read(row: InstanceRow, now: number): InstanceDetails {
-    const { instance_id, role, first_seen_at, last_seen_at, version, started_at, draining } = row
-    const [leases, leasesEndAt] = this.#sql.leases.get(instance_id, now) ?? [0, null]
-    const totals = totalFields.map((field) => [field, row[totalColumns[field]]])
-    return {
-      instanceId: instance_id,
-      role,
-      firstSeenAt: first_seen_at,
-      lastSeenAt: last_seen_at,
-      totals: Object.fromEntries(totals) as unknown as InstanceTotals,
-      leases,
-      leasesEndAt,
-      node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
-      now,
-    }
+  #read(row: StoredInstance, now: number): InstanceDetails {
+    const [leases, leasesEndAt] = this.#sql.leases.get(row.instanceId, now) ?? [0, null]
+    return instanceDetails(row, { leases, leasesEndAt }, now)
   }
 
   #tasks(instance: string): ProducedTaskDetails[] {
-    return this.#sql.tasks.all(instance, MAX_PRODUCER_TASKS).map(([lastCallBackAt, ...row]) => {
-      const { taskId, state, partitions, records } = tasks.read(row)
-      return {
-        taskId,
-        state,
-        lastCallBackAt,
-        partitions: { total: totalOf(partitions), done: partitions.done },
-        records: { total: totalOf(records), done: records.done },
-      }
-    })
+    return this.#sql.tasks
+      .all(instance, MAX_PRODUCER_TASKS)
+      .map(([lastCallBackAt, ...row]) => producedTask(tasks.read(row), lastCallBackAt))
   }
 }
-
-const totalFields = Object.keys(totalColumns) as (keyof InstanceTotals)[]
-
-type TotalColumn = (typeof totalColumns)[keyof InstanceTotals]
-type InstanceRow = Record<TotalColumn, number> & {
-  readonly instance_id: string
-  readonly role: InstanceDetails['role']
-  readonly first_seen_at: number
-  readonly last_seen_at: number
-  readonly version: string
-  readonly started_at: number | null
-  readonly draining: number
-}
-
-/** The time never goes back, except from the future to now after the clock was set back. */
-const LAST_SEEN = 'max(excluded.last_seen_at, min(instance.last_seen_at, ?))'
 
 /** A client that holds a lease is kept, however long it has been silent. */
 const HOLDS_NOTHING = `NOT EXISTS
   (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.instance_id)`
 
 function prepare(db: DatabaseSync) {
-  const columns = Object.values(totalColumns)
-  const addTotals = columns.map((column) => {
-    const total = `${column} + excluded.${column}`
-    return `${column} = ${column === 'records' ? `min(${total}, ${Number.MAX_SAFE_INTEGER})` : total}`
-  })
   return {
-    save: db.prepare(
-      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining,
-         ${columns.join(', ')})
-       VALUES (?, ?, ?, ?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
-       ON CONFLICT (instance_id) DO UPDATE SET
-         last_seen_at = iif(${TAKES_A_NODES_NAME}, instance.last_seen_at, ${LAST_SEEN}),
-         ${identityColumns.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
-         ${addTotals.join(', ')}`,
-    ),
-    add: db.prepare(
-      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, ${columns.join(', ')})
-       VALUES (?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
-       ON CONFLICT (instance_id) DO UPDATE SET ${addTotals.join(', ')}`,
-    ),
-    byName: query<InstanceRow>(db, 'SELECT * FROM instance WHERE instance_id = ?'),
-    list: query<InstanceRow>(
-      db,
-      `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
-    ),
+    record: db.prepare(textOf(insert(sqlite.instances, recordHeartbeat(sqlite, '?')))),
+    byName: finder(db, sqlite.instances, 'WHERE instance_id = ?'),
+    list: finder(db, sqlite.instances, `WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`),
     seenSince: arrayQuery<[string]>(
       db,
       `SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ? ${LIMIT}`,
@@ -173,9 +96,9 @@ function prepare(db: DatabaseSync) {
     ),
     tasks: arrayQuery<[number, ...unknown[]]>(
       db,
-      `SELECT produced_task.last_call_back_at, ${tasks.columns}
+      `SELECT produced_task.at, ${tasks.selected()}
        FROM produced_task CROSS JOIN task ON task.id = produced_task.task
-       WHERE produced_task.instance = ? ORDER BY produced_task.last_call_back_at DESC ${LIMIT}`,
+       WHERE produced_task.instance = ? ORDER BY produced_task.at DESC ${LIMIT}`,
     ),
     unseen: arrayQuery<[string]>(
       db,

@@ -19,12 +19,12 @@ import {
   type Finder,
   finder,
   keys,
-  knownPartitions,
   LIMIT,
   lanes,
   laneTables,
   levels,
   partitions,
+  sqlite,
   tasks,
 } from './tables.ts'
 
@@ -183,7 +183,7 @@ function prepare(db: DatabaseSync) {
     },
     partition: finder(db, partitions, 'WHERE id = ?'),
     named: finder(db, partitions, 'WHERE lane = ? AND idx = ?'),
-    known: finder(db, knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
+    known: finder(db, sqlite.knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
     key: finder(db, keys, 'WHERE key = ?'),
     rows: rows(''),
     parkedRows: rows(`AND state = 'parked'`),

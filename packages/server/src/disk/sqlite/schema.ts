@@ -1,7 +1,5 @@
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { deliverySchema } from './outbox-rows.ts'
-import { keys, lanes, laneTables, levels, partitions, tasks } from './tables.ts'
-import { throughputSchema } from './throughput-rows.ts'
+import { sqlite } from './tables.ts'
 
 const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
 
@@ -35,48 +33,31 @@ export const partitionIs = {
  * (the rowid is part of every index). The others are partial, with only the rows that matter.
  */
 export const schema = `
-CREATE TABLE task (
-  ${tasks.declarations}
-) STRICT;
+${sqlite.tasks.create()} STRICT;
+CREATE UNIQUE INDEX task_by_name ON task (task_id);
 CREATE INDEX task_by_state ON task (state, id);
 CREATE INDEX task_with_parked ON task (id) WHERE ${taskHas.parked};
-CREATE INDEX task_to_purge ON task (finished_at) WHERE ${taskHas.endedUnpurged};
+CREATE INDEX task_to_purge ON task (finished_at, id) WHERE ${taskHas.endedUnpurged};
+CREATE INDEX task_purged ON task (purged_at, id) WHERE purged_at IS NOT NULL;
 CREATE INDEX task_open ON task (id) WHERE ${taskHas.openWork};
 CREATE INDEX task_with_work ON task (id) WHERE ${taskHas.unfinishedWork};
 
--- Tasks that count as purged and may have rows left.
-CREATE TABLE purging (task INTEGER PRIMARY KEY) STRICT;
-
-CREATE TABLE lane (
-  ${lanes.declarations}
-) STRICT;
+${sqlite.lanes.create()} STRICT;
 CREATE UNIQUE INDEX lane_identity ON lane (task, level);
 CREATE INDEX lane_open ON lane (id) WHERE ${laneHas.openWork};
 CREATE INDEX lane_with_parked ON lane (task, level) WHERE ${laneHas.parked};
 CREATE INDEX lane_with_rows ON lane (task, level) WHERE ${laneHas.rows};
 
 -- What waits by compute table in lanes that have several.
-CREATE TABLE lane_table (
-  ${laneTables.declarations},
-  PRIMARY KEY (lane, name)
-) STRICT, WITHOUT ROWID;
+${sqlite.laneTables.create()} STRICT, WITHOUT ROWID;
 
 -- The indexes that were ever called back on a lane, as ranges: they show gaps, and they outlive the
 -- partitions, so that a late repeat of a purged call-back is recognised.
-CREATE TABLE lane_range (
-  lane INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  PRIMARY KEY (lane, first)
-) STRICT, WITHOUT ROWID;
+${sqlite.ranges.create()} STRICT, WITHOUT ROWID;
 
-CREATE TABLE level (
-  ${levels.declarations}
-) STRICT;
+${sqlite.levels.create()} STRICT;
 
-CREATE TABLE partition (
-  ${partitions.declarations}
-) STRICT;
+${sqlite.partitions.create()} STRICT;
 CREATE UNIQUE INDEX partition_identity ON partition (lane, idx);
 CREATE INDEX partition_arrival ON partition (lane);
 CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${partitionIs.ofSeveral};
@@ -87,63 +68,41 @@ CREATE INDEX partition_holder ON partition (holder, due_at) WHERE state = 'lease
 CREATE INDEX partition_parked ON partition (lane, idx) WHERE state = 'parked';
 CREATE INDEX partition_mismatch ON partition (lane, idx) WHERE ${partitionIs.mismatch};
 
--- The compute tables of a task; ids are the order of their first use.
-CREATE TABLE task_table (
-  id INTEGER PRIMARY KEY,
-  task INTEGER NOT NULL,
-  name TEXT NOT NULL
-) STRICT;
+-- The compute tables of a task, in the order of their first use.
+${sqlite.tables.create('position INTEGER PRIMARY KEY')} STRICT;
 CREATE UNIQUE INDEX task_table_identity ON task_table (task, name);
 CREATE INDEX task_table_order ON task_table (task);
 
-CREATE TABLE pull_key (
-  ${keys.declarations}
-) STRICT, WITHOUT ROWID;
+${sqlite.keys.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX pull_key_to_forget ON pull_key (forget_at);
 
-CREATE TABLE instance (
-  instance_id TEXT NOT NULL PRIMARY KEY,
-  role TEXT NOT NULL,
-  first_seen_at INTEGER NOT NULL,
-  last_seen_at INTEGER NOT NULL,
-  version TEXT,
-  started_at INTEGER,
-  draining INTEGER NOT NULL DEFAULT 0,
-  pulls INTEGER NOT NULL DEFAULT 0,
-  partitions INTEGER NOT NULL DEFAULT 0,
-  records INTEGER NOT NULL DEFAULT 0,
-  done INTEGER NOT NULL DEFAULT 0,
-  failed INTEGER NOT NULL DEFAULT 0,
-  released INTEGER NOT NULL DEFAULT 0,
-  call_backs INTEGER NOT NULL DEFAULT 0,
-  called_back INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
+${sqlite.instances.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX instance_to_forget ON instance (last_seen_at);
 CREATE INDEX instance_ended ON instance (last_seen_at) WHERE draining = 1;
 
-CREATE TABLE produced_task (
-  instance TEXT NOT NULL,
-  task INTEGER NOT NULL,
-  last_call_back_at INTEGER NOT NULL,
-  PRIMARY KEY (instance, task)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX produced_task_newest ON produced_task (instance, last_call_back_at);
+${sqlite.produced.create()} STRICT, WITHOUT ROWID;
+CREATE INDEX produced_task_newest ON produced_task (instance, at);
 
 -- Partitions finished per task and second: what the rate and the time left are read from.
-CREATE TABLE pace (
-  task INTEGER NOT NULL,
-  second INTEGER NOT NULL,
-  partitions INTEGER NOT NULL,
-  records INTEGER NOT NULL,
-  PRIMARY KEY (task, second)
-) STRICT, WITHOUT ROWID;
-${throughputSchema}
-CREATE TABLE subscription (
-  id TEXT NOT NULL PRIMARY KEY,
-  body TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+${sqlite.pace.create()} STRICT, WITHOUT ROWID;
 
-${deliverySchema}
+-- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
+${sqlite.throughput.create()} STRICT, WITHOUT ROWID;
+CREATE INDEX throughput_by_age ON throughput (step, at);
+
+-- Who changed what.
+${sqlite.audit.create()} STRICT;
+CREATE INDEX audit_of_task ON audit (task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX audit_by_name ON audit (name) WHERE name IS NOT NULL;
+
+${sqlite.subscriptions.create()} STRICT, WITHOUT ROWID;
+
+-- Events for subscriptions, one row for each subscription. Most are written before their first attempt, with
+-- a progress of null, so that no JSON is parsed then. Pending is null when nothing is left to do.
+${sqlite.deliveries.create(`pending INTEGER GENERATED ALWAYS AS (
+    CASE WHEN progress IS NULL OR json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED`)} STRICT, WITHOUT ROWID;
+CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
+
 -- Entries that are durable and not flushed, and slots that are free to be used again. See sqlite-connection.ts.
 CREATE TABLE entry_slot (
   slot INTEGER PRIMARY KEY,

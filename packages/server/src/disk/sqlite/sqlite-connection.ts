@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { ForgetAudit } from '../../handoff/audit.ts'
 import {
   type Appended,
   type ForgetThroughput,
@@ -9,13 +10,15 @@ import {
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
+import { AuditRows } from './audit-rows.ts'
+import { Cells } from './cells.ts'
 import { DueRowReader } from './due-rows.ts'
 import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
-import type { OutboxRows } from './outbox-rows.ts'
+import { OutboxRows } from './outbox-rows.ts'
 import { Reads } from './reads.ts'
-import { arrayQuery, descriptors, inserter, plainDescriptors } from './tables.ts'
-import type { ThroughputRows } from './throughput-rows.ts'
+import { arrayQuery, inserter, sqlite } from './tables.ts'
+import { ThroughputRows } from './throughput-rows.ts'
 import { Views } from './views.ts'
 
 /**
@@ -160,8 +163,8 @@ class NewRows {
 
 function prepareNewRows(db: DatabaseSync) {
   return {
-    insertPlain: inserter(db, plainDescriptors),
-    insert: inserter(db, descriptors),
+    insertPlain: inserter(db, sqlite.plainDescriptors),
+    insert: inserter(db, sqlite.descriptors),
     remove: db.prepare('DELETE FROM partition WHERE id BETWEEN ? AND ?'),
   }
 }
@@ -177,6 +180,8 @@ export class SqliteConnection {
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
   readonly throughput: ThroughputRows
+  readonly audit: AuditRows
+  readonly cells: Cells
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -201,8 +206,10 @@ export class SqliteConnection {
     this.dueRows = new DueRowReader(db)
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
-    this.outbox = this.#images.outbox
-    this.throughput = this.#images.throughput
+    this.outbox = new OutboxRows(db)
+    this.throughput = new ThroughputRows(db)
+    this.audit = new AuditRows(db)
+    this.cells = new Cells(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
@@ -259,6 +266,13 @@ export class SqliteConnection {
     return this.transaction(() => {
       this.fence()
       return this.throughput.forget(request)
+    })
+  }
+
+  forgetAudit(request: ForgetAudit): number {
+    return this.transaction(() => {
+      this.fence()
+      return this.audit.forget(request)
     })
   }
 

@@ -149,6 +149,9 @@ export function sqliteDisk(file: Connections): Disk {
     tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
     throughput: (query) => call(({ throughput }) => throughput.read(query)),
     forgetThroughput: (request) => call((connection) => connection.forgetThroughput(request)),
+    audited: (query) => call(({ audit }) => audit.read(query)),
+    forgetAudit: (request) => call((connection) => connection.forgetAudit(request)),
+    countCells: (query) => call(({ cells }) => cells.count(query)),
     recordInstances: (heartbeats, now) =>
       call((connection) => connection.transaction(() => connection.instances.record(heartbeats, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),

@@ -1,31 +1,51 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { compiled, type Fields, type Kind, namesOf, pick } from '../../handoff/fields.ts'
-import {
-  comparedFields,
-  descriptorFields,
-  type KnownPartition,
-  type PartitionDescriptor,
-  type PartitionStatus,
-  partitionFields,
-  type RareFields,
-  rareFields,
-  type StoredPartition,
-  statusFields,
-  untouched,
-} from '../../handoff/partition.ts'
-import {
-  keyFields,
-  laneFields,
-  laneTableFields,
-  levelFields,
-  type StoredKey,
-  type StoredLane,
-  type StoredLaneTable,
-  type StoredLevel,
-  type StoredTask,
-  taskFields,
-} from '../../handoff/stored.ts'
-import { type Column, columnsOf, rowOf, type TableOptions, valueIn } from '../sql-columns.ts'
+import { insert, type RowStatement } from '../flush.ts'
+import { type Codec, type Dialect, readTag, type Table } from '../table.ts'
+import { tablesIn } from '../tables.ts'
+
+const integer: Codec = { type: 'INTEGER NOT NULL' }
+const integerOrNull: Codec = { type: 'INTEGER' }
+const textOrNull: Codec = { type: 'TEXT' }
+
+const jsonOrNull: Codec = {
+  type: 'TEXT',
+  read: (value) => (value === null ? null : (JSON.parse(value as string) as unknown)),
+  write: (value: unknown) => (value === null ? null : JSON.stringify(value)),
+}
+
+const dialect: Dialect = {
+  schema: '',
+  least: 'min',
+  greatest: 'max',
+  inOrder: (columns) => columns,
+  codecs: {
+    key: { type: 'INTEGER PRIMARY KEY' },
+    integer,
+    'integer?': integerOrNull,
+    small: integer,
+    // The driver writes 64-bit integers, but does not read those that do not fit a number.
+    tag: { ...integer, read: readTag },
+    'tag?': { ...integerOrNull, read: readTag },
+    'time?': integerOrNull,
+    text: { type: 'TEXT NOT NULL' },
+    'text?': textOrNull,
+    'filled?': textOrNull,
+    flag: { ...integer, read: (value) => value === 1, write: (value: boolean) => (value ? 1 : 0) },
+    json: { ...jsonOrNull, type: 'TEXT NOT NULL' },
+    'json?': jsonOrNull,
+    'kept?': jsonOrNull,
+    // An empty list is null.
+    list: {
+      type: 'TEXT',
+      read: (value) => (value === null ? [] : (JSON.parse(value as string) as unknown)),
+      write: (value: readonly unknown[]) => (value.length === 0 ? null : JSON.stringify(value)),
+    },
+  },
+}
+
+export const sqlite = tablesIn(dialect)
+
+export const { archived, tasks, lanes, laneTables, levels, keys, partitions, descriptors } = sqlite
 
 /** A prepared SELECT with the type of its rows. */
 interface Query<Found> {
@@ -48,144 +68,42 @@ export function arrayQuery<Found extends readonly unknown[]>(db: DatabaseSync, t
   return statement as unknown as Query<Found>
 }
 
-interface Codec {
-  readonly type: string
-  /** Absent: the driver's value is that of the field. */
-  readonly read?: (value: unknown) => unknown
-  readonly write?: (value: unknown) => SQLInputValue
+/** In SQL. Parameters are numbered in the order of the columns of the table. */
+export function textOf<Row extends object>({ verb, table, onConflict }: RowStatement<Row>): string {
+  const { name, names, key } = table
+  const given = (columns: readonly string[], separator: string) =>
+    columns.map((column) => `${column} = ?${names.indexOf(column) + 1}`).join(separator)
+  if (verb === 'insert')
+    return `INSERT INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ${onConflict}`
+  if (verb === 'remove') return `DELETE FROM ${name} WHERE ${given(names, ' AND ')}`
+  const changed = names.filter((column) => !key.includes(column))
+  return `UPDATE ${name} SET ${given(changed, ', ')} WHERE ${given(key, ' AND ')}`
 }
 
-const integer: Codec = { type: 'INTEGER NOT NULL' }
-const integerOrNull: Codec = { type: 'INTEGER' }
-const textOrNull: Codec = { type: 'TEXT' }
-
-/**
- * The driver writes 64-bit integers, but refuses to read values that do not fit a number, so they are read as
- * text.
- */
-const readTag = (value: unknown) => (value === null ? null : BigInt(value as string))
-
-const jsonOrNull: Codec = {
-  type: 'TEXT',
-  read: (value) => (value === null ? null : (JSON.parse(value as string) as unknown)),
-  write: (value) => (value === null ? null : JSON.stringify(value)),
-}
-
-const codecs: Readonly<Record<Kind, Codec>> = {
-  key: { type: 'INTEGER PRIMARY KEY' },
-  integer,
-  'integer?': integerOrNull,
-  small: integer,
-  tag: { ...integer, read: readTag },
-  'tag?': { ...integerOrNull, read: readTag },
-  'time?': integerOrNull,
-  text: { type: 'TEXT NOT NULL' },
-  'text?': textOrNull,
-  'filled?': textOrNull,
-  flag: { ...integer, read: (value) => value === 1, write: (value) => (value === true ? 1 : 0) },
-  json: { ...jsonOrNull, type: 'TEXT NOT NULL' },
-  'json?': jsonOrNull,
-  'kept?': jsonOrNull,
-  // An empty list is null.
-  list: {
-    type: 'TEXT',
-    read: (value) => (value === null ? [] : (JSON.parse(value as string) as unknown)),
-    write: (value) => ((value as readonly unknown[]).length === 0 ? null : JSON.stringify(value)),
-  },
-}
-
-/** A table whose rows have one type. Its SQL and conversions are generated from its list of fields. */
-export class Table<Row extends object> {
-  readonly name: string
-  /** Reads a row with the columns of `columns`. */
-  readonly read: (values: readonly unknown[]) => Row
-  /** Adds the values of a row to a list, in the order of `names`. */
-  readonly addValues: (to: SQLInputValue[], row: Row) => void
-  readonly #columns: readonly Column[]
-
-  constructor(name: string, fields: Fields<Row>, options: TableOptions<Row> = {}) {
-    this.name = name
-    this.#columns = columnsOf(fields, options)
-    const read = rowOf(this.#columns, ({ kind }, at) =>
-      codecs[kind].read === undefined ? `values[${at}]` : `codecs['${kind}'].read(values[${at}])`,
-    )
-    const written = this.#columns.map((column) => {
-      const { kind } = column
-      return codecs[kind].write === undefined
-        ? valueIn(column)
-        : `codecs['${kind}'].write(${valueIn(column)})`
-    })
-    this.read = compiled('values', read, { codecs })
-    this.addValues = compiled('to, row', `to.push(${written.join(', ')})`, { codecs })
-  }
-
-  /** The column list for CREATE TABLE. */
-  get declarations(): string {
-    const texts = this.#columns.map(({ name, kind, declared }) => `${name} ${codecs[kind].type} ${declared}`)
-    return texts.map((text) => text.trimEnd()).join(',\n  ')
-  }
-
-  get names(): string[] {
-    return this.#columns.map(({ name }) => name)
-  }
-
-  /** The fields of a row that was read. */
-  get fields(): string[] {
-    return [...new Set(this.#columns.map(({ field }) => field))]
-  }
-
-  /** The column list for SELECT, in the order that `read` expects. */
-  get columns(): string {
-    const texts = this.#columns.map(({ name, kind }) =>
-      kind.startsWith('tag') ? `CAST(${this.name}.${name} AS TEXT)` : `${this.name}.${name}`,
-    )
-    return texts.join(', ')
-  }
-
-  /** In the order of `names`. */
-  values(row: Row): SQLInputValue[] {
-    const values: SQLInputValue[] = []
-    this.addValues(values, row)
-    return values
-  }
-
-  get insert(): string {
-    const { names } = this
-    return `INSERT INTO ${this.name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
-  }
-
-  /**
-   * Columns in `fixed` keep their inserted values, so indexes on them are not touched. The first of them is
-   * the key.
-   */
-  upsert(...fixed: string[]): string {
-    return this.upsertBy(fixed.slice(0, 1), fixed)
-  }
-
-  upsertBy(key: readonly string[], fixed: readonly string[] = key): string {
-    const kept = new Set(this.#columns.filter(({ kind }) => kind === 'kept?').map(({ name }) => name))
-    const changed = this.names.filter((name) => !fixed.includes(name))
-    const assignments = changed.map((name) =>
-      kept.has(name)
-        ? `${name} = ifnull(excluded.${name}, ${this.name}.${name})`
-        : `${name} = excluded.${name}`,
-    )
-    return `${this.insert} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${assignments.join(', ')}`
+/** Runs a statement for each row. */
+export function writer<Row extends object>(
+  db: DatabaseSync,
+  statement: RowStatement<Row>,
+): (rows: Iterable<Row>) => void {
+  const { table } = statement
+  const prepared = db.prepare(textOf(statement))
+  return (rows) => {
+    for (const row of rows) prepared.run(...(table.values(row) as SQLInputValue[]))
   }
 }
 
 /** Rows per INSERT. Several rows per statement are faster than one; see bench/scenarios/call-back.ts. */
 const ROWS_AT_ONCE = 50
 
-/** Inserts rows of a table. `rest` is the SQL after the values. */
+/** Inserts many rows that do not exist yet. */
 export function inserter<Row extends object>(
   db: DatabaseSync,
   table: Table<Row>,
-  rest = '',
 ): (rows: readonly Row[]) => void {
+  const one = textOf(insert(table))
   const more = `, (${table.names.map(() => '?').join(', ')})`
-  const one = db.prepare(`${table.insert} ${rest}`)
-  const many = db.prepare(`${table.insert}${more.repeat(ROWS_AT_ONCE - 1)} ${rest}`)
+  const single = db.prepare(one)
+  const many = db.prepare(`${one}${more.repeat(ROWS_AT_ONCE - 1)}`)
   return (rows) => {
     const inFullStatements = rows.length - (rows.length % ROWS_AT_ONCE)
     for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE) {
@@ -193,7 +111,7 @@ export function inserter<Row extends object>(
       for (let next = at; next < at + ROWS_AT_ONCE; next += 1) table.addValues(values, rows[next] as Row)
       many.run(...values)
     }
-    for (const row of rows.slice(inFullStatements)) one.run(...table.values(row))
+    for (const row of rows.slice(inFullStatements)) single.run(...(table.values(row) as SQLInputValue[]))
   }
 }
 
@@ -204,7 +122,7 @@ export interface Finder<Row> {
 
 /** A prepared statement that selects rows of a table. `rest` is the SQL after the table name. */
 export function finder<Row extends object>(db: DatabaseSync, table: Table<Row>, rest: string): Finder<Row> {
-  const statement = arrayQuery<unknown[]>(db, `SELECT ${table.columns} FROM ${table.name} ${rest}`)
+  const statement = arrayQuery<unknown[]>(db, `SELECT ${table.selected()} FROM ${table.name} ${rest}`)
   return {
     get(...values) {
       const found = statement.get(...values)
@@ -213,38 +131,6 @@ export function finder<Row extends object>(db: DatabaseSync, table: Table<Row>, 
     all: (...values) => statement.all(...values).map((found) => table.read(found)),
   }
 }
-
-export const tasks = new Table<StoredTask>('task', taskFields, {
-  tallied: true,
-  declared: { taskId: 'UNIQUE' },
-})
-
-export const lanes = new Table<StoredLane>('lane', laneFields, {
-  tallied: true,
-  defaults: { busyMillis: 0, attemptsDone: 0 },
-})
-
-/** New rows are inserted with the descriptor only. */
-export const partitions = new Table<StoredPartition>('partition', partitionFields, {
-  defaults: untouched(),
-  declared: { ofSeveral: 'DEFAULT 0' },
-})
-
-const isRare: ReadonlySet<string> = new Set([...rareFields, 'ofSeveral'])
-const plainFields = namesOf(descriptorFields).filter((field) => !isRare.has(field))
-type PlainDescriptor = Omit<PartitionDescriptor, keyof RareFields | 'ofSeveral'>
-
-// Groups of columns of the same table.
-export const descriptors = new Table<PartitionDescriptor>('partition', descriptorFields)
-export const plainDescriptors = new Table<PlainDescriptor>('partition', pick(descriptorFields, plainFields))
-export const knownPartitions = new Table<KnownPartition>('partition', pick(descriptorFields, comparedFields))
-export const statuses = new Table<PartitionStatus>('partition', statusFields)
-
-export const levels = new Table<StoredLevel>('level', levelFields)
-
-export const laneTables = new Table<StoredLaneTable>('lane_table', laneTableFields)
-
-export const keys = new Table<StoredKey>('pull_key', keyFields, { declared: { key: 'PRIMARY KEY' } })
 
 /**
  * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it

@@ -1,20 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type ThroughputStep, throughputSteps } from '@baton/protocol'
 import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
-import { type StoredThroughput, throughputFields } from '../../handoff/stored.ts'
 import type { ThroughputRow } from '../../handoff/views/queries.ts'
-import { arrayQuery, LIMIT, Table } from './tables.ts'
-
-export const throughputTable = new Table<StoredThroughput>('throughput', throughputFields)
-
-export const throughputSchema = `
--- What became done per task and level, by minute and by hour. Levels from THROUGHPUT_LEVELS up share one row.
-CREATE TABLE throughput (
-  ${throughputTable.declarations},
-  PRIMARY KEY (task, step, at, level)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX throughput_by_age ON throughput (step, at);
-`
+import { arrayQuery, LIMIT } from './tables.ts'
 
 /** The throughput history of tasks. */
 export class ThroughputRows {
@@ -22,12 +10,6 @@ export class ThroughputRows {
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
-  }
-
-  /** Must be called within a transaction. */
-  add(added: Iterable<StoredThroughput>): void {
-    for (const { task, step, at, level, partitions, records } of added)
-      this.#sql.add.run(task, step, at, level, partitions, records)
   }
 
   read({ task, step, from, to, byLevel, limit }: ThroughputRowsQuery): ThroughputRow[] {
@@ -56,10 +38,6 @@ function prepare(db: DatabaseSync) {
   const within = 'FROM throughput WHERE task = ? AND step = ? AND at >= ? AND at < ?'
   type Found = [at: number, level: number | null, partitions: number, records: number]
   return {
-    add: db.prepare(
-      `${throughputTable.insert} ON CONFLICT (task, step, at, level) DO UPDATE SET
-         partitions = partitions + excluded.partitions, records = min(records + excluded.records, ${MOST})`,
-    ),
     byLevel: arrayQuery<Found>(
       db,
       `SELECT at, level, partitions, records ${within} ORDER BY at DESC, level DESC ${LIMIT}`,

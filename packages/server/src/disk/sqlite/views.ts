@@ -126,7 +126,7 @@ function prepare(db: DatabaseSync) {
     ),
     tables: arrayQuery<[string]>(
       db,
-      `SELECT name FROM task_table INDEXED BY task_table_order WHERE task = ? ORDER BY id ${LIMIT}`,
+      `SELECT name FROM task_table INDEXED BY task_table_order WHERE task = ? ORDER BY position ${LIMIT}`,
     ),
     hasTable: arrayQuery<[number]>(db, 'SELECT 1 FROM task_table WHERE task = ? AND name = ?'),
     mismatches: query<TaskDetails['mismatches'][number]>(

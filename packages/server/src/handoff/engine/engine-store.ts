@@ -1,3 +1,4 @@
+import type { AuditPage, AuditQuery } from '../audit.ts'
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, SubscriptionResult } from '../outbox.ts'
@@ -20,12 +21,16 @@ import type {
   ActiveInstancesQuery,
   ChangePage,
   ChangeQuery,
+  GridDetails,
+  GridQuery,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
+  TaskFeed,
   TaskPage,
   TaskQuery,
   ThroughputHistory,
@@ -39,10 +44,19 @@ import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
 import { endDue, revoke } from './verbs/expire.ts'
+import { viewAudit, viewFeed } from './verbs/feed.ts'
+import { viewGrid } from './verbs/grid-view.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import {
+  viewPartitions,
+  viewSettings,
+  viewTask,
+  viewTasks,
+  viewTasksById,
+  viewThroughput,
+} from './verbs/views.ts'
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -150,10 +164,12 @@ class EngineStore implements Store {
     })
   }
 
-  releaseInstance({ instanceId, limit }: ReleaseRequest): Promise<ReleaseResult> {
+  releaseInstance({ instanceId, limit, by }: ReleaseRequest): Promise<ReleaseResult> {
     return this.#exclusively(async () =>
       this.#runner.transact(async (tx) => {
         const revoked = await revoke(tx, instanceId, limit)
+        if (revoked.released > 0)
+          tx.audit(by, { action: 'release', target: instanceId, changed: revoked.released })
         await moveBarriers(tx)
         await concludeTasks(tx)
         return { ...revoked, readied: tx.readied.count, more: revoked.released === limit }
@@ -172,6 +188,10 @@ class EngineStore implements Store {
     return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
   }
 
+  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
+    return this.#view(() => viewSettings(this.#disk, taskId))
+  }
+
   tasks(query: TaskQuery): Promise<TaskPage> {
     return this.#view((now) => viewTasks(this.#disk, query, now, this.#policy))
   }
@@ -182,6 +202,18 @@ class EngineStore implements Store {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#view((now) => viewThroughput(this.#disk, query, now))
+  }
+
+  audited(query: AuditQuery): Promise<AuditPage> {
+    return this.#view(() => viewAudit(this.#disk, query))
+  }
+
+  feed(taskId: string): Promise<TaskFeed | null> {
+    return this.#view(() => viewFeed(this.#disk, taskId))
+  }
+
+  grid(query: GridQuery): Promise<GridDetails | null> {
+    return this.#view(() => viewGrid(this.#disk, query))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { AuditRecord } from '../audit.ts'
 import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
 import { type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
@@ -51,6 +52,7 @@ export interface Entry {
   readonly outbox: OutboxEntry | null
   /** What became done, to be added to the throughput history of its task. */
   readonly throughput: readonly DoneWithin[]
+  readonly audit: readonly AuditRecord[]
   /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
   readonly at: number
 }
@@ -108,6 +110,7 @@ export function encodeEntry(entry: Entry): string {
       partitions,
       records,
     ]),
+    entry.audit,
     entry.at,
   ])
 }
@@ -131,6 +134,7 @@ export function decodeEntry(body: string): Entry {
     totals,
     laneTables,
     throughput,
+    audit,
     at,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
@@ -149,6 +153,7 @@ export function decodeEntry(body: string): Entry {
     [string, InstanceRole, number, ...number[]][],
     unknown[][],
     [number, number, number, number, number][],
+    Entry['audit'],
     number,
   ]
   const taskImages = tasks.map(([values, counts, sums]) => ({
@@ -196,6 +201,7 @@ export function decodeEntry(body: string): Entry {
       partitions: count,
       records,
     })),
+    audit,
     at,
   }
 }

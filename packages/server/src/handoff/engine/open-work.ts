@@ -4,8 +4,15 @@ import { positionOf } from './state/waiting-buffer.ts'
 
 const ROWS_AT_A_TIME = 5000
 
-/** Reads all open work into memory: tasks that are not finished, their lanes that have work, and all leases. */
-export async function readOpenWork(disk: Disk, memory: Memory): Promise<void> {
+/**
+ * Reads all open work into memory: tasks that are not finished, their lanes that have work, and all leases. A
+ * disk may read synchronously, so other work runs between two pages.
+ */
+export async function readOpenWork(
+  disk: Disk,
+  memory: Memory,
+  nextIteration: () => Promise<void>,
+): Promise<void> {
   for (const row of await disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
   for (const level of await disk.levels()) memory.addLevel(level)
   for (let after = 0, isEnd = false; !isEnd; ) {
@@ -13,6 +20,7 @@ export async function readOpenWork(disk: Disk, memory: Memory): Promise<void> {
     for (const task of tasks) memory.addTask(task)
     after = tasks.at(-1)?.id ?? after
     isEnd = tasks.length < ROWS_AT_A_TIME
+    if (!isEnd) await nextIteration()
   }
   for (let after = 0, isEnd = false; !isEnd; ) {
     const { lanes, tables } = await disk.openLanes(after, ROWS_AT_A_TIME)
@@ -22,6 +30,7 @@ export async function readOpenWork(disk: Disk, memory: Memory): Promise<void> {
     memory.addLanes({ lanes: lanes.filter(isOpen), tables })
     after = lanes.at(-1)?.id ?? after
     isEnd = lanes.length < ROWS_AT_A_TIME
+    if (!isEnd) await nextIteration()
   }
   for (let after = { dueAt: 0, id: 0 }, isEnd = false; !isEnd; ) {
     const leases = await disk.leases(after, ROWS_AT_A_TIME)
@@ -30,5 +39,6 @@ export async function readOpenWork(disk: Disk, memory: Memory): Promise<void> {
     const last = leases.at(-1)
     if (last !== undefined) after = positionOf(last)
     isEnd = leases.length < ROWS_AT_A_TIME
+    if (!isEnd) await nextIteration()
   }
 }

@@ -140,7 +140,7 @@ export class Runner {
    */
   async #begin(nextIds: NextIds, epoch: number): Promise<void> {
     const memory = new Memory(nextIds, this.#last)
-    await readOpenWork(this.#disk, memory)
+    await readOpenWork(this.#disk, memory, () => this.yieldToEventLoop())
     if (this.epoch !== epoch) return
     this.#memory = memory
     this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)

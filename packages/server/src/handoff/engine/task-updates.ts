@@ -1,8 +1,11 @@
-import { areSame, settingsOf, type TaskSettingsChange } from '../rules/policy.ts'
+import type { ControlRequest } from '../rules/control.ts'
+import { areSame, changedBarrier, changedSettings, type TaskSettingsChange } from '../rules/policy.ts'
+import { stamped } from '../rules/stamps.ts'
 import {
   type BarrierLane,
   bringUpToDate,
   decidingLevel,
+  finishedOf,
   holdsBarrier,
   isLaneOpen,
   type TaskState,
@@ -90,8 +93,10 @@ async function lowestUnfinished(tx: Transaction, task: Task, from: number): Prom
   return lowest
 }
 
-/** Updates the state and finish time of every task that the transaction touched. */
+/** Updates the state and finish time of every task and lane that the transaction touched. */
 export async function concludeTasks(tx: Transaction): Promise<void> {
+  for (const lane of tx.touchedLanes)
+    lane.finishedAt = finishedOf(lane, lane.parentTask) === null ? null : (lane.finishedAt ?? tx.now)
   for (const task of tx.touchedTasks) {
     const isDecidedByLane = decidingLevel(task) !== null
     bringUpToDate(task, isDecidedByLane ? await decidingLane(tx, task) : null, tx.now)
@@ -110,12 +115,12 @@ async function decidingLane(tx: Transaction, task: Task): Promise<BarrierLane | 
 }
 
 /**
- * Replaces the settings of a task. Current leases and back-offs keep their times. The caller places the
+ * Changes the settings of a task. Current leases and back-offs keep their times. The caller places the
  * barrier, because that may need to load rows. Returns whether anything changed.
  */
 export function applySettings(tx: Transaction, task: Task, change: TaskSettingsChange): boolean {
-  const settings = settingsOf(change)
-  const isBarrierNew = change.levelBarrier !== undefined && change.levelBarrier !== task.levelBarrier
+  const settings = changedSettings(task.settings, change)
+  const isBarrierNew = changedBarrier(tx.policy, task.levelBarrier, change) !== task.levelBarrier
   if (areSame(settings, task.settings) && !isBarrierNew) return false
   task.settings = settings
   tx.touchTask(task)
@@ -123,4 +128,18 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   tx.waiting.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
   return true
+}
+
+/** Records who changed the task. */
+export function noteControl(
+  tx: Transaction,
+  task: Task,
+  { verb, by }: Pick<ControlRequest, 'verb' | 'by'>,
+  changed: number,
+): void {
+  tx.audit(by, { action: verb, taskId: task.taskId, changed })
+  const stamps = stamped(task.stamps, verb, tx.now, by?.name ?? null)
+  if (stamps === task.stamps) return
+  tx.touchTask(task)
+  task.stamps = stamps
 }

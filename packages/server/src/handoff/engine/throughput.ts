@@ -25,16 +25,24 @@ export const doneWithin = (task: number, level: number, now: number): DoneWithin
   records: 0,
 })
 
+/** Stands for all tasks together in the history. The ids of tasks begin at 1. */
+export const ALL_TASKS = 0
+
 export function addThroughput(images: Images['throughput'], added: readonly DoneWithin[]): void {
   for (const { task, level, minute, partitions, records } of added) {
     for (const step of throughputSteps) {
       const at = beginOf(minute * STEP_MILLIS.minute, STEP_MILLIS[step])
-      const key = `${task}:${step}:${at}:${level}`
-      const row = images.get(key)
-      if (row === undefined) images.set(key, { task, step, at, level, partitions, records })
-      else addTo(row, partitions, records)
+      add(images, { task, step, at, level, partitions, records })
+      add(images, { task: ALL_TASKS, step, at, level: 0, partitions, records })
     }
   }
+}
+
+function add(images: Images['throughput'], added: StoredThroughput): void {
+  const key = `${added.task}:${added.step}:${added.at}:${added.level}`
+  const row = images.get(key)
+  if (row === undefined) images.set(key, added)
+  else addTo(row, added.partitions, added.records)
 }
 
 /** With reruns, the sum of records may exceed the safe integer range. */

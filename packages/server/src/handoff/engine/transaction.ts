@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { AuditedChange, AuditRecord } from '../audit.ts'
 import type { Disk, Lanes } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
 import {
@@ -10,7 +11,8 @@ import {
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
-import { isAtLimit, type Policy } from '../rules/policy.ts'
+import { changedBarrier, isAtLimit, type Policy, type TaskSettingsChange } from '../rules/policy.ts'
+import type { Requester } from '../rules/stamps.ts'
 import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTask } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
@@ -104,6 +106,7 @@ export class Transaction {
   readonly #produced: [number, string, number][] = []
   readonly #instances: [string, InstanceRole, number][] = []
   readonly #totals = new Map<string, TotalsAdded>()
+  readonly #audit: AuditRecord[] = []
   #hasIds = false
 
   constructor(memory: Memory, number: number, { reads, limits, policy, now, random, secret }: EngineContext) {
@@ -261,8 +264,9 @@ export class Transaction {
     this.#ranges.push({ lane, first, last })
   }
 
-  barrierWanted(task: Task, enabled: boolean | undefined): void {
-    if (enabled !== undefined) this.barriers.set(task, enabled)
+  barrierWanted(task: Task, change: TaskSettingsChange): void {
+    if (change.levelBarrier === undefined) return
+    this.barriers.set(task, changedBarrier(this.policy, task.levelBarrier, change))
   }
 
   addTable(task: Task, table: string): void {
@@ -293,6 +297,15 @@ export class Transaction {
     return added.totals
   }
 
+  /** Records a change for the audit. Without a requester it is not the first step of its request. */
+  audit(by: Requester | undefined, { action, taskId = null, target = null, changed }: AuditedChange): void {
+    if (by === undefined) return
+    const { name, address, body: request } = by
+    // Ids only have to grow: the counter of tasks will do.
+    const id = this.issue('task')
+    this.#audit.push({ id, at: this.now, changed, action, taskId, target, name, address, request })
+  }
+
   leaseEndsAt(at: number): void {
     if (this.earliestDueAt === null || at < this.earliestDueAt) this.earliestDueAt = at
   }
@@ -320,6 +333,7 @@ export class Transaction {
       laneTables: this.#laneTables.map(imageOfLaneTable),
       outbox: this.#outboxEntry(),
       throughput: this.#done,
+      audit: this.#audit,
       at: this.now,
     }
   }

@@ -1,8 +1,11 @@
 import { type CalledBackPartition, optionalFields } from '@baton/protocol'
+import { changedSettings, isMaxBackoffShorter, type TaskSettingsChange } from './policy.ts'
 import { type MutableTask, totalOf } from './task.ts'
 
 export type CallBackRefusal =
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
+  /** With its settings, the maximum back-off of the task would be less than the first one. */
+  | { readonly kind: 'backoff_max_shorter' }
   /** It would seal the task with fewer partitions than are known. */
   | { readonly kind: 'more_are_known'; readonly known: number }
   /** The task belongs to another token. */
@@ -25,14 +28,17 @@ interface ChangingCallBack {
   /** The total number of partitions that a seal declares. */
   readonly declared: number | null
   readonly accepted: number
+  readonly settings: TaskSettingsChange | null
 }
 
 /** Why a call-back may not seal its task or change its settings; undefined if it may. */
 export function refusalOfChange(
   task: MutableTask | undefined,
-  { declared, accepted }: ChangingCallBack,
+  { declared, accepted, settings }: ChangingCallBack,
 ): CallBackRefusal | undefined {
   if (task?.cancelled === true) return { kind: 'task_cancelled' }
+  if (settings !== null && isMaxBackoffShorter(changedSettings(task?.settings ?? null, settings)))
+    return { kind: 'backoff_max_shorter' }
   const known = (task === undefined ? 0 : totalOf(task.partitions)) + accepted
   return (declared ?? known) < known ? { kind: 'more_are_known', known } : undefined
 }

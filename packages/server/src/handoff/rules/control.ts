@@ -1,16 +1,21 @@
 import type { TooManyLanes } from './open-work.ts'
-import type { TaskSettings, TaskSettingsChange } from './policy.ts'
+import { changedSettings, isMaxBackoffShorter, type TaskSettings, type TaskSettingsChange } from './policy.ts'
+import type { Requester } from './stamps.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
 /**
  * What an operator requests for a task. Each runs in bounded steps, and all except a retry with `done` are
  * idempotent.
  */
-export type ControlRequest =
+export type ControlRequest = (
   | FlagControl
   | SettingsControl
   | { readonly verb: 'skip-parked'; readonly taskId: string }
   | RetryControl
+) & {
+  /** Only with the first step of a request. */
+  readonly by?: Requester | undefined
+}
 
 /** Requests that change only the task itself. */
 type FlagControl =
@@ -48,6 +53,8 @@ export type ControlResult =
   | TooManyLanes
   /** In at-most-once delivery, a level would be finished before any work on it is. */
   | { readonly kind: 'barrier_without_leases' }
+  /** With the settings, the maximum back-off of the task would be less than the first one. */
+  | { readonly kind: 'backoff_max_shorter' }
   | {
       readonly kind: 'applied'
       readonly state: TaskState
@@ -81,7 +88,10 @@ export function refusalOfControl(task: MutableTask, request: ControlRequest): Co
     case 'resume':
     case 'level-barrier':
     case 'owner':
-    case 'settings':
       return undefined
+    case 'settings':
+      return isMaxBackoffShorter(changedSettings(task.settings, request.settings))
+        ? { kind: 'backoff_max_shorter' }
+        : undefined
   }
 }

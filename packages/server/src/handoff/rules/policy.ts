@@ -72,9 +72,12 @@ export interface TaskSettings {
   readonly weight?: number
 }
 
-/** Settings, and the level barrier, which can also be changed by itself. If absent, it stays as it is. */
-export interface TaskSettingsChange extends TaskSettings {
-  readonly levelBarrier?: boolean
+/**
+ * A change of settings, and of the level barrier, which can also be changed by itself. What is absent stays as
+ * it is; null goes back to the value of the service.
+ */
+export type TaskSettingsChange = { readonly [Name in keyof TaskSettings]: TaskSettings[Name] | null } & {
+  readonly levelBarrier?: boolean | null
 }
 
 interface HasSettings {
@@ -95,9 +98,28 @@ export function isAtLimit({
   return settings?.maxLeases !== undefined && partitions.leased >= settings.maxLeases
 }
 
-/** Null if nothing is set. */
-export function settingsOf({ levelBarrier: _barrier, ...settings }: TaskSettingsChange): TaskSettings | null {
-  return Object.keys(settings).length === 0 ? null : settings
+/** The settings of a task after a change. Null if nothing is set. */
+export function changedSettings(
+  settings: TaskSettings | null,
+  { levelBarrier: _barrier, ...change }: TaskSettingsChange,
+): TaskSettings | null {
+  const set = Object.entries({ ...settings, ...change }).filter(([, value]) => value != null)
+  return set.length === 0 ? null : Object.fromEntries(set)
+}
+
+/**
+ * Whether a task would have a maximum back-off below its first one. Only if it has both: one that is not set
+ * has the value of the service, which may change.
+ */
+export function isMaxBackoffShorter(settings: TaskSettings | null): boolean {
+  const { backoffMillis, backoffMaxMillis } = settings ?? {}
+  return backoffMillis !== undefined && backoffMaxMillis !== undefined && backoffMaxMillis < backoffMillis
+}
+
+/** Whether the task has a level barrier after a change. */
+export function changedBarrier(policy: Policy, hasBarrier: boolean, change: TaskSettingsChange): boolean {
+  const { levelBarrier = hasBarrier } = change
+  return levelBarrier ?? policy.levelBarrier
 }
 
 export function areSame(a: TaskSettings | null, b: TaskSettings | null): boolean {

@@ -1,6 +1,7 @@
 import type { TaskState } from '@baton/protocol'
 import { type PartitionState, partitionStates, unfinishedStates } from './life-cycle.ts'
 import { isAtLimit, type TaskSettings } from './policy.ts'
+import type { TaskStamps } from './stamps.ts'
 
 /** Counts by state: the number of partitions, or the sum of their records. */
 export type Tally = Record<PartitionState, number>
@@ -81,6 +82,8 @@ export interface TaskFacts extends Tallies {
   readonly mismatched: number
   /** Names of the tokens that called back partitions of this task. */
   readonly owners: readonly string[]
+  /** Who paused, cancelled, sealed or changed it, and when. */
+  readonly stamps?: TaskStamps | null
 }
 
 /** A task while a transaction changes it. */

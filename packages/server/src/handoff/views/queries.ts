@@ -3,6 +3,7 @@ import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
+import type { Requester } from '../rules/stamps.ts'
 import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task.ts'
 import type { Timing } from './time-left.ts'
 
@@ -47,6 +48,33 @@ export interface TaskDetails extends TaskRow {
     readonly reported: number
   }[]
   readonly failures: FailureGroups | null
+}
+
+export interface TaskFeed {
+  readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
+  /** Newest first. */
+  readonly entries: readonly FeedEntry[]
+  /** False if there are older entries, or levels that were not looked at. */
+  readonly isComplete: boolean
+}
+
+/** Something that happened to a task. */
+export interface FeedEntry {
+  readonly at: number
+  /** Its first call-back, a level that is done, the end of the task, or what a request changed. */
+  readonly event: string
+  /** Who requested it. */
+  readonly name: string | null
+  readonly level: number | null
+  readonly partitions: number | null
+  /** The partition that was changed. */
+  readonly target: string | null
+  readonly request: Requester['body']
+}
+
+export interface SettingsOfTask extends Pick<TaskFacts, 'taskId' | 'settings' | 'levelBarrier' | 'owners'> {
+  /** Whether the task exists. Its settings may be stored before its first call-back. */
+  readonly calledBack: boolean
 }
 
 export interface TaskQuery {
@@ -198,8 +226,30 @@ export interface PartitionPage {
   readonly next: { readonly level: number; readonly index: number } | null
 }
 
-export interface ThroughputQuery {
+export interface GridQuery {
   readonly taskId: string
+  /** Null: the lowest level. */
+  readonly level: number | null
+  readonly cells: number
+}
+
+export interface GridDetails {
+  readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
+  readonly level: number
+  readonly partitions: number
+  readonly sampled: boolean
+  readonly cells: readonly GridCell[]
+}
+
+export interface GridCell {
+  readonly first: number
+  readonly last: number
+  readonly counts: Partial<Record<PartitionState, number>>
+}
+
+export interface ThroughputQuery {
+  /** Null: all tasks together. */
+  readonly taskId: string | null
   readonly step: ThroughputStep
   /** Null: the default range of the step. */
   readonly from: number | null
@@ -217,7 +267,8 @@ export interface ThroughputRow {
 }
 
 export interface ThroughputHistory {
-  readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
+  /** Null: all tasks together. */
+  readonly task: Pick<TaskFacts, 'taskId' | 'owners'> | null
   /** The start of the rows. Later than requested if there were too many. */
   readonly from: number
   readonly to: number

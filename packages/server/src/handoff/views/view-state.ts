@@ -98,7 +98,11 @@ function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null): Viewe
   return { total, ...tally, ready, held: waiting - ready }
 }
 
-function viewState(facts: TaskFacts, { state, level }: PartitionDetails): PartitionState {
+/** The state as shown to users. */
+export function viewState(
+  facts: TaskFacts,
+  { state, level }: Pick<PartitionDetails, 'state' | 'level'>,
+): PartitionState {
   if (facts.cancelled) return state === 'done' ? 'done' : 'cancelled'
   if (state !== 'ready' && state !== 'held') return state
   return isLaneOpen(facts, level) ? 'ready' : 'held'

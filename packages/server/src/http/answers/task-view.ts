@@ -15,6 +15,7 @@ import {
   type TaskSettingsChange,
   weightOfTask,
 } from '../../handoff/rules/policy.ts'
+import type { Stamp } from '../../handoff/rules/stamps.ts'
 import { type TaskFacts, taskState } from '../../handoff/rules/task.ts'
 import { paceOf } from '../../handoff/views/eta.ts'
 import type { LaneFacts, TaskDetails, TaskRow } from '../../handoff/views/queries.ts'
@@ -26,6 +27,7 @@ export function viewTask(record: TaskDetails, policy: Policy): TaskView {
   const { facts } = record
   return {
     ...summariseTask(record, record.now),
+    control: viewStamps(facts),
     levelBarrier: facts.levelBarrier,
     settings: viewSettings(policy, facts),
     waitingFor: waitingFor(record),
@@ -50,6 +52,13 @@ export function viewTask(record: TaskDetails, policy: Policy): TaskView {
       })),
     },
   }
+}
+
+function viewStamps({ stamps }: TaskFacts): TaskView['control'] {
+  const view = (stamp: Stamp | undefined) =>
+    stamp === undefined ? null : { at: timestampOf(stamp[0]), name: stamp[1] }
+  const { paused, cancelled, sealed, changed } = stamps ?? {}
+  return { paused: view(paused), cancelled: view(cancelled), sealed: view(sealed), changed: view(changed) }
 }
 
 function viewTiming({
@@ -151,17 +160,12 @@ export function viewSettings(
 
 export function settingsChange(sent: TaskSettingsRequest): TaskSettingsChange {
   const { leaseSeconds, backoffSeconds, backoffMaxSeconds, ...others } = sent
-  const millis = (name: string, seconds: number | undefined) =>
-    seconds === undefined ? {} : { [name]: Math.round(seconds * 1000) }
+  const millis = (name: string, seconds: number | null | undefined) =>
+    seconds === undefined ? {} : { [name]: seconds === null ? null : Math.round(seconds * 1000) }
   return {
     ...others,
     ...millis('leaseMillis', leaseSeconds),
     ...millis('backoffMillis', backoffSeconds),
     ...millis('backoffMaxMillis', backoffMaxSeconds),
   }
-}
-
-/** Only if both are set: one that is omitted has the value of the service, which may change. */
-export function isMaxBackoffShorter({ backoffMillis, backoffMaxMillis }: TaskSettingsChange): boolean {
-  return backoffMillis !== undefined && backoffMaxMillis !== undefined && backoffMaxMillis < backoffMillis
 }

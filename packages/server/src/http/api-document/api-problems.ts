@@ -134,7 +134,7 @@ const withBody: readonly ProblemCode[] = [
 ]
 
 /** Operations that work without the store. */
-const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listAudit'])
+const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listNodeAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown']
 
@@ -155,6 +155,8 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   viewTask: ofTask,
   listPartitions: ofTask,
   viewThroughput: ofTask,
+  viewFeed: ofTask,
+  viewGrid: ofTask,
   exportManifest: [...ofTask, 'task_purged'],
   pause: [...ofTask, 'task_cancelled', 'task_finished'],
   resume: [...ofTask, 'task_cancelled'],
@@ -164,7 +166,8 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   seal: [...ofTask, 'task_cancelled'],
   owner: [...ofTask, 'task_cancelled'],
   levelBarrier: [...ofTask, 'task_cancelled'],
-  settings: ['task_cancelled'],
+  settings: ofTask,
+  changeSettings: ['task_cancelled'],
   subscribe: ['too_many_subscriptions'],
   unsubscribe: ['subscription_unknown', 'subscription_in_file'],
   rotateSecret: ['subscription_unknown', 'subscription_in_file'],

@@ -17,6 +17,10 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   viewScale:
     'Estimates how many workers would finish the backlog within the target at the measured pace. With a token that is limited to some tasks, the backlog of these tasks.',
   viewThroughput: 'Shows what a task has processed by minute or by hour.',
+  viewThroughputOfAll:
+    'Shows what all tasks together have processed by minute or by hour. Minutes are kept for a day.',
+  viewGrid:
+    'Shows where in a level its partitions are done, leased, waiting or parked: counts by state for each range of indexes.',
   exportManifest: 'Streams all partitions of a task as lines of JSON, to compare with what was computed.',
   pause: 'Stops handing out partitions of the task. Leases that run go on, and call-backs are stored.',
   resume: 'Ends a pause.',
@@ -27,7 +31,10 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   seal: 'Declares that no more partitions will come. When all are done, the task is done for good.',
   owner: 'Gives the task to another token name, whose producers may then change it.',
   levelBarrier: 'Decides whether a level waits until all lower levels of its task are finished.',
-  settings: 'Replaces the settings of a task: lease length, attempts, back-off, most leases, weight.',
+  settings:
+    'Shows lease length, attempts, back-off, most leases and weight of a task, and which are its own.',
+  changeSettings:
+    'Changes the named settings of a task, also before its first call-back. A setting that is null goes back to the value of the service.',
   subscribe:
     'Sends events to a URL, signed with a secret that only this answer contains. Without a URL the events are kept to be read.',
   listSubscriptions: 'Lists subscriptions with what is still to be sent.',
@@ -42,5 +49,9 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   readyz: 'Answers 200 if this node can hand off, for load balancers. Needs no token.',
   metrics: 'Answers in the text format of Prometheus, also while the store is unavailable.',
   listAudit:
-    'Lists control requests, refused tokens and reloaded files of the node that answers, newest first.',
+    'Lists what was changed by requests, and by whom, newest first. It is stored with the tasks, so that all nodes answer the same.',
+  listNodeAudit:
+    'Lists refused tokens and reloaded files of the node that answers, since its start, newest first.',
+  viewFeed:
+    'Shows the first call-back of a task, its levels that are done, and what was changed by requests, newest first.',
 }

@@ -40,7 +40,7 @@ export const producerHeader = instanceHeaderOf('orders-compute')
 export const settingsHeader = {
   'task-settings': Type.Optional(
     Type.String({
-      description: `The settings of the task, which replace its previous settings: any of ${settingNames.map(settingWord).join(', ')}`,
+      description: `Changes settings of the task: any of ${settingNames.map(settingWord).join(', ')}; null goes back to the value of the service`,
       examples: ['lease-seconds=600, max-leases=16'],
     }),
   ),

@@ -83,7 +83,7 @@ export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
   })
   app.addContentTypeParser('*', refuseOtherTypes)
   app.addHook('onRoute', (route: RouteOptions) => {
-    if (route.method !== 'POST' && route.method !== 'PUT') return
+    if (route.method !== 'POST' && route.method !== 'PATCH') return
     route.preParsing = ({ raw: request }, { raw: response }, _payload, done) => {
       responses.set(request, response)
       done(null)

@@ -1,4 +1,4 @@
-import { type AuditList, type auditKinds, auditListSchema } from '@baton/protocol'
+import { type NodeAudit, type nodeAuditKinds, nodeAuditSchema } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import Type from 'typebox'
 import type { Log } from '../../handoff/log.ts'
@@ -13,9 +13,12 @@ import { answers } from '../api-document/route-schemas.ts'
 import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { TlsFiles, TlsReload } from '../tls.ts'
 
+// What only the log and this node's memory have: a flood of refused tokens must not write. Changes are in the
+// store; see handoff/audit.ts.
+
 /**
- * How many entries are kept: control requests and reloads, and refusals. Each has its own limit, so that a
- * flood of refusals does not evict the others.
+ * How many entries are kept: reloads, and refusals. Each has its own limit, so that a flood of refusals does
+ * not evict reloads.
  */
 const MOST_KEPT = 1000
 const MOST_REFUSALS_KEPT = 1000
@@ -27,7 +30,8 @@ const TOGETHER_MILLIS = 60_000
 const MOST_LINES_A_MINUTE = 60
 
 interface Audited {
-  readonly kind: (typeof auditKinds)[number]
+  /** `order`: a control request. It is only logged. */
+  readonly kind: (typeof nodeAuditKinds)[number] | 'order'
   readonly name: string | null
   readonly address: string | null
   readonly action: string
@@ -35,7 +39,11 @@ interface Audited {
   readonly detail: string | null
 }
 
-interface AuditRecord extends Audited {
+interface NodeAudited extends Audited {
+  readonly kind: (typeof nodeAuditKinds)[number]
+}
+
+interface NodeRecord extends NodeAudited {
   /** Increases with each entry; used as the cursor. */
   readonly number: number
   readonly at: number
@@ -43,14 +51,14 @@ interface AuditRecord extends Audited {
 }
 
 /**
- * Who did what on this node since it started. Every entry is also logged, because the entries are lost when
- * the node stops.
+ * Refused tokens and reloaded files of this node since it started. Every entry is also logged, because the
+ * entries are lost when the node stops.
  */
 export class AuditLog {
   readonly #log: Log
   readonly #now: () => number
-  readonly #kept: AuditRecord[] = []
-  readonly #refusals: AuditRecord[] = []
+  readonly #kept: NodeRecord[] = []
+  readonly #refusals: NodeRecord[] = []
   #last = 0
   #lines = { minute: Number.NaN, written: 0, leftOut: 0 }
 
@@ -61,15 +69,16 @@ export class AuditLog {
 
   note(audited: Audited): void {
     const at = this.#now()
-    if (audited.kind === 'refused') this.#noteRefusal(audited, at)
+    const { kind } = audited
+    if (kind === 'refused') this.#noteRefusal({ ...audited, kind }, at)
     else {
-      this.#add(this.#kept, MOST_KEPT, audited, at)
+      if (kind === 'reload') this.#add(this.#kept, MOST_KEPT, { ...audited, kind }, at)
       this.#write(audited)
     }
   }
 
   /** A page of entries, newest first, starting after the entry with the number `before`. */
-  page(before: number | null, limit: number): { entries: readonly AuditRecord[]; next: number | null } {
+  page(before: number | null, limit: number): { entries: readonly NodeRecord[]; next: number | null } {
     const found = [...this.#kept, ...this.#refusals]
       .filter(({ number }) => before === null || number < before)
       .toSorted((one, other) => other.number - one.number)
@@ -77,7 +86,7 @@ export class AuditLog {
     return { entries, next: found.length > limit ? (entries.at(-1)?.number ?? null) : null }
   }
 
-  #noteRefusal(audited: Audited, at: number): void {
+  #noteRefusal(audited: NodeAudited, at: number): void {
     const together = this.#refusals.findLastIndex(
       (known) => known.address === audited.address && at - known.at < TOGETHER_MILLIS,
     )
@@ -99,7 +108,7 @@ export class AuditLog {
     this.#lines.written += 1
   }
 
-  #add(kept: AuditRecord[], most: number, audited: Audited, at: number): void {
+  #add(kept: NodeRecord[], most: number, audited: NodeAudited, at: number): void {
     this.#last += 1
     kept.push({ ...audited, number: this.#last, at, times: 1 })
     if (kept.length > most) kept.shift()
@@ -162,8 +171,7 @@ const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused',
 const LONGEST_ACTION = 300
 
 /**
- * Records every control request, which the wire calls an order, and every refused token, on each route
- * according to its access. Requests without a token are not recorded: they are not an attempt to log in.
+ * Logs every control request, and records every refused token, on each route according to its access. Requests without a token are not recorded: they are not an attempt to log in.
  */
 export function auditRequests(
   app: FastifyInstance,
@@ -208,22 +216,21 @@ function shortened(path: string): string {
   return path.length > LONGEST_ACTION ? `${path.slice(0, LONGEST_ACTION)}…` : path
 }
 
-export function auditRoute(app: FastifyInstance, audit: AuditLog): void {
+export function nodeAuditRoute(app: FastifyInstance, audit: AuditLog): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
-    url: '/audit',
-    config: { access: 'audit' },
+    url: '/audit/node',
+    config: { access: 'audit', servedByAll: true },
     schema: {
-      operationId: 'listAudit',
-      summary:
-        'Control requests with the token that sent them, and refused tokens: on this node, since it started, newest first',
+      operationId: 'listNodeAudit',
+      summary: 'Refused tokens and reloaded files of this node since it started, newest first',
       tags: ['health'],
       querystring: Type.Object(pageParameters),
-      response: answers(auditListSchema, 'One page of entries'),
+      response: answers(nodeAuditSchema, 'One page of entries'),
     },
     handler: async ({ query }, reply) => {
       const page = audit.page(cursorOf(query, asNumber), limitOf(query))
-      const list: AuditList = {
+      const list: NodeAudit = {
         entries: page.entries.map(({ number: _number, at, ...entry }) => ({ at: timestampOf(at), ...entry })),
         next: page.next === null ? null : writeCursor(page.next),
       }

@@ -105,6 +105,15 @@ function invalid(name: string, rule: string): RequestProblem {
   return new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
 }
 
+/** A text; null if it is omitted. Stores cannot represent NUL. */
+export function textOf(query: Query, name: string, most: number): string | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  if (text === '' || text.includes('\0') || [...text].length > most)
+    throw invalid(name, `must have 1 to ${most} characters, none of them NUL`)
+  return text
+}
+
 export function limitOf(query: Query): number {
   const text = once(query, 'limit')
   if (text === undefined) return DEFAULT_LIMIT

@@ -28,7 +28,7 @@ import {
 } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { isMaxBackoffShorter, settingsChange } from '../answers/task-view.ts'
+import { settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/views.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
@@ -66,6 +66,15 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal
 }
 
 const SETTINGS_HEADER = 'task-settings'
+
+const changesTask = (headers: IncomingHttpHeaders): boolean =>
+  headers[SEAL_HEADER] !== undefined || headers[SETTINGS_HEADER] !== undefined
+
+/** What a call-back asks for besides storing partitions, for the audit. */
+const besides = ({ [SEAL_HEADER]: seal, [SETTINGS_HEADER]: settings }: IncomingHttpHeaders) => ({
+  ...(seal === undefined ? {} : { 'Baton-Seal': seal }),
+  ...(settings === undefined ? {} : { 'Task-Settings': settings }),
+})
 
 /** Checks a large array piece by piece, between other requests. Stays pending if the connection closes. */
 function checkPieces(
@@ -132,6 +141,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         sharesTask: sharesTasks(token),
         seal,
         settings,
+        by: changesTask(headers) ? service.requesterOf(request.raw, besides(headers)) : undefined,
         traceparent: tracing.traceparent(headers),
       }
       const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))
@@ -154,6 +164,11 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
           throw new RequestProblem(
             'parameter_invalid',
             `Baton-Seal expects fewer partitions than the task would have (${result.known}); nothing was stored`,
+          )
+        case 'backoff_max_shorter':
+          throw new RequestProblem(
+            'parameter_invalid',
+            'Task-Settings: backoff-max-seconds of the task must not be less than its backoff-seconds; nothing was stored',
           )
         case 'not_own':
           throw ofAnother()
@@ -184,13 +199,7 @@ function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSett
       'parameter_invalid',
       'Task-Settings: a level barrier requires leases, and this service delivers at most once',
     )
-  const settings = settingsChange(read.settings as TaskSettingsRequest)
-  if (isMaxBackoffShorter(settings))
-    throw new RequestProblem(
-      'parameter_invalid',
-      'Task-Settings: backoff-max-seconds must not be less than backoff-seconds',
-    )
-  return settings
+  return settingsChange(read.settings as TaskSettingsRequest)
 }
 
 function conflictProblem(

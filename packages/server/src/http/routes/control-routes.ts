@@ -13,8 +13,6 @@ import {
   type RetryRequest,
   retryRequestSchema,
   sealRequestSchema,
-  taskSettingsAnswerSchema,
-  taskSettingsRequestSchema,
   type Violation,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
@@ -26,11 +24,9 @@ import {
   refusedLanes,
   requireOwn,
   requireTaskLimit,
-  requireWeightLimit,
   type Token,
 } from '../admission/tokens.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { isMaxBackoffShorter, settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/route-schemas.ts'
 import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
@@ -119,7 +115,7 @@ const controlRouteList: readonly ControlRoute[] = [
   },
 ]
 
-export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function controlRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   /**
    * Operators may control all tasks within their limits. Producers, which may only seal, must own the task.
    */
@@ -151,7 +147,8 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens }: Service
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
         await requireRight(request.raw.headers, taskId)
-        const result = await handOff.control(requestOf(taskId, request.body))
+        const by = requesterOf(request.raw, request.body)
+        const result = await handOff.control(requestOf(taskId, request.body), by)
         return reply.send(answerTo(tokens.of(request.raw.headers), taskId, verb, result))
       },
     })
@@ -206,6 +203,8 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
           detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; partitions must be at least as large`,
         },
       ])
+    case 'backoff_max_shorter':
+      throw new Error('only settings have a back-off')
     case 'barrier_without_leases':
       throw brokenControl([
         {
@@ -236,50 +235,4 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
       )
     }
   }
-}
-
-export function settingsRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
-  app.route<{ Params: TaskParams }>({
-    method: 'PUT',
-    url: '/tasks/:taskId/settings',
-    config: { access: 'settings' },
-    schema: {
-      operationId: 'settings',
-      summary: 'Set lease length, attempts, back-off, level barrier, lease limit and weight of a task',
-      tags: ['tasks'],
-      params: taskParams,
-      body: taskSettingsRequestSchema,
-      response: answers(
-        taskSettingsAnswerSchema,
-        'The settings that apply from now on; repeating the request has no further effect',
-      ),
-    },
-    handler: async (request, reply) => {
-      const taskId = taskIdOf(request.params)
-      const token = tokens.of(request.raw.headers)
-      requireTaskLimit(token, taskId)
-      // Any producer may set up a task that has no call-backs yet.
-      const known = mayAccessOthers(token, 'operator') ? null : await handOff.task(taskId)
-      if (known !== null) requireOwn(token, known.facts)
-      const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
-      requireWeightLimit(token, settings.weight)
-      if (isMaxBackoffShorter(settings))
-        throw brokenControl([
-          { pointer: '/backoffMaxSeconds', detail: 'backoffMaxSeconds must not be less than backoffSeconds' },
-        ])
-      const result = await handOff.control({ verb: 'settings', taskId, settings })
-      if (result.kind === 'task_cancelled')
-        throw new RequestProblem('task_cancelled', 'the task is cancelled: settings have no effect')
-      if (result.kind === 'barrier_without_leases')
-        throw brokenControl([
-          {
-            pointer: '/levelBarrier',
-            detail: 'a level barrier requires leases, and this service delivers at most once',
-          },
-        ])
-      if (result.kind !== 'applied') throw new Error(`settings were answered ${result.kind}`)
-      const { settings: own = null, levelBarrier = false } = result
-      return reply.send({ taskId, settings: viewSettings(handOff.policy, { settings: own, levelBarrier }) })
-    },
-  })
 }

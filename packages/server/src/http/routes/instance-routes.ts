@@ -18,7 +18,7 @@ import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from
 import type { Service } from '../service.ts'
 import { controlBody, noFields } from './control-routes.ts'
 
-export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
+export function instanceRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/test/instance-status',
@@ -76,10 +76,10 @@ export function instanceRoutes(app: FastifyInstance, { handOff, tokens }: Servic
         'Done; repeating the request revokes leases that were handed out since',
       ),
     },
-    handler: async ({ params, body }, reply) => {
+    handler: async ({ params, body, raw }, reply) => {
       const instanceId = instanceInPath(params)
       controlBody(noFields, body)
-      const released = await handOff.release(instanceId)
+      const released = await handOff.release(instanceId, requesterOf(raw))
       if (released === null) throw unknownInstance()
       const answer: ReleaseAnswer = { instanceId, ...released }
       return reply.send(answer)

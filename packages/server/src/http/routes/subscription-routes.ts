@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import {
   type Delivery,
   type DeliveryList,
@@ -83,14 +84,17 @@ interface SubscriptionParams {
 const params = Type.Object({ subscriptionId: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }) })
 const tags = ['subscriptions']
 
-export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: Service): void {
+export function subscriptionRoutes(app: FastifyInstance, service: Service): void {
+  const { handOff, webhooks, requesterOf } = service
   // Without a subscriptions file, subscriptions that an earlier file created can be removed.
   const mayBeOfFile = webhooks.file === null
   const ask = async <Kind extends SubscriptionResult['kind']>(
     request: SubscriptionRequest,
     kind: Kind,
+    raw?: IncomingMessage,
   ): Promise<Extract<SubscriptionResult, { kind: Kind }>> => {
-    const result = await handOff.subscriptions(request)
+    // Not their bodies: URLs and secrets of receivers are not to be shown.
+    const result = await handOff.subscriptions(request, raw && requesterOf(raw))
     if (result.kind === kind) return result as Extract<SubscriptionResult, { kind: Kind }>
     throw problemOf(result)
   }
@@ -106,7 +110,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       body: subscribeRequestSchema,
       response: answers(subscriptionSecretSchema, 'The subscription, with the secret that signs its events'),
     },
-    handler: async ({ body }, reply) => {
+    handler: async ({ body, raw }, reply) => {
       const {
         url,
         types = webhookEventTypes,
@@ -123,6 +127,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
           secret: checkedSecret(secret),
         },
         'subscription',
+        raw,
       )
       return reply.send(withSecret(subscription))
     },
@@ -161,8 +166,8 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       params,
       response: answers(unsubscribeAnswerSchema, 'The subscription was removed'),
     },
-    handler: async ({ params: { subscriptionId: id } }, reply) => {
-      await ask({ ask: 'remove', id, mayBeOfFile }, 'subscription')
+    handler: async ({ params: { subscriptionId: id }, raw }, reply) => {
+      await ask({ ask: 'remove', id, mayBeOfFile }, 'subscription', raw)
       return reply.send({ id, removed: true })
     },
   })
@@ -179,7 +184,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       body: rotateSecretRequestSchema,
       response: answers(subscriptionSecretSchema, 'The subscription, with its new secret'),
     },
-    handler: async ({ params: { subscriptionId: id }, body }, reply) => {
+    handler: async ({ params: { subscriptionId: id }, body, raw }, reply) => {
       const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
       const overlapMillis = overlapSeconds * 1000
       const request = {
@@ -189,7 +194,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
         overlapMillis,
         mayBeOfFile,
       }
-      return reply.send(withSecret((await ask(request, 'subscription')).subscription))
+      return reply.send(withSecret((await ask(request, 'subscription', raw)).subscription))
     },
   })
 
@@ -205,9 +210,10 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       body: noFields,
       response: answers(subscriptionSchema, 'The subscription'),
     },
-    handler: async ({ params: { subscriptionId: id }, body }, reply) => {
+    handler: async ({ params: { subscriptionId: id }, body, raw }, reply) => {
       controlBody(noFields, body)
-      return reply.send(viewSubscription((await ask({ ask: 'enable', id }, 'subscription')).subscription))
+      const { subscription } = await ask({ ask: 'enable', id }, 'subscription', raw)
+      return reply.send(viewSubscription(subscription))
     },
   })
 
@@ -249,10 +255,10 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       body: noFields,
       response: answers(deliverySchema, 'The delivery, which is pending again'),
     },
-    handler: async ({ params: { subscriptionId: id, event }, body }, reply) => {
+    handler: async ({ params: { subscriptionId: id, event }, body, raw }, reply) => {
       controlBody(noFields, body)
       const number = /^\d{1,16}$/.test(event) ? Number(event) : 0
-      const { delivery } = await ask({ ask: 'redeliver', id, event: number }, 'delivery')
+      const { delivery } = await ask({ ask: 'redeliver', id, event: number }, 'delivery', raw)
       return reply.send(viewDelivery(delivery))
     },
   })

@@ -2,20 +2,16 @@ import {
   partitionListSchema,
   partitionStates,
   type TaskList,
-  type Throughput,
   taskListSchema,
   taskStates,
   taskViewSchema,
-  throughputSchema,
-  throughputSteps,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionQuery } from '../../handoff/views/queries.ts'
 import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
-import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
-import { tableFieldRenamer, timestampOf, viewPartition } from '../answers/views.ts'
+import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'
 import {
   cursorOf,
@@ -28,7 +24,6 @@ import {
   type TaskParams,
   taskIdOf,
   taskParams,
-  timeOf,
   unknownTask,
   wordOf,
   writeCursor,
@@ -157,69 +152,4 @@ function asPlace(position: unknown): NonNullable<PartitionQuery['after']> | unde
     return undefined
   const [level, index] = position as [number, number]
   return { level, index }
-}
-
-const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
-
-const parameters = Type.Object({
-  step: Type.Optional(
-    Type.Unsafe<string>({
-      type: 'string',
-      enum: [...throughputSteps],
-      default: 'minute',
-      description: 'Minutes are kept for one day, hours as long as the partitions of finished tasks',
-    }),
-  ),
-  from: time('Start time; the first step contains it. By default one day before `to`, with hours seven days'),
-  to: time('End time; steps that begin at or after it are omitted. By default now'),
-  by: Type.Optional(
-    Type.Unsafe<string>({ type: 'string', enum: ['level'], description: 'One point per level' }),
-  ),
-})
-
-export function throughputRoute(app: FastifyInstance, { handOff, tokens }: Service): void {
-  app.route<{ Params: TaskParams; Querystring: Query }>({
-    method: 'GET',
-    url: '/tasks/:taskId/throughput',
-    config: { access: 'task' },
-    schema: {
-      operationId: 'viewThroughput',
-      summary: 'Partitions and records of a task that were done, by minute or by hour',
-      tags: ['tasks'],
-      params: taskParams,
-      querystring: parameters,
-      response: answers(throughputSchema, 'The throughput of the task'),
-    },
-    handler: async ({ params, query, raw }, reply) => {
-      const taskId = taskIdOf(params)
-      const token = tokens.of(raw.headers)
-      requireTaskLimit(token, taskId)
-      const step = wordOf(query, 'step', throughputSteps) ?? 'minute'
-      const byLevel = wordOf(query, 'by', ['level']) !== null
-      const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
-      if (from !== null && to !== null && from >= to)
-        throw new RequestProblem('parameter_invalid', 'the query parameter from must be earlier than to')
-      const record = await handOff.throughput({ taskId, step, from, to, byLevel })
-      if (record === null) throw unknownTask(taskId)
-      requireOwn(token, record.task)
-      if (from !== null && from > record.to)
-        throw new RequestProblem(
-          'parameter_invalid',
-          'the query parameter from must not be in the future without to, which is now by default',
-        )
-      const answer: Throughput = {
-        taskId,
-        step,
-        from: timestampOf(record.from),
-        to: timestampOf(record.to),
-        points: record.rows.map(({ at, level, partitions, records }) => ({
-          at: timestampOf(at),
-          ...(level === null ? {} : { level }),
-          partitions,
-          records,
-        })),
-      }
-      return reply.send(answer)
-    },
-  })
 }

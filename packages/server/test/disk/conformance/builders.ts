@@ -38,6 +38,7 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   settings: null,
   failures: null,
   durations: [],
+  stamps: null,
   ...changes,
 })
 
@@ -72,6 +73,7 @@ export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {
   purgedRecords: 0,
   busyMillis: 0,
   attemptsDone: 0,
+  finishedAt: null,
   ...noTallies(),
   ...changes,
 })

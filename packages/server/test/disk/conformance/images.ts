@@ -60,6 +60,7 @@ const fullTask: StoredTask = {
     others: 9,
   },
   durations: [3, 1, 21, 400],
+  stamps: { paused: [NOW, 'on "call"'], changed: [NOW + 1, null] },
 }
 
 const fullLane: StoredLane = {
@@ -77,6 +78,7 @@ const fullLane: StoredLane = {
   purgedRecords: 300,
   busyMillis: 12_345_678_901,
   attemptsDone: 17,
+  finishedAt: NOW + 5,
   partitions: { ready: 7, held: 6, leased: 5, delayed: 4, parked: 3, done: 2, cancelled: 1 },
   records: { ready: 70, held: 60, leased: 50, delayed: 40, parked: 30, done: 20, cancelled: 10 },
 }

@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import { auditTopic } from './audit.ts'
 import { entriesTopic } from './entries.ts'
 import type { DiskHarness } from './harness.ts'
 import { imagesTopic } from './images.ts'
@@ -19,6 +20,7 @@ const topics = [
   instancesTopic,
   outboxTopic,
   throughputTopic,
+  auditTopic,
 ]
 
 export function describeDisk(harness: DiskHarness): void {

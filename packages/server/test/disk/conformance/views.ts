@@ -168,6 +168,54 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await of('task-2')).toHaveLength(1)
     })
 
+    test('count the states of a lane by cell, by rank or of a sample by index', async () => {
+      const { disk } = await create()
+      const indexes = [0, 1, 2, 10, 11, 12, 13, 40]
+      await disk.stage(indexes.map((index, at) => aRow(at + 1, 3, { index })))
+      await disk.stage([aRow(20, 4), aRow(30, 3, { index: 50 })])
+      const done = status({ state: 'done', term: 1 })
+      const parked = status({ state: 'parked' })
+      await disk.flush(
+        images({
+          partitions: new Map([
+            [1, done],
+            [2, done],
+            [4, parked],
+            [7, parked],
+          ]),
+        }),
+        0,
+      )
+      const cell = (number: number, state: string, partitions: number, first: number, last: number) => ({
+        cell: number,
+        state,
+        partitions,
+        first,
+        last,
+      })
+      const byState = (a: { cell: number; state: string }, b: { cell: number; state: string }) =>
+        a.cell - b.cell || (a.state < b.state ? -1 : 1)
+      const ranked = await disk.countCells({ lane: 3, tail: 19, by: { kind: 'rank', width: 4, limit: 7 } })
+      expect(ranked.toSorted(byState)).toEqual([
+        cell(0, 'done', 2, 0, 1),
+        cell(0, 'parked', 1, 10, 10),
+        cell(0, 'ready', 1, 2, 2),
+        cell(1, 'parked', 1, 13, 13),
+        cell(1, 'ready', 2, 11, 12),
+      ])
+      // Ranges of 13 indexes from 0 to 50. The row of a call-back in progress has one of them.
+      const sampled = await disk.countCells({ lane: 3, tail: 19, by: { kind: 'index', cells: 4, each: 2 } })
+      expect(sampled.toSorted(byState)).toEqual([
+        cell(0, 'done', 2, 0, 12),
+        cell(0, 'parked', 1, 0, 12),
+        cell(1, 'parked', 1, 13, 25),
+        cell(3, 'ready', 1, 39, 50),
+      ])
+      expect(await disk.countCells({ lane: 9, tail: 99, by: { kind: 'index', cells: 2, each: 1 } })).toEqual(
+        [],
+      )
+    })
+
     test('show when a task finished', async () => {
       const { disk } = await create()
       await disk.flush(images({ tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) }), 0)

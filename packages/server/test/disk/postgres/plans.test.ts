@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { knownStatement, unstageStatement } from '../../../src/disk/postgres/append.ts'
+import { countCellsStatement } from '../../../src/disk/postgres/cells.ts'
 import {
   dueKeysStatement,
   purgeableStatement,
@@ -155,8 +156,8 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['tasks with parked', taskPageStatement({ before: 9, limit: 5, which: 'parked' }), 'task_with_parked'],
   ['tasks in a state', taskPageStatement({ before: 9, limit: 5, which: { state: 'open' } }), 'task_by_state'],
   ['summaries', taskSummariesStatement([1, 2])],
-  ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_compute_table'],
-  ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_compute_table_in_order'],
+  ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_table'],
+  ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_table_order'],
   ['the lanes of a task, to add them up', doneRowsStatement(1), 'lane_task_level_key'],
   ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
   ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
@@ -181,6 +182,17 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'history that is too old',
     forgetThroughputStatement({ before: { minute: 1, hour: 1 }, most: 5, limit: 5 }),
     'throughput_by_age',
+  ],
+  [
+    'the rows of a lane, to count them by cell',
+    countCellsStatement({ lane: 1, tail: 9, by: { kind: 'rank', width: 4, limit: 100 } }),
+    'partition_by_index',
+  ],
+  [
+    'some rows of each cell',
+    countCellsStatement({ lane: 1, tail: 9, by: { kind: 'index', cells: 10, each: 5 } }),
+    'partition_by_index',
+    'partition_parked',
   ],
   ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
   ...flushStatements({ leaderTerm: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(

@@ -112,7 +112,12 @@ test('parked or done partitions on many levels are retried with a bounded number
   expect(await store.control({ ...retry, done: true })).toMatchObject({ changed: LEVELS })
   // The first step does not reach the last levels, and they are counted without being read.
   expect(counted.highest).toBeLessThan(LEVELS - 1)
-  const request = { retentionMillis: 1e12, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
+  const request = {
+    retentionMillis: 1e12,
+    forgetInstancesMillis: 1e9,
+    forgetEndedNodesMillis: 1e9,
+    auditMillis: 1e9,
+  }
   for (steps = 1; (await store.maintain(request)).more; ) steps += 1
   expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
@@ -129,7 +134,12 @@ test('a task with many levels is purged with a bounded number of reads', async (
   const { counted, disk, clock, store } = await setUp()
   await store.control({ verb: 'cancel', taskId: 'wide' })
   clock.advance(60_000)
-  const request = { retentionMillis: 1000, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
+  const request = {
+    retentionMillis: 1000,
+    forgetInstancesMillis: 1e9,
+    forgetEndedNodesMillis: 1e9,
+    auditMillis: 1e9,
+  }
   let steps = 0
   while ((await store.maintain(request)).more) steps += 1
   expect(steps).toBeGreaterThan(1)

@@ -22,6 +22,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   totals: [],
   laneTables: [],
   throughput: [],
+  audit: [],
   nextIds: null,
   at: 0,
 })

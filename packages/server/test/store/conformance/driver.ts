@@ -100,7 +100,7 @@ export class Driver {
   }
 
   maintain(retentionMillis = 7 * DAY): Promise<MaintenanceResult> {
-    const forget = { forgetInstancesMillis: 7 * DAY, forgetEndedNodesMillis: HOUR }
+    const forget = { forgetInstancesMillis: 7 * DAY, forgetEndedNodesMillis: HOUR, auditMillis: 90 * DAY }
     return this.store.maintain({ retentionMillis, ...forget })
   }
 
@@ -111,9 +111,10 @@ export class Driver {
 
   /** Repeats a control request until it has no further step, as the hand-off does. */
   async control(request: ControlRequest): Promise<ControlResult> {
+    const { by = { name: 'tests', address: null, body: null }, ...steps } = request
     let changed = 0
-    while (true) {
-      const result = await this.store.control(request)
+    for (let step = 0; ; step += 1) {
+      const result = await this.store.control((step === 0 ? { ...steps, by } : steps) as ControlRequest)
       if (result.kind !== 'applied') return result
       changed += result.changed
       if (!result.more) return { ...result, changed }

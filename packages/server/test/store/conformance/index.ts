@@ -1,5 +1,6 @@
 import { describe } from 'vitest'
 import { atMostOnceTopic } from './at-most-once.ts'
+import { auditTopic } from './audit.ts'
 import { callBackTopic } from './call-back.ts'
 import { cancelTopic } from './cancel.ts'
 import { changesTopic } from './changes.ts'
@@ -75,6 +76,7 @@ const topics = [
   isolationTopic,
   restartTopic,
   openWorkTopic,
+  auditTopic,
 ]
 
 /**

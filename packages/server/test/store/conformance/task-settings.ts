@@ -63,16 +63,28 @@ export function taskSettingsTopic(harness: StoreHarness): void {
         levelBarrier: true,
       })
       expect(await store.store.task('a')).toBeNull()
+      expect(await store.store.taskSettings('other')).toBeNull()
+      expect(await store.store.taskSettings('a')).toMatchObject({ settings, calledBack: false })
       expect(await store.control({ verb: 'pause', taskId: 'a' })).toEqual({ kind: 'task_unknown' })
       await store.reopen()
       store.clock.advance(5000)
       await store.callBack('a', [one(0, 0), one(1, 0)])
+      expect(await store.store.taskSettings('a')).toMatchObject({ settings, calledBack: true })
       const { facts } = await store.task('a')
       expect(facts).toMatchObject({ settings, levelBarrier: true, firstCallBackAt: store.clock.now() })
       expect((await store.pull({ batch: 9 })).partitions.map(nameOf)).toEqual(['a-0-0'])
       expect(await set(store, 'a', { ...settings })).toMatchObject({ changed: 0, levelBarrier: true })
-      expect(await set(store, 'a', {})).toMatchObject({ changed: 1, settings: null })
-      expect((await store.task('a')).facts.settings).toBeNull()
+      expect(await set(store, 'a', {})).toMatchObject({ changed: 0, settings })
+      expect(await set(store, 'a', { weight: null })).toMatchObject({
+        changed: 1,
+        settings: { leaseMillis: MINUTE },
+      })
+      expect(await set(store, 'a', { leaseMillis: null, levelBarrier: null })).toMatchObject({
+        changed: 1,
+        settings: null,
+        levelBarrier: false,
+      })
+      expect((await store.task('a')).facts).toMatchObject({ settings: null, levelBarrier: false })
     })
 
     test('settings sent with a call-back apply to it and to later ones', async () => {
@@ -84,10 +96,32 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       await store.batch({ callBacks: [callBackWith({ leaseMillis: MINUTE, levelBarrier: true }, 0)] })
       const { facts } = await store.task('a')
       expect(facts).toMatchObject({ settings: { leaseMillis: MINUTE }, levelBarrier: true, openLevel: 0 })
-      await store.batch({ callBacks: [callBackWith({ levelBarrier: false }, 1)] })
-      expect((await store.task('a')).facts).toMatchObject({ settings: null, levelBarrier: false })
+      await store.batch({ callBacks: [callBackWith({ levelBarrier: false, weight: 2 }, 1)] })
+      const settings = { leaseMillis: MINUTE, weight: 2 }
+      expect((await store.task('a')).facts).toMatchObject({ settings, levelBarrier: false })
       await store.callBack('a', [one(2, 0)])
+      expect((await store.task('a')).facts.settings).toEqual(settings)
+      await store.batch({ callBacks: [callBackWith({ weight: null, leaseMillis: null }, 2)] })
       expect((await store.task('a')).facts.settings).toBeNull()
+    })
+
+    test('a maximum back-off below the first one is refused, whichever was set before', async () => {
+      const store = await open()
+      await set(store, 'a', { backoffMillis: 5000 })
+      const refused = { kind: 'backoff_max_shorter' }
+      expect(await set(store, 'a', { backoffMaxMillis: 4000, weight: 2 })).toEqual(refused)
+      const callBack = { ...batchedCallBack('a', some(0, 1)), settings: { backoffMaxMillis: 4000 } }
+      expect(await store.batch({ callBacks: [callBack] })).toMatchObject({ callBacks: [refused] })
+      expect(await store.store.taskSettings('a')).toMatchObject({
+        settings: { backoffMillis: 5000 },
+        calledBack: false,
+      })
+      await store.callBack('a', some(0, 1))
+      expect(await set(store, 'a', { backoffMaxMillis: 4000 })).toEqual(refused)
+      expect(await set(store, 'a', { backoffMaxMillis: 4000, backoffMillis: null })).toMatchObject({
+        kind: 'applied',
+        settings: { backoffMaxMillis: 4000 },
+      })
     })
 
     test('of several call-backs in a batch, the settings of the last one apply', async () => {
@@ -145,7 +179,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
         'limited',
         'other',
       ])
-      await set(store, 'limited', {})
+      await set(store, 'limited', { maxLeases: null })
       const { partitions } = await store.pull({ batch: 2 })
       expect(partitions.map(({ taskId }) => taskId)).toEqual(['limited', 'limited'])
     })

@@ -20,6 +20,7 @@ export const noImages = (): Images => ({
   outbox: noOutboxImages(),
   totals: new Map(),
   throughput: new Map(),
+  audit: [],
   nextIds: null,
 })
 
@@ -54,6 +55,7 @@ export function addToImages(images: Images, entry: Entry): void {
     else addTotals(before.totals, added.totals)
   }
   addThroughput(images.throughput, entry.throughput)
+  images.audit.push(...entry.audit)
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
 }
 

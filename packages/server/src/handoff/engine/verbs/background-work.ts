@@ -1,3 +1,4 @@
+import { MOST_AUDIT_RECORDS } from '../../audit.ts'
 import type { Disk } from '../../disk.ts'
 import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
@@ -17,6 +18,8 @@ import type { Subscriptions } from './subscriptions.ts'
 const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
 const TASKS_LOOKED_AT = 100
+const RECORDS_PER_STEP = 500
+const HOUR_MILLIS = 3_600_000
 
 /** Runs work exclusively, after all rows are flushed. */
 type Flushed = <Result>(work: () => Promise<Result>) => Promise<Result>
@@ -40,6 +43,8 @@ export class BackgroundWork {
    * large one.
    */
   #lastRerun = 0
+  /** The last hour in which old records of the audit were deleted. */
+  #auditHour = -1
 
   constructor(disk: Disk, runner: Runner, flushed: Flushed, outbox: Subscriptions) {
     this.#disk = disk
@@ -59,6 +64,7 @@ export class BackgroundWork {
       () => this.#purge(request),
       () => this.#maintainOutbox(request),
       () => this.#forgetThroughput(request),
+      () => this.#forgetAudit(request),
     ]
     for (const duty of duties) {
       try {
@@ -117,6 +123,20 @@ export class BackgroundWork {
   /** Hourly rows are kept for the retention time, so a purged task has no history left. */
   async #forgetThroughput({ retentionMillis }: MaintenanceRequest): Promise<Step> {
     return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), readied: 0 }
+  }
+
+  async #forgetAudit({ auditMillis }: MaintenanceRequest): Promise<Step> {
+    const { now } = this.#runner
+    const hour = Math.floor(now / HOUR_MILLIS)
+    if (hour === this.#auditHour) return NOTHING
+    const forgotten = await this.#disk.forgetAudit({
+      before: now - auditMillis,
+      most: MOST_AUDIT_RECORDS,
+      limit: RECORDS_PER_STEP,
+    })
+    if (forgotten === RECORDS_PER_STEP) return { more: true, readied: 0 }
+    this.#auditHour = hour
+    return NOTHING
   }
 
   async #purge({ retentionMillis }: MaintenanceRequest): Promise<Step> {

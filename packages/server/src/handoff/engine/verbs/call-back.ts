@@ -20,7 +20,7 @@ import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store
 import { loadLanes } from '../load-lanes.ts'
 import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
-import { applySettings } from '../task-updates.ts'
+import { applySettings, noteControl } from '../task-updates.ts'
 import { addTasks, type EngineReads, type Transaction } from '../transaction.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
@@ -156,7 +156,7 @@ export function refusalOfCallBack(
   const change =
     seal === null && settings === null
       ? undefined
-      : refusalOfChange(task, { declared: seal?.partitions ?? null, accepted })
+      : refusalOfChange(task, { declared: seal?.partitions ?? null, accepted, settings })
   return change ?? refusalOfLanes(tx, task, comparison)
 }
 
@@ -197,15 +197,15 @@ export const tooManyLanes = (memory: Memory, { lanes: most }: OpenWorkLimits): T
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
-  { callBack: { taskId }, producer, owner = null, seal = null, settings = null }: BatchedCallBack,
+  { callBack: { taskId }, producer, owner = null, seal = null, settings = null, by }: BatchedCallBack,
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
   // Settings may have been stored before the first call-back.
   if (totalOf(task.partitions) === 0) task.firstCallBackAt = tx.now
   if (settings !== null) {
-    applySettings(tx, task, settings)
-    tx.barrierWanted(task, settings.levelBarrier)
+    if (applySettings(tx, task, settings)) noteControl(tx, task, { verb: 'settings', by }, 1)
+    tx.barrierWanted(task, settings)
   }
   // Not if only a settle of this batch finished the task: it was never seen as done, as if this came first.
   if (arrivals.length > 0 && totalOf(task.partitions) > 0 && task.state === 'done') reopen(task)
@@ -218,6 +218,7 @@ export function accept(
   task.lastCallBackAt = tx.now
   if (arrivals.length > 0) task.owners = withOwner(task.owners, owner)
   if (seal !== null) {
+    if (!task.sealed) noteControl(tx, task, { verb: 'seal', by }, 1)
     task.sealed = true
     task.expectedPartitions = seal.partitions ?? task.expectedPartitions
   }
@@ -347,6 +348,7 @@ export function newTask(tx: Transaction, taskId: string): Task {
     reruns: [],
     failures: null,
     durations: [],
+    stamps: null,
     staging: null,
   })
 }
@@ -368,6 +370,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arriv
     purgedRecords: 0,
     busyMillis: 0,
     attemptsDone: 0,
+    finishedAt: null,
     ...noTallies(),
   }
   return tx.memory.addLane(row, true)

@@ -7,6 +7,7 @@ import {
   type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
+import { changedBarrier } from '../../rules/policy.ts'
 import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
@@ -15,6 +16,7 @@ import {
   applySettings,
   concludeTasks,
   moveBarriers,
+  noteControl,
   placeBarrier,
   setBarrier,
   stateOf,
@@ -28,6 +30,8 @@ const STEP = 500
 interface Applied {
   readonly changed: number
   readonly more?: boolean
+  /** The number of partitions that all steps will change, if this step does not change all of them. */
+  readonly total?: number
 }
 
 /**
@@ -50,7 +54,8 @@ export async function control(
   if ('kind' in outcome) return outcome
   await moveBarriers(tx)
   await concludeTasks(tx)
-  const { changed, more = false } = outcome
+  const { changed, more = false, total = changed } = outcome
+  if (changed > 0) noteControl(tx, task, request, total)
   const { count: readied, kinds: readiedOf } = tx.readied
   const { settings, levelBarrier } = task
   return {
@@ -65,9 +70,16 @@ export async function control(
 }
 
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
-function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsControl): ControlResult {
-  const isNew = applySettings(tx, task, change)
-  if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+function setBefore(
+  tx: Transaction,
+  task: Task,
+  request: Extract<ControlRequest, SettingsControl>,
+): ControlResult {
+  const refusal = refusalOfControl(task, request)
+  if (refusal !== undefined) return refusal
+  const isNew = applySettings(tx, task, request.settings)
+  task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
+  if (isNew) noteControl(tx, task, request, 1)
   const { state, settings, levelBarrier } = task
   return {
     kind: 'applied',
@@ -119,8 +131,11 @@ async function carryOut(
       return { changed: (await setBarrier(tx, task, request.enabled)) ? 1 : 0 }
     case 'settings': {
       const isNew = applySettings(tx, task, request.settings)
-      const { levelBarrier = task.levelBarrier } = request.settings
-      const isMoved = await setBarrier(tx, task, levelBarrier)
+      const isMoved = await setBarrier(
+        tx,
+        task,
+        changedBarrier(tx.policy, task.levelBarrier, request.settings),
+      )
       return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
@@ -186,8 +201,10 @@ async function retry(
     await loadLanes(tx, task, [request.level])
     if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
+  const lane = request.level === null ? task : task.lanes.get(request.level)
+  const total = lane?.partitions.parked ?? 0
   const parked = await retryParked(tx, task, request.level)
-  if (!request.done || parked.more) return parked
+  if (!request.done || parked.more) return { ...parked, total }
   const { changed } = await beginRerun(tx, task, request.level, lastSettledAt)
   return { changed: parked.changed + changed }
 }

@@ -66,9 +66,9 @@ export class Subscriptions {
         return { kind: 'deliveries', subscription, deliveries }
       }
       case 'redeliver':
-        return this.#redeliver(request.id, request.event)
+        return this.#redeliver(request)
       default:
-        return this.#change((tx) => change(tx, request))
+        return this.#change(request, (tx) => change(tx, request))
     }
   }
 
@@ -145,7 +145,8 @@ export class Subscriptions {
     return this.#exclusively(async () => [...(await this.#runner.open()).subscriptions.values()])
   }
 
-  async #redeliver(subscription: string, event: number): Promise<SubscriptionResult> {
+  async #redeliver(request: Extract<SubscriptionRequest, { ask: 'redeliver' }>): Promise<SubscriptionResult> {
+    const { id: subscription, event } = request
     const query = {
       subscription,
       pending: false,
@@ -155,7 +156,7 @@ export class Subscriptions {
       limit: 1,
     }
     const [found] = await this.#view(() => this.#disk.deliveries(query))
-    return this.#change((tx) => {
+    return this.#change(request, (tx) => {
       const row = listed(tx.memory, subscription)
       if (row === undefined) return { kind: 'subscription_unknown' }
       if (found?.event !== event) return { kind: 'delivery_unknown' }
@@ -166,12 +167,17 @@ export class Subscriptions {
     })
   }
 
-  #change(work: (tx: Transaction) => SubscriptionResult): Promise<SubscriptionResult> {
+  #change(
+    { ask, by }: SubscriptionRequest,
+    work: (tx: Transaction) => SubscriptionResult,
+  ): Promise<SubscriptionResult> {
     return this.#exclusively(() =>
       this.#transact((tx) => {
         const result = work(tx)
-        if (result.kind === 'subscription') this.#revise(result.subscription.id)
-        if (result.kind === 'delivery') this.#revise(result.delivery.subscription)
+        const changed = changedBy(result)
+        if (changed === undefined) return result
+        this.#revise(changed)
+        tx.audit(by, { action: actions[ask] ?? ask, target: changed, changed: 1 })
         return result
       }),
     )
@@ -210,6 +216,20 @@ export class Subscriptions {
   #transact<Result>(work: (tx: Transaction) => Result): Promise<Result> {
     return this.#runner.transact(async (tx) => work(tx))
   }
+}
+
+/** As the audit names them. */
+const actions: Partial<Record<SubscriptionRequest['ask'], string>> = {
+  create: 'subscribe',
+  remove: 'unsubscribe',
+  enable: 'enable-subscription',
+  rotate: 'rotate-secret',
+}
+
+/** The subscription that a request has changed. */
+function changedBy(result: SubscriptionResult): string | undefined {
+  if (result.kind === 'subscription') return result.subscription.id
+  return result.kind === 'delivery' ? result.delivery.subscription : undefined
 }
 
 type ChangeRequest = Extract<SubscriptionRequest, { ask: 'create' | 'remove' | 'enable' | 'rotate' }>

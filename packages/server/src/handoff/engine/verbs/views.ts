@@ -10,6 +10,7 @@ import type {
   LaneFacts,
   PartitionPage,
   PartitionQuery,
+  SettingsOfTask,
   TaskDetails,
   TaskPage,
   TaskQuery,
@@ -19,7 +20,7 @@ import type {
 } from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
-import { beginOf } from '../throughput.ts'
+import { ALL_TASKS, beginOf } from '../throughput.ts'
 
 // Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
@@ -59,6 +60,13 @@ export async function viewTask(
     mismatches,
     failures: detail.task.failures,
   }
+}
+
+export async function viewSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
+  const [task] = await disk.tasksNamed([taskId])
+  if (task === undefined) return null
+  const { settings, levelBarrier, owners } = task
+  return { taskId, settings, levelBarrier, owners, calledBack: exists(task) }
 }
 
 export async function viewTasks(
@@ -283,20 +291,26 @@ export async function viewThroughput(
   { taskId, step, from, to, byLevel }: ThroughputQuery,
   now: number,
 ): Promise<ThroughputHistory | null> {
-  const [task] = await disk.tasksNamed([taskId])
-  if (task === undefined || totalOf(task.partitions) === 0) return null
+  const [task] = taskId === null ? [] : await disk.tasksNamed([taskId])
+  if (taskId !== null && (task === undefined || !exists(task))) return null
   const end = to ?? now
   const begin = beginOf(from ?? end - USUAL_MILLIS[step], STEP_MILLIS[step])
   const limit = MAX_THROUGHPUT_POINTS + 1
   // Includes a step that begins now.
   const before = to ?? now + 1
-  const found = await disk.throughput({ task: task.id, step, from: begin, to: before, byLevel, limit })
+  const found = await disk.throughput({
+    task: task?.id ?? ALL_TASKS,
+    step,
+    from: begin,
+    to: before,
+    byLevel,
+    limit,
+  })
   const rows = found.toReversed()
   const cutAt = rows.length === limit ? rows[0]?.at : undefined
   const whole = cutAt === undefined ? rows : rows.filter(({ at }) => at > cutAt)
-  const { owners } = task
   return {
-    task: { taskId, owners },
+    task: task === undefined ? null : { taskId: task.taskId, owners: task.owners },
     from: whole === rows ? begin : (whole[0]?.at ?? end),
     to: end,
     rows: whole,

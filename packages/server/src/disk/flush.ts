@@ -1,0 +1,105 @@
+import type { Images } from '../handoff/disk.ts'
+import { addTotalsTo, byName, seenInstance } from './instances.ts'
+import type { Table } from './table.ts'
+import type { Tables } from './tables.ts'
+
+/** A statement that writes rows. SQLite runs it for each row, PostgreSQL for many rows at once. */
+export interface RowStatement<Row extends object> {
+  /** An `update` finds the row by its key, a `remove` finds rows by all columns of `table`. */
+  readonly verb: 'insert' | 'update' | 'remove'
+  readonly table: Table<Row>
+  /** In SQL, of an `insert`: what happens if the row exists. */
+  readonly onConflict: string
+}
+
+export const insert = <Row extends object>(table: Table<Row>, onConflict = ''): RowStatement<Row> => ({
+  verb: 'insert',
+  table,
+  onConflict,
+})
+
+const update = <Row extends object>(table: Table<Row>): RowStatement<Row> => ({
+  verb: 'update',
+  table,
+  onConflict: '',
+})
+
+const remove = <Row extends object>(table: Table<Row>): RowStatement<Row> => ({
+  verb: 'remove',
+  table,
+  onConflict: '',
+})
+
+/** In SQL: an existing row stays as it is. */
+const KEEP = 'ON CONFLICT DO NOTHING'
+
+interface Flushed {
+  readonly statement: RowStatement<object>
+  readonly rowsOf: (images: Images) => Iterable<object>
+}
+
+const flushed = <Row extends object>(
+  statement: RowStatement<Row>,
+  rowsOf: (images: Images) => Iterable<Row>,
+): Flushed => ({ statement: statement as unknown as RowStatement<object>, rowsOf })
+
+/**
+ * What a flush writes, in this order. Ranges are missing, because they are merged with the stored ones: each
+ * disk has its own statement for that.
+ */
+export const flushedBy = (tables: Tables): readonly Flushed[] => [
+  flushed(insert(tables.tasks, tables.tasks.replacing), ({ tasks }) => tasks.values()),
+  flushed(insert(tables.lanes, tables.lanes.replacing), ({ lanes }) => lanes.values()),
+  flushed(insert(tables.levels, tables.levels.replacing), ({ levels }) => levels.values()),
+  flushed(insert(tables.laneTables, tables.laneTables.replacing), ({ laneTables }) => laneTables.values()),
+  flushed(update(tables.statuses), ({ partitions }) =>
+    // Rows with neighbouring ids are on the same pages.
+    written(partitions, (status, id) => ({ id, ...status })).sort((a, b) => a.id - b.id),
+  ),
+  flushed(remove(tables.partitions.only('id')), ({ partitions }) => removed(partitions, (id) => ({ id }))),
+  flushed(insert(tables.keys, tables.keys.replacing), ({ keys }) => written(keys, (key) => key)),
+  flushed(remove(tables.keys.only('key')), ({ keys }) => removed(keys, (key) => ({ key }))),
+  flushed(remove(tables.pace.only('task')), ({ pace }) => removed(pace, (task) => ({ task: Number(task) }))),
+  flushed(insert(tables.pace, tables.pace.replacing), ({ pace }) => written(pace, (second) => second)),
+  flushed(insert(tables.tables, KEEP), ({ tables: named }) =>
+    [...named].flatMap(([task, names]) => [...names].map((name) => ({ task, name }))),
+  ),
+  flushed(insert(tables.produced, tables.produced.replacing), ({ produced }) => produced.values()),
+  flushed(insert(tables.instances, KEEP), ({ instances }) =>
+    [...instances.values()].map((seen) => seenInstance(seen)).sort(byName),
+  ),
+  flushed(insert(tables.instances, addTotalsTo(tables)), ({ totals }) =>
+    [...totals.values()].map((added) => seenInstance(added, added.totals)).sort(byName),
+  ),
+  flushed(insert(tables.throughput, addThroughputTo(tables)), ({ throughput }) => throughput.values()),
+  flushed(insert(tables.subscriptions, tables.subscriptions.replacing), ({ outbox }) =>
+    written(outbox.subscriptions, (body, id) => ({ id, body })),
+  ),
+  flushed(remove(tables.subscriptions.only('id')), ({ outbox }) =>
+    removed(outbox.subscriptions, (id) => ({ id })),
+  ),
+  flushed(insert(tables.deliveries, KEEP), ({ outbox }) => outbox.deliveries),
+  flushed(update(tables.deliveries.only('subscription', 'event', 'progress')), ({ outbox }) =>
+    [...outbox.changes.values()].filter(({ progress }) => progress !== null),
+  ),
+  flushed(remove(tables.deliveries.only('subscription', 'event')), ({ outbox }) =>
+    [...outbox.changes.values()].filter(({ progress }) => progress === null),
+  ),
+  flushed(insert(tables.audit, KEEP), ({ audit }) => audit),
+]
+
+function addThroughputTo({ dialect, throughput }: Tables): string {
+  const sum = (column: string) => `throughput.${column} + excluded.${column}`
+  return `ON CONFLICT (${throughput.key.join(', ')}) DO UPDATE SET partitions = ${sum('partitions')},
+    records = ${dialect.least}(${sum('records')}, ${Number.MAX_SAFE_INTEGER})`
+}
+
+/** Of images by key: rows of those that are not null. */
+const written = <Key, Image, Row>(
+  images: ReadonlyMap<Key, Image | null>,
+  rowOf: (image: Image, key: Key) => Row,
+): Row[] => [...images].flatMap(([key, image]) => (image === null ? [] : [rowOf(image, key)]))
+
+/** Of images by key: keys of those that are null. */
+const removed = <Key, Image, Row>(images: ReadonlyMap<Key, Image | null>, rowOf: (key: Key) => Row): Row[] =>
+  [...images].flatMap(([key, image]) => (image === null ? [rowOf(key)] : []))

@@ -1,0 +1,61 @@
+import { type ArchivedRows, archivedFields, isTallied, type Section, sections } from '../handoff/archived.ts'
+import {
+  comparedFields,
+  descriptorFields,
+  rareFields,
+  statusFields,
+  untouched,
+} from '../handoff/partition.ts'
+import { type Dialect, Table, type TableOptions } from './table.ts'
+
+/** Every table with rows of the hand-off. Its columns follow from the fields of its rows. */
+const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } = {
+  tasks: { name: 'task', key: ['id'], fixed: ['taskId'] },
+  lanes: { name: 'lane', key: ['id'], fixed: ['task', 'level', 'table'] },
+  levels: { name: 'level', key: ['level'] },
+  laneTables: { name: 'lane_table', key: ['lane', 'table'] },
+  ranges: { name: 'lane_range', key: ['lane', 'first'] },
+  tables: { name: 'task_table', key: ['task', 'name'], order: 'position' },
+  keys: { name: 'pull_key', key: ['key'] },
+  pace: { name: 'pace', key: ['task', 'second'] },
+  instances: { name: 'instance', key: ['instanceId'] },
+  produced: { name: 'produced_task', key: ['instance', 'task'] },
+  // New rows are inserted with the descriptor only.
+  partitions: { name: 'partition', key: ['id'], defaults: { ...untouched(), ofSeveral: false } },
+  subscriptions: { name: 'subscription', key: ['id'] },
+  deliveries: { name: 'delivery', key: ['subscription', 'event'] },
+  throughput: { name: 'throughput', key: ['task', 'step', 'at', 'level'] },
+  audit: { name: 'audit', key: ['id'] },
+}
+
+export type ArchivedTables = { readonly [Name in Section]: Table<ArchivedRows[Name]> }
+
+export type Tables = ReturnType<typeof tablesIn>
+
+export function tablesIn(dialect: Dialect) {
+  const archived = Object.fromEntries(
+    sections.map((section) => [
+      section,
+      new Table(
+        dialect,
+        archivedFields[section] as never,
+        { ...options[section], tallied: isTallied(section) } as never,
+      ),
+    ]),
+  ) as unknown as ArchivedTables
+  const { partitions } = archived
+  return { dialect, archived, ...archived, ...partsOf(partitions) }
+}
+
+/** Groups of columns of partitions. */
+function partsOf(partitions: ArchivedTables['partitions']) {
+  const descriptor = Object.keys(descriptorFields) as (keyof typeof descriptorFields)[]
+  const isRare: ReadonlySet<string> = new Set([...rareFields, 'ofSeveral'])
+  return {
+    descriptors: partitions.only(...descriptor),
+    /** Without the fields that few partitions have. */
+    plainDescriptors: partitions.only(...descriptor.filter((field) => !isRare.has(field))),
+    knownPartitions: partitions.only(...comparedFields),
+    statuses: partitions.only('id', ...(Object.keys(statusFields) as (keyof typeof statusFields)[])),
+  }
+}

@@ -1,0 +1,54 @@
+import { GRID_PARTITIONS_COUNTED } from '@baton/protocol'
+import type { CellCount, Disk } from '../../disk.ts'
+import { totalOf } from '../../rules/task.ts'
+import type { GridCell, GridDetails, GridQuery } from '../../views/queries.ts'
+import { viewState } from '../../views/view-state.ts'
+
+/** Each cell of a sample costs two look-ups. */
+const MOST_CELLS_SAMPLED = 1000
+
+/**
+ * The states of the partitions of one level, by cell. All of them are counted, unless there are too many: then
+ * some of each cell, and its parked ones, so that the cost does not grow with the level.
+ */
+export async function viewGrid(disk: Disk, query: GridQuery): Promise<GridDetails | null> {
+  const [task] = await disk.tasksNamed([query.taskId])
+  if (task === undefined || totalOf(task.partitions) === 0) return null
+  const from = query.level ?? 0
+  const [lane] = (await disk.lanesFrom({ task: task.id, from, having: 'any', limit: 1 })).lanes
+  const { taskId, owners } = task
+  const none = { task: { taskId, owners }, level: from, partitions: 0, sampled: false, cells: [] }
+  if (lane === undefined || (query.level !== null && lane.level !== query.level)) return none
+  const { id, tail, level } = lane
+  const partitions = totalOf(lane.partitions)
+  const sampled = partitions > GRID_PARTITIONS_COUNTED
+  const sampledCells = Math.min(query.cells, MOST_CELLS_SAMPLED)
+  const counted = await disk.countCells({
+    lane: id,
+    tail,
+    by: sampled
+      ? { kind: 'index', cells: sampledCells, each: Math.floor(GRID_PARTITIONS_COUNTED / sampledCells) }
+      : { kind: 'rank', width: Math.ceil(partitions / query.cells), limit: GRID_PARTITIONS_COUNTED },
+  })
+  const facts = { ...task, rerunning: task.reruns.length > 0 }
+  const cells = cellsOf(counted, (state) => viewState(facts, { state, level }))
+  return { ...none, level, partitions, sampled, cells }
+}
+
+function cellsOf(
+  counted: readonly CellCount[],
+  shownAs: (state: CellCount['state']) => keyof GridCell['counts'],
+): GridCell[] {
+  return [...Map.groupBy(counted, ({ cell }) => cell).values()].map((parts) => {
+    const counts: GridCell['counts'] = {}
+    for (const { state, partitions } of parts) {
+      const shown = shownAs(state)
+      counts[shown] = (counts[shown] ?? 0) + partitions
+    }
+    return {
+      first: Math.min(...parts.map(({ first }) => first)),
+      last: Math.max(...parts.map(({ last }) => last)),
+      counts,
+    }
+  })
+}
