@@ -144,7 +144,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
-    firstSeed: 48,
+    firstSeed: 51,
     parts: onDisk((disk) => ({
       waiting: (queries) =>
         disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),

@@ -93,7 +93,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease more than its limit',
-    firstSeed: 15,
+    firstSeed: 24,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: maxLeases + 1 }),
@@ -101,7 +101,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease less than its limit',
-    firstSeed: 18,
+    firstSeed: 24,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
@@ -109,17 +109,17 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a limit is not known after a take-over',
-    firstSeed: 10,
+    firstSeed: 24,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
   },
   {
     bug: 'leases from before a take-over do not count towards a limit',
-    firstSeed: 3,
+    firstSeed: 9,
     parts: loadedTasks((task) => ({ ...task, partitions: { ...task.partitions, leased: 0 } })),
   },
   {
     bug: 'a weight is ignored',
-    firstSeed: 8,
+    firstSeed: 23,
     parts: withSettings(({ weight: _weight, ...settings }) => settings),
   },
   {
@@ -129,7 +129,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'the attempts of a task are ignored',
-    firstSeed: 10,
+    firstSeed: 34,
     parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
   },
   {
@@ -146,6 +146,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a page of partitions repeats the last one of the page before',
+    firstSeed: 3,
     parts: withCalls((store) => {
       const partitions = store.partitions.bind(store)
       return {
@@ -160,7 +161,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'the history keeps one attempt less',
-    firstSeed: 2,
+    firstSeed: 13,
     steps: 2000,
     patch: withHistory((history) => history.slice(-9)),
   },
