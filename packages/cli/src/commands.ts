@@ -71,7 +71,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'status',
     summary: 'show service nodes, workers and producers',
-    load: async () => (await import('./commands/fleet.ts')).status,
+    load: async () => (await import('./commands/instances.ts')).status,
   },
   {
     name: 'ready',
@@ -85,8 +85,18 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'release',
-    summary: 'revoke the leases of an instance',
-    load: async () => (await import('./commands/fleet.ts')).release,
+    summary: 'revoke the leases of an instance, or of one partition',
+    load: async () => (await import('./commands/instances.ts')).release,
+  },
+  {
+    name: 'pause-instance',
+    summary: 'hand out nothing to an instance',
+    load: async () => (await import('./commands/instances.ts')).pauseInstance,
+  },
+  {
+    name: 'resume-instance',
+    summary: 'end the pause of an instance',
+    load: async () => (await import('./commands/instances.ts')).resumeInstance,
   },
   { name: 'pause', summary: 'stop handing out partitions of a task', load: control('pause') },
   { name: 'resume', summary: 'end a pause', load: control('resume') },

@@ -135,7 +135,7 @@ describe('completion', () => {
         .trim()
         .split(' ')
     expect(complete('pu')).toEqual(['pull'])
-    expect(complete('re')).toEqual(['ready', 'release', 'resume', 'retry', 'renew'])
+    expect(complete('re')).toEqual(['ready', 'release', 'resume-instance', 'resume', 'retry', 'renew'])
     expect(complete('tasks', '--wa')).toEqual(['--watch'])
     expect(complete('serve', '--lease-s')).toEqual(['--lease-seconds'])
     expect(complete('tasks', '--state', 's')).toEqual(['stalled'])

@@ -1,4 +1,6 @@
 import type {
+  InstanceSort,
+  InstanceState,
   PartitionState,
   PulledPartition,
   TaskSettingsRequest,
@@ -190,6 +192,14 @@ export interface TasksOptions extends PageOptions {
   readonly search?: string | undefined
 }
 
+export interface InstanceListOptions extends PageOptions {
+  /** Only instances whose name contains this text. */
+  readonly search?: string | undefined
+  readonly status?: InstanceState | undefined
+  /** By name (the default), the last seen first, or those with most leases first. */
+  readonly sort?: InstanceSort | undefined
+}
+
 export interface ManifestOptions extends CallOptions {
   readonly state?: PartitionState | undefined
   readonly level?: number | undefined
@@ -216,6 +226,8 @@ export interface GridOptions extends CallOptions {
 export interface PartitionsOptions extends PageOptions {
   readonly state?: PartitionState | undefined
   readonly level?: number | undefined
+  /** A range of indexes of the level. */
+  readonly indexes?: { readonly first: number; readonly last: number } | undefined
 }
 
 /** The trace of a request: the one that all its elements share, or none. */

@@ -3,12 +3,15 @@ import type {
   CallBackAnswer,
   ControlAnswer,
   Grid,
+  HeldLeaseList,
+  InstanceAttemptList,
   InstanceList,
   InstanceStatus,
   ManifestLine,
   NodeAudit,
   PartitionDescriptor,
   PartitionList,
+  PartitionReleaseAnswer,
   PulledPartition,
   ReleaseAnswer,
   RenewAnswer,
@@ -25,6 +28,7 @@ import type {
   TaskView,
   Throughput,
   Totals,
+  Whoami,
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
 import {
@@ -33,6 +37,7 @@ import {
   type CallOptions,
   type Chosen,
   type GridOptions,
+  type InstanceListOptions,
   type ManifestOptions,
   newIdempotencyKey,
   type PageOptions,
@@ -203,8 +208,9 @@ export class BatonClient {
 
   /** The partitions of a task, by level and index. */
   async partitions(taskId: string, options: PartitionsOptions = {}): Promise<PartitionList> {
-    const { state, level, cursor, limit } = options
-    const query = { state, level, cursor, limit }
+    const { state, level, indexes, cursor, limit } = options
+    const range = indexes === undefined ? undefined : `${indexes.first}-${indexes.last}`
+    const query = { state, level, indexes: range, cursor, limit }
     const path = `${taskPath(taskId)}/partitions`
     const list = (await this.#get(path, query, 'partitions', options)) as PartitionList
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
@@ -226,7 +232,12 @@ export class BatonClient {
   async throughputOfAll(options: Omit<ThroughputOptions, 'by'> = {}): Promise<Throughput> {
     const { step, from, to } = options
     const query = { step, from: timeText(from), to: timeText(to) }
-    return (await this.#get('throughput', query, 'points', options)) as Throughput
+    return (await this.#get('/throughput', query, 'points', options)) as Throughput
+  }
+
+  /** The name and the roles with which the service sees this client. */
+  async whoami(options: CallOptions = {}): Promise<Whoami> {
+    return (await this.#get('/whoami', {}, 'roles', options)) as Whoami
   }
 
   /** The states of the partitions of one level, counted by ranges of indexes. */
@@ -334,10 +345,35 @@ export class BatonClient {
     return (await this.#get('/test/instance-status', { instanceId }, 'instanceId', options)) as InstanceStatus
   }
 
-  /** All known instances, by name. */
-  async instances(options: PageOptions = {}): Promise<InstanceList> {
+  /** All known instances, by name, or those that match. A short page is not necessarily the last one. */
+  async instances(options: InstanceListOptions = {}): Promise<InstanceList> {
+    const { cursor, limit, search, status, sort } = options
+    const query = { cursor, limit, search, status, sort }
+    return (await this.#get('/instances', query, 'instances', options)) as InstanceList
+  }
+
+  /** The leases that an instance holds, the first to expire first. */
+  async instanceLeases(instanceId: string, options: PageOptions = {}): Promise<HeldLeaseList> {
     const { cursor, limit } = options
-    return (await this.#get('/instances', { cursor, limit }, 'instances', options)) as InstanceList
+    const path = `${instancePath(instanceId)}/leases`
+    const page = (await this.#get(path, { cursor, limit }, 'leases', options)) as HeldLeaseList
+    return { ...page, leases: page.leases.map((lease) => this.#table.fromWire(lease)) }
+  }
+
+  /** The last attempts of an instance, the last to end first, since the node that leads took over. */
+  async instanceAttempts(instanceId: string, options: CallOptions = {}): Promise<InstanceAttemptList> {
+    const path = `${instancePath(instanceId)}/attempts`
+    const list = (await this.#get(path, {}, 'attempts', options)) as InstanceAttemptList
+    return { ...list, attempts: list.attempts.map((attempt) => this.#table.fromWire(attempt)) }
+  }
+
+  /** Hands out nothing to an instance until it is resumed. Its leases are not affected. */
+  async pauseInstance(instanceId: string, options: CallOptions = {}): Promise<InstanceStatus> {
+    return this.#instanceControl(instanceId, 'pause', 'instanceId', options) as Promise<InstanceStatus>
+  }
+
+  async resumeInstance(instanceId: string, options: CallOptions = {}): Promise<InstanceStatus> {
+    return this.#instanceControl(instanceId, 'resume', 'instanceId', options) as Promise<InstanceStatus>
   }
 
   /** What was changed by requests, and by whom, newest first: of one task or one sender, or all. */
@@ -357,8 +393,21 @@ export class BatonClient {
    * once. Each revoked lease counts as an attempt, like an expiry.
    */
   async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
-    const path = `/instances/${encodeURIComponent(instanceId)}/release`
-    return (await this.#call({ method: 'POST', path, field: 'released' }, options)) as ReleaseAnswer
+    return this.#instanceControl(instanceId, 'release', 'released', options) as Promise<ReleaseAnswer>
+  }
+
+  /** Revokes the lease of one partition in the same way. */
+  async releasePartition(
+    taskId: string,
+    partitionName: string,
+    options: CallOptions = {},
+  ): Promise<PartitionReleaseAnswer> {
+    const path = `${taskPath(taskId)}/partitions/${encodeURIComponent(partitionName)}/release`
+    return (await this.#call({ method: 'POST', path, field: 'released' }, options)) as PartitionReleaseAnswer
+  }
+
+  #instanceControl(instanceId: string, verb: string, field: string, options: CallOptions): Promise<unknown> {
+    return this.#call({ method: 'POST', path: `${instancePath(instanceId)}/${verb}`, field }, options)
   }
 
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
@@ -386,6 +435,15 @@ export class BatonClient {
     const forMillis = (retryForSeconds ?? this.#retryForSeconds) * 1000
     return persist(attempt, { forMillis, signal, onFailure })
   }
+}
+
+/** Any name is a segment of a path, but for those that a URL resolves. */
+function instancePath(instanceId: string): string {
+  if (instanceId === '.' || instanceId === '..')
+    throw new UnsendableError(
+      `${JSON.stringify(instanceId)} cannot be used as a path segment of a URL; look for it in the list of instances`,
+    )
+  return `/instances/${encodeURIComponent(instanceId)}`
 }
 
 function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {

@@ -15,6 +15,10 @@ export type {
   Failure,
   FeedEntry,
   Grid,
+  HeldLease,
+  HeldLeaseList,
+  InstanceAttempt,
+  InstanceAttemptList,
   InstanceList,
   InstanceStatus,
   Lease,
@@ -25,6 +29,7 @@ export type {
   Outcome,
   PartitionDescriptor,
   PartitionList,
+  PartitionReleaseAnswer,
   PartitionRow,
   PartitionState,
   Problem,
@@ -62,6 +67,7 @@ export type {
   UnsubscribeAnswer,
   Violation,
   WebhookEventType,
+  Whoami,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { ServiceAddress } from './client.ts'
@@ -72,6 +78,7 @@ export type {
   CallOptions,
   Chosen,
   GridOptions,
+  InstanceListOptions,
   ManifestOptions,
   PageOptions,
   PartitionsOptions,

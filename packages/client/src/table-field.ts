@@ -58,6 +58,12 @@ const otherTexts = new Set([
   'lastReason',
   'calledBackAt',
   'settledAt',
+  'leasedAt',
+  'expiresAt',
+  'startedAt',
+  'endedAt',
+  'outcome',
+  'reason',
   'traceparent',
 ])
 

@@ -1,10 +1,12 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { route } from './current-route.ts'
 import { InstancePage } from './instance/instance-page.tsx'
+import { InstancesPage } from './instance/instances-page.tsx'
 import { Overview } from './overview/overview.tsx'
 import { Notices } from './parts/control.tsx'
 import { timeOfDay } from './parts/format.ts'
-import { Masthead, TokenForm } from './parts/frame.tsx'
+import { Masthead, type Section, TokenForm } from './parts/frame.tsx'
+import { Keys } from './parts/keys.tsx'
 import { Empty, focusContent } from './parts/panel.tsx'
 import { placeOf, type Route } from './route.ts'
 import { clientWith, tokenWanted } from './service/connection.ts'
@@ -91,6 +93,7 @@ export function App() {
       ) : (
         <TokenForm why={tokenWanted.value} purpose={PURPOSE_OF_TOKEN} attempt={look} />
       )}
+      <Keys />
       <Notices />
     </>
   )
@@ -99,15 +102,18 @@ export function App() {
 function View({ at }: { at: Route }) {
   switch (at.page) {
     case 'overview':
-      return <Overview />
+      return <Overview span={at.span} />
     case 'task':
       return <TaskPage key={at.taskId} at={at} />
+    case 'instances':
+      return <InstancesPage at={at} />
     case 'instance':
       return <InstancePage key={at.instanceId} instanceId={at.instanceId} />
     case 'webhooks':
       return <WebhooksPage />
     case 'subscription':
       return <SubscriptionPage key={at.subscriptionId} subscriptionId={at.subscriptionId} />
+    case 'tables':
     case 'unknown':
       return (
         <main class="page" id="content">
@@ -123,12 +129,26 @@ function View({ at }: { at: Route }) {
 }
 
 function titleOf(at: Route): string {
-  if (at.page === 'task') return `${at.taskId} · Baton`
-  if (at.page === 'instance') return `${at.instanceId} · Baton`
-  if (at.page === 'webhooks') return 'Webhooks · Baton'
-  if (at.page === 'subscription') return `${at.subscriptionId} · Baton`
-  return 'Baton'
+  switch (at.page) {
+    case 'task':
+      return `${at.taskId} · Baton`
+    case 'instance':
+      return `${at.instanceId} · Baton`
+    case 'subscription':
+      return `${at.subscriptionId} · Baton`
+    case 'instances':
+      return 'Instances · Baton'
+    case 'tables':
+      return 'Tables · Baton'
+    case 'webhooks':
+      return 'Webhooks · Baton'
+    default:
+      return 'Baton'
+  }
 }
 
-const sectionOf = ({ page }: Route) =>
-  page === 'webhooks' || page === 'subscription' ? 'webhooks' : 'overview'
+function sectionOf({ page }: Route): Section {
+  if (page === 'webhooks' || page === 'subscription') return 'webhooks'
+  if (page === 'instances' || page === 'instance') return 'instances'
+  return page === 'tables' ? 'tables' : 'overview'
+}

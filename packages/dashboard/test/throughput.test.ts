@@ -1,11 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  noteDone,
-  recentPace,
-  smoothSeries,
-  stopWatching,
-  watchThroughput,
-} from '../src/service/throughput.ts'
+import { noteDone, recentPace, stopWatching, watchThroughput } from '../src/service/throughput.ts'
 
 /** Each test has its own hour, so that earlier samples have expired. */
 let begin = Date.parse('2026-03-01T12:00:00.300Z')
@@ -30,7 +24,6 @@ describe('the throughput', () => {
   test('is unknown without a connection', () => {
     noteDone(100)
     expect(recentPace(at(60))).toBeNull()
-    expect(smoothSeries(at(60)).every((value) => value === null)).toBe(true)
   })
 
   test('is unknown before two complete seconds', () => {
@@ -47,7 +40,6 @@ describe('the throughput', () => {
     watchThroughput()
     noteDone(1_000_000)
     expect(recentPace(at(4))).toBe(0)
-    expect(Math.max(...smoothSeries(at(4)).filter((value) => value !== null))).toBe(0)
   })
 
   test('is unknown while disconnected, and starts again with the connection', () => {
@@ -61,19 +53,5 @@ describe('the throughput', () => {
     noteDone(100_000)
     expect(recentPace(at(7))).toBeNull()
     expect(recentPace(at(10))).toBe(0)
-  })
-
-  test('of the past stays on the chart, with a gap while disconnected', () => {
-    watchThroughput()
-    for (const second of [2, 3, 4, 5]) {
-      at(second)
-      noteDone(10)
-    }
-    at(6)
-    stopWatching()
-    at(8)
-    watchThroughput()
-    noteDone(100_000)
-    expect(smoothSeries(at(12)).slice(-11)).toEqual([null, 10, 10, 10, 10, null, null, null, null, 0, 0])
   })
 })

@@ -293,7 +293,8 @@ export const errorCodes = {
     status: null,
     title: 'Lease lost',
     retryable: false,
-    meaning: 'The lease ended, and the partition was handed out again or an operator retried it.',
+    meaning:
+      'The lease ended: the partition was handed out again, or an operator revoked the lease or retried the partition.',
     remedy:
       'Stop working on the partition. If leases expire often, renew them earlier or set a longer lease.',
   },

@@ -62,14 +62,22 @@ export {
   unsubscribeAnswerSchema,
 } from './schemas/events.ts'
 export {
+  type HeldLease,
+  type HeldLeaseList,
+  heldLeaseListSchema,
+  type InstanceAttempt,
+  type InstanceAttemptList,
   type InstanceList,
   type InstanceStatus,
   type InstanceTotals,
+  instanceAttemptListSchema,
   instanceIdSchema,
   instanceListSchema,
   instanceStatusSchema,
   instanceTotalsSchema,
+  type PartitionReleaseAnswer,
   type ProducedTask,
+  partitionReleaseAnswerSchema,
   producedTaskSchema,
   type ReleaseAnswer,
   releaseAnswerSchema,
@@ -100,6 +108,8 @@ export {
 export {
   type Scale,
   scaleSchema,
+  type Whoami,
+  whoamiSchema,
 } from './schemas/monitoring.ts'
 export { namedSchemas } from './schemas/named-schemas.ts'
 export {

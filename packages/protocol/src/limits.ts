@@ -15,6 +15,8 @@ export const MAX_LISTED_STRAGGLERS = 10
 export const MAX_LISTED_FAILURES = 20
 /** The most tasks that a producer's record lists. */
 export const MAX_PRODUCER_TASKS = 100
+/** The last attempts of an instance. */
+export const MAX_INSTANCE_ATTEMPTS = 50
 /** Pending deliveries of a subscription are counted up to this number. */
 export const MAX_COUNTED_DELIVERIES = 10_000
 /** Keeps the answer to an invalid body smaller than the body itself. */

@@ -15,10 +15,11 @@ export type SubscriptionState = (typeof subscriptionStates)[number]
 export const deliveryStates = ['pending', 'delivered', 'failed', 'kept'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
-export const attemptOutcomes = ['done', 'failed', 'released', 'expired', 'delivered'] as const
+/** `revoked`: an operator took the lease away. */
+export const attemptOutcomes = ['done', 'failed', 'released', 'expired', 'revoked', 'delivered'] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 
-export const failureOutcomes = ['failed', 'expired'] as const
+export const failureOutcomes = ['failed', 'expired', 'revoked'] as const
 export type FailureOutcome = (typeof failureOutcomes)[number]
 
 /** The main factor in a task's remaining time. */
@@ -44,11 +45,15 @@ export const instanceRoles = ['service', 'worker', 'producer'] as const
 export type InstanceRole = (typeof instanceRoles)[number]
 
 /**
- * `silent` and `lost`: the instance holds leases and has sent no request, for half of their duration and for
- * most of it.
+ * `silent`: four fifths of a lease have passed without a request of its holder. `lost`: a lease of the instance
+ * expired while it was silent, and it sent no request since.
  */
 export const instanceStates = ['up', 'silent', 'lost', 'draining', 'down'] as const
 export type InstanceState = (typeof instanceStates)[number]
+
+/** How a list of instances is ordered. */
+export const instanceSorts = ['name', 'lastSeenAt', 'leases'] as const
+export type InstanceSort = (typeof instanceSorts)[number]
 
 export const outcomes = ['done', 'failed', 'released'] as const
 export type Outcome = (typeof outcomes)[number]

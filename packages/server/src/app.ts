@@ -95,6 +95,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         log,
         tableField: config.tableField,
         unknownFields: config.unknownFields,
+        logUrl: config.logUrl,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
         callBackLevels: config.maxCallBackLevels,
         keyOwner: keyOwners(tokens),

@@ -85,6 +85,12 @@ export const configSchema = Type.Object({
     form: 'a URL such as https://north.example:7070, including the base path if there is one, without user and query',
     description: 'with PostgreSQL: the URL at which clients may reach this node directly while it leads',
   }),
+  logUrl: orNone({
+    pattern: '^https?://[^\\s]+$',
+    form: 'a URL with {holder}, {task}, {partition} or {attempt} in it, such as https://logs.example/?host={holder}',
+    description:
+      'where the page finds the log of an attempt; {holder}, {task}, {partition} and {attempt} are filled in',
+  }),
   peerCa: orNone({
     shownDefault: 'system certificates',
     description: 'with PostgreSQL and TLS: PEM file of the CA certificates of other nodes',

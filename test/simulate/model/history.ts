@@ -53,7 +53,8 @@ export function recordExpiry(partition: Attempted, revokedFrom: string | null, n
     revokedFrom === null
       ? `the lease of attempt ${attempt} expired before it was settled`
       : `an operator revoked the lease of attempt ${attempt} from ${revokedFrom}`
-  add(partition, { attempt, holder, startedAt, endedAt: now, outcome: 'expired', reason, records: null })
+  const outcome = revokedFrom === null ? 'expired' : 'revoked'
+  add(partition, { attempt, holder, startedAt, endedAt: now, outcome, reason, records: null })
 }
 
 /** A done partition is rerun: the attempt that ended as done becomes a part of the history. */
@@ -92,7 +93,8 @@ const isSameAttempt = (a: ModelAttempt, b: ModelAttempt): boolean =>
 
 function expired({ history }: Attempted): ModelAttempt {
   const last = history.at(-1)
-  if (last?.outcome !== 'expired') throw new Error('the last attempt of the model has not expired')
+  if (last?.outcome !== 'expired' && last?.outcome !== 'revoked')
+    throw new Error('the last attempt of the model has not expired')
   return last
 }
 

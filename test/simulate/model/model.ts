@@ -220,10 +220,10 @@ export class Model {
     const partition = this.newest(leaseId)
     if (partition === undefined) return this.refusal(leaseId)
     const { outcome } = partition
-    if (outcome !== null && outcome !== 'expired')
+    if (outcome !== null && outcome !== 'expired' && outcome !== 'revoked')
       return outcome === reported.outcome ? null : 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
-    const isLate = outcome === 'expired'
+    const isLate = outcome !== null
     if (reported.outcome === 'done') {
       // An expiry has counted the attempt, unless an operator has reset it since.
       partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
@@ -251,8 +251,9 @@ export class Model {
     const partition = this.newest(leaseId)
     if (partition === undefined) return this.refusal(leaseId)
     const { outcome } = partition
-    if (outcome !== null && outcome !== 'expired') return 'lease_settled'
+    if (outcome !== null && outcome !== 'expired' && outcome !== 'revoked') return 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
+    if (outcome === 'revoked') return 'lease_lost'
     if (outcome === 'expired') {
       partition.attempts = Math.max(0, partition.attempts - 1)
       withdrawExpiry(partition)
@@ -288,7 +289,7 @@ export class Model {
       this.move(partition, 'cancelled')
       return
     }
-    partition.outcome = 'expired'
+    partition.outcome = 'revoked'
     recordExpiry(partition, from, this.now)
     partition.attempts += 1
     partition.releases = 0

@@ -4,7 +4,7 @@ import type { BatchedPull } from '../../../packages/server/src/handoff/store.ts'
 /** The state of a partition. Whether a waiting one is ready or held depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
 
-export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired'
+export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'revoked'
 
 /** The partitions that a pull accepts. */
 export type Filter = Pick<BatchedPull, 'tables' | 'tasks'>

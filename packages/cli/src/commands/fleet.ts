@@ -1,39 +1,11 @@
-import type { BatonClient, InstanceStatus, Scale } from '@baton/client'
-import { MAX_PAGE_LENGTH, MAX_SCALE_TARGET_SECONDS } from '@baton/protocol/core'
+import type { Scale } from '@baton/client'
+import { MAX_SCALE_TARGET_SECONDS } from '@baton/protocol/core'
 import type { Command } from '../command-line.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
-import { count, counted, duration, rounded, since } from '../show/numbers.ts'
-import { percent } from '../show/progress.ts'
-import { nameColumn, table, tableWidth } from '../show/table.ts'
-import { instanceColours, print, printJson, shown, styled } from '../terminal.ts'
-import { agreed } from './control.ts'
+import { count, counted, duration, rounded } from '../show/numbers.ts'
+import { print, printJson, styled } from '../terminal.ts'
 import { chosenFlags, chosenIn } from './leases.ts'
-
-export const status: Command = {
-  operands: '[INSTANCE]',
-  operandCount: [0, 1],
-  details: 'Shows one instance or all instances: service nodes, workers and producers.',
-  flags: connectionFlags,
-  examples: [
-    { line: 'baton status', says: 'Everyone' },
-    { line: 'baton status loader-7', says: 'The leases and totals of one worker' },
-  ],
-  run: async (given) => {
-    const client = connect(given)
-    const [instanceId] = given.operands
-    if (instanceId === undefined) {
-      const instances = await allInstances(client)
-      if (given.switch('json')) printJson({ instances })
-      else print(instanceTable(instances))
-    } else {
-      const instance = await client.instanceStatus(instanceId)
-      if (given.switch('json')) printJson(instance)
-      else print(instanceView(instance))
-    }
-    return exitCodes.ok
-  },
-}
 
 export const ready: Command = {
   operands: '',
@@ -49,99 +21,6 @@ export const ready: Command = {
     await connect(given).ready()
     if (given.switch('json')) printJson({ status: 'ready' })
     else print('ready')
-    return exitCodes.ok
-  },
-}
-
-async function allInstances(client: BatonClient): Promise<InstanceStatus[]> {
-  const instances: InstanceStatus[] = []
-  let cursor: string | undefined
-  do {
-    const page = await client.instances({ limit: MAX_PAGE_LENGTH, cursor })
-    instances.push(...page.instances)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined)
-  return instances
-}
-
-function instanceView(instance: InstanceStatus): string {
-  const {
-    instanceId,
-    role,
-    status: state,
-    totals,
-    leases,
-    tasks = [],
-    version,
-    firstSeenAt,
-    lastSeenAt,
-  } = instance
-  const facts: [string, string][] = [
-    ['role', role],
-    ['status', styled(instanceColours[state], state)],
-    ...(version === undefined ? [] : [['version', version] as [string, string]]),
-    ['first seen', `${firstSeenAt} (${since(firstSeenAt)})`],
-    ['last seen', `${lastSeenAt} (${since(lastSeenAt)})`],
-    ['leases', count(leases)],
-    ['handed out', `${counted(totals.partitions, 'partition')}, ${counted(totals.records, 'record')}`],
-    [
-      'settled',
-      `${count(totals.done)} done, ${count(totals.failed)} failed, ${count(totals.released)} released`,
-    ],
-    [
-      'called back',
-      `${counted(totals.calledBack, 'partition')} in ${counted(totals.callBacks, 'call-back')}`,
-    ],
-  ]
-  const lines = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}`)
-  const produced = tasks.map(
-    ({ taskId, state: taskState, partitions, records }) =>
-      `  task        ${shown(taskId)}: ${taskState}, ${count(partitions.done)} of ${counted(partitions.total, 'partition')}` +
-      `${records.total > 0 ? `, ${percent(records.done, records.total)} of ${counted(records.total, 'record')}` : ''}`,
-  )
-  return [styled('bold', shown(instanceId)), ...lines, ...produced].join('\n')
-}
-
-export function instanceTable(instances: readonly InstanceStatus[], width = tableWidth()): string {
-  return table(
-    instances,
-    [
-      nameColumn('INSTANCE', ({ instanceId }) => instanceId),
-      { title: 'ROLE', of: ({ role }) => role },
-      { title: 'STATUS', of: ({ status: state }) => styled(instanceColours[state], state) },
-      { title: 'LEASES', of: ({ leases }) => count(leases), align: 'right' },
-      { title: 'DONE', of: ({ totals }) => count(totals.done), align: 'right' },
-      { title: 'FAILED', of: ({ totals }) => count(totals.failed), align: 'right' },
-      { title: 'RECORDS', of: ({ totals }) => count(totals.records), align: 'right' },
-      { title: 'SEEN', of: ({ lastSeenAt }) => since(lastSeenAt) },
-    ],
-    width,
-  )
-}
-
-export const release: Command = {
-  operands: 'INSTANCE',
-  operandCount: [1, 1],
-  details:
-    'Revokes all leases of an instance, for a worker that died or hangs: their partitions are ready at once, instead of\n' +
-    'when the leases expire. Each revoked lease counts as an attempt, like an expiry. A worker that is still alive continues\n' +
-    'until it renews or settles, so a partition may be processed twice.',
-  flags: {
-    yes: { kind: 'switch', short: 'y', description: 'do not ask for confirmation; required in scripts' },
-    ...connectionFlags,
-  },
-  examples: [{ line: 'baton release loader-7', says: 'The machine of the worker failed' }],
-  run: async (given) => {
-    const instanceId = given.operands[0] ?? ''
-    const question = `${shown(instanceId)}: Revoke all its leases? If the worker is alive, its work is done twice.`
-    const refusal = await agreed(question, given)
-    if (refusal !== undefined) return refusal
-    const answer = await connect(given).releaseInstance(instanceId)
-    if (given.switch('json')) printJson(answer)
-    else {
-      const parked = answer.parked === 0 ? '' : `, ${counted(answer.parked, 'partition')} parked`
-      print(`${shown(instanceId)}: ${counted(answer.released, 'lease')} revoked${parked}`)
-    }
     return exitCodes.ok
   },
 }

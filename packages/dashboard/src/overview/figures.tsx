@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { atLeast, compact, counted, duration, exact, perSecond } from '../parts/format.ts'
 import { add, measureOf, Segments } from '../parts/states.tsx'
-import { hrefOf } from '../route.ts'
+import { hrefOf, overviewRoute } from '../route.ts'
 import { isAway, liveState } from '../service/live.ts'
 import {
   levelsOfTask,
@@ -69,7 +69,7 @@ function ParkedFigure() {
   }
   return (
     <Figure name={names.parked} value={atLeast(exact(parked), isExact)} alarming>
-      <a href={hrefOf({ page: 'overview', state: 'parked', search: '' })}>
+      <a href={hrefOf({ ...overviewRoute, state: 'parked' })}>
         {parked === 1 && isExact ? 'partition needs an operator' : 'partitions need an operator'}
       </a>
     </Figure>

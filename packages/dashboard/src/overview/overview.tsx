@@ -1,19 +1,19 @@
 import type { Change } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
 import { InstancePanel } from '../instance/instance-panel.tsx'
-import { Chart } from '../parts/chart.tsx'
-import { duration, perSecond } from '../parts/format.ts'
+import { HistoryChart, SpanSelect, spans } from '../parts/history.tsx'
 import { Ago } from '../parts/moment.tsx'
-import { Copyable, Empty } from '../parts/panel.tsx'
+import { Copyable, Empty, Skeleton } from '../parts/panel.tsx'
+import type { SpanName } from '../route.ts'
 import { baseUrl, client, explained, token } from '../service/connection.ts'
 import { now } from '../service/live.ts'
+import { useReading } from '../service/reading.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
-import { secondsShown, smoothSeries } from '../service/throughput.ts'
 import { Figures, LevelBacklog } from './figures.tsx'
 import { TaskPanel } from './task-panel.tsx'
 
 /** Shows whether work progresses, whether anything is stuck, and when it will be done. */
-export function Overview() {
+export function Overview({ span }: { span: SpanName }) {
   const isEmpty = tasksLoad.value === 'loaded' && tasks.value.size === 0
   return (
     <main class="page" id="content">
@@ -21,7 +21,7 @@ export function Overview() {
       {isEmpty ? null : <Figures />}
       <div class="columns">
         <div class="column">
-          {isEmpty ? <FirstCallBack /> : <ThroughputPanel />}
+          {isEmpty ? <FirstCallBack /> : <ThroughputPanel chosen={span} />}
           {isEmpty ? null : <TaskPanel />}
         </div>
         <div class="column">
@@ -34,19 +34,29 @@ export function Overview() {
   )
 }
 
-/** Live records per second, since the page was opened. */
-function ThroughputPanel() {
-  const series = smoothSeries(now.value)
-  const span = duration(secondsShown(now.value))
-  const label = (ceiling: number) =>
-    `Records per second over the last ${span}, now ${perSecond(series.at(-1) ?? null)}, scale to ${perSecond(ceiling)}`
+/** What all tasks together have done, from the history that the service keeps. */
+function ThroughputPanel({ chosen }: { chosen: SpanName }) {
+  const span = spans[chosen]
+  const { step } = span
+  const { loaded } = useReading(
+    () => client.peek().throughputOfAll({ step, from: new Date(Date.now() - span.millis) }),
+    [chosen],
+    Math.floor(now.value / 5000),
+  )
   return (
     <section class="panel" aria-labelledby="throughput-title">
       <header class="panel-head">
-        <h2 id="throughput-title">Records per second</h2>
-        <p class="muted">last {span}</p>
+        <h2 id="throughput-title">Records per {step}</h2>
+        <div class="filters">
+          <SpanSelect />
+        </div>
       </header>
-      <Chart series={series} span={span} text={perSecond} label={label} />
+      {loaded.kind === 'failed' ? <p class="muted chart-note">{loaded.detail}</p> : null}
+      {loaded.kind === 'there' ? (
+        <HistoryChart throughput={loaded.value} measure="records" span={span} />
+      ) : (
+        <Skeleton lines={4} />
+      )}
     </section>
   )
 }

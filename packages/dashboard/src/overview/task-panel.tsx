@@ -261,7 +261,7 @@ function Pace({ task }: { task: TaskSummary }) {
   if (partitions.parked > 0 && state !== 'cancelled') {
     return (
       <>
-        <a class="alarm" href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>
+        <a class="alarm" href={taskHref(taskId, { state: 'parked' })}>
           {exact(partitions.parked)} parked
         </a>
         <span>

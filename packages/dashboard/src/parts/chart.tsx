@@ -1,3 +1,4 @@
+import { moment } from './format.ts'
 import { niceCeiling, plotOf } from './plot.ts'
 
 const WIDTH = 720
@@ -8,6 +9,8 @@ interface ChartProps {
   readonly series: readonly (number | null)[]
   /** Length of the time shown, in words. */
   readonly span: string
+  /** When it ends; null: now. */
+  readonly until?: number | null
   /** How a value is written on the scale. */
   readonly text: (value: number) => string
   /** What the chart says, for readers who do not see it. */
@@ -15,7 +18,7 @@ interface ChartProps {
 }
 
 /** Values over time, up to now. */
-export function Chart({ series, span, text, label }: ChartProps) {
+export function Chart({ series, span, until = null, text, label }: ChartProps) {
   const ceiling = niceCeiling(Math.max(0, ...series.filter((value) => value !== null)))
   const plot = plotOf(series, { width: WIDTH, height: HEIGHT, ceiling })
   return (
@@ -33,8 +36,8 @@ export function Chart({ series, span, text, label }: ChartProps) {
         <path class="chart-line" d={plot.line} />
       </svg>
       <div class="chart-time" aria-hidden="true">
-        <span>{span} ago</span>
-        <span>now</span>
+        <span>{until === null ? `${span} ago` : `${span} before`}</span>
+        <span>{until === null ? 'now' : moment(new Date(until).toISOString())}</span>
       </div>
     </figure>
   )

@@ -5,6 +5,7 @@ import {
   forgetToken,
   keepToken,
   noteRefusalCode,
+  session,
   type TokenWant,
   token,
   tokenWanted,
@@ -19,9 +20,18 @@ const liveWords: Record<LiveState, string> = {
   locked: 'Token needed',
 }
 
+export type Section = 'overview' | 'instances' | 'tables' | 'webhooks' | 'reference'
+
+const sections: readonly { readonly name: Section; readonly href: string; readonly text: string }[] = [
+  { name: 'overview', href: './#/', text: 'Overview' },
+  { name: 'instances', href: './#/instances', text: 'Instances' },
+  { name: 'webhooks', href: './#/webhooks', text: 'Webhooks' },
+  { name: 'reference', href: 'docs', text: 'API' },
+]
+
 /** The header of every page: the navigation, and whether the content is up to date. */
 interface MastheadProps {
-  readonly here: 'overview' | 'webhooks' | 'reference'
+  readonly here: Section
   readonly live?: LiveState
 }
 
@@ -37,32 +47,27 @@ export function Masthead({ here, live }: MastheadProps) {
         <span class="brand-name">Baton</span>
       </a>
       <nav aria-label="Pages">
-        <a href="./#/" aria-current={here === 'overview' ? 'page' : undefined}>
-          Overview
-        </a>
-        <a href="./#/webhooks" aria-current={here === 'webhooks' ? 'page' : undefined}>
-          Webhooks
-        </a>
-        <a href="docs" aria-current={here === 'reference' ? 'page' : undefined}>
-          API
-        </a>
+        {sections.map(({ name, href, text }) => (
+          <a key={name} href={href} aria-current={here === name ? 'page' : undefined}>
+            {text}
+          </a>
+        ))}
       </nav>
       <div class="masthead-end">
         {live === undefined ? null : (
           <p class={`live-state ${live}`} role="status">
             <span class="dot" aria-hidden="true" />
-            {liveWords[live]}
+            <span>{liveWords[live]}</span>
+          </p>
+        )}
+        {session.value?.name == null ? null : (
+          <p class="signed-in cut" title={`${session.value.name}: ${session.value.roles.join(', ')}`}>
+            {session.value.name}
           </p>
         )}
         {token.value === null ? null : (
-          <button
-            type="button"
-            class="button small"
-            title="Remove the token and enter another"
-            onClick={forgetToken}
-          >
-            <span class="wide-only">Change token</span>
-            <span class="narrow-only">Token</span>
+          <button type="button" class="button small" onClick={forgetToken}>
+            Sign out
           </button>
         )}
       </div>
@@ -124,7 +129,7 @@ export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
           void tryIt()
         }}
       >
-        <h1>This service requires a token</h1>
+        <h1>Sign in</h1>
         <p>{purpose}</p>
         <label class="field">
           <span>Token</span>
@@ -143,7 +148,7 @@ export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
           {fault}
         </p>
         <button type="submit" class="button primary" aria-disabled={busy}>
-          Look
+          Sign in
         </button>
       </form>
     </main>

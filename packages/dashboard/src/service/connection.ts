@@ -1,8 +1,8 @@
 import { BatonClient, ProblemError, UnreachableError } from '@baton/client'
+import type { Whoami } from '@baton/protocol'
 import { batch, computed, signal } from '@preact/signals'
 
 const TOKEN_KEY = 'baton-token'
-const LOOKS_ONLY_KEY = 'baton-token-looks-only'
 /** A user is waiting, so report soon that the service is unreachable. */
 const RETRY_FOR_SECONDS = 3
 
@@ -14,8 +14,11 @@ const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))
 /** Why a token is needed: none was sent, it is unknown, or its role does not allow reading. */
 export type TokenWant = 'missing' | 'unknown' | 'refused'
 
-/** False once an action was refused because of the role. Actions are then hidden. */
-export const mayControl = signal(sessionStorage.getItem(LOOKS_ONLY_KEY) === null)
+/** Who the service sees, and with which roles. Null until it has said so. */
+export const session = signal<Whoami | null>(null)
+
+/** False if the role allows no actions. Actions are then hidden. */
+export const mayControl = computed(() => session.value?.roles.includes('operator') ?? false)
 
 export const tokenWanted = signal<'no' | TokenWant>('no')
 
@@ -52,20 +55,18 @@ export function clientWith(bearer: string | null, send?: typeof fetch): BatonCli
 /** Stores the token for this tab, until it is closed. */
 export function keepToken(text: string): void {
   sessionStorage.setItem(TOKEN_KEY, text)
-  sessionStorage.removeItem(LOOKS_ONLY_KEY)
   batch(() => {
     storedToken.value = text
     tokenWanted.value = 'no'
-    mayControl.value = true
   })
 }
 
-/** Removes the token. The page then prompts for another. */
+/** Signs out: removes the token. The page then prompts for another. */
 export function forgetToken(): void {
   sessionStorage.removeItem(TOKEN_KEY)
-  sessionStorage.removeItem(LOOKS_ONLY_KEY)
   batch(() => {
     storedToken.value = null
+    session.value = null
     tokenWanted.value = 'missing'
   })
 }
@@ -94,9 +95,15 @@ export function noteRefusalCode(code: string): boolean {
 export function noteRefusedControl(error: unknown): void {
   if (!(error instanceof ProblemError)) return
   if (error.status === 401) noteRefusal(error)
-  else if (error.code === 'token_refused') {
-    sessionStorage.setItem(LOOKS_ONLY_KEY, 'yes')
-    mayControl.value = false
+  else if (error.code === 'token_refused') void readSession()
+}
+
+/** Asks the service who this is. Roles may change while the page is open. */
+export async function readSession(): Promise<void> {
+  try {
+    session.value = await client.peek().whoami()
+  } catch (error) {
+    noteRefusal(error)
   }
 }
 

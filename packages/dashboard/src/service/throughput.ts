@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals'
 
-const MOST_SECONDS_SHOWN = 180
-const FEWEST_SECONDS_SHOWN = 30
+const SECONDS_KEPT = 30
 /** The current pace is that of the last seconds. */
 const PACE_SECONDS = 10
 
@@ -40,7 +39,7 @@ export function stopWatching(): void {
   watches.value = watches
     .peek()
     .map((watch) => (watch.last === null ? { ...watch, last } : watch))
-    .filter((watch) => watch.first <= (watch.last ?? 0) && (watch.last ?? 0) > last - MOST_SECONDS_SHOWN)
+    .filter((watch) => watch.first <= (watch.last ?? 0) && (watch.last ?? 0) > last - SECONDS_KEPT)
 }
 
 export function noteDone(records: number): void {
@@ -52,7 +51,7 @@ export function noteDone(records: number): void {
     last?.second === second
       ? [...series.slice(0, -1), { second, records: last.records + records }]
       : [...series, { second, records }]
-  doneSeconds.value = grown.filter((entry) => entry.second > second - MOST_SECONDS_SHOWN - 10)
+  doneSeconds.value = grown.filter((entry) => entry.second > second - SECONDS_KEPT - 10)
 }
 
 /** The mean pace over the last complete seconds. Null until two of them were observed. */
@@ -67,35 +66,6 @@ export function recentPace(now: number): number | null {
     .filter(({ second }) => second >= start && second < end)
     .reduce((total, { records }) => total + records, 0)
   return sum / watched
-}
-
-/**
- * The length of the chart: the time since the first observed second, within limits, so that the chart is
- * never mostly empty.
- */
-export function secondsShown(now: number): number {
-  const first = watches.value[0]?.first
-  const passed = first === undefined ? 0 : Math.floor(now / 1000) - first
-  return Math.min(MOST_SECONDS_SHOWN, Math.max(FEWEST_SECONDS_SHOWN, passed))
-}
-
-/**
- * One value per second up to now, each averaged with its neighbours, because partitions settle in bursts.
- * Null for seconds that were not observed.
- */
-export function smoothSeries(now: number): readonly (number | null)[] {
-  const shown = secondsShown(now)
-  const end = Math.floor(now / 1000) - 1
-  const bySecond = new Map(doneSeconds.value.map(({ second, records }) => [second, records]))
-  return Array.from({ length: shown }, (_, at) => {
-    const second = end - shown + 1 + at
-    const watch = watches.value.find(({ first, last }) => first <= second && second <= (last ?? end))
-    if (watch === undefined) return null
-    const [from, to] = [Math.max(watch.first, second - 3), Math.min(watch.last ?? end, second + 1)]
-    let sum = 0
-    for (let near = from; near <= to; near += 1) sum += bySecond.get(near) ?? 0
-    return sum / (to - from + 1)
-  })
 }
 
 const thisSecond = () => Math.floor(Date.now() / 1000)

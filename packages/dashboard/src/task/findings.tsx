@@ -4,7 +4,7 @@ import { Confirmation, type ControlConfirmationProps, useControl } from '../part
 import { brief, counted, exact } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
 import { Finding, focusContent, Scrolling } from '../parts/panel.tsx'
-import { hrefOf, instanceHref } from '../route.ts'
+import { instanceHref, taskHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 
 interface SkipProps extends ControlConfirmationProps {
@@ -130,7 +130,7 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
         >
           {partitions.parked === 1 ? 'It has' : 'They have'} run out of attempts or failed without retry
           {state === 'stalled' ? ', and no other partition can continue' : ''}.{' '}
-          <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why</a>
+          <a href={taskHref(taskId, { state: 'parked' })}>See why</a>
         </Finding>
       ) : null}
       {view.stragglers.length === 0 ? null : (

@@ -1,8 +1,8 @@
-import type { Attempt, PartitionRow } from '@baton/protocol'
+import type { PartitionRow } from '@baton/protocol'
 import { signal } from '@preact/signals'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { useControl } from '../parts/control.tsx'
-import { brief, compact, exact, inColumn, lastLine } from '../parts/format.ts'
+import { compact, exact, inColumn, lastLine } from '../parts/format.ts'
 import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
 import { PartitionBadge, partitionStateMeanings } from '../parts/states.tsx'
 import { instanceHref } from '../route.ts'
@@ -17,7 +17,7 @@ const roomy = matchMedia('(min-width: 1001px)')
 
 const count = () => (narrow.matches ? 3 : roomy.matches ? 6 : 5)
 
-const columnCount = signal(count())
+export const columnCount = signal(count())
 
 for (const query of [narrow, roomy]) {
   query.addEventListener('change', () => {
@@ -30,22 +30,6 @@ interface Unfolding {
   readonly detailId: string
   readonly isOpen: boolean
   readonly toggle: () => void
-}
-
-/** The most informative line of the reason. The full text unfolds below the row. */
-function Reason({ text, unfolding }: { text: string; unfolding: Unfolding }) {
-  const { detailId, isOpen, toggle } = unfolding
-  return (
-    <button
-      type="button"
-      class="reason"
-      aria-expanded={isOpen}
-      aria-controls={isOpen ? detailId : undefined}
-      onClick={toggle}
-    >
-      <span class="cut">{lastLine(text)}</span>
-    </button>
-  )
 }
 
 interface LineProps {
@@ -72,16 +56,25 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
   return (
     <tr aria-rowindex={position + 2}>
       <th scope="row" class="cut" title={partition_name}>
-        <span class="cut-start">
-          <bdi>{partition_name}</bdi>
-        </span>
+        <button
+          type="button"
+          class="reason"
+          aria-expanded={unfolding.isOpen}
+          aria-controls={unfolding.isOpen ? unfolding.detailId : undefined}
+          aria-label={`Details of ${partition_name}`}
+          onClick={unfolding.toggle}
+        >
+          <span class="cut-start">
+            <bdi>{partition_name}</bdi>
+          </span>
+        </button>
         <span class="under cut narrow-only">
           {/* There is space for one of the two, and the reason is more useful. */}
           {state === 'parked' && partition.lastReason !== null ? null : `${compact(record_count)} records · `}
           {state === 'done' && settledAt !== null ? (
             <Ago at={settledAt} />
           ) : (
-            <Happened partition={partition} unfolding={unfolding} />
+            <Happened partition={partition} />
           )}
         </span>
       </th>
@@ -95,22 +88,7 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
         {inColumn(record_count)}
         {isMismatched ? <span class="mismatch"> ≠ {inColumn(reportedRecords)}</span> : null}
       </td>
-      <td class="number wide-only">
-        {partition.history.length === 0 ? (
-          attempts
-        ) : (
-          <button
-            type="button"
-            class="reason"
-            aria-expanded={unfolding.isOpen}
-            aria-controls={unfolding.isOpen ? unfolding.detailId : undefined}
-            aria-label={`${attempts} attempts of ${partition_name}`}
-            onClick={unfolding.toggle}
-          >
-            {attempts}
-          </button>
-        )}
-      </td>
+      <td class="number wide-only">{attempts}</td>
       <td class="cut roomy-only" title={holder ?? undefined}>
         {holder === null ? (
           '–'
@@ -123,7 +101,7 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
       <td>
         <div class="happened">
           <span class="cut wide-only">
-            <Happened partition={partition} unfolding={unfolding} />
+            <Happened partition={partition} />
           </span>
           {state === 'parked' && mayControl.value ? (
             <RetryButton taskId={taskId} name={partition_name} refresh={refresh} />
@@ -134,9 +112,9 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
   )
 }
 
-function Happened({ partition, unfolding }: { partition: PartitionRow; unfolding: Unfolding }) {
+function Happened({ partition }: { partition: PartitionRow }) {
   const { state, leaseExpiresAt, readyAt, settledAt, lastReason, calledBackAt } = partition
-  const reason = lastReason === null ? null : <Reason text={lastReason} unfolding={unfolding} />
+  const reason = lastReason === null ? null : <span class="reason-line">{lastLine(lastReason)}</span>
   const words = (() => {
     if (state === 'done' && settledAt !== null) return <>done {<Ago at={settledAt} />}</>
     if (state === 'leased' && leaseExpiresAt !== null) return <LeaseEnd at={leaseExpiresAt} />
@@ -174,60 +152,5 @@ function RetryButton({ taskId, name, refresh }: { taskId: string; name: string; 
     >
       Retry
     </button>
-  )
-}
-
-/** The latest attempts of a partition, oldest first: holder, time and outcome. */
-function Attempts({ history }: { history: readonly Attempt[] }) {
-  if (history.length === 0) return null
-  return (
-    <ol class="attempts" aria-label="Attempts">
-      {history.map((attempt) => (
-        <li key={attempt.startedAt}>
-          <span class="number">{attempt.attempt}</span> <strong>{attempt.outcome ?? 'running'}</strong>
-          {attempt.holder === null ? null : (
-            <>
-              {' '}
-              by <a href={instanceHref(attempt.holder)}>{attempt.holder}</a>
-            </>
-          )}
-          , began <Ago at={attempt.startedAt} />
-          {attempt.endedAt === null ? '' : `, took ${took(attempt.startedAt, attempt.endedAt)}`}
-          {attempt.records === null ? '' : `, ${exact(attempt.records)} records`}
-          {attempt.reason === null ? null : <span class="muted"> · {attempt.reason}</span>}
-        </li>
-      ))}
-    </ol>
-  )
-}
-
-const took = (from: string, to: string): string => brief((Date.parse(to) - Date.parse(from)) / 1000)
-
-interface DetailRowProps {
-  readonly id: string
-  readonly partition: PartitionRow
-  /** Reports the rendered height, by which the rows below are shifted. */
-  readonly measured: (height: number) => void
-}
-
-/** The full text of a partition's last reason, and its attempts. */
-export function DetailRow({ id, partition, measured }: DetailRowProps) {
-  const { lastReason, history } = partition
-  const row = useRef<HTMLTableRowElement>(null)
-  useLayoutEffect(() => {
-    const element = row.current
-    if (element === null) return
-    const watch = new ResizeObserver(() => measured(element.offsetHeight))
-    watch.observe(element)
-    measured(element.offsetHeight)
-    return () => watch.disconnect()
-  }, [lastReason, history.length])
-  return (
-    <tr class="detail" id={id} ref={row}>
-      <td colSpan={columnCount.value}>
-        {lastReason === null ? null : <pre>{lastReason}</pre>}
-        <Attempts history={history} />
-      </td>
-    </tr>
   )
 }

@@ -1,13 +1,16 @@
+import type { PartitionsOptions } from '@baton/client'
 import type { TaskView } from '@baton/protocol'
 import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Route } from '../route.ts'
+import type { PartitionFilter, TaskRoute } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { PartitionPages } from './partition-pages.ts'
 
-/** The number of partitions that match a filter, from the counters of the task. */
-export function matchingCount(view: TaskView, { state, level }: Extract<Route, { page: 'task' }>): number {
+/** The number of partitions that match a filter, from the counters of the task; null if they do not tell. */
+export function matchingCount(view: TaskView, filter: PartitionFilter): number | null {
+  const { state, level, indexes, name, holder, reason } = filter
+  if (indexes !== null || name + holder + reason !== '') return null
   const counts = level === null ? view.partitions : view.levels.find((one) => one.level === level)?.partitions
   return counts?.[state ?? 'total'] ?? 0
 }
@@ -73,7 +76,7 @@ const REFRESH_AT_MOST_EVERY_MILLIS = 1500
 
 interface RowsOptions {
   readonly view: TaskView
-  readonly at: Extract<Route, { page: 'task' }>
+  readonly at: TaskRoute
   /** The scrolling element. */
   readonly box: RefObject<HTMLElement | null>
   /** The height of the unfolded details. */
@@ -139,14 +142,25 @@ export function usePartitionRows({ view, at, box, unfolded }: RowsOptions): Part
   return { pages, first, last, failed }
 }
 
-function pagesOf({ taskId, state, level }: RowsOptions['at']): PartitionPages {
+function pagesOf({ taskId, ...filter }: TaskRoute): PartitionPages {
   return new PartitionPages(async (cursor) => {
     const { partitions, next } = await client.peek().partitions(taskId, {
       limit: PAGE_ROWS,
-      ...(state === null ? {} : { state }),
-      ...(level === null ? {} : { level }),
+      ...queryOf(filter),
       ...(cursor === null ? {} : { cursor }),
     })
     return { rows: partitions, next }
   })
+}
+
+/** A name ends in its level and index, so it is found by these. */
+function queryOf({ state, level, indexes, name }: PartitionFilter): PartitionsOptions {
+  const [, ofLevel, ofIndex] = /(?:^|-)(\d{1,15})-(\d{1,15})$/.exec(name) ?? []
+  if (ofLevel !== undefined && ofIndex !== undefined)
+    return { level: Number(ofLevel), indexes: { first: Number(ofIndex), last: Number(ofIndex) } }
+  return {
+    ...(state === null ? {} : { state }),
+    ...(level === null ? {} : { level }),
+    ...(indexes === null ? {} : { indexes }),
+  }
 }

@@ -1,15 +1,14 @@
-import type { PartitionRow, PartitionState, TaskView } from '@baton/protocol'
+import type { PartitionState, TaskView } from '@baton/protocol'
 import { Fragment } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { refine } from '../current-route.ts'
 import { counted } from '../parts/format.ts'
 import { Empty, Scrolling } from '../parts/panel.tsx'
 import { partitionStatesAsShown, partitionStateWords } from '../parts/states.tsx'
-import type { Route } from '../route.ts'
-import { DetailRow, PartitionLine } from './partition-line.tsx'
+import { everyPartition, hrefOf, type TaskRoute } from '../route.ts'
+import { PartitionDetail } from './partition-detail.tsx'
+import { columnCount, PartitionLine } from './partition-line.tsx'
 import { matchingCount, rowHeight, usePartitionRows } from './partition-rows.ts'
-
-type TaskRoute = Extract<Route, { page: 'task' }>
 
 interface PanelProps {
   readonly view: TaskView
@@ -26,6 +25,17 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
         <h2 id="partitions-title">Partitions</h2>
         <p class="muted">{matchingInWords(view, at)}</p>
         <div class="filters">
+          <label class="search">
+            <span class="visually-hidden">Search partitions by name</span>
+            <input
+              type="search"
+              placeholder="Search by name"
+              value={at.name}
+              onInput={(event) =>
+                refine({ ...at, ...everyPartition, name: event.currentTarget.value.trim() })
+              }
+            />
+          </label>
           <select
             aria-label="State"
             value={state ?? ''}
@@ -45,7 +55,7 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
             value={level === null ? '' : String(level)}
             onChange={(event) => {
               const { value } = event.currentTarget
-              refine({ ...at, level: value === '' ? null : Number(value) })
+              refine({ ...at, indexes: null, level: value === '' ? null : Number(value) })
             }}
           >
             <option value="">Every level</option>
@@ -57,18 +67,55 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
           </select>
         </div>
       </header>
-      <PartitionTable key={`${view.taskId} ${state} ${level}`} view={view} at={at} refresh={refresh} />
+      <Chips at={at} />
+      <PartitionTable key={hrefOf({ ...at, span: null })} view={view} at={at} refresh={refresh} />
     </section>
   )
 }
 
 function matchingInWords(view: TaskView, at: TaskRoute): string {
-  return counted(matchingCount(view, at), 'partition')
+  const count = matchingCount(view, at)
+  return count === null ? '' : counted(count, 'partition')
+}
+
+/** What is listed besides state and level, each with a way back. */
+function Chips({ at }: { at: TaskRoute }) {
+  const { indexes, holder, reason } = at
+  const chips = [
+    ...(indexes === null
+      ? []
+      : [
+          {
+            words:
+              indexes.first === indexes.last
+                ? `index ${indexes.first}`
+                : `indexes ${indexes.first}–${indexes.last}`,
+            without: { indexes: null },
+          },
+        ]),
+    ...(holder === '' ? [] : [{ words: `held by ${holder}`, without: { holder: '' } }]),
+    ...(reason === '' ? [] : [{ words: `reason: ${reason}`, without: { reason: '' } }]),
+  ]
+  if (chips.length === 0) return null
+  return (
+    <p class="chips">
+      {chips.map(({ words, without }) => (
+        <a
+          key={words}
+          class="chip"
+          href={hrefOf({ ...at, ...without })}
+          aria-label={`Remove the filter ${words}`}
+        >
+          <span class="cut">{words}</span> <span aria-hidden="true">×</span>
+        </a>
+      ))}
+    </p>
+  )
 }
 
 interface TableProps {
   readonly view: TaskView
-  readonly at: Extract<Route, { page: 'task' }>
+  readonly at: TaskRoute
   readonly refresh: () => void
 }
 
@@ -84,13 +131,13 @@ interface Unfolded {
  * others.
  */
 function PartitionTable({ view, at, refresh }: TableProps) {
-  const { taskId, state, level } = at
+  const { taskId } = at
   const box = useRef<HTMLDivElement>(null)
   const [unfolded, setUnfolded] = useState<Unfolded | null>(null)
   const detailHeight = unfolded?.height ?? 0
   const { pages, first, last, failed } = usePartitionRows({ view, at, box, unfolded: detailHeight })
 
-  if (pages.length === 0 && !pages.hasMore) return <Empty title={emptyWords(view, state, level)} />
+  if (pages.length === 0 && !pages.hasMore) return <Empty title={emptyWords(view, at)} />
   // Rows may have moved since, so the details belong to a partition and not to a position.
   const isUnfolded = (row: number) => unfolded?.at === row && pages.row(row)?.partition_name === unfolded.name
   const toggle = (row: number) => {
@@ -102,7 +149,7 @@ function PartitionTable({ view, at, refresh }: TableProps) {
   const shown = Array.from({ length: Math.max(0, last - first) }, (_, offset) => first + offset)
   return (
     <Scrolling label="Rows of partitions" kind="partitions" box={box}>
-      <table aria-rowcount={matchingCount(view, at) + 1}>
+      <table aria-rowcount={(matchingCount(view, at) ?? -2) + 1}>
         <thead>
           <tr>
             <th scope="col">Partition</th>
@@ -127,8 +174,7 @@ function PartitionTable({ view, at, refresh }: TableProps) {
           {shown.map((row) => {
             const partition = pages.row(row)
             const detailId = `reason-${row}`
-            const detail =
-              partition !== undefined && isUnfolded(row) && hasDetail(partition) ? partition : null
+            const detail = partition !== undefined && isUnfolded(row) ? partition : null
             return (
               <Fragment key={row}>
                 <PartitionLine
@@ -139,8 +185,9 @@ function PartitionTable({ view, at, refresh }: TableProps) {
                   refresh={refresh}
                 />
                 {detail === null ? null : (
-                  <DetailRow
+                  <PartitionDetail
                     id={detailId}
+                    columns={columnCount.value}
                     partition={detail}
                     measured={(height) =>
                       setUnfolded((now) => (now === null || now.height === height ? now : { ...now, height }))
@@ -158,9 +205,6 @@ function PartitionTable({ view, at, refresh }: TableProps) {
   )
 }
 
-const hasDetail = ({ lastReason, history }: PartitionRow): boolean =>
-  lastReason !== null || history.length > 0
-
 /** Takes the height of the rows above or below. */
 function Spacer({ height }: { height: number }) {
   return (
@@ -170,8 +214,9 @@ function Spacer({ height }: { height: number }) {
   )
 }
 
-function emptyWords(view: TaskView, state: string | null, level: number | null): string {
+function emptyWords(view: TaskView, { state, level, indexes, name, holder, reason }: TaskRoute): string {
   if (view.purgedAt !== null) return 'Retention deleted the partitions of this task.'
+  if (indexes !== null || name + holder + reason !== '') return 'No partition matches.'
   const where = level === null ? '' : ` on level ${level}`
   return state === null ? `There are no partitions${where}.` : `No partition${where} is ${state}.`
 }

@@ -3,17 +3,18 @@ import { useEffect, useState } from 'preact/hooks'
 import { compact, counted, exact, percent } from '../parts/format.ts'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { Legend, LevelBar, measureOf, SplitBar, TaskBadge } from '../parts/states.tsx'
-import { hrefOf, overviewRoute, type Route } from '../route.ts'
+import { hrefOf, overviewRoute, type TaskRoute, taskHref } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { followLive, type Loaded, load, shownAfter } from '../service/live.ts'
 import { lookOf, noteLevels, PACE_IS_FRESH_MILLIS } from '../service/tasks.ts'
 import { Findings } from './findings.tsx'
+import { GridPanel } from './grid-panel.tsx'
 import { PartitionPanel } from './partition-table.tsx'
 import { TaskActions } from './task-actions.tsx'
 import { TaskFacts } from './task-facts.tsx'
 import { ThroughputPanel } from './throughput-panel.tsx'
 
-export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
+export function TaskPage({ at }: { at: TaskRoute }) {
   const { loaded, refresh } = useTask(at.taskId)
   return (
     <main class="page" id="content">
@@ -39,7 +40,7 @@ export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
 }
 
 interface TaskProps {
-  readonly at: Extract<Route, { page: 'task' }>
+  readonly at: TaskRoute
   readonly view: TaskView
   readonly refresh: () => void
 }
@@ -62,8 +63,9 @@ function Task({ at, view, refresh }: TaskProps) {
         <Legend of={view} />
       </section>
       <Findings view={view} refresh={refresh} />
-      <ThroughputPanel view={view} />
+      <ThroughputPanel view={view} chosen={at.span} />
       <LevelTable view={view} at={at} />
+      <GridPanel view={view} at={at} />
       <PartitionPanel view={view} at={at} refresh={refresh} />
     </>
   )
@@ -124,7 +126,7 @@ async function readTask(taskId: string): Promise<TaskView> {
   return view
 }
 
-function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { page: 'task' }> }) {
+function LevelTable({ view, at }: { view: TaskView; at: TaskRoute }) {
   return (
     <section class="panel" aria-labelledby="levels-title">
       <header class="panel-head">
@@ -168,14 +170,14 @@ function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { page: '
   )
 }
 
-function LevelRow({ level, at }: { level: LevelView; at: Extract<Route, { page: 'task' }> }) {
+function LevelRow({ level, at }: { level: LevelView; at: TaskRoute }) {
   const counts = measureOf(level)
   const isFinished = counts.total === counts.done + counts.cancelled
-  const parkedHref = hrefOf({ ...at, state: 'parked', level: level.level })
+  const parkedHref = taskHref(at.taskId, { state: 'parked', level: level.level })
   return (
     <tr>
       <th scope="row">
-        <a href={hrefOf({ ...at, level: level.level })}>{level.level}</a>
+        <a href={taskHref(at.taskId, { level: level.level })}>{level.level}</a>
         {level.open || isFinished ? null : <span class="tag">held</span>}
       </th>
       <td class="level-progress">

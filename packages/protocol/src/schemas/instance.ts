@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { instanceIdKeywords } from '../identifiers.ts'
-import { MAX_PRODUCER_TASKS } from '../limits.ts'
-import { instanceRoles, instanceStates, taskStates } from '../states.ts'
-import { count, oneOf, timestamp } from './schema-parts.ts'
+import { DEFAULT_TABLE_FIELD, MAX_INSTANCE_ATTEMPTS, MAX_PRODUCER_TASKS } from '../limits.ts'
+import { attemptOutcomes, instanceRoles, instanceStates, taskStates } from '../states.ts'
+import { descriptorFields } from './descriptor.ts'
+import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 
 export const instanceIdSchema = Type.String({
   ...instanceIdKeywords,
@@ -18,6 +19,8 @@ export const instanceTotalsSchema = Type.Object(
     done: count({ description: 'Leases settled as done' }),
     failed: count({ description: 'Leases settled as failed' }),
     released: count({ description: 'Leases settled as released' }),
+    expired: count({ description: 'Leases that expired' }),
+    revoked: count({ description: 'Leases that an operator revoked' }),
     callBacks: count({ description: 'Call-backs that were accepted' }),
     calledBack: count({ description: 'New partitions in those call-backs' }),
   },
@@ -49,12 +52,16 @@ export const instanceStatusSchema = Type.Object(
     role: oneOf(instanceRoles, { description: 'service: a Baton node; worker: pulls; producer: calls back' }),
     status: oneOf(instanceStates, {
       description:
-        'silent: holds leases and sent no request for half of their length; lost: for most of their length; ' +
+        'up: sent a request within 90 seconds, or holds leases; silent: four fifths of a lease have passed without a request; ' +
+        'lost: a lease expired while the instance was silent, and it sent no request since; down: holds nothing and sends nothing; ' +
         'draining: a node that finishes the requests in progress and accepts no new ones',
     }),
     firstSeenAt: timestamp(),
     lastSeenAt: timestamp(),
     leases: count({ description: 'Live leases that the instance holds; 0 for nodes' }),
+    pausedAt: Type.Optional(
+      timestamp({ description: 'Since when it is paused: its pulls get nothing. Absent if it is not' }),
+    ),
     totals: instanceTotalsSchema,
     tasks: Type.Optional(
       Type.Array(producedTaskSchema, {
@@ -72,21 +79,81 @@ export const instanceStatusSchema = Type.Object(
 )
 export type InstanceStatus = Static<typeof instanceStatusSchema>
 
+const cursor = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  description: 'Cursor of the next page',
+})
+
+const revokedLeases = {
+  released: count({ description: 'Leases that were revoked', examples: [3] }),
+  parked: count({
+    description: 'Revoked leases whose partition had no attempts left and was parked',
+    examples: [0],
+  }),
+}
+
 export const releaseAnswerSchema = Type.Object(
-  {
-    instanceId: instanceIdSchema,
-    released: count({ description: 'Leases that were revoked', examples: [3] }),
-    parked: count({
-      description: 'Revoked leases whose partition had no attempts left and was parked',
-      examples: [0],
-    }),
-  },
+  { instanceId: instanceIdSchema, ...revokedLeases },
   { description: 'The result of revoking the leases of an instance' },
 )
 export type ReleaseAnswer = Static<typeof releaseAnswerSchema>
 
+export const partitionReleaseAnswerSchema = Type.Object(
+  {
+    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    partition_name: Type.String({ examples: ['orders-2026-03-0-0'] }),
+    ...revokedLeases,
+  },
+  { description: 'The result of revoking the lease of a partition: 1 lease, or 0 if it had none' },
+)
+export type PartitionReleaseAnswer = Static<typeof partitionReleaseAnswerSchema>
+
+export const heldLeaseSchema = (tableField: string = DEFAULT_TABLE_FIELD) =>
+  Type.Object(
+    {
+      ...descriptorFields(tableField),
+      attempt: Type.Integer({ minimum: 1, examples: [1] }),
+      leasedAt: timestamp({ description: 'When the lease began' }),
+      expiresAt: timestamp({ description: 'When it expires unless it is renewed' }),
+    },
+    { description: 'A lease that the instance holds. Its id is a secret and not shown' },
+  )
+export type HeldLease = Static<ReturnType<typeof heldLeaseSchema>>
+
+export const heldLeaseListSchema = (tableField: string = DEFAULT_TABLE_FIELD) =>
+  Type.Object({
+    leases: Type.Array(heldLeaseSchema(tableField), { description: 'The first to expire first' }),
+    next: cursor,
+  })
+export type HeldLeaseList = Static<ReturnType<typeof heldLeaseListSchema>>
+
+export const instanceAttemptSchema = (tableField: string = DEFAULT_TABLE_FIELD) =>
+  Type.Object(
+    {
+      ...descriptorFields(tableField),
+      attempt: Type.Integer({ minimum: 1, examples: [1] }),
+      startedAt: timestamp(),
+      endedAt: timestamp(),
+      outcome: oneOf(attemptOutcomes, { examples: ['done'] }),
+      reason: orNull(Type.String({ description: 'What the worker or the service said' })),
+      records: orNull(count({ description: 'Number of records that the worker reported' })),
+    },
+    { description: 'An attempt of the instance that has ended' },
+  )
+export type InstanceAttempt = Static<ReturnType<typeof instanceAttemptSchema>>
+
+export const instanceAttemptListSchema = (tableField: string = DEFAULT_TABLE_FIELD) =>
+  Type.Object({
+    since: timestamp({ description: 'Attempts that ended earlier are not listed: they are kept in memory' }),
+    attempts: Type.Array(instanceAttemptSchema(tableField), {
+      maxItems: MAX_INSTANCE_ATTEMPTS,
+      description: 'The last to end first',
+    }),
+  })
+export type InstanceAttemptList = Static<ReturnType<typeof instanceAttemptListSchema>>
+
 export const instanceListSchema = Type.Object({
   instances: Type.Array(instanceStatusSchema),
-  next: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Cursor of the next page' }),
+  next: cursor,
 })
 export type InstanceList = Static<typeof instanceListSchema>

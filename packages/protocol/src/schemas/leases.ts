@@ -70,12 +70,12 @@ function pulledPartition(tableField: string) {
 const emptyBecause = Type.Optional(
   Type.Object(
     {
-      code: oneOf(['too_many_leases']),
+      code: oneOf(['too_many_leases', 'instance_paused']),
       detail: Type.String({ description: 'The reason in words' }),
     },
     {
       description:
-        'Why no partition was handed out, if there is another reason than that none is ready. too_many_leases: there are as many leases as the service allows. Then the pull does not wait',
+        'Why no partition was handed out, if there is another reason than that none is ready. too_many_leases: there are as many leases as the service allows; instance_paused: an operator paused the instance. Then the pull does not wait',
     },
   ),
 )

@@ -18,6 +18,25 @@ const backlogCountsSchema = Type.Object(
 const perSecond = (of: string) =>
   orNull(Type.Number({ minimum: 0, description: `${of} finished per second recently; null if none` }))
 
+export const whoamiSchema = Type.Object(
+  {
+    name: orNull(
+      Type.String({
+        description: 'The name of the token or the user; null without tokens',
+        examples: ['on call'],
+      }),
+    ),
+    roles: Type.Array(Type.String(), { description: 'What the sender may do', examples: [['viewer']] }),
+    tasks: orNull(
+      Type.Array(Type.String(), {
+        description: 'Prefixes of the task ids to which the token is limited; null: it is not',
+      }),
+    ),
+  },
+  { description: 'The name and the roles of the sender of the request' },
+)
+export type Whoami = Static<typeof whoamiSchema>
+
 export const scaleSchema = Type.Object(
   {
     targetSeconds: Type.Integer({

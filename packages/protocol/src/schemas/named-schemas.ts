@@ -40,9 +40,14 @@ import {
   unsubscribeAnswerSchema,
 } from './events.ts'
 import {
+  heldLeaseListSchema,
+  heldLeaseSchema,
+  instanceAttemptListSchema,
+  instanceAttemptSchema,
   instanceListSchema,
   instanceStatusSchema,
   instanceTotalsSchema,
+  partitionReleaseAnswerSchema,
   producedTaskSchema,
   releaseAnswerSchema,
 } from './instance.ts'
@@ -56,7 +61,7 @@ import {
   settleAnswerSchema,
   settlementSchema,
 } from './leases.ts'
-import { scaleSchema } from './monitoring.ts'
+import { scaleSchema, whoamiSchema } from './monitoring.ts'
 import {
   attemptSchema,
   attemptSecondsSchema,
@@ -122,6 +127,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     ReportedRecords: reportedRecordsSchema,
     Totals: totalsSchema,
     Scale: scaleSchema,
+    Whoami: whoamiSchema,
     PartitionRow: partitionRowSchema(tableField),
     PartitionList: partitionListSchema(tableField),
     ManifestLine: manifestLineSchema(tableField),
@@ -141,6 +147,11 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceTotals: instanceTotalsSchema,
     InstanceList: instanceListSchema,
     ReleaseAnswer: releaseAnswerSchema,
+    PartitionReleaseAnswer: partitionReleaseAnswerSchema,
+    HeldLease: heldLeaseSchema(tableField),
+    HeldLeaseList: heldLeaseListSchema(tableField),
+    InstanceAttempt: instanceAttemptSchema(tableField),
+    InstanceAttemptList: instanceAttemptListSchema(tableField),
     ProducedTask: producedTaskSchema,
     Change: changeSchema,
     AuditList: auditListSchema,

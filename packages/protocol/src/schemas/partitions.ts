@@ -55,6 +55,9 @@ export const attemptSchema = Type.Object(
       Type.String({ description: 'Why the attempt failed or was released; long reasons are truncated' }),
     ),
     records: orNull(count({ description: 'Number of records that the worker reported' })),
+    logUrl: Type.Optional(
+      Type.String({ description: 'Where its log is, if the service is configured with --log-url' }),
+    ),
   },
   { description: 'One attempt of a partition' },
 )

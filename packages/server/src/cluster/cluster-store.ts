@@ -12,6 +12,8 @@ const ledVerbs = [
   'maintain',
   'control',
   'releaseInstance',
+  'releasePartition',
+  'pauseInstance',
   'task',
   'taskSettings',
   'tasks',
@@ -26,6 +28,8 @@ const ledVerbs = [
   'recordHeartbeats',
   'instance',
   'instances',
+  'instanceLeases',
+  'instanceAttempts',
   'activeInstances',
   'probe',
   'audit',
@@ -53,7 +57,10 @@ export function clusterStore({ leadership, disk, now, probeLeader, close }: Clus
     maintain: async () => ({ more: false, readied: 0 }),
     deliver: async () => null,
     recordHeartbeats: (heartbeats) => disk.recordInstances(heartbeats, now()),
-    instance: (instanceId) => disk.instance(instanceId, now()),
+    instance: async (instanceId) => {
+      const record = await disk.instance(instanceId)
+      return record === null ? null : { ...record, leases: 0, silentAfterMillis: null, now: now() }
+    },
     probe: probeLeader,
   }
   const run = (verb: LedVerb) => (argument: unknown) => {

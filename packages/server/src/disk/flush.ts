@@ -69,7 +69,12 @@ export const flushedBy = (tables: Tables): readonly Flushed[] => [
     [...instances.values()].map((seen) => seenInstance(seen)).sort(byName),
   ),
   flushed(insert(tables.instances, addTotalsTo(tables)), ({ totals }) =>
-    [...totals.values()].map((added) => seenInstance(added, added.totals)).sort(byName),
+    [...totals.values()].map((added) => seenInstance(added, added.totals, added.expectedAt)).sort(byName),
+  ),
+  flushed(update(tables.instances.only('instanceId', 'pausedAt')), ({ instances }) =>
+    [...instances.values()].flatMap(({ instanceId, pausedAt }) =>
+      pausedAt === undefined ? [] : [{ instanceId, pausedAt }],
+    ),
   ),
   flushed(insert(tables.throughput, addThroughputTo(tables)), ({ throughput }) => throughput.values()),
   flushed(insert(tables.subscriptions, tables.subscriptions.replacing), ({ outbox }) =>

@@ -5,7 +5,7 @@ import { totalOf } from '../handoff/rules/task.ts'
 import type { StoredTask } from '../handoff/stored.ts'
 import {
   addTotals,
-  type InstanceDetails,
+  type InstanceRecord,
   noTotals,
   type ProducedTaskDetails,
 } from '../handoff/views/queries.ts'
@@ -15,6 +15,7 @@ import type { Tables } from './tables.ts'
 export const seenInstance = (
   { instanceId, role, at }: { readonly instanceId: string; readonly role: InstanceRole; readonly at: number },
   totals: InstanceTotals = noTotals(),
+  expectedAt: number | null = null,
 ): StoredInstance => ({
   instanceId,
   role,
@@ -24,6 +25,8 @@ export const seenInstance = (
   startedAt: null,
   draining: false,
   ...totals,
+  expectedAt,
+  pausedAt: null,
 })
 
 /** Rows of instances are written in this order, so that concurrent transactions do not deadlock. */
@@ -45,6 +48,8 @@ export function heartbeatRows(heartbeats: readonly Heartbeat[], now: number): St
       startedAt: node?.startedAt ?? null,
       draining: node?.draining ?? false,
       ...totals,
+      expectedAt: null,
+      pausedAt: null,
     })
   }
   return [...rows.values()].sort(byName)
@@ -59,7 +64,9 @@ const totalsOf = (row: StoredInstance | undefined): InstanceTotals =>
 
 /** In SQL: adds totals to the stored ones. When an instance was last seen comes from heartbeats. */
 export const addTotalsTo = (tables: Tables): string =>
-  `ON CONFLICT (instance_id) DO UPDATE SET ${addedTotals(tables)}`
+  `ON CONFLICT (instance_id) DO UPDATE SET ${addedTotals(tables)},
+    expected_at = CASE WHEN excluded.expected_at > coalesce(instance.expected_at, 0)
+      THEN excluded.expected_at ELSE instance.expected_at END`
 
 const addedTotals = ({ dialect, instances }: Tables): string =>
   instances
@@ -87,17 +94,7 @@ export function recordHeartbeat(tables: Tables, now: string): string {
     ${addedTotals(tables)}`
 }
 
-/** What the views show of an instance. */
-export interface Holding {
-  readonly leases: number
-  readonly leasesEndAt: number | null
-}
-
-export function instanceDetails(
-  row: StoredInstance,
-  { leases, leasesEndAt }: Holding,
-  now: number,
-): InstanceDetails {
+export function instanceRecord(row: StoredInstance): InstanceRecord {
   const { instanceId, role, firstSeenAt, lastSeenAt, version, startedAt, draining } = row
   return {
     instanceId,
@@ -105,10 +102,9 @@ export function instanceDetails(
     firstSeenAt,
     lastSeenAt,
     totals: totalsOf(row),
-    leases,
-    leasesEndAt,
+    expectedAt: row.expectedAt,
+    pausedAt: row.pausedAt,
     node: startedAt === null ? null : { version: version ?? '', startedAt, draining },
-    now,
   }
 }
 

@@ -53,6 +53,8 @@ export interface StoredInstance extends InstanceTotals {
   readonly version: string | null
   readonly startedAt: number | null
   readonly draining: boolean
+  readonly expectedAt: number | null
+  readonly pausedAt: number | null
 }
 
 export const instanceFields: Fields<StoredInstance> = {
@@ -69,8 +71,12 @@ export const instanceFields: Fields<StoredInstance> = {
   done: 'integer',
   failed: 'integer',
   released: 'integer',
+  expired: 'integer',
+  revoked: 'integer',
   callBacks: 'integer',
   calledBack: 'integer',
+  expectedAt: 'integer?',
+  pausedAt: 'integer?',
 }
 
 export interface ArchivedRows {

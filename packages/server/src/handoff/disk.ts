@@ -19,8 +19,8 @@ import type {
   StoredThroughput,
 } from './stored.ts'
 import type {
-  InstanceDetails,
-  InstanceQuery,
+  InstancePosition,
+  InstanceRecord,
   PaceSecond,
   TaskDetails,
   ThroughputRow,
@@ -140,13 +140,14 @@ export interface Disk {
   countCells(query: CellsOfLane): Promise<CellCount[]>
 
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
-  instance(instanceId: string, now: number): Promise<InstanceDetails | null>
-  instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]>
-  /** Names of instances that were seen since then or hold a lease, in any order. */
+  instance(instanceId: string): Promise<InstanceRecord | null>
+  instances(query: InstanceRowsQuery): Promise<InstanceRecord[]>
+  pausedInstances(): Promise<PausedInstance[]>
+  /** Names of instances that were seen since then, are lost or hold a lease, in any order. */
   activeInstances(since: number, limit: number): Promise<string[]>
   /**
-   * Deletes instances without leases that were last seen before the time given for their kind. Returns how
-   * many, at most `limit`.
+   * Deletes instances that hold no lease, are not paused and were last seen before the time given for their
+   * kind. Returns how many, at most `limit`.
    */
   forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number>
 
@@ -215,7 +216,13 @@ export interface Images {
   /** Instances that pulled or called back and may not have a row yet. Inserted if missing. */
   readonly instances: Map<
     string,
-    { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
+    {
+      readonly instanceId: string
+      readonly role: InstanceRole
+      readonly at: number
+      /** Absent: as it is. */
+      readonly pausedAt?: number | null | undefined
+    }
   >
   readonly outbox: OutboxImages
   /** Increments by instance name. */
@@ -271,6 +278,21 @@ export interface WaitingOfLane {
   /** The largest id of those that did not come back. */
   readonly upTo: number
   readonly limit: number
+}
+
+/** Instances with these names, or the next ones in an order. */
+export type InstanceRowsQuery =
+  | { readonly names: readonly string[] }
+  | {
+      /** By name, or the last seen first. */
+      readonly sort: 'name' | 'lastSeenAt'
+      readonly after: InstancePosition | null
+      readonly limit: number
+    }
+
+export interface PausedInstance {
+  readonly instanceId: string
+  readonly pausedAt: number
 }
 
 export interface DueBackoffs {

@@ -20,6 +20,8 @@ import type { Requester } from './rules/stamps.ts'
 import {
   type BatchedCallBack,
   type CallBackOutcome,
+  type NamedLease,
+  type NotReleased,
   type Pulled,
   type PullRequest,
   type Released,
@@ -33,6 +35,9 @@ import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health
 import type {
   GridDetails,
   GridQuery,
+  HeldLeasesPage,
+  HeldLeasesQuery,
+  InstanceAttempts,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -301,6 +306,38 @@ export class HandOff {
 
   instances(query: InstanceQuery): Promise<InstancePage> {
     return this.#instances.instances(query)
+  }
+
+  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage> {
+    return this.#store.instanceLeases(query)
+  }
+
+  instanceAttempts(instanceId: string): Promise<InstanceAttempts> {
+    return this.#store.instanceAttempts(instanceId)
+  }
+
+  /** Returns null if the instance does not exist, and `node` if it is one: nodes do not pull. */
+  async pauseInstance(
+    instanceId: string,
+    paused: boolean,
+    by?: Requester,
+  ): Promise<InstanceDetails | 'node' | null> {
+    const instance = await this.#instances.instance(instanceId)
+    if (instance === null) return null
+    if (instance.node !== null) return 'node'
+    const { role } = instance
+    const pausedAt = await this.#store.pauseInstance({ instanceId, role, paused, by })
+    if (paused) this.#pulls.instancePaused(instanceId)
+    return { ...instance, pausedAt }
+  }
+
+  /** Revokes the lease of a partition. */
+  async releasePartition(lease: NamedLease): Promise<Released | NotReleased> {
+    const result = await this.#store.releasePartition(lease)
+    if ('unknown' in result) return result
+    const { released, parked, readied } = result
+    this.#pulls.wake(readied)
+    return { released, parked }
   }
 
   /** Revokes the leases of an instance. Returns null if the instance does not exist. */

@@ -37,25 +37,17 @@ export function statusOf(instance: InstanceDetails): InstanceState {
     if (unseen > NODE_FRESH_MILLIS) return 'down'
     return instance.node?.draining === true ? 'draining' : 'up'
   }
-  if (instance.leases > 0) return statusOfHolder(instance, unseen)
-  return unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
+  const { leases, silentAfterMillis, expectedAt, lastSeenAt } = instance
+  if (expectedAt !== null && lastSeenAt < expectedAt) return 'lost'
+  if (silentAfterMillis !== null && unseen >= silentAfterMillis) return 'silent'
+  return leases > 0 || unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
 }
 
-/**
- * A worker renews several times before a lease ends, so silence for a share of the lease is significant. With
- * short leases, at least the minimum applies.
- */
-const SILENT_AFTER = 0.5
-const LOST_AFTER = 0.8
-const LEAST_SILENCE_MILLIS = 10_000
+/** A worker renews several times before a lease ends, so silence for most of the lease is significant. */
+const SILENT_SHARE = 0.8
 
-/** Based on how much of the remaining lease time has passed since the worker was last seen. */
-function statusOfHolder({ leasesEndAt, lastSeenAt }: InstanceDetails, unseen: number): InstanceState {
-  if (unseen <= LEAST_SILENCE_MILLIS) return 'up'
-  const span = (leasesEndAt ?? lastSeenAt) - lastSeenAt
-  if (unseen > span * LOST_AFTER) return 'lost'
-  return unseen > span * SILENT_AFTER ? 'silent' : 'up'
-}
+/** How long the holder of a lease of this length may send nothing before it is silent. */
+export const silenceAllowed = (leaseMillis: number): number => Math.floor(leaseMillis * SILENT_SHARE)
 
 interface Seen {
   role: InstanceRole
@@ -128,8 +120,10 @@ export class Heartbeats {
       firstSeenAt: now - ago.first,
       lastSeenAt,
       totals: noTotals(),
+      expectedAt: null,
+      pausedAt: null,
       leases: 0,
-      leasesEndAt: null,
+      silentAfterMillis: null,
       node: null,
       now,
       tasks: [],

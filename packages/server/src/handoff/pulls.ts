@@ -81,6 +81,11 @@ export class Pulls {
     this.#waiting.wake(readied, readiedOf)
   }
 
+  /** Waiting pulls of an instance that was paused get their answer. */
+  instancePaused(instanceId: string): void {
+    this.#waiting.tryAgain(instanceId)
+  }
+
   /** Partitions may be ready without a notification. */
   wakeAll(): void {
     this.#waiting.wake(this.#waiting.size)
@@ -261,6 +266,13 @@ export class WaitingPulls {
           if (!twin.trying) void this.#try(twin)
       }
     }
+  }
+
+  /** Tries the pulls of an instance again. They must not be woken instead of others when work becomes ready. */
+  tryAgain(instanceId: string): void {
+    this.#notifications.note(null)
+    for (const waiter of this.#waiting)
+      if (waiter.pull.instance === instanceId && !waiter.trying) void this.#try(waiter)
   }
 
   /** All waiting and later pulls get an empty answer. */

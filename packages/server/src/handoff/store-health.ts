@@ -160,6 +160,8 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     maintain: timed('maintain', (request) => store.maintain(request)),
     control: timed('control', (request) => store.control(request)),
     releaseInstance: timed('releaseInstance', (request) => store.releaseInstance(request)),
+    releasePartition: timed('releasePartition', (lease) => store.releasePartition(lease)),
+    pauseInstance: timed('pauseInstance', (request) => store.pauseInstance(request)),
     task: timed('task', (taskId) => store.task(taskId)),
     taskSettings: timed('taskSettings', (taskId) => store.taskSettings(taskId)),
     tasks: timed('tasks', (query) => store.tasks(query)),
@@ -178,6 +180,8 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     ),
     instance: timed('instance', (instanceId) => store.instance(instanceId)),
     instances: timed('instances', (query) => store.instances(query)),
+    instanceLeases: timed('instanceLeases', (query) => store.instanceLeases(query)),
+    instanceAttempts: timed('instanceAttempts', (instanceId) => store.instanceAttempts(instanceId)),
     activeInstances: timed('activeInstances', (query) => store.activeInstances(query)),
     probe: timed<void, void>(
       'probe',

@@ -1,4 +1,4 @@
-import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { CallBack, CalledBackPartition, InstanceRole } from '@baton/protocol'
 import type { AuditPage, AuditQuery } from './audit.ts'
 import type { Heartbeat } from './heartbeats.ts'
 import type { LeaseRef } from './lease-id.ts'
@@ -16,6 +16,9 @@ import type {
   ChangeQuery,
   GridDetails,
   GridQuery,
+  HeldLeasesPage,
+  HeldLeasesQuery,
+  InstanceAttempts,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -50,6 +53,10 @@ export interface Store {
   control(request: ControlRequest): Promise<ControlResult>
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  /** An operator revokes the lease of a partition. */
+  releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased>
+  /** Returns since when the instance is paused; null if it is not. */
+  pauseInstance(request: PauseRequest): Promise<number | null>
   task(taskId: string): Promise<TaskDetails | null>
   /** Also of a task that has settings and was not called back yet. */
   taskSettings(taskId: string): Promise<SettingsOfTask | null>
@@ -72,6 +79,9 @@ export interface Store {
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceDetails | null>
   instances(query: InstanceQuery): Promise<InstancePage>
+  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
+  /** The last attempts of an instance, since this node leads. */
+  instanceAttempts(instanceId: string): Promise<InstanceAttempts>
   /** Returns only names: the whole fleet is read once, and its records in pages. */
   activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
@@ -213,7 +223,7 @@ export interface PullResult {
 }
 
 export interface EmptyBecause {
-  readonly code: 'too_many_leases'
+  readonly code: 'too_many_leases' | 'instance_paused'
   readonly detail: string
 }
 
@@ -263,6 +273,25 @@ export interface SweepResult {
 export interface ReleaseRequest {
   readonly instanceId: string
   readonly limit: number
+  readonly by?: Requester | undefined
+}
+
+/** A partition by its name. */
+export interface NamedLease {
+  readonly taskId: string
+  readonly level: number
+  readonly index: number
+  readonly by?: Requester | undefined
+}
+
+export interface NotReleased {
+  readonly unknown: 'task' | 'partition'
+}
+
+export interface PauseRequest {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly paused: boolean
   readonly by?: Requester | undefined
 }
 

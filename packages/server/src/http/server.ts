@@ -34,10 +34,12 @@ import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
 import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-routes.ts'
+import { releaseRoutes } from './routes/release-routes.ts'
 import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
+import { whoamiRoute } from './routes/whoami-route.ts'
 import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -198,11 +200,13 @@ export async function buildHttp({
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
+        releaseRoutes(uncached, service)
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
         throughputRoutes(uncached, service)
         gridRoute(uncached, service)
+        whoamiRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoutes(uncached, service)

@@ -19,6 +19,8 @@ export interface Service {
   /** The name of the table field in the wire format. */
   readonly tableField: string
   readonly unknownFields: UnknownFields
+  /** Where the log of an attempt is found, with placeholders; null: not configured. */
+  readonly logUrl: string | null
   readonly callBackLimitBytes: number
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner

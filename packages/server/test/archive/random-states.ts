@@ -163,6 +163,8 @@ export class RandomLife {
       done: 1,
       failed: 1,
       released: 0,
+      expired: 1,
+      revoked: 2,
       callBacks: 1,
       calledBack: 4,
     }

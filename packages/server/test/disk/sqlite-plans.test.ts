@@ -69,11 +69,6 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
   ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
   ['compute tables of a task', /FROM task_table INDEXED/, 'task_table_order (task=?)'],
-  [
-    'the leases of an instance',
-    /'leased' AND holder = \? AND due_at/,
-    'partition_holder (holder=? AND due_at>?)',
-  ],
   ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
   [
     'instances seen lately',
@@ -86,7 +81,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /task_table WHERE task = \? AND name/,
     'task_table_identity (task=? AND name=?)',
   ],
-  ['instances unseen', /instance WHERE last_seen_at < /, 'instance_to_forget (last_seen_at<?)'],
+  ['instances unseen', /instance WHERE last_seen_at < \?/, 'instance_to_forget (last_seen_at<?)'],
   [
     'deliveries of a subscription',
     /FROM delivery WHERE subscription = \? AND event > /,
@@ -132,6 +127,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 /** Scans an index that has only matching rows, and reads no more than the limit. */
 const boundedWalks = [
   /^SCAN task USING INDEX task_with_work$/,
+  /^SCAN instance USING INDEX instance_(paused|lost)$/,
   // There are at most a hundred.
   /^SCAN subscription$/,
   // Read completely on purpose when the file is opened.

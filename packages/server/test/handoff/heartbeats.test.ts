@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Heartbeats, statusOf } from '../../src/handoff/heartbeats.ts'
+import { Heartbeats, silenceAllowed, statusOf } from '../../src/handoff/heartbeats.ts'
 import { type InstanceDetails, noTotals } from '../../src/handoff/views/queries.ts'
 
 const NOW = 1_000_000_000
@@ -11,7 +11,9 @@ const stored = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
   lastSeenAt: NOW - 400_000,
   totals: { ...noTotals(), pulls: 10, done: 5 },
   leases: 0,
-  leasesEndAt: null,
+  expectedAt: null,
+  pausedAt: null,
+  silentAfterMillis: null,
   node: null,
   now: NOW,
   tasks: [],
@@ -98,19 +100,19 @@ describe('the status of an instance', () => {
     expect(seenAgo(600_000, { role: 'producer' })).toBe('down')
   })
 
-  test('is silent and then lost for a lease holder, by the time its leases had left when it was last seen', () => {
-    const holding = (millis: number, lease: number) =>
-      seenAgo(millis, { leases: 1, leasesEndAt: NOW - millis + lease })
-    expect([100_000, 149_000, 151_000, 239_000, 241_000].map((millis) => holding(millis, 300_000))).toEqual([
-      'up',
-      'up',
-      'silent',
-      'silent',
-      'lost',
-    ])
-    expect(holding(600_000, 3_600_000)).toBe('up')
-    expect(holding(9_000, 10_000)).toBe('up')
-    expect(holding(11_000, 12_000)).toBe('lost')
+  test('is silent when four fifths of a lease have passed without a word, and up before', () => {
+    const silentAfterMillis = silenceAllowed(300_000)
+    expect(seenAgo(239_999, { leases: 1, silentAfterMillis })).toBe('up')
+    expect(seenAgo(240_000, { leases: 1, silentAfterMillis })).toBe('silent')
+    expect(seenAgo(600_000, { leases: 1 })).toBe('up')
+  })
+
+  test('is lost when a lease expired while it was silent, until it is heard from again', () => {
+    const expectedAt = NOW - 300_000
+    expect(seenAgo(300_001, { expectedAt })).toBe('lost')
+    expect(seenAgo(300_001, { expectedAt, leases: 1 })).toBe('lost')
+    expect(seenAgo(300_000, { expectedAt })).toBe('down')
+    expect(seenAgo(1000, { expectedAt })).toBe('up')
   })
 
   test('is up for a node while its heartbeat is fresh, and draining when it drains', () => {

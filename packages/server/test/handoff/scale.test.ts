@@ -59,7 +59,9 @@ describe('the fleet', () => {
     lastSeenAt: 1000,
     totals: noTotals(),
     leases: 0,
-    leasesEndAt: null,
+    expectedAt: null,
+    pausedAt: null,
+    silentAfterMillis: null,
     node: null,
     now: 1000,
     tasks: [],
@@ -81,18 +83,18 @@ describe('the fleet', () => {
   test('is read page by page, without producers and nodes; the active instances are found once', async () => {
     const store = paged([
       instance(1),
-      instance(2, { leases: 3, leasesEndAt: 9000 }),
+      instance(2, { leases: 3 }),
       instance(3, { role: 'producer' }),
       instance(4, { role: 'service', node: { version: '1', startedAt: 0, draining: false } }),
-      instance(5, { leases: 1, leasesEndAt: 41_000, now: 40_000 }),
-      instance(6, { leases: 1, leasesEndAt: 61_000, now: 40_000 }),
+      instance(5, { expectedAt: 1001 }),
+      instance(6, { leases: 1, silentAfterMillis: 30_000, now: 40_000 }),
     ])
     const fleet = await readFleet(store, { perPage: 2 })
     expect([...fleet.holders]).toEqual([
       ['w002', 3],
       ['w006', 1],
     ])
-    expect([...fleet.lost]).toEqual([['w005', 1]])
+    expect([...fleet.lost]).toEqual([['w005', 0]])
     expect(fleet).toMatchObject({ idle: 1, isComplete: true })
     expect(store.asked).toEqual([
       { activeMillis: 90_000, limit: 5001 },

@@ -85,7 +85,7 @@ describe('the API document', () => {
     const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
     const ids = (some: readonly Operation[]) => some.map(({ operationId }) => operationId).toSorted()
     expect(ids(optional).join(' ')).toBe(
-      'cancel enableSubscription levelBarrier pause redeliver releaseInstance resume retry rotateSecret seal skipParked',
+      'cancel enableSubscription levelBarrier pause pauseInstance redeliver releaseInstance releasePartition resume resumeInstance retry rotateSecret seal skipParked',
     )
     expect(ids(demanded).join(' ')).toBe('callBack changeSettings owner renew settle subscribe')
   })
@@ -116,7 +116,12 @@ describe('the API document', () => {
       renew: ['string[]', 'RenewAnswer'],
       instanceStatus: [undefined, 'InstanceStatus'],
       listInstances: [undefined, 'InstanceList'],
+      listInstanceAttempts: [undefined, 'InstanceAttemptList'],
+      listInstanceLeases: [undefined, 'HeldLeaseList'],
+      pauseInstance: ['object', 'InstanceStatus'],
+      resumeInstance: ['object', 'InstanceStatus'],
       releaseInstance: ['object', 'ReleaseAnswer'],
+      releasePartition: ['object', 'PartitionReleaseAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],
       viewScale: [undefined, 'Scale'],
@@ -127,6 +132,7 @@ describe('the API document', () => {
       viewThroughputOfAll: [undefined, 'Throughput'],
       viewFeed: [undefined, 'TaskFeed'],
       viewGrid: [undefined, 'Grid'],
+      whoami: [undefined, 'Whoami'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],

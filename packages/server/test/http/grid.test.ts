@@ -33,6 +33,18 @@ describe('the grid of a level', () => {
     expect((await baton.get('/tasks/orders/grid?level=0')).body).toMatchObject({ partitions: 0, cells: [] })
   })
 
+  test('names ranges of indexes that a list of partitions takes', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...descriptors('orders', 30), descriptor('orders', 1, 12))
+    const { first, last } = (await baton.get('/tasks/orders/grid?cells=3')).body.cells[1]
+    const { body } = await baton.get(`/tasks/orders/partitions?level=0&indexes=${first}-${last}`)
+    const names = body.partitions.map((row: { partition_name: string }) => row.partition_name)
+    expect(names).toEqual(Array.from({ length: 10 }, (_, at) => `orders-0-${at + 10}`))
+    expect(body.next).toBeNull()
+    for (const query of ['indexes=1-2', 'level=0&indexes=2-1', 'level=0&indexes=x'])
+      expect([query, (await baton.get(`/tasks/orders/partitions?${query}`)).status]).toEqual([query, 422])
+  })
+
   test('of very many partitions counts some of each cell, and says so', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', GRID_PARTITIONS_COUNTED))

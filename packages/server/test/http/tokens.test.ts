@@ -37,6 +37,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /tasks/{taskId}/throughput': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/grid': ['operator', 'viewer', 'producer'],
   'GET /throughput': ['operator', 'viewer'],
+  'GET /whoami': roles,
   'GET /tasks/{taskId}/manifest': ['operator', 'viewer', 'producer'],
   'GET /totals': ['operator', 'viewer'],
   'GET /scale': ['operator', 'viewer'],

@@ -1,9 +1,10 @@
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
+import type { InstanceRowsQuery } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import type { InstanceDetails, InstanceQuery } from '../../handoff/views/queries.ts'
+import type { InstanceRecord } from '../../handoff/views/queries.ts'
 import { insert } from '../flush.ts'
-import { heartbeatRows, instanceDetails, producedTask, recordHeartbeat } from '../instances.ts'
+import { heartbeatRows, instanceRecord, producedTask, recordHeartbeat } from '../instances.ts'
 import { sumOf } from './reads.ts'
 import type { Row, Statement } from './session/connection.ts'
 import { arraysOf, asJson, postgres, tasks, textArray, textOf } from './tables.ts'
@@ -19,11 +20,7 @@ export const recordStatement = (heartbeats: readonly Heartbeat[], now: number): 
   values: [...arraysOf(instances, heartbeatRows(heartbeats, now)), now],
 })
 
-/** Uses the index of running leases by holder. */
-const SHOWN = `${asJson(instances, 'i')} AS row,
-  (SELECT json_build_array(count(*), min(p.lease_ends_at)) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
-     AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
-  ) AS leases`
+const SHOWN = `${asJson(instances, 'i')} AS row`
 
 /**
  * Uses the index of a producer's newest tasks. A task whose first call-back is not complete has no counted
@@ -35,35 +32,47 @@ const PRODUCED = `ARRAY(SELECT json_build_array(p.at, ${asJson(tasks, 't')}) FRO
      CROSS JOIN LATERAL (SELECT * FROM baton.task WHERE id = p.task OFFSET 0) t
      WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.at DESC) AS tasks`
 
-export const instanceStatement = (instanceId: string, now: number): Statement => ({
-  text: `SELECT ${SHOWN}, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
-  values: [now, instanceId],
+export const instanceStatement = (instanceId: string): Statement => ({
+  text: `SELECT ${SHOWN}, ${PRODUCED} FROM baton.instance i WHERE i.instance_id = $1::text COLLATE "C"`,
+  values: [instanceId],
 })
 
-export function instancesStatement({ after, limit, names }: InstanceQuery, now: number): Statement {
+export function instancesStatement(query: InstanceRowsQuery): Statement {
+  const select = `SELECT ${SHOWN} FROM baton.instance i`
+  if ('names' in query)
+    return { text: `${select} WHERE instance_id = ANY ($1::text[])`, values: [textArray(query.names)] }
+  const { sort, after, limit } = query
+  if (sort === 'name')
+    return {
+      text: `${select} WHERE instance_id > $1::text COLLATE "C" ORDER BY instance_id LIMIT $2`,
+      values: [after?.name ?? '', limit],
+    }
+  // Without an index: it would have to be written with every heartbeat.
   return {
-    text: `SELECT ${SHOWN} FROM
-    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C"
-       ${names === undefined ? '' : 'AND instance_id = ANY ($4::text[])'}
-     ORDER BY instance_id LIMIT $3) i
-    ORDER BY i.instance_id`,
-    values: [now, after ?? '', limit, ...(names === undefined ? [] : [textArray(names)])],
+    text: `${select} WHERE (last_seen_at, instance_id) < ($1::bigint, $2::text COLLATE "C")
+      ORDER BY last_seen_at DESC, instance_id DESC LIMIT $3`,
+    values: [after?.value ?? Number.MAX_SAFE_INTEGER, after?.name ?? '', limit],
   }
 }
 
+export const pausedInstancesStatement: Statement = {
+  text: 'SELECT instance_id, paused_at FROM baton.instance WHERE paused_at IS NOT NULL',
+  values: [],
+}
+
 export const activeInstancesStatement = (since: number, limit: number): Statement => ({
-  text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1
+  text: `SELECT instance_id FROM baton.instance WHERE last_seen_at >= $1 OR last_seen_at < expected_at
       OR EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = instance_id)
     ORDER BY instance_id LIMIT $2`,
   values: [since, limit],
 })
 
-/** A client that holds a lease is kept, however long it has been silent. */
+/** A client that holds a lease or is paused is kept, however long it has been silent. */
 export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({
   text: `WITH gone AS MATERIALIZED (
       SELECT instance_id FROM baton.instance i
       WHERE (last_seen_at < $1 OR draining AND last_seen_at < $2)
-        AND NOT EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = i.instance_id)
+        AND paused_at IS NULL AND NOT EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = i.instance_id)
       ORDER BY instance_id LIMIT $3 FOR UPDATE SKIP LOCKED
     ), produced AS (
       DELETE FROM baton.produced_task p USING gone g WHERE p.instance = g.instance_id
@@ -74,10 +83,9 @@ export const forgetStatement = (unseenSince: number, endedSince: number, limit: 
   values: [unseenSince, endedSince, limit],
 })
 
-export function readInstance(row: Row, now: number): InstanceDetails {
-  const [leases, leasesEndAt] = row['leases'] as [number, number | null]
-  const details = instanceDetails(instances.read(row['row'] as unknown[]), { leases, leasesEndAt }, now)
+export function readInstance(row: Row): InstanceRecord {
+  const record = instanceRecord(instances.read(row['row'] as unknown[]))
   const produced = row['tasks'] as [number, unknown[]][] | undefined
-  if (produced === undefined) return details
-  return { ...details, tasks: produced.map(([at, values]) => producedTask(tasks.read(values), at)) }
+  if (produced === undefined) return record
+  return { ...record, tasks: produced.map(([at, values]) => producedTask(tasks.read(values), at)) }
 }

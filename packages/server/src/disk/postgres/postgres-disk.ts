@@ -9,6 +9,7 @@ import {
   type ForgetThroughput,
   type Images,
   type IndexesOfLane,
+  type InstanceRowsQuery,
   KnownKeys,
   type KnownOfLane,
   type Lanes,
@@ -16,6 +17,7 @@ import {
   type LeasedOrDelayedRow,
   type NamedPartitions,
   type OpenedDisk,
+  type PausedInstance,
   type Recount,
   type RowsOfLane,
   type TaskDetail,
@@ -30,7 +32,7 @@ import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor, StoredPartition } from '../../handoff/partition.ts'
 import type { LeaderRow, StagedIds, StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
-import type { InstanceDetails, InstanceQuery, ThroughputRow } from '../../handoff/views/queries.ts'
+import type { InstanceRecord, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
 import { auditStatement, forgetAuditStatement, readAudit } from './audit-rows.ts'
 import { countCellsStatement, readCellCount } from './cells.ts'
@@ -49,6 +51,7 @@ import {
   forgetStatement,
   instanceStatement,
   instancesStatement,
+  pausedInstancesStatement,
   readInstance,
   recordStatement,
 } from './instance-rows.ts'
@@ -381,13 +384,20 @@ export class PostgresDisk implements Disk {
       await orUnavailable(this.#channels.general.run(recordStatement(heartbeats, now)))
   }
 
-  async instance(instanceId: string, now: number): Promise<InstanceDetails | null> {
-    const [row] = await this.#read(instanceStatement(instanceId, now))
-    return row === undefined ? null : readInstance(row, now)
+  async instance(instanceId: string): Promise<InstanceRecord | null> {
+    const [row] = await this.#read(instanceStatement(instanceId))
+    return row === undefined ? null : readInstance(row)
   }
 
-  async instances(query: InstanceQuery, now: number): Promise<InstanceDetails[]> {
-    return (await this.#read(instancesStatement(query, now))).map((row) => readInstance(row, now))
+  async instances(query: InstanceRowsQuery): Promise<InstanceRecord[]> {
+    return (await this.#read(instancesStatement(query))).map(readInstance)
+  }
+
+  async pausedInstances(): Promise<PausedInstance[]> {
+    return (await this.#read(pausedInstancesStatement)).map((row) => ({
+      instanceId: row['instance_id'] as string,
+      pausedAt: row['paused_at'] as number,
+    }))
   }
 
   async activeInstances(since: number, limit: number): Promise<string[]> {

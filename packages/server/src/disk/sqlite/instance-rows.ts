@@ -1,10 +1,11 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { StoredInstance } from '../../handoff/archived.ts'
+import type { InstanceRowsQuery, PausedInstance } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
-import type { InstanceDetails, InstanceQuery, ProducedTaskDetails } from '../../handoff/views/queries.ts'
+import type { InstanceRecord, ProducedTaskDetails } from '../../handoff/views/queries.ts'
 import { insert } from '../flush.ts'
-import { heartbeatRows, instanceDetails, producedTask, recordHeartbeat } from '../instances.ts'
+import { heartbeatRows, instanceRecord, producedTask, recordHeartbeat } from '../instances.ts'
 import { arrayQuery, finder, LIMIT, sqlite, tasks, textOf } from './tables.ts'
 
 /** The rows of instances: written in batches, read one at a time. */
@@ -20,17 +21,24 @@ export class InstanceRows {
       this.#sql.record.run(...(sqlite.instances.values(row) as SQLInputValue[]), now)
   }
 
-  get(instanceId: string, now: number): InstanceDetails | null {
+  get(instanceId: string): InstanceRecord | null {
     const row = this.#sql.byName.get(instanceId)
-    return row === undefined ? null : { ...this.#read(row, now), tasks: this.#tasks(instanceId) }
+    return row === undefined ? null : { ...instanceRecord(row), tasks: this.#tasks(instanceId) }
   }
 
-  list({ after, limit, names }: InstanceQuery, now: number): InstanceDetails[] {
-    const rows =
-      names === undefined
-        ? this.#sql.list.all(after ?? '', limit)
-        : names.flatMap((name) => this.#sql.byName.get(name) ?? [])
-    return rows.map((row) => this.#read(row, now))
+  list(query: InstanceRowsQuery): InstanceRecord[] {
+    return this.#rows(query).map(instanceRecord)
+  }
+
+  #rows(query: InstanceRowsQuery): StoredInstance[] {
+    if ('names' in query) return query.names.flatMap((name) => this.#sql.byName.get(name) ?? [])
+    const { sort, after, limit } = query
+    if (sort === 'name') return this.#sql.list.all(after?.name ?? '', limit)
+    return this.#sql.lastSeen.all(after?.value ?? Number.MAX_SAFE_INTEGER, after?.name ?? '', limit)
+  }
+
+  paused(): PausedInstance[] {
+    return this.#sql.paused.all().map(([instanceId, pausedAt]) => ({ instanceId, pausedAt }))
   }
 
   /**
@@ -46,6 +54,7 @@ export class InstanceRows {
       names.add(holder)
     }
     for (const [name] of this.#sql.seenSince.all(since, limit)) names.add(name)
+    for (const [name] of this.#sql.lost.all(limit)) names.add(name)
     return [...names].slice(0, limit)
   }
 
@@ -60,11 +69,6 @@ export class InstanceRows {
     return gone.length
   }
 
-  #read(row: StoredInstance, now: number): InstanceDetails {
-    const [leases, leasesEndAt] = this.#sql.leases.get(row.instanceId, now) ?? [0, null]
-    return instanceDetails(row, { leases, leasesEndAt }, now)
-  }
-
   #tasks(instance: string): ProducedTaskDetails[] {
     return this.#sql.tasks
       .all(instance, MAX_PRODUCER_TASKS)
@@ -72,8 +76,8 @@ export class InstanceRows {
   }
 }
 
-/** A client that holds a lease is kept, however long it has been silent. */
-const HOLDS_NOTHING = `NOT EXISTS
+/** A client that holds a lease or is paused is kept, however long it has been silent. */
+const MAY_BE_FORGOTTEN = `paused_at IS NULL AND NOT EXISTS
   (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.instance_id)`
 
 function prepare(db: DatabaseSync) {
@@ -81,6 +85,19 @@ function prepare(db: DatabaseSync) {
     record: db.prepare(textOf(insert(sqlite.instances, recordHeartbeat(sqlite, '?')))),
     byName: finder(db, sqlite.instances, 'WHERE instance_id = ?'),
     list: finder(db, sqlite.instances, `WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`),
+    lastSeen: finder(
+      db,
+      sqlite.instances,
+      `WHERE (last_seen_at, instance_id) < (?, ?) ORDER BY last_seen_at DESC, instance_id DESC ${LIMIT}`,
+    ),
+    paused: arrayQuery<[string, number]>(
+      db,
+      'SELECT instance_id, paused_at FROM instance WHERE paused_at IS NOT NULL',
+    ),
+    lost: arrayQuery<[string]>(
+      db,
+      `SELECT instance_id FROM instance WHERE last_seen_at < expected_at ${LIMIT}`,
+    ),
     seenSince: arrayQuery<[string]>(
       db,
       `SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ? ${LIMIT}`,
@@ -88,11 +105,6 @@ function prepare(db: DatabaseSync) {
     nextHolder: arrayQuery<[string | null]>(
       db,
       "SELECT min(holder) FROM partition WHERE state = 'leased' AND holder > ?",
-    ),
-    leases: arrayQuery<[number, number | null]>(
-      db,
-      `SELECT count(*), min(due_at) FROM partition WHERE state = 'leased' AND holder = ? AND due_at > ?
-         AND NOT (SELECT task.cancelled FROM lane JOIN task ON task.id = lane.task WHERE lane.id = partition.lane)`,
     ),
     tasks: arrayQuery<[number, ...unknown[]]>(
       db,
@@ -102,11 +114,11 @@ function prepare(db: DatabaseSync) {
     ),
     unseen: arrayQuery<[string]>(
       db,
-      `SELECT instance_id FROM instance WHERE last_seen_at < ? AND ${HOLDS_NOTHING} ${LIMIT}`,
+      `SELECT instance_id FROM instance WHERE last_seen_at < ? AND ${MAY_BE_FORGOTTEN} ${LIMIT}`,
     ),
     ended: arrayQuery<[string]>(
       db,
-      `SELECT instance_id FROM instance WHERE draining = 1 AND last_seen_at < ? AND ${HOLDS_NOTHING} ${LIMIT}`,
+      `SELECT instance_id FROM instance WHERE draining = 1 AND last_seen_at < ? AND ${MAY_BE_FORGOTTEN} ${LIMIT}`,
     ),
     forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),
     forget: db.prepare('DELETE FROM instance WHERE instance_id = ?'),

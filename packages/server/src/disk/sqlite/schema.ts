@@ -78,6 +78,8 @@ CREATE INDEX pull_key_to_forget ON pull_key (forget_at);
 
 ${sqlite.instances.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX instance_to_forget ON instance (last_seen_at);
+CREATE INDEX instance_lost ON instance (instance_id) WHERE last_seen_at < expected_at;
+CREATE INDEX instance_paused ON instance (instance_id) WHERE paused_at IS NOT NULL;
 CREATE INDEX instance_ended ON instance (last_seen_at) WHERE draining = 1;
 
 ${sqlite.produced.create()} STRICT, WITHOUT ROWID;

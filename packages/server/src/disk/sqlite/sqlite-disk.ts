@@ -154,8 +154,9 @@ export function sqliteDisk(file: Connections): Disk {
     countCells: (query) => call(({ cells }) => cells.count(query)),
     recordInstances: (heartbeats, now) =>
       call((connection) => connection.transaction(() => connection.instances.record(heartbeats, now))),
-    instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),
-    instances: (query, now) => call(({ instances }) => instances.list(query, now)),
+    instance: (instanceId) => call(({ instances }) => instances.get(instanceId)),
+    instances: (query) => call(({ instances }) => instances.list(query)),
+    pausedInstances: () => call(({ instances }) => instances.paused()),
     activeInstances: (since, limit) => call(({ instances }) => instances.active(since, limit)),
     forgetInstances: (unseenSince, endedSince, limit) =>
       call((connection) =>

@@ -211,9 +211,9 @@ const unreadable = () =>
 
 /** The workers, by whether they hold leases and were seen recently. */
 export interface Fleet {
-  /** Number of leases by holder, for workers that were seen recently. */
+  /** Number of leases by holder, for workers that are not lost. */
   readonly holders: ReadonlyMap<string, number>
-  /** The same for workers that were not seen for most of their lease time. */
+  /** The same for lost workers, which usually hold none. */
   readonly lost: ReadonlyMap<string, number>
   readonly idle: number
   /** False if there are more workers than were read. */
@@ -242,7 +242,8 @@ export async function readFleet(
       const { instanceId, role, leases } = instance
       if (role === 'service') continue
       const status = statusOf(instance)
-      if (leases > 0) (status === 'lost' ? lost : holders).set(instanceId, leases)
+      if (status === 'lost') lost.set(instanceId, leases)
+      else if (leases > 0) holders.set(instanceId, leases)
       // A producer never pulls.
       else if (role === 'worker' && status === 'up') idle += 1
     }

@@ -1,3 +1,4 @@
+import { partitionName } from '@baton/protocol'
 import type { AuditPage, AuditQuery } from '../audit.ts'
 import type { Disk } from '../disk.ts'
 import type { Heartbeat } from '../heartbeats.ts'
@@ -10,6 +11,9 @@ import {
   type HandOffBatch,
   type MaintenanceRequest,
   type MaintenanceResult,
+  type NamedLease,
+  type NotReleased,
+  type PauseRequest,
   type ReleaseRequest,
   type ReleaseResult,
   type Store,
@@ -23,6 +27,9 @@ import type {
   ChangeQuery,
   GridDetails,
   GridQuery,
+  HeldLeasesPage,
+  HeldLeasesQuery,
+  InstanceAttempts,
   InstanceDetails,
   InstancePage,
   InstanceQuery,
@@ -39,15 +46,19 @@ import type {
 import { type EngineOptions, Runner } from './runner.ts'
 import { BATCHING, SharedBatches } from './shared-batches.ts'
 import { ChangeLog } from './state/change-log.ts'
+import { EndedAttempts } from './state/ended-attempts.ts'
+import type { Memory } from './state/memory.ts'
 import { concludeTasks, moveBarriers } from './task-updates.ts'
 import type { Transaction } from './transaction.ts'
 import { BackgroundWork } from './verbs/background-work.ts'
 import { control } from './verbs/control.ts'
-import { endDue, revoke } from './verbs/expire.ts'
+import { endDue, findLeased, revoke } from './verbs/expire.ts'
 import { viewAudit, viewFeed } from './verbs/feed.ts'
 import { viewGrid } from './verbs/grid-view.ts'
+import { heldLeases, viewInstance, viewInstances } from './verbs/instances.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
+import { namedOf } from './verbs/settle.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import {
   viewPartitions,
@@ -75,6 +86,9 @@ class EngineStore implements Store {
   readonly #backgroundWork: BackgroundWork
   readonly #outbox: Subscriptions
   readonly #changes: ChangeLog
+  readonly #endedAttempts = new EndedAttempts()
+  /** When this node began to lead, possibly again. */
+  #leadsSince = 0
   /** The last work in the queue. New work starts after it has succeeded or failed. */
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
@@ -167,12 +181,43 @@ class EngineStore implements Store {
   releaseInstance({ instanceId, limit, by }: ReleaseRequest): Promise<ReleaseResult> {
     return this.#exclusively(async () =>
       this.#runner.transact(async (tx) => {
-        const revoked = await revoke(tx, instanceId, limit)
+        const revoked = await revoke(tx, tx.memory.leases.heldBy(instanceId, limit))
         if (revoked.released > 0)
           tx.audit(by, { action: 'release', target: instanceId, changed: revoked.released })
         await moveBarriers(tx)
         await concludeTasks(tx)
         return { ...revoked, readied: tx.readied.count, more: revoked.released === limit }
+      }),
+    )
+  }
+
+  releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased> {
+    return this.#exclusively(async () =>
+      this.#runner.transact(async (tx) => {
+        const leased = await findLeased(tx, lease)
+        if (leased !== null && 'unknown' in leased) return leased
+        const revoked = await revoke(tx, leased === null ? [] : [leased])
+        if (leased !== null) {
+          const { taskId, by } = lease
+          const { level, index, spelling } = namedOf(leased)
+          const target = spelling ?? partitionName(taskId, level, index)
+          tx.audit(by, { action: 'release', taskId, target, changed: 1 })
+        }
+        await moveBarriers(tx)
+        await concludeTasks(tx)
+        return { ...revoked, readied: tx.readied.count, more: false }
+      }),
+    )
+  }
+
+  pauseInstance({ instanceId, role, paused, by }: PauseRequest): Promise<number | null> {
+    return this.#exclusively(async () =>
+      this.#runner.transact(async (tx) => {
+        const was = tx.memory.pausedInstances.has(instanceId)
+        const pausedAt = tx.pauseInstance(instanceId, role, paused)
+        if (was !== paused)
+          tx.audit(by, { action: paused ? 'pause' : 'resume', target: instanceId, changed: 1 })
+        return pausedAt
       }),
     )
   }
@@ -236,22 +281,30 @@ class EngineStore implements Store {
   }
 
   instance(instanceId: string): Promise<InstanceDetails | null> {
-    return this.#view((now) => this.#disk.instance(instanceId, now))
+    return this.#view((now, memory) => viewInstance(this.#instanceSource(memory, now), instanceId))
   }
 
   instances(query: InstanceQuery): Promise<InstancePage> {
-    return this.#view(async (now) => {
-      const instances = await this.#disk.instances({ ...query, limit: query.limit + 1 }, now)
-      const page = instances.slice(0, query.limit)
-      return {
-        instances: page,
-        next: instances.length > query.limit ? (page.at(-1)?.instanceId ?? null) : null,
-      }
-    })
+    return this.#view((now, memory) => viewInstances(this.#instanceSource(memory, now), query))
+  }
+
+  #instanceSource(memory: Memory, now: number) {
+    return { disk: this.#disk, memory, policy: this.#policy, now }
   }
 
   activeInstances({ activeMillis, limit }: ActiveInstancesQuery): Promise<string[]> {
     return this.#view((now) => this.#disk.activeInstances(now - activeMillis, limit))
+  }
+
+  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage> {
+    return this.#exclusively(async () => heldLeases(await this.#runner.open(), query, this.#runner.now))
+  }
+
+  instanceAttempts(instanceId: string): Promise<InstanceAttempts> {
+    return this.#exclusively(async () => ({
+      since: this.#leadsSince,
+      attempts: this.#endedAttempts.of(instanceId),
+    }))
   }
 
   probe(): Promise<void> {
@@ -310,13 +363,14 @@ class EngineStore implements Store {
     const { epoch } = this.#runner
     await this.#largeCallBacks.removeAbandonedRows()
     this.#backoffsEndAt = 0
+    if (this.#cleanedFor === -1) this.#leadsSince = this.#runner.now
     this.#cleanedFor = epoch
   }
 
   /** Flushes rows first. Reading them is not exclusive, so a slow view does not block other work. */
-  async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
-    await this.#withRowsFlushed(async () => undefined)
-    const result = await read(this.#runner.now)
+  async #view<Result>(read: (now: number, memory: Memory) => Promise<Result>): Promise<Result> {
+    const memory = await this.#withRowsFlushed(() => this.#runner.open())
+    const result = await read(this.#runner.now, memory)
     await this.#runner.yieldToEventLoop()
     return result
   }
@@ -328,5 +382,6 @@ class EngineStore implements Store {
       tx.touchedTasks.map(({ id }) => id),
       tx.parkedNotices(),
     )
+    for (const [holder, attempt] of tx.endedAttempts) this.#endedAttempts.add(holder, attempt)
   }
 }

@@ -43,7 +43,13 @@ export interface Entry {
   readonly ranges: readonly IndexRangeOfLane[]
   readonly tables: readonly (readonly [task: number, table: string])[]
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
-  readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
+  /** `pausedAt` is absent if the entry neither pauses nor resumes it. */
+  readonly instances: readonly (readonly [
+    instanceId: string,
+    role: InstanceRole,
+    at: number,
+    pausedAt?: number | null,
+  ])[]
   /** Instance counters, to be added to the totals. */
   readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
@@ -76,6 +82,8 @@ const totalFields = [
   'done',
   'failed',
   'released',
+  'expired',
+  'revoked',
   'callBacks',
   'calledBack',
 ] as const satisfies (keyof InstanceTotals)[]
@@ -101,7 +109,13 @@ export function encodeEntry(entry: Entry): string {
     entry.instances,
     entry.nextIds,
     entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
-    entry.totals.map(({ instanceId, role, at, totals }) => [instanceId, role, at, ...valuesOfTotals(totals)]),
+    entry.totals.map(({ instanceId, role, at, expectedAt, totals }) => [
+      instanceId,
+      role,
+      at,
+      expectedAt,
+      ...valuesOfTotals(totals),
+    ]),
     entry.laneTables.map(valuesOfLaneTable),
     entry.throughput.map(({ task, level, minute, partitions, records }) => [
       task,
@@ -150,7 +164,7 @@ export function decodeEntry(body: string): Entry {
     Entry['instances'],
     NextIds | null,
     PackedOutbox | null,
-    [string, InstanceRole, number, ...number[]][],
+    [string, InstanceRole, number, number | null, ...number[]][],
     unknown[][],
     [number, number, number, number, number][],
     Entry['audit'],
@@ -187,10 +201,11 @@ export function decodeEntry(body: string): Entry {
     instances,
     nextIds,
     outbox: outbox === null ? null : unpackOutbox(outbox, taskImages, at),
-    totals: totals.map(([instanceId, role, at, ...values]) => ({
+    totals: totals.map(([instanceId, role, at, expectedAt, ...values]) => ({
       instanceId,
       role,
       at,
+      expectedAt,
       totals: { ...noTotals(), ...totalsOf(values) },
     })),
     laneTables: laneTables.map(laneTableOf),
@@ -242,6 +257,7 @@ const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
   released: 2,
   expired: 3,
   delivered: 4,
+  revoked: 5,
 }
 
 const codes: { readonly [Field in keyof PartitionStatus]?: Readonly<Record<string, number>> } = {

@@ -14,6 +14,8 @@ export async function readOpenWork(
   nextIteration: () => Promise<void>,
 ): Promise<void> {
   for (const row of await disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
+  for (const { instanceId, pausedAt } of await disk.pausedInstances())
+    memory.pausedInstances.set(instanceId, pausedAt)
   for (const level of await disk.levels()) memory.addLevel(level)
   for (let after = 0, isEnd = false; !isEnd; ) {
     const tasks = await disk.openTasks(after, ROWS_AT_A_TIME)

@@ -17,6 +17,8 @@ import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTask } from '../sto
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { Readied } from './readied.ts'
+import type { EndedAttemptOf } from './state/ended-attempts.ts'
+import { laterOf } from './state/images.ts'
 import type { Memory } from './state/memory.ts'
 import type { Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
@@ -80,6 +82,8 @@ export class Transaction {
   readonly outbox: OutboxChanges = { subscriptions: new Map(), deliveries: [], changes: [] }
   /** Leases that were settled as failed and whose partitions are now parked. */
   readonly parkedLeases: string[] = []
+  /** Attempts that it ended, by holder. */
+  readonly endedAttempts: [holder: string, attempt: EndedAttemptOf][] = []
   /** Partitions that became available for pulls. */
   readonly readied = new Readied()
   /** When the first of the leases and back-offs that it began ends, and the first of the back-offs. */
@@ -104,7 +108,7 @@ export class Transaction {
   readonly #ranges: IndexRangeOfLane[] = []
   readonly #tables: [number, string][] = []
   readonly #produced: [number, string, number][] = []
-  readonly #instances: [string, InstanceRole, number][] = []
+  readonly #instances: [string, InstanceRole, number, (number | null)?][] = []
   readonly #totals = new Map<string, TotalsAdded>()
   readonly #audit: AuditRecord[] = []
   #hasIds = false
@@ -291,10 +295,29 @@ export class Transaction {
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
     let added = this.#totals.get(instanceId)
     if (added === undefined) {
-      added = { instanceId, role, at: this.now, totals: noTotals() }
+      added = { instanceId, role, at: this.now, totals: noTotals(), expectedAt: null }
       this.#totals.set(instanceId, added)
     }
     return added.totals
+  }
+
+  /** A lease of the instance expired. If it was not seen since then, it was silent. */
+  expected(instanceId: string, since: number): void {
+    this.totalsOf(instanceId, 'worker').expired += 1
+    const added = this.#totals.get(instanceId)
+    if (added !== undefined) added.expectedAt = laterOf(added.expectedAt, since)
+  }
+
+  /** Returns since when it is paused. Pausing it again changes nothing. */
+  pauseInstance(instanceId: string, role: InstanceRole, paused: boolean): number | null {
+    const { pausedInstances } = this.memory
+    const before = pausedInstances.get(instanceId) ?? null
+    if (paused === (before !== null)) return before
+    const pausedAt = paused ? this.now : null
+    if (pausedAt === null) pausedInstances.delete(instanceId)
+    else pausedInstances.set(instanceId, pausedAt)
+    this.#instances.push([instanceId, role, this.now, pausedAt])
+    return pausedAt
   }
 
   /** Records a change for the audit. Without a requester it is not the first step of its request. */

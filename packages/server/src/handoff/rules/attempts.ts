@@ -1,4 +1,9 @@
-import { type AttemptOutcome, MAX_LISTED_ATTEMPTS, MAX_LISTED_FAILURES } from '@baton/protocol'
+import {
+  type AttemptOutcome,
+  type FailureOutcome,
+  MAX_LISTED_ATTEMPTS,
+  MAX_LISTED_FAILURES,
+} from '@baton/protocol'
 
 // The history of unsuccessful attempts. A partition that is done at its first attempt has none: its row
 // contains who finished it and when.
@@ -22,7 +27,7 @@ export interface FailureGroups {
 }
 
 interface FailureGroup {
-  readonly outcome: 'failed' | 'expired'
+  readonly outcome: FailureOutcome
   /** The first line of the reported reason, or null if there was none. */
   readonly reason: string | null
   readonly count: number
@@ -99,16 +104,17 @@ export function finishedAttempt(
   }
 }
 
-/** Marks the last attempt, which had expired, as failed after its worker reported that. */
+/** Marks the last attempt, which had expired or was revoked, as failed after its worker reported that. */
 export function withAmended(history: History, reason: string | null): History {
   const last = history?.at(-1)
-  if (history === null || last?.outcome !== 'expired') return history
+  if (history === null || (last?.outcome !== 'expired' && last?.outcome !== 'revoked')) return history
   return history.with(-1, { ...last, outcome: 'failed', reason: cut(reason, REASON_KEPT) })
 }
 
-/** Removes the last attempt, which had expired but was not over. */
+/** Removes the last attempt, which had expired or was revoked, but was not over. */
 export function withoutExpired(history: History): History {
-  if (history === null || history.at(-1)?.outcome !== 'expired') return history
+  const last = history?.at(-1)?.outcome
+  if (history === null || (last !== 'expired' && last !== 'revoked')) return history
   return history.length === 1 ? null : history.slice(0, -1)
 }
 
@@ -131,6 +137,7 @@ export function truncated(text: string, length: number): string {
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
 const EXPIRED = 'the lease expired before it was settled'
+const REVOKED = 'an operator revoked the lease'
 
 /**
  * Counts an attempt that failed or expired. If there are more reasons than an answer lists, the rarest is
@@ -156,11 +163,14 @@ export function countFailure(
   return { groups: [...groups.filter((group) => group !== rarest), added], others: others + rarest.count }
 }
 
-/** Takes back a counted expiry. */
-export function uncountExpiry(failures: FailureGroups | null): FailureGroups | null {
+/** Takes back a counted expiry or revocation. */
+export function uncountEnd(
+  failures: FailureGroups | null,
+  ended: 'expired' | 'revoked',
+): FailureGroups | null {
   if (failures === null) return null
   const { groups, others } = failures
-  const at = groups.findIndex(({ outcome }) => outcome === 'expired')
+  const at = groups.findIndex(({ outcome }) => outcome === ended)
   const known = groups[at]
   if (known === undefined) return { groups, others: Math.max(0, others - 1) }
   if (known.count === 1) return { groups: groups.toSpliced(at, 1), others }
@@ -168,8 +178,9 @@ export function uncountExpiry(failures: FailureGroups | null): FailureGroups | n
 }
 
 function groupReason(outcome: FailureGroup['outcome'], reason: string | null): string | null {
-  // The text of an expiry contains the attempt number, so it cannot be used for grouping.
+  // These texts contain the attempt number or the holder, so they cannot be used for grouping.
   if (outcome === 'expired') return EXPIRED
+  if (outcome === 'revoked') return REVOKED
   const line = reason?.trim().split('\n', 1)[0]?.trim() ?? ''
   return line === '' ? null : cut(line, GROUP_REASON_KEPT)
 }

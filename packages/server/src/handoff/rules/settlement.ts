@@ -4,7 +4,7 @@ import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
 
 /** How the last lease of a partition ended; `null` while it is active. */
-export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'delivered'
+export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'revoked' | 'delivered'
 
 export type { RefusalCode }
 
@@ -73,12 +73,10 @@ export function judgeSettlement(
       return accept(finish(leaseState, reported))
     case 'failed':
       return accept(
-        leaseState.outcome === 'expired'
-          ? failLate(leaseState, reported)
-          : fail(leaseState, reported, policy, random),
+        isLate(leaseState) ? failLate(leaseState, reported) : fail(leaseState, reported, policy, random),
       )
     case 'released':
-      return accept(leaseState.outcome === 'expired' ? null : release(leaseState, reported, policy, random))
+      return accept(isLate(leaseState) ? null : release(leaseState, reported, policy, random))
   }
 }
 
@@ -87,6 +85,7 @@ export function judgeRenewal(leaseState: LeaseState | undefined, lease: NamedLea
   if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
   if (isSettled(leaseState.outcome)) return refuse('lease_settled')
   if (leaseState.taskCancelled) return refuse('task_cancelled')
+  if (leaseState.outcome === 'revoked') return refuse('lease_lost')
   const revived = leaseState.outcome === 'expired'
   return accept({
     ...changeBy(leaseState, 'renew'),
@@ -113,16 +112,18 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
   }
 }
 
-/** An operator revokes a lease. It counts like an expiry, but without back-off. */
-export function judgeRevocation(leaseState: LeaseState, policy: Policy, from: string): Change {
+/**
+ * An operator revokes a lease. It counts like an expiry, but without back-off, and the lease cannot be renewed.
+ */
+export function judgeRevocation(leaseState: LeaseState, policy: Policy, from: string | null): Change {
   const attempts = leaseState.attempts + 1
   return {
     ...changeBy(leaseState, attempts >= policy.maxAttempts ? 'park' : 'return'),
-    outcome: 'expired',
+    outcome: 'revoked',
     attempts,
     releases: 0,
     wasted: 1,
-    reason: `an operator revoked the lease of attempt ${attempts} from ${from}`,
+    reason: `an operator revoked the lease of attempt ${attempts}${from === null ? '' : ` from ${from}`}`,
     history: 'append',
   }
 }
@@ -153,8 +154,11 @@ function refusalOfLease(leaseState: LeaseState | undefined, lease: NamedLease): 
 }
 
 function isSettled(outcome: LeaseOutcome | null): outcome is 'done' | 'failed' | 'released' | 'delivered' {
-  return outcome !== null && outcome !== 'expired'
+  return outcome !== null && outcome !== 'expired' && outcome !== 'revoked'
 }
+
+/** Whether the lease expired or was revoked, and the partition was not leased again. */
+const isLate = ({ outcome }: LeaseState): boolean => outcome === 'expired' || outcome === 'revoked'
 
 function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change {
   return {
@@ -171,15 +175,15 @@ function changeBy(leaseState: LeaseState, event: PartitionEvent | null): Change 
 
 function finish(leaseState: LeaseState, reported: ReportedOutcome): Change {
   // The successful attempt counts too, unless its expiry was counted already.
-  const attempts =
-    leaseState.outcome === 'expired' ? Math.max(1, leaseState.attempts) : leaseState.attempts + 1
+  const late = isLate(leaseState)
+  const attempts = late ? Math.max(1, leaseState.attempts) : leaseState.attempts + 1
   return {
     ...changeBy(leaseState, 'finish'),
     outcome: 'done',
     attempts,
     releases: 0,
     records: reported.records,
-    history: leaseState.outcome === 'expired' ? 'withdraw' : 'keep',
+    history: late ? 'withdraw' : 'keep',
   }
 }
 

@@ -104,16 +104,17 @@ export class PartitionWalk {
 
   /** Enters the lane that was found, if any. Returns null if nothing needs to be read. */
   enter(lane: LaneOnTheWay | undefined): RowsToRead | null {
-    const { level: onlyLevel, state, limit } = this.#query
+    const { level: onlyLevel, indexes = null, state, limit } = this.#query
     if (lane === undefined || (onlyLevel !== null && lane.level !== onlyLevel)) {
       this.#isThrough = true
       return null
     }
     const { level, partitions } = lane
-    const after = level === this.#at?.level ? this.#at.index : -1
+    const after = level === this.#at?.level ? this.#at.index : (indexes?.first ?? 0) - 1
     this.#wanted = storedStates(this.#facts, level, state)
     const matching = this.#wanted.reduce((sum, one) => sum + partitions[one], 0)
-    if (level !== this.#level) this.#left = this.#countsAreExact && after === -1 ? matching : UNKNOWN
+    if (level !== this.#level)
+      this.#left = this.#countsAreExact && after === -1 && indexes === null ? matching : UNKNOWN
     this.#level = level
     if (matching === 0) {
       this.#budget -= 1
@@ -138,7 +139,12 @@ export class PartitionWalk {
     this.#budget -= rows.length + 1
     const last = rows.length < this.#limit ? LANE_END : (rows.at(-1)?.index ?? LANE_END)
     this.#at = { level, index: last }
+    const lastIndex = this.#query.indexes?.last ?? LANE_END
     for (const row of rows) {
+      if (row.index > lastIndex) {
+        this.#isThrough = true
+        return
+      }
       if (!this.#wanted.includes(row.state)) continue
       if (this.#partitions.length === this.#query.limit) {
         this.#isFull = true

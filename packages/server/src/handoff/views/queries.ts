@@ -1,4 +1,11 @@
-import type { InstanceRole, InstanceTotals, ProducedTask, ThroughputStep } from '@baton/protocol'
+import type {
+  InstanceRole,
+  InstanceSort,
+  InstanceState,
+  InstanceTotals,
+  ProducedTask,
+  ThroughputStep,
+} from '@baton/protocol'
 import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
@@ -134,6 +141,8 @@ export const noTotals = (): InstanceTotals => ({
   done: 0,
   failed: 0,
   released: 0,
+  expired: 0,
+  revoked: 0,
   callBacks: 0,
   calledBack: 0,
 })
@@ -148,29 +157,53 @@ export interface TotalsAdded {
   readonly role: InstanceRole
   readonly at: number
   readonly totals: InstanceTotals
+  /** See `InstanceRecord`. Null: no lease of it expired. */
+  expectedAt: number | null
 }
 
-export interface InstanceDetails {
+/** An instance as its row has it. */
+export interface InstanceRecord {
   readonly instanceId: string
   readonly role: InstanceRole
   readonly firstSeenAt: number
   readonly lastSeenAt: number
   readonly totals: InstanceTotals
-  readonly leases: number
-  /** When the first of its leases ends. */
-  readonly leasesEndAt: number | null
+  /**
+   * If it was not seen since then, it was silent when its last expired lease ended. Null: no lease of it
+   * expired.
+   */
+  readonly expectedAt: number | null
+  /** Since when it is paused. Null: it is not. */
+  readonly pausedAt: number | null
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
-  readonly now: number
   /** The newest tasks that it called back, at most 100. Absent in lists, which would read too many tasks. */
   readonly tasks?: readonly ProducedTaskDetails[]
 }
 
+/** An instance with its leases, which are in memory. */
+export interface InstanceDetails extends InstanceRecord {
+  readonly leases: number
+  /** Unseen for this long, it is silent: four fifths of one of its leases have passed. Null: of none. */
+  readonly silentAfterMillis: number | null
+  readonly now: number
+}
+
 export interface InstanceQuery {
-  /** Cursor: the name of the last instance seen. */
-  readonly after: string | null
+  readonly after: InstancePosition | null
   readonly limit: number
   /** Only the instances with these names, at most `limit`, in any order; absent: all. */
   readonly names?: readonly string[]
+  /** Only instances whose name contains this; null or absent: any. */
+  readonly search?: string | null
+  readonly status?: InstanceState | null
+  /** By name, the last seen first, or those with most leases first. */
+  readonly sort?: InstanceSort
+}
+
+/** Cursor: the last instance seen. `value` is what the list is sorted by; 0 if by name. */
+export interface InstancePosition {
+  readonly value: number
+  readonly name: string
 }
 
 /** Instances that were seen within this time or hold a lease. */
@@ -179,10 +212,62 @@ export interface ActiveInstancesQuery {
   readonly limit: number
 }
 
-/** Ordered by name. */
 export interface InstancePage {
   readonly instances: readonly InstanceDetails[]
-  readonly next: string | null
+  /** Set while there may be more, even if this page is short: a page reads a bounded number of rows. */
+  readonly next: InstancePosition | null
+}
+
+/** A partition, as lists of leases and attempts name it. */
+interface NamedPartition {
+  readonly taskId: string
+  readonly level: number
+  readonly index: number
+  readonly spelling: string | null
+  readonly computeTableName: string
+  readonly recordCount: number
+}
+
+/** A lease in the list of its holder. */
+export interface HeldLeaseDetails extends NamedPartition {
+  readonly attempt: number
+  readonly leasedAt: number
+  readonly expiresAt: number
+}
+
+/** Cursor: the last lease seen, ordered by its end. */
+export interface LeasePosition {
+  readonly dueAt: number
+  readonly id: number
+}
+
+export interface HeldLeasesQuery {
+  readonly instanceId: string
+  readonly after: LeasePosition | null
+  readonly limit: number
+}
+
+/** The first to expire first. */
+export interface HeldLeasesPage {
+  readonly leases: readonly HeldLeaseDetails[]
+  readonly next: LeasePosition | null
+}
+
+/** An attempt that ended while this node led. */
+export interface InstanceAttemptDetails extends NamedPartition {
+  readonly attempt: number
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: LeaseOutcome
+  readonly reason: string | null
+  readonly records: number | null
+}
+
+export interface InstanceAttempts {
+  /** When this node began to lead. */
+  readonly since: number
+  /** The last to end first. */
+  readonly attempts: readonly InstanceAttemptDetails[]
 }
 
 /** A task in the record of its producer, with times as numbers. They are formatted in the API. */
@@ -192,6 +277,8 @@ export interface PartitionQuery {
   readonly taskId: string
   readonly state: PartitionState | null
   readonly level: number | null
+  /** Of the level; null or absent: all. */
+  readonly indexes?: IndexRange | null
   /** Cursor: the last row seen, ordered by level and index. */
   readonly after: { readonly level: number; readonly index: number } | null
   readonly limit: number

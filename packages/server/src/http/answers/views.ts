@@ -1,5 +1,7 @@
 import {
   type Attempt,
+  type HeldLease,
+  type InstanceAttempt,
   type InstanceStatus,
   type ParkedEvent,
   type PartitionRow,
@@ -10,7 +12,13 @@ import { statusOf } from '../../handoff/heartbeats.ts'
 import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'
 import type { TaskFacts } from '../../handoff/rules/task.ts'
-import type { InstanceDetails, ParkedNotice, PartitionDetails } from '../../handoff/views/queries.ts'
+import type {
+  HeldLeaseDetails,
+  InstanceAttemptDetails,
+  InstanceDetails,
+  ParkedNotice,
+  PartitionDetails,
+} from '../../handoff/views/queries.ts'
 import { type AttemptView, attemptViews, partitionView } from '../../handoff/views/view-state.ts'
 
 let formatted = { millis: Number.NaN, text: '' }
@@ -32,7 +40,7 @@ export function timestampOrNull(millis: number | null): string | null {
 export const secondsOf = (millis: number): number => Math.max(millis, 0) / 1000
 
 export function viewInstance(instance: InstanceDetails): InstanceStatus {
-  const { instanceId, role, firstSeenAt, lastSeenAt, leases, totals, node, tasks } = instance
+  const { instanceId, role, firstSeenAt, lastSeenAt, leases, pausedAt, totals, node, tasks } = instance
   return {
     instanceId,
     role,
@@ -40,11 +48,46 @@ export function viewInstance(instance: InstanceDetails): InstanceStatus {
     firstSeenAt: timestampOf(firstSeenAt),
     lastSeenAt: timestampOf(lastSeenAt),
     leases,
+    ...(pausedAt === null ? {} : { pausedAt: timestampOf(pausedAt) }),
     totals,
     ...(node === null ? {} : { version: node.version, startedAt: timestampOf(node.startedAt) }),
     ...(tasks !== undefined && (role === 'producer' || tasks.length > 0)
       ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: timestampOf(task.lastCallBackAt) })) }
       : {}),
+  }
+}
+
+export function viewHeldLease(lease: HeldLeaseDetails): HeldLease {
+  const { attempt, leasedAt, expiresAt } = lease
+  return {
+    ...descriptorOf(lease),
+    attempt,
+    leasedAt: timestampOf(leasedAt),
+    expiresAt: timestampOf(expiresAt),
+  }
+}
+
+export function viewInstanceAttempt(ended: InstanceAttemptDetails): InstanceAttempt {
+  const { attempt, startedAt, endedAt, outcome, reason, records } = ended
+  return {
+    ...descriptorOf(ended),
+    attempt,
+    startedAt: timestampOf(startedAt),
+    endedAt: timestampOf(endedAt),
+    outcome,
+    reason,
+    records,
+  }
+}
+
+function descriptorOf(named: HeldLeaseDetails | InstanceAttemptDetails) {
+  const { taskId, computeTableName, recordCount, level } = named
+  return {
+    taskId,
+    computeTableName,
+    partition_name: nameOf(taskId, named),
+    record_count: recordCount,
+    priorityLevel: level,
   }
 }
 
@@ -180,6 +223,28 @@ export function refusalsJson(refused: readonly RefusedLease[]): string {
   if (refused.length === 0) return '[]'
   return JSON.stringify(refused.map(({ leaseId, code }) => ({ leaseId, code, detail: refusalDetail(code) })))
 }
+
+/** Adds where the log of each attempt is found. Without a name of the holder there is none. */
+export function logUrlsAdder(template: string | null) {
+  return (row: PartitionRow): PartitionRow => {
+    if (template === null) return row
+    const { taskId, partition_name, history } = row
+    return {
+      ...row,
+      history: history.map((attempt) => {
+        const { holder, attempt: number } = attempt
+        if (holder === null) return attempt
+        const values = { holder, task: taskId, partition: partition_name, attempt: String(number) }
+        return { ...attempt, logUrl: filledIn(template, values) }
+      }),
+    }
+  }
+}
+
+const filledIn = (template: string, values: Readonly<Record<string, string>>): string =>
+  template.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) =>
+    Object.hasOwn(values, name) ? encodeURIComponent(values[name] ?? '') : placeholder,
+  )
 
 /** Renames `computeTableName` to the field name that is configured for the wire format. */
 export function tableFieldRenamer(tableField: string) {

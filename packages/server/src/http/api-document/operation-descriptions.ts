@@ -7,7 +7,16 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Ends leases as done, failed or released. The answer lists the leases that could not be settled. With a preference or a query it also pulls, which saves a request for each partition.',
   renew: 'Extends leases to their full length from now on. The answer lists the leases that were lost.',
   instanceStatus: 'Describes a node, a worker or a producer; without a name, the node that answers.',
-  listInstances: 'Lists nodes, workers and producers in the order of their names.',
+  listInstances: 'Lists nodes, workers and producers. Filters can be combined.',
+  listInstanceLeases:
+    'Lists the leases that run, of tasks that the token covers. Lease ids are secrets and not shown.',
+  listInstanceAttempts:
+    'Lists the last attempts that ended, with their outcome. They are kept in memory: a new leader starts without them.',
+  pauseInstance:
+    'Hands out nothing to the instance until it is resumed, and tells it so. Its leases run on. The pause is stored, and the instance is not forgotten meanwhile.',
+  resumeInstance: 'Ends the pause of an instance.',
+  releasePartition:
+    'Revokes the lease of one partition, for a worker that hangs. An attempt is used; the partition is ready at once, or parked if that was its last. The old lease cannot be renewed.',
   releaseInstance:
     'Revokes all leases of an instance, for a worker that will not come back. Its partitions are ready at once.',
   listTasks: 'Lists tasks, newest first, with their progress. Filters can be combined.',
@@ -45,6 +54,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   listDeliveries: 'Shows what was sent to a receiver, with its answers.',
   redeliver: 'Sends one event again, also if it was delivered.',
   readEvents: 'Reads the events of a subscription, without a receiver. Pass `next` as `after` to go on.',
+  whoami:
+    'Shows with which name and roles the service sees the sender. Without tokens there is no name, and all roles.',
   livez: 'Answers as long as the process runs. Needs no token.',
   readyz: 'Answers 200 if this node can hand off, for load balancers. Needs no token.',
   metrics: 'Answers in the text format of Prometheus, also while the store is unavailable.',

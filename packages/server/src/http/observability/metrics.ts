@@ -281,7 +281,7 @@ const scaleMetrics: readonly Metric[] = [
   gauge(
     'baton_workers',
     ['state'],
-    'workers that are busy, idle or lost; lost workers hold leases and have sent no request for most of their length',
+    'workers that are busy, idle or lost; a lease of a lost worker expired while it was silent',
     (from) => {
       const scale = scaleIn(from)
       if (scale === null) return []

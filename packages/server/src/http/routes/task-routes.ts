@@ -8,10 +8,12 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { PartitionQuery } from '../../handoff/views/queries.ts'
 import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
+import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
-import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
+import { logUrlsAdder, tableFieldRenamer, viewPartition } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'
 import {
   cursorOf,
@@ -33,8 +35,9 @@ import type { Service } from '../service.ts'
 const filter = (words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))
 
-export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }: Service): void {
+export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, tokens }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
+  const withLogUrls = logUrlsAdder(logUrl)
 
   app.route<{ Querystring: Query }>({
     method: 'GET',
@@ -114,6 +117,13 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }
       querystring: Type.Object({
         state: filter(partitionStates),
         level: Type.Optional(Type.Integer({ minimum: 0 })),
+        indexes: Type.Optional(
+          Type.String({
+            pattern: '^[0-9]+-[0-9]+$',
+            description: 'Only this range of indexes of the level, such as `100-199`',
+            examples: ['100-199'],
+          }),
+        ),
         ...pageParameters,
       }),
       response: answers(
@@ -129,6 +139,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }
         taskId,
         state: wordOf(query, 'state', partitionStates),
         level: numberOf(query, 'level'),
+        indexes: indexesOf(query),
         after: cursorOf(query, asPlace),
         limit: limitOf(query),
       })
@@ -136,11 +147,25 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, tokens }
       const { facts, partitions, next } = page
       requireOwn(token, facts)
       return reply.send({
-        partitions: partitions.map((record) => withTableField(viewPartition(facts, record))),
+        partitions: partitions.map((record) => withTableField(withLogUrls(viewPartition(facts, record)))),
         next: next === null ? null : writeCursor([next.level, next.index]),
       })
     },
   })
+}
+
+function indexesOf(query: Query): IndexRange | null {
+  const text = once(query, 'indexes')
+  if (text === undefined) return null
+  const [first = 0, last = 0] = /^\d{1,16}-\d{1,16}$/.test(text) ? text.split('-').map(Number) : [1, 0]
+  if (first > last || !Number.isSafeInteger(last))
+    throw new RequestProblem(
+      'parameter_invalid',
+      'the query parameter indexes must be a range such as 100-199',
+    )
+  if (query['level'] === undefined)
+    throw new RequestProblem('parameter_invalid', 'the query parameter indexes needs level')
+  return { first, last }
 }
 
 function asPosition(position: unknown): number | undefined {

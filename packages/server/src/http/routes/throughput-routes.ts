@@ -42,7 +42,7 @@ export function throughputRoutes(app: FastifyInstance, { handOff, tokens }: Serv
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/throughput',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'viewThroughputOfAll',
       summary: 'Partitions and records of all tasks that were done, by minute or by hour',

@@ -27,26 +27,25 @@ export function instancesTopic(harness: DiskHarness): void {
       await disk.recordInstances([seen('w', { pulls: 2, records: 40 })], NOW)
       const ago = { first: 400, last: 100 }
       await disk.recordInstances([seen('w', { pulls: 1, done: 5 }, { seenMillisAgo: ago })], NOW + 1000)
-      expect(await disk.instance('w', NOW + 2000)).toEqual({
+      expect(await disk.instance('w')).toEqual({
         instanceId: 'w',
         role: 'worker',
         firstSeenAt: NOW,
         lastSeenAt: NOW + 900,
         totals: { ...noTotals(), pulls: 3, records: 40, done: 5 },
-        leases: 0,
-        leasesEndAt: null,
+        expectedAt: null,
+        pausedAt: null,
         node: null,
-        now: NOW + 2000,
         tasks: [],
       })
-      expect(await disk.instance('x', NOW)).toBeNull()
+      expect(await disk.instance('x')).toBeNull()
     })
 
     test('have sums of records that stop at the largest number', async () => {
       const { disk } = await create()
       const most = { records: Number.MAX_SAFE_INTEGER }
       await disk.recordInstances([seen('w', most), seen('w', most)], NOW)
-      expect((await disk.instance('w', NOW))?.totals.records).toBe(Number.MAX_SAFE_INTEGER)
+      expect((await disk.instance('w'))?.totals.records).toBe(Number.MAX_SAFE_INTEGER)
     })
 
     test('stay nodes when a client uses their name', async () => {
@@ -54,11 +53,11 @@ export function instancesTopic(harness: DiskHarness): void {
       const node = { version: '1.2.3', startedAt: NOW - 5, draining: false }
       await disk.recordInstances([seen('n', {}, { role: 'service', node })], NOW)
       await disk.recordInstances([seen('n', { pulls: 1 })], NOW + 10)
-      const record = await disk.instance('n', NOW + 10)
+      const record = await disk.instance('n')
       expect(record).toMatchObject({ role: 'service', node, lastSeenAt: NOW, totals: { pulls: 1 } })
       const draining = { ...node, draining: true }
       await disk.recordInstances([seen('n', {}, { role: 'service', node: draining })], NOW + 20)
-      expect(await disk.instance('n', NOW + 20)).toMatchObject({ node: draining, lastSeenAt: NOW + 20 })
+      expect(await disk.instance('n')).toMatchObject({ node: draining, lastSeenAt: NOW + 20 })
     })
 
     test('exist before their heartbeat once they pull, and an existing row is not replaced', async () => {
@@ -67,48 +66,75 @@ export function instancesTopic(harness: DiskHarness): void {
       const image = (instanceId: string) =>
         [instanceId, { instanceId, role: 'producer' as const, at: NOW + 5 }] as const
       await disk.flush(images({ instances: new Map([image('old'), image('new')]) }), 0)
-      expect(await disk.instance('new', NOW + 6)).toMatchObject({
+      expect(await disk.instance('new')).toMatchObject({
         role: 'producer',
         firstSeenAt: NOW + 5,
         lastSeenAt: NOW + 5,
         totals: noTotals(),
       })
-      expect(await disk.instance('old', NOW + 6)).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
+      expect(await disk.instance('old')).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
     })
 
     test('add the totals of images to existing totals or to none', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
-      const added = (instanceId: string, done: number) =>
+      const added = (instanceId: string, done: number, expectedAt: number | null = null) =>
         [
           instanceId,
-          { instanceId, role: 'worker' as const, at: NOW + 5, totals: { ...noTotals(), done } },
+          { instanceId, role: 'worker' as const, at: NOW + 5, totals: { ...noTotals(), done }, expectedAt },
         ] as const
-      await disk.flush(images({ totals: new Map([added('old', 2), added('new', 3)]) }), 0)
-      await disk.flush(images({ totals: new Map([added('new', 4)]) }), 0)
-      expect(await disk.instance('old', NOW + 6)).toMatchObject({
+      await disk.flush(images({ totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) }), 0)
+      await disk.flush(images({ totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) }), 0)
+      await disk.flush(images({ totals: new Map([added('new', 0)]) }), 0)
+      expect(await disk.instance('old')).toMatchObject({
         lastSeenAt: NOW,
         totals: { pulls: 4, done: 3 },
+        expectedAt: NOW,
       })
-      expect(await disk.instance('new', NOW + 6)).toMatchObject({ firstSeenAt: NOW + 5, totals: { done: 7 } })
+      expect(await disk.instance('new')).toMatchObject({
+        firstSeenAt: NOW + 5,
+        totals: { done: 7 },
+        expectedAt: NOW + 9,
+      })
     })
 
-    test('are paged by name', async () => {
+    test('are paged by name, or the last seen first', async () => {
       const { disk } = await create()
-      await disk.recordInstances(
-        ['c', 'a', 'b'].map((name) => seen(name)),
-        NOW,
-      )
-      const names = async (after: string | null, limit: number) =>
-        (await disk.instances({ after, limit }, NOW)).map(({ instanceId }) => instanceId)
-      expect(await names(null, 10)).toEqual(['a', 'b', 'c'])
-      expect(await names(null, 2)).toEqual(['a', 'b'])
-      expect(await names('b', 2)).toEqual(['c'])
+      await disk.recordInstances([seen('c'), seen('a')], NOW)
+      await disk.recordInstances([seen('b')], NOW + 1)
+      type Asked = Extract<Parameters<typeof disk.instances>[0], { sort: string }>
+      const names = async (sort: Asked['sort'], after: Asked['after'], limit: number) =>
+        (await disk.instances({ sort, after, limit })).map(({ instanceId }) => instanceId)
+      expect(await names('name', null, 10)).toEqual(['a', 'b', 'c'])
+      expect(await names('name', null, 2)).toEqual(['a', 'b'])
+      expect(await names('name', { value: 0, name: 'b' }, 2)).toEqual(['c'])
+      expect(await names('lastSeenAt', null, 2)).toEqual(['b', 'c'])
+      expect(await names('lastSeenAt', { value: NOW, name: 'c' }, 2)).toEqual(['a'])
     })
 
-    test('are active if they were seen recently or hold leases, and are read by name', async () => {
+    test('are paused by images, which a later heartbeat or image leaves so', async () => {
       const { disk } = await create()
-      await disk.recordInstances([seen('holder'), seen('gone')], NOW)
+      await disk.recordInstances([seen('w')], NOW)
+      const image = (instanceId: string, pausedAt?: number | null) =>
+        [instanceId, { instanceId, role: 'worker' as const, at: NOW, pausedAt }] as const
+      await disk.flush(images({ instances: new Map([image('w', NOW + 1), image('new', NOW + 2)]) }), 0)
+      await disk.flush(images({ instances: new Map([image('w')]) }), 0)
+      await disk.recordInstances([seen('w')], NOW + 3)
+      const paused = async () => (await disk.pausedInstances()).toSorted((a, b) => a.pausedAt - b.pausedAt)
+      expect(await paused()).toEqual([
+        { instanceId: 'w', pausedAt: NOW + 1 },
+        { instanceId: 'new', pausedAt: NOW + 2 },
+      ])
+      expect(await disk.instance('w')).toMatchObject({ pausedAt: NOW + 1, lastSeenAt: NOW + 3 })
+      await disk.flush(images({ instances: new Map([image('w', null)]) }), 0)
+      expect(await paused()).toEqual([{ instanceId: 'new', pausedAt: NOW + 2 }])
+    })
+
+    test('are active if they were seen recently, are lost or hold leases, and are read by name', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('holder'), seen('gone'), seen('lost')], NOW)
+      const totals = { instanceId: 'lost', role: 'worker' as const, at: NOW, totals: noTotals() }
+      const lost = new Map([['lost', { ...totals, expectedAt: NOW + 1 }]])
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
       await disk.stage(rows(1, 1, 1))
       await disk.flush(
@@ -116,43 +142,16 @@ export function instancesTopic(harness: DiskHarness): void {
           tasks: byId(aTask(1)),
           lanes: byId(aLane(1, 1)),
           partitions: new Map([[1, leased({ dueAt: NOW + 5000, holder: 'holder' })]]),
+          totals: lost,
         }),
         0,
       )
       const active = async (since: number, limit = 9) => (await disk.activeInstances(since, limit)).toSorted()
-      expect(await active(NOW + 900)).toEqual(['a', 'holder', 'z'])
+      expect(await active(NOW + 900)).toEqual(['a', 'holder', 'lost', 'z'])
       expect(await active(NOW + 900, 2)).toHaveLength(2)
-      expect(await active(NOW + 901)).toEqual(['holder'])
-      const named = await disk.instances({ after: null, limit: 9, names: ['z', 'holder', 'x'] }, NOW + 1000)
-      expect(named.map(({ instanceId, leases }) => [instanceId, leases]).toSorted()).toEqual([
-        ['holder', 1],
-        ['z', 0],
-      ])
-    })
-
-    test('have their running leases of tasks that are not cancelled', async () => {
-      const { disk } = await create()
-      await disk.recordInstances([seen('w'), seen('v')], NOW)
-      await disk.stage([...rows(1, 1, 4), ...rows(2, 5, 1)])
-      const until = (dueAt: number, holder = 'w') => leased({ dueAt, holder })
-      await disk.flush(
-        images({
-          tasks: byId(aTask(1), aTask(2, { cancelled: true, state: 'cancelled' })),
-          lanes: byId(aLane(1, 1), aLane(2, 2)),
-          partitions: new Map([
-            [1, until(NOW + 5)],
-            [2, until(NOW + 5)],
-            [3, until(NOW)],
-            [4, until(NOW + 5, 'v')],
-            [5, until(NOW + 5)],
-          ]),
-        }),
-        0,
-      )
-      expect(await disk.instance('w', NOW)).toMatchObject({ leases: 2, leasesEndAt: NOW + 5 })
-      expect((await disk.instances({ after: null, limit: 9 }, NOW)).map(({ leases }) => leases)).toEqual([
-        1, 2,
-      ])
+      expect(await active(NOW + 901)).toEqual(['holder', 'lost'])
+      const named = await disk.instances({ names: ['z', 'holder', 'x'] })
+      expect(named.map(({ instanceId }) => instanceId).toSorted()).toEqual(['holder', 'z'])
     })
 
     test('have the newest tasks that they called back', async () => {
@@ -171,7 +170,7 @@ export function instancesTopic(harness: DiskHarness): void {
         0,
       )
       await disk.flush(images({ produced: new Map([produced(1, NOW + 500)]) }), 0)
-      const found = (await disk.instance('p', NOW))?.tasks
+      const found = (await disk.instance('p'))?.tasks
       expect(found).toHaveLength(MAX_PRODUCER_TASKS)
       expect(found?.slice(0, 2)).toEqual([
         {
@@ -184,11 +183,11 @@ export function instancesTopic(harness: DiskHarness): void {
         expect.objectContaining({ taskId: `task-${tasks.length}` }),
       ])
       // A list does not read them: it may have a thousand producers.
-      const listed = await disk.instances({ after: null, limit: 9 }, NOW)
+      const listed = await disk.instances({ sort: 'name', after: null, limit: 9 })
       expect(listed.map(({ instanceId, tasks: shown }) => [instanceId, shown])).toEqual([['p', undefined]])
     })
 
-    test('are forgotten when unseen for long, unless they hold a lease', async () => {
+    test('are forgotten when unseen for long, unless they hold a lease or are paused', async () => {
       const { disk } = await create()
       const node = (draining: boolean) => ({ version: '1', startedAt: 1, draining })
       await disk.recordInstances(
@@ -202,16 +201,18 @@ export function instancesTopic(harness: DiskHarness): void {
         NOW,
       )
       await disk.recordInstances([seen('fresh')], NOW + 10)
+      const paused = { instanceId: 'paused', role: 'worker' as const, at: NOW, pausedAt: NOW }
+      await disk.flush(images({ instances: new Map([['paused', paused]]) }), 0)
       await disk.stage(rows(1, 1, 1))
       await disk.flush(images({ partitions: new Map([[1, leased({ holder: 'holder', dueAt: NOW })]]) }), 0)
       const left = async () =>
-        (await disk.instances({ after: null, limit: 9 }, NOW)).map(({ instanceId }) => instanceId)
+        (await disk.instances({ sort: 'name', after: null, limit: 9 })).map(({ instanceId }) => instanceId)
       expect(await disk.forgetInstances(NOW, NOW + 1, 9)).toBe(1)
-      expect(await left()).toEqual(['fresh', 'gone', 'gone-too', 'holder', 'up'])
+      expect(await left()).toEqual(['fresh', 'gone', 'gone-too', 'holder', 'paused', 'up'])
       expect(await disk.forgetInstances(NOW + 1, NOW, 1)).toBe(1)
       expect(await disk.forgetInstances(NOW + 1, NOW, 9)).toBe(2)
       expect(await disk.forgetInstances(NOW + 1, NOW, 9)).toBe(0)
-      expect(await left()).toEqual(['fresh', 'holder'])
+      expect(await left()).toEqual(['fresh', 'holder', 'paused'])
     })
   })
 }

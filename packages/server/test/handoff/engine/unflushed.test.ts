@@ -63,7 +63,8 @@ test('failures and totals of an entry are written even if a later entry changed 
   const unflushed = new Unflushed()
   const failures = { groups: [], others: 3 }
   const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
-  const totals = [{ instanceId: 'w', role: 'worker' as const, at: 1, totals: { ...noTotals(), done: 2 } }]
+  const added = { instanceId: 'w', role: 'worker' as const, at: 1, expectedAt: null }
+  const totals = [{ ...added, totals: { ...noTotals(), done: 2 } }]
   unflushed.add({ ...task({ failures }), totals }, 1)
   unflushed.takeOlder()
   unflushed.add({ ...task({ state: 'paused' }), totals }, 2)
@@ -106,12 +107,13 @@ test('done partitions are in one flush, summed by minute and by hour', () => {
 
 test('a large flush is split into pieces: each row once, totals and the rest in the last', () => {
   const many = Array.from({ length: 25 }, (_, at): [number, Partial<PartitionStatus>] => [at + 1, {}])
-  const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals: { ...noTotals(), done: 1 } }
+  const totals = { ...noTotals(), done: 1 }
+  const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals, expectedAt: null }
   const images = imagesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])
   const pieces = inPieces(images, 10)
   expect(pieces.map(({ partitions }) => partitions.size)).toEqual([9, 10, 6])
   expect(new Set(pieces.flatMap(({ partitions }) => [...partitions.keys()])).size).toBe(25)
-  expect(pieces.map(({ totals }) => totals.size)).toEqual([0, 0, 1])
+  expect(pieces.map((piece) => piece.totals.size)).toEqual([0, 0, 1])
   expect(pieces.map(({ tasks }) => tasks.size)).toEqual([1, 0, 0])
   expect(inPieces(images, 26)).toEqual([images])
 })

@@ -46,18 +46,25 @@ export function addToImages(images: Images, entry: Entry): void {
   }
   for (const [task, instance, at] of entry.produced)
     images.produced.set(`${task}:${instance}`, { task, instance, at })
-  for (const [instanceId, role, at] of entry.instances)
-    images.instances.set(instanceId, { instanceId, role, at })
+  for (const [instanceId, role, at, pausedAt = images.instances.get(instanceId)?.pausedAt] of entry.instances)
+    images.instances.set(instanceId, { instanceId, role, at, pausedAt })
   if (entry.outbox !== null) addToOutboxImages(images.outbox, entry.outbox)
   for (const added of entry.totals) {
     const before = images.totals.get(added.instanceId)
     if (before === undefined) images.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
-    else addTotals(before.totals, added.totals)
+    else {
+      addTotals(before.totals, added.totals)
+      before.expectedAt = laterOf(before.expectedAt, added.expectedAt)
+    }
   }
   addThroughput(images.throughput, entry.throughput)
   images.audit.push(...entry.audit)
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
 }
+
+/** Null is the earliest. */
+export const laterOf = (a: number | null, b: number | null): number | null =>
+  a === null || (b !== null && b > a) ? b : a
 
 /** An image without failures leaves them unchanged. */
 function withFailures(task: StoredTask, failures: StoredTask['failures']): StoredTask {

@@ -49,6 +49,20 @@ export class Leases {
     return found
   }
 
+  /** The instances that hold leases. */
+  get holders(): { readonly name: string; readonly leases: number }[] {
+    return [...this.#byHolder].map(([name, { size }]) => ({ name, leases: size }))
+  }
+
+  countOf(holder: string): number {
+    return this.#byHolder.get(holder)?.size ?? 0
+  }
+
+  /** Leases of an instance, in any order. */
+  of(holder: string): Iterable<Partition> {
+    return this.#byHolder.get(holder) ?? []
+  }
+
   /** Leases of an instance, at most `limit`, the first to end first. */
   heldBy(holder: string, limit: number): Partition[] {
     const held = [...(this.#byHolder.get(holder) ?? [])]

@@ -36,6 +36,8 @@ export class Memory {
   readonly keys = new Map<string, Key>()
   /** Instances that are known to have a row on disk. */
   readonly instances = new Map<string, InstanceRole>()
+  /** All paused instances, and since when. */
+  readonly pausedInstances = new Map<string, number>()
   /** All subscriptions. */
   readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order()

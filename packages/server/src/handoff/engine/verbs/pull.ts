@@ -32,9 +32,8 @@ async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Pro
   const { key } = asked
   const repeated = key === null ? undefined : await repeat(tx, key)
   if (repeated !== undefined) return repeated
-  const isFull = tx.memory.leases.size >= tx.limits.leases
-  const partitions = isFull ? [] : await take(tx, asked, demand)
-  const because = isFull ? tooManyLeases(tx.limits.leases) : undefined
+  const because = whyNothing(tx, asked)
+  const partitions = because === undefined ? await take(tx, asked, demand) : []
   if (key === null) return { partitions, repeated: false, because }
   if (partitions.length > 0) {
     remember(tx, key, partitions)
@@ -45,9 +44,19 @@ async function pullOne(tx: Transaction, asked: BatchedPull, demand: number): Pro
   return (await repeat(tx, key)) ?? { partitions, repeated: false, because }
 }
 
+function whyNothing({ memory, limits }: Transaction, { instance }: BatchedPull): EmptyBecause | undefined {
+  if (instance !== null && memory.pausedInstances.has(instance)) return instancePaused(instance)
+  return memory.leases.size >= limits.leases ? tooManyLeases(limits.leases) : undefined
+}
+
 const tooManyLeases = (most: number): EmptyBecause => ({
   code: 'too_many_leases',
   detail: `there are ${most} leases, as many as --max-leases allows; pull again when some have ended`,
+})
+
+const instancePaused = (instanceId: string): EmptyBecause => ({
+  code: 'instance_paused',
+  detail: `an operator paused ${instanceId}; it gets partitions again when it is resumed`,
 })
 
 async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {

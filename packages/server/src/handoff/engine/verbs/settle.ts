@@ -2,7 +2,8 @@ import { formatLeaseId, type LeaseRef } from '../../lease-id.ts'
 import {
   countDuration,
   countFailure,
-  uncountExpiry,
+  truncated,
+  uncountEnd,
   withAmended,
   withEnded,
   withoutExpired,
@@ -115,6 +116,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     tx.touchTask(task)
   }
   if (change.history !== 'keep') recordAttempt(tx, partition, change)
+  if (change.to === 'done' && change.event !== null) noteEnded(tx, partition, change, change.attempts)
   if (change.reason !== undefined) partition.reason = change.reason
   partition.outcome = change.outcome
   partition.attempts = change.attempts
@@ -169,31 +171,70 @@ function countAttempt(lane: Lane, millis: number): void {
 }
 
 /** Updates the attempt history and the failures of the task after a change of a lease. */
-function recordAttempt(
-  tx: Transaction,
-  partition: Partition,
-  { history, outcome, wasted, reason = null }: Change,
-): void {
+function recordAttempt(tx: Transaction, partition: Partition, change: Change): void {
+  const { history, outcome, wasted, reason = null } = change
   const { parentTask: task } = partition.parentLane
+  const endedAs = partition.outcome === 'revoked' ? 'revoked' : 'expired'
   switch (history) {
     case 'append':
       if (outcome === null) return
       partition.history = withEnded(partition, outcome, reason, tx.now)
-      if (outcome === 'failed' || outcome === 'expired')
+      noteEnded(tx, partition, change, partition.attempts + 1)
+      if (outcome === 'failed' || outcome === 'expired' || outcome === 'revoked')
         tx.setFailures(task, countFailure(task.failures, outcome, reason, tx.now))
       break
     case 'amend':
       partition.history = withAmended(partition.history, reason)
-      tx.setFailures(task, countFailure(uncountExpiry(task.failures), 'failed', reason, tx.now))
+      noteEnded(tx, partition, change, partition.attempts)
+      tx.setFailures(task, countFailure(uncountEnd(task.failures, endedAs), 'failed', reason, tx.now))
       break
     case 'withdraw':
       partition.history = withoutExpired(partition.history)
       // A late settlement as done leaves the expiry counted, because the attempt was treated as wasted. A
       // renewal withdraws it.
-      if (wasted < 0) tx.setFailures(task, uncountExpiry(task.failures))
+      if (wasted < 0) tx.setFailures(task, uncountEnd(task.failures, endedAs))
       break
     case 'keep':
       break
+  }
+}
+
+const REASON_NOTED = 512
+
+/** For the list of the holder's attempts. */
+function noteEnded(
+  tx: Transaction,
+  partition: Partition,
+  { outcome, reason = null, records = null }: Change,
+  attempt: number,
+): void {
+  const { holder } = partition
+  if (holder === null || outcome === null) return
+  tx.endedAttempts.push([
+    holder,
+    {
+      ...namedOf(partition),
+      partition: partition.id,
+      attempt,
+      startedAt: partition.leasedAt ?? tx.now,
+      endedAt: tx.now,
+      outcome,
+      reason: reason === null ? null : truncated(reason, REASON_NOTED),
+      records,
+      isLate: partition.outcome !== null,
+    },
+  ])
+}
+
+/** What lists of leases and attempts say about a partition. */
+export function namedOf({ parentLane: lane, index, spelling, computeTable, recordCount }: Partition) {
+  return {
+    taskId: lane.parentTask.taskId,
+    level: lane.level,
+    index,
+    spelling,
+    computeTableName: computeTable,
+    recordCount,
   }
 }
 

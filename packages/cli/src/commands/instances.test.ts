@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { InstanceStatus } from '@baton/client'
 import { expect, test } from 'vitest'
-import { instanceTable } from './fleet.ts'
+import { instanceTable } from './instances.ts'
 
 const totals = {
   pulls: 0,
@@ -10,6 +10,8 @@ const totals = {
   done: 0,
   failed: 0,
   released: 0,
+  expired: 0,
+  revoked: 0,
   callBacks: 0,
   calledBack: 0,
 }

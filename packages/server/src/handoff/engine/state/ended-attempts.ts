@@ -1,0 +1,60 @@
+import { MAX_INSTANCE_ATTEMPTS } from '@baton/protocol'
+import type { InstanceAttemptDetails } from '../../views/queries.ts'
+
+/** Bounds the memory, about 300 bytes each. The instances that ended an attempt longest ago are dropped first. */
+const MOST_KEPT = 100_000
+
+export interface EndedAttemptOf extends InstanceAttemptDetails {
+  /** The id of its partition. */
+  readonly partition: number
+  /** Whether it had expired or was revoked before. */
+  readonly isLate: boolean
+}
+
+/** The last attempts of each instance, since this node leads. */
+export class EndedAttempts {
+  /** Oldest first. */
+  readonly #byInstance = new Map<string, EndedAttemptOf[]>()
+  readonly #most: number
+  #kept = 0
+
+  constructor(most = MOST_KEPT) {
+    this.#most = most
+  }
+
+  /** An attempt that expired or was revoked before, and is now settled, replaces itself. */
+  add(instanceId: string, attempt: EndedAttemptOf): void {
+    const attempts = this.#byInstance.get(instanceId) ?? []
+    if (attempt.isLate) this.#remove(attempts, attempt)
+    this.#byInstance.delete(instanceId)
+    this.#byInstance.set(instanceId, attempts)
+    attempts.push(attempt)
+    this.#kept += 1
+    if (attempts.length > MAX_INSTANCE_ATTEMPTS) {
+      attempts.shift()
+      this.#kept -= 1
+    }
+    for (const [oldest, { length }] of this.#byInstance) {
+      if (this.#kept <= this.#most || oldest === instanceId) return
+      this.#byInstance.delete(oldest)
+      this.#kept -= length
+    }
+  }
+
+  #remove(attempts: EndedAttemptOf[], { partition, startedAt }: EndedAttemptOf): void {
+    const at = attempts.findIndex((known) => known.partition === partition && known.startedAt === startedAt)
+    if (at === -1) return
+    attempts.splice(at, 1)
+    this.#kept -= 1
+  }
+
+  /** The last to end first. */
+  of(instanceId: string): InstanceAttemptDetails[] {
+    return this.#byInstance.get(instanceId)?.toReversed() ?? []
+  }
+
+  clear(): void {
+    this.#byInstance.clear()
+    this.#kept = 0
+  }
+}

@@ -1,0 +1,71 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
+
+const visit = visiting()
+
+/** Two levels: one is done but for a parked partition, of the other one partition is leased. */
+async function troubledTask() {
+  const service = await startService(
+    '--log-url',
+    'https://logs.example/{holder}?task={task}&partition={partition}&attempt={attempt}',
+    '--unknown-fields',
+    'keep',
+  )
+  const { client, url } = service
+  const [bad, ...others] = partitionsOf('orders', [30, 8])
+  if (bad === undefined) throw new Error('partitions were expected')
+  await client.callBack([{ ...bad, shard: 'eu-7' } as typeof bad, ...others])
+  const worker = new BatonClient({ url, instanceId: 'loader-1' })
+  await workThrough(worker, 1, { outcome: 'failed', reason: 'no such table', final: true })
+  await workThrough(worker, 29, { outcome: 'done' })
+  await worker.pull()
+  return service
+}
+
+describe('a task at a glance', () => {
+  test.each([
+    { width: 1440, colorScheme: 'light' },
+    { width: 390, colorScheme: 'dark' },
+  ] as const)(
+    'at $width px, a cell of the grid leads to its partition, its attempts and its log',
+    async (look) => {
+      const { url } = await troubledTask()
+      const { width, colorScheme } = look
+      const page = await visit(`${url}/#/tasks/orders`, { colorScheme, viewport: { width, height: 900 } })
+      const grid = page.getByRole('img', { name: 'Level 0: 1 parked, 29 done' })
+      await grid.locator('i').nth(29).waitFor()
+      await grid.locator('.fill-parked').click()
+      expect(page.url()).toContain('level=0&indexes=0-0')
+      const list = page.getByRole('region', { name: 'Rows of partitions' })
+      await list.getByRole('rowheader', { name: 'orders-0-2' }).first().waitFor({ state: 'detached' })
+      await list.getByRole('button', { name: 'Details of orders-0-0' }).click()
+      const attempts = list.getByRole('list', { name: 'Attempts' })
+      await attempts.getByText('no such table').waitFor()
+      expect(await attempts.getByRole('link', { name: 'Log' }).getAttribute('href')).toBe(
+        'https://logs.example/loader-1?task=orders&partition=orders-0-0&attempt=1',
+      )
+      await list.getByText('eu-7').waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await overflow(page)).toBe(0)
+      await page.getByRole('link', { name: 'Remove the filter index 0' }).click()
+      await list.getByRole('rowheader', { name: 'orders-0-1', exact: false }).first().waitFor()
+    },
+  )
+
+  test('a partition is found by its name, with a key for the search and a link to share', async () => {
+    const { url } = await troubledTask()
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByRole('rowheader', { name: 'orders-0-0' }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByText('search on this page').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
+    await page.keyboard.type('orders-1-7')
+    await page.getByRole('rowheader', { name: 'orders-1-7' }).waitFor()
+    const theirs = await visit(page.url())
+    await theirs.getByRole('rowheader', { name: 'orders-1-7' }).waitFor()
+    expect(await theirs.getByRole('rowheader').filter({ hasText: 'orders-0' }).count()).toBe(0)
+  })
+})
