@@ -309,7 +309,7 @@ export interface IndexesOfLane {
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
 
-export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed'> {
+export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'unheardShare'> {
   /** The id of its task. */
   readonly task: number
 }

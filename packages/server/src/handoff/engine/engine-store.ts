@@ -264,7 +264,7 @@ class EngineStore implements Store {
   changes(query: ChangeQuery): Promise<ChangePage> {
     return this.#view(async (now) => {
       const { tasks, ...page } = this.#changes.page(query)
-      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks, this.#policy) }
+      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks, this.#policy, now) }
     })
   }
 

@@ -50,7 +50,7 @@ export async function viewTask(
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ))
+  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now))
   return {
     ...row,
     now,
@@ -76,7 +76,7 @@ export async function viewTasks(
   policy: Policy,
 ): Promise<TaskPage> {
   const { state, parked, before, limit, search, tasks = null } = query
-  if (tasks !== null) return { now, tasks: await viewTasksNamed(disk, tasks, query, policy), next: null }
+  if (tasks !== null) return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, now), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -84,7 +84,7 @@ export async function viewTasks(
   const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, leasesRead),
+    tasks: await rowsOf(disk, found, policy, leasesRead, now),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -111,6 +111,7 @@ async function viewTasksNamed(
   names: readonly string[],
   query: TaskQuery,
   policy: Policy,
+  now: number,
 ): Promise<TaskRow[]> {
   const { state, parked, search } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
@@ -125,6 +126,7 @@ async function viewTasksNamed(
     found.toSorted((a, b) => b.task.id - a.task.id),
     policy,
     LEASES_READ,
+    now,
   )
 }
 
@@ -144,13 +146,18 @@ async function havingTables(
   })
 }
 
-export async function viewTasksById(disk: Disk, ids: readonly number[], policy: Policy): Promise<TaskRow[]> {
+export async function viewTasksById(
+  disk: Disk,
+  ids: readonly number[],
+  policy: Policy,
+  now: number,
+): Promise<TaskRow[]> {
   const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS)
+  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, now)
 }
 
 async function rowsOf(
@@ -158,8 +165,9 @@ async function rowsOf(
   found: readonly ChosenSummary[],
   policy: Policy,
   leasesRead: number,
+  now: number,
 ): Promise<TaskRow[]> {
-  const timing = await readTiming(disk, found, policy, leasesRead)
+  const timing = await readTiming(disk, found, policy, leasesRead, now)
   return found.map((summary) => taskRow(summary, timing))
 }
 
@@ -174,6 +182,7 @@ async function readTiming(
   summaries: readonly TaskSummary[],
   policy: Policy,
   limit: number,
+  now: number,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
   const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
@@ -184,10 +193,14 @@ async function readTiming(
       durations: task.durations,
       // The mean of the jittered back-off.
       backoffMillis: backoffMillis(ofTask, 1, 0.5),
-      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
-        ...row,
-        renewed: row.dueAt - row.leasedAt > leaseMillis(ofTask, row.recordCount) + RENEWAL_MILLIS,
-      })),
+      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => {
+        const millis = leaseMillis(ofTask, row.recordCount)
+        return {
+          ...row,
+          renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
+          unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
+        }
+      }),
     }
   }
 }
