@@ -30,7 +30,7 @@ describe('the attempts of a partition', () => {
     const reasons = page.getByRole('list', { name: 'Failures by reason' })
     await reasons.getByText('no such table').waitFor()
     await reasons.getByText('compute table is locked').waitFor()
-    await page.getByRole('button', { name: 'Details of orders-0-0' }).click()
+    await page.getByRole('button', { name: 'orders-0-0', exact: true }).click()
     const attempts = page.getByRole('list', { name: 'Attempts' })
     await attempts.getByRole('link', { name: 'loader-1' }).waitFor()
     expect(await attempts.innerText()).toContain('compute table is locked')

@@ -202,10 +202,11 @@ describe('an operator', () => {
     const reason = `Traceback:\n  ${'in load, '.repeat(60)}\nKeyError: 'price'\n\n`
     await workThrough(client, 1, { outcome: 'failed', reason, final: true })
     const page = await visit(`${url}/#/tasks/orders`, { viewport: { width, height: 800 } })
-    const toggle = page.getByRole('button', { name: "KeyError: 'price'" })
+    const toggle = page.getByRole('button', { name: 'orders-0-0', exact: true })
     await toggle.waitFor()
     expect(await toggle.getAttribute('aria-expanded')).toBe('false')
-    expect((await toggle.boundingBox())?.width).toBeGreaterThan(80)
+    const line = page.locator('.reason-line:visible', { hasText: "KeyError: 'price'" })
+    expect((await line.boundingBox())?.width).toBeGreaterThan(80)
     await toggle.press('Enter')
     expect(await toggle.getAttribute('aria-expanded')).toBe('true')
     await page.locator('pre', { hasText: 'Traceback:' }).waitFor()

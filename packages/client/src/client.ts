@@ -21,6 +21,10 @@ import type {
   SettleAnswer,
   Settlement,
   StreamEvent,
+  TableList,
+  TableSettingsAnswer,
+  TableSettingsRequest,
+  TableView,
   TaskFeed,
   TaskList,
   TaskSettingsAnswer,
@@ -70,6 +74,11 @@ import {
  * The path of a task. The ids rejected here are invalid at every service. In a URL they would produce another
  * path, so the service could not report the error.
  */
+function tablePath(table: string): string {
+  if (table === '') throw new UnsendableError('the name of a table must not be empty')
+  return `/tables/${encodeURIComponent(table)}`
+}
+
 function taskPath(taskId: string): string {
   if (taskId === '') throw new UnsendableError('a task id must not be empty')
   if (taskId === '.' || taskId === '..') {
@@ -374,6 +383,35 @@ export class BatonClient {
 
   async resumeInstance(instanceId: string, options: CallOptions = {}): Promise<InstanceStatus> {
     return this.#instanceControl(instanceId, 'resume', 'instanceId', options) as Promise<InstanceStatus>
+  }
+
+  /** The compute tables with open work or settings, by name. */
+  async tables(options: PageOptions = {}): Promise<TableList> {
+    const { cursor, limit } = options
+    return (await this.#get('/tables', { cursor, limit }, 'tables', options)) as TableList
+  }
+
+  /** What runs and waits on a compute table over all tasks, and its settings. */
+  async table(table: string, options: CallOptions = {}): Promise<TableView> {
+    return (await this.#get(tablePath(table), {}, 'table', options)) as TableView
+  }
+
+  async tableSettings(table: string, options: CallOptions = {}): Promise<TableSettingsAnswer> {
+    return (await this.#get(`${tablePath(table)}/settings`, {}, 'settings', options)) as TableSettingsAnswer
+  }
+
+  /**
+   * Limits the leases of a compute table over all tasks, or pauses it. Settings that are not named stay as they
+   * are; null restores the default. May be called before the table is first called back.
+   */
+  async changeTableSettings(
+    table: string,
+    settings: TableSettingsRequest,
+    options: CallOptions = {},
+  ): Promise<TableSettingsAnswer> {
+    const body = jsonText(settings, 'the settings')
+    const spec = { method: 'PATCH', path: `${tablePath(table)}/settings`, body, field: 'settings' } as const
+    return (await this.#call(spec, options)) as TableSettingsAnswer
   }
 
   /** What was changed by requests, and by whom, newest first: of one task or one sender, or all. */

@@ -158,6 +158,13 @@ export const errorCodes = {
     meaning: 'No instance has this name, or it was deleted after a week without a request.',
     remedy: 'Check the name. A client becomes an instance when it sends X-Instance-Id with a request.',
   },
+  table_unknown: {
+    status: 404,
+    title: 'Unknown table',
+    retryable: false,
+    meaning: 'No compute table with this name has open work or settings.',
+    remedy: 'Check the name and its URL encoding. GET /tables lists the tables.',
+  },
   route_unknown: {
     status: 404,
     title: 'Unknown route',
@@ -298,6 +305,14 @@ export const errorCodes = {
     remedy:
       'Stop working on the partition. If leases expire often, renew them earlier or set a longer lease.',
   },
+  limit_reached: {
+    status: null,
+    title: 'Limit of leases reached',
+    retryable: false,
+    meaning: 'The lease expired, and its task or its compute table has as many leases as `maxLeases` allows.',
+    remedy:
+      'Stop working on the partition, or settle it as done if that is nearly finished. It will be handed out again.',
+  },
   lease_settled: {
     status: null,
     title: 'Lease already settled',
@@ -318,7 +333,13 @@ export const problemCodes = (Object.keys(errorCodes) as ErrorCode[]).filter(
   (code): code is ProblemCode => errorCodes[code].status !== null,
 )
 
-export const refusalCodes = ['lease_unknown', 'lease_lost', 'lease_settled', 'task_cancelled'] as const
+export const refusalCodes = [
+  'lease_unknown',
+  'lease_lost',
+  'lease_settled',
+  'limit_reached',
+  'task_cancelled',
+] as const
 export type RefusalCode = (typeof refusalCodes)[number]
 
 /** Explains to a person why a lease is refused. */

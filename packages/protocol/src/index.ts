@@ -137,6 +137,18 @@ export {
   violationSchema,
 } from './schemas/problem.ts'
 export {
+  type TableList,
+  type TableSettings,
+  type TableSettingsAnswer,
+  type TableSettingsRequest,
+  type TableView,
+  tableListSchema,
+  tableSettingsAnswerSchema,
+  tableSettingsRequestSchema,
+  tableSettingsSchema,
+  tableViewSchema,
+} from './schemas/tables.ts'
+export {
   type Grid,
   gridSchema,
   type IndexRanges,

@@ -24,7 +24,7 @@ const SHORTEST_SECONDS = 10
 const isFarAbove = (failed: number | null, median: number | null): boolean =>
   failed !== null && median !== null && failed > Math.max(2 * median, median + 0.1)
 
-export const failedAttempts = ({ failed }: InstanceTotals): number => failed
+export const failedAttempts = ({ failed, expired }: InstanceTotals): number => failed + expired
 
 export function fleetOf(instances: readonly InstanceStatus[]): Fleet {
   const measured = instances.map((instance) => ({

@@ -1,11 +1,14 @@
 import type { InstanceStatus, ProducedTask } from '@baton/protocol'
+import { useControl } from '../parts/control.tsx'
+import { CopyAs } from '../parts/copy.tsx'
 import { compact, exact, percent } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
-import { Empty, Fact, Scrolling, Skeleton } from '../parts/panel.tsx'
+import { Empty, Fact, Finding, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { InstanceBadge, TaskBadge } from '../parts/states.tsx'
-import { hrefOf, overviewRoute, taskHref } from '../route.ts'
-import { client } from '../service/connection.ts'
+import { fleetRoute, hrefOf, taskHref } from '../route.ts'
+import { client, mayControl } from '../service/connection.ts'
 import { load, usePolled } from '../service/live.ts'
+import { AttemptsPanel } from './attempts-panel.tsx'
 import { HeldPartitions, ReleaseFinding } from './leases.tsx'
 
 const roleWords: Record<InstanceStatus['role'], string> = {
@@ -19,12 +22,25 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
   return (
     <main class="page" id="content">
       <nav class="crumbs" aria-label="Breadcrumb">
-        <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span>{' '}
+        <a href={hrefOf(fleetRoute)}>Instances</a> <span aria-hidden="true">/</span>{' '}
         <span>{loaded.kind === 'there' ? roleWords[loaded.value.role] : 'Instance'}</span>
       </nav>
-      <h1 class="task-title">
-        {instanceId} {loaded.kind === 'there' ? <InstanceBadge state={loaded.value.status} /> : null}
-      </h1>
+      <header class="task-head">
+        <h1 class="task-title">
+          {instanceId} {loaded.kind === 'there' ? <InstanceBadge state={loaded.value.status} /> : null}
+        </h1>
+        <div class="buttons">
+          {loaded.kind === 'there' ? <PauseButton instance={loaded.value} refresh={refresh} /> : null}
+          <CopyAs path={`test/instance-status?instanceId=${encodeURIComponent(instanceId)}`} />
+        </div>
+      </header>
+      {loaded.kind === 'there' && loaded.value.pausedAt !== undefined ? (
+        <div class="findings">
+          <Finding kind="warn" title="The instance is paused">
+            Its pulls get nothing. It was paused <Ago at={loaded.value.pausedAt} />.
+          </Finding>
+        </div>
+      ) : null}
       {loaded.kind === 'loading' ? <Skeleton lines={4} /> : null}
       {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
       {loaded.kind === 'unknown' ? (
@@ -37,12 +53,40 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
           <InstanceFacts instance={loaded.value} />
           <ReleaseFinding instance={loaded.value} refresh={refresh} />
           {loaded.value.role !== 'service' && loaded.value.totals.pulls > 0 ? (
-            <HeldPartitions instance={loaded.value} />
+            <>
+              <HeldPartitions instance={loaded.value} />
+              <AttemptsPanel instance={loaded.value} />
+            </>
           ) : null}
           {loaded.value.tasks === undefined ? null : <CalledBackTasks tasks={loaded.value.tasks} />}
         </>
       ) : null}
     </main>
+  )
+}
+
+function PauseButton({ instance, refresh }: { instance: InstanceStatus; refresh: () => void }) {
+  const { instanceId, pausedAt, role } = instance
+  const { busy, request } = useControl(refresh)
+  if (!mayControl.value || role === 'service') return null
+  const isPaused = pausedAt !== undefined
+  const change = () =>
+    void request(
+      () => (isPaused ? client.peek().resumeInstance(instanceId) : client.peek().pauseInstance(instanceId)),
+      () =>
+        isPaused
+          ? 'Resumed: its pulls get partitions again'
+          : 'Paused: its pulls get nothing; its leases go on',
+    )
+  return (
+    <button
+      type="button"
+      class={isPaused ? 'button primary' : 'button'}
+      aria-disabled={busy}
+      onClick={change}
+    >
+      {isPaused ? 'Resume' : 'Pause'}
+    </button>
   )
 }
 
@@ -88,7 +132,7 @@ function InstanceFacts({ instance }: { instance: InstanceStatus }) {
 }
 
 function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatus }) {
-  const settled = totals.done + totals.failed + totals.released
+  const settled = totals.done + totals.failed + totals.released + totals.expired
   return (
     <>
       <Fact name="Leased" value={exact(leases)}>
@@ -99,10 +143,13 @@ function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatu
         {totals.pulls === 1 ? 'pull' : 'pulls'}
       </Fact>
       <Fact name="Done" value={compact(totals.done)}>
-        {settled === 0 ? 'nothing settled yet' : `${percent(totals.done, settled)} of its settled leases`}
+        {settled === 0 ? 'nothing ended yet' : `${percent(totals.done, settled)} of its ended leases`}
       </Fact>
       <Fact name="Failed" value={compact(totals.failed)}>
         settled as failed
+      </Fact>
+      <Fact name="Expired" value={compact(totals.expired)}>
+        not settled in time
       </Fact>
       <Fact name="Released" value={compact(totals.released)}>
         returned without an attempt

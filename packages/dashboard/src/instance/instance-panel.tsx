@@ -4,7 +4,7 @@ import { compact, counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Skeleton } from '../parts/panel.tsx'
 import { instanceStateWords } from '../parts/states.tsx'
-import { instanceHref } from '../route.ts'
+import { fleetRoute, hrefOf, instanceHref } from '../route.ts'
 import { client, noteRefusal, tokenWanted } from '../service/connection.ts'
 import { followLive, isAway } from '../service/live.ts'
 
@@ -95,7 +95,11 @@ function Group({ title, members }: { title: string; members: readonly InstanceSt
           <InstanceRow key={instance.instanceId} instance={instance} />
         ))}
       </ul>
-      {others > 0 ? <p class="quiet">and {counted(others, 'other')}</p> : null}
+      {others > 0 ? (
+        <p class="quiet">
+          and <a href={hrefOf(fleetRoute)}>{counted(others, 'other')}</a>
+        </p>
+      ) : null}
     </>
   )
 }

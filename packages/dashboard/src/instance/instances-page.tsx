@@ -223,7 +223,7 @@ function MemberTable({ members, label }: { members: readonly FleetMember[]; labe
 }
 
 function MemberRow({ member: { instance, pace, failed, isBad } }: { member: FleetMember }) {
-  const { instanceId, status, totals, leases, lastSeenAt } = instance
+  const { instanceId, status, totals, leases, lastSeenAt, pausedAt } = instance
   return (
     <tr class={isBad ? 'bad' : undefined}>
       <th scope="row" title={instanceId}>
@@ -233,6 +233,7 @@ function MemberRow({ member: { instance, pace, failed, isBad } }: { member: Flee
       </th>
       <td>
         <InstanceBadge state={status} />
+        {pausedAt === undefined ? null : <span class="tag">paused</span>}
       </td>
       <td
         class={isBad ? 'number alarm' : 'number'}

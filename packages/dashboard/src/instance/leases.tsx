@@ -1,73 +1,24 @@
-import type { InstanceStatus, PartitionRow, ReleaseAnswer } from '@baton/protocol'
-import { useEffect, useState } from 'preact/hooks'
-import { Confirmation, say } from '../parts/control.tsx'
+import type { HeldLease, InstanceStatus, ReleaseAnswer } from '@baton/protocol'
+import { useState } from 'preact/hooks'
+import { Confirmation, say, useControl } from '../parts/control.tsx'
 import { counted, exact } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
 import { Finding, Scrolling } from '../parts/panel.tsx'
 import { taskHref } from '../route.ts'
-import {
-  client,
-  explained,
-  explainedControl,
-  mayControl,
-  noteRefusal,
-  noteRefusedControl,
-} from '../service/connection.ts'
-import { tasks } from '../service/tasks.ts'
+import { client, explainedControl, mayControl, noteRefusedControl } from '../service/connection.ts'
+import { useReading } from '../service/reading.ts'
 
-const TASKS_LOOKED_AT = 20
-const ROWS_LOOKED_AT = 500
 const SHOWN_AT_MOST = 200
-
-/**
- * Searches the leased partitions of all tasks with leases, until all partitions of the instance are found.
- */
-async function heldBy(instanceId: string, leases: number): Promise<PartitionRow[]> {
-  const found: PartitionRow[] = []
-  const leasing = [...tasks.peek().values()].filter(({ partitions }) => partitions.leased > 0)
-  for (const { taskId } of leasing.slice(0, TASKS_LOOKED_AT)) {
-    if (found.length >= Math.min(leases, SHOWN_AT_MOST)) break
-    const { partitions } = await client.peek().partitions(taskId, { state: 'leased', limit: ROWS_LOOKED_AT })
-    found.push(...partitions.filter(({ holder }) => holder === instanceId))
-  }
-  return found.slice(0, SHOWN_AT_MOST)
-}
-
-const READ_AGAIN_MILLIS = 5000
-
-/** The partitions that an instance holds. Loaded again when its numbers change, and after a failure. */
-function useHeld(instanceId: string, leases: number, taken: number) {
-  const [held, setHeld] = useState<readonly PartitionRow[] | null>(null)
-  const [fault, setFault] = useState<string | null>(null)
-  const [failures, setFailures] = useState(0)
-  useEffect(() => {
-    let isCurrent = true
-    let again: ReturnType<typeof setTimeout> | undefined
-    heldBy(instanceId, leases).then(
-      (found) => {
-        if (!isCurrent) return
-        setHeld(found)
-        setFault(null)
-      },
-      (error: unknown) => {
-        noteRefusal(error)
-        if (!isCurrent) return
-        setFault(explained(error))
-        again = setTimeout(() => setFailures((count) => count + 1), READ_AGAIN_MILLIS)
-      },
-    )
-    return () => {
-      isCurrent = false
-      clearTimeout(again)
-    }
-  }, [instanceId, leases, taken, failures])
-  return { held, fault }
-}
 
 /** The partitions that a worker holds. */
 export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
   const { instanceId, leases, totals } = instance
-  const { held, fault } = useHeld(instanceId, leases, totals.partitions)
+  const { loaded, refresh } = useReading(
+    () => client.peek().instanceLeases(instanceId, { limit: SHOWN_AT_MOST }),
+    [instanceId],
+    `${leases} ${totals.partitions}`,
+  )
+  const held = loaded.kind === 'there' ? loaded.value.leases : []
   return (
     <section class="panel" aria-labelledby="held-title">
       <header class="panel-head">
@@ -75,15 +26,12 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
         <p class="muted">{counted(leases, 'live lease')}</p>
       </header>
       {leases === 0 ? <p class="quiet">It holds no leases.</p> : null}
-      {fault === null ? null : (
+      {loaded.kind === 'failed' ? (
         <p class="quiet fault" role="alert">
-          {held === null ? 'The leases could not be read.' : 'The list of leases may be out of date.'} {fault}
+          The leases could not be read. {loaded.detail}
         </p>
-      )}
-      {leases > 0 && held?.length === 0 ? (
-        <p class="quiet">None of the leases was found in the tasks that were searched.</p>
       ) : null}
-      {leases > 0 && held !== null && held.length > 0 ? (
+      {leases > 0 && held.length > 0 ? (
         <Scrolling label="Rows of leased partitions">
           <table class="held">
             <thead>
@@ -99,49 +47,109 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
                   Attempt
                 </th>
                 <th scope="col" class="wide-only">
+                  Since
+                </th>
+                <th scope="col" class="wide-only">
                   Lease
+                </th>
+                <th scope="col">
+                  <span class="visually-hidden">Action</span>
                 </th>
               </tr>
             </thead>
             <tbody>
-              {held.map((row) => (
-                <tr key={row.partition_name}>
-                  <th scope="row" title={row.partition_name}>
-                    <span class="cut-start">
-                      <bdi>{row.partition_name}</bdi>
-                    </span>
-                    <span class="under narrow-only">
-                      <a class="cut-start" href={taskHref(row.taskId)}>
-                        <bdi>{row.taskId}</bdi>
-                      </a>
-                      <LeaseWords row={row} />
-                    </span>
-                  </th>
-                  <td class="wide-only" title={row.taskId}>
-                    <a class="cut-start" href={taskHref(row.taskId)}>
-                      <bdi>{row.taskId}</bdi>
-                    </a>
-                  </td>
-                  <td class="number">{exact(row.record_count)}</td>
-                  <td class="number wide-only">{row.attempts}</td>
-                  <td class="wide-only">
-                    <LeaseWords row={row} />
-                  </td>
-                </tr>
+              {held.map((lease) => (
+                <HeldRow key={lease.partition_name} lease={lease} refresh={refresh} />
               ))}
             </tbody>
           </table>
         </Scrolling>
       ) : null}
-      {held !== null && leases > held.length && held.length > 0 ? (
-        <p class="quiet">The first {held.length} that were found.</p>
+      {leases > held.length && held.length > 0 ? (
+        <p class="quiet">The first {held.length} to expire.</p>
       ) : null}
     </section>
   )
 }
 
-function LeaseWords({ row: { leaseExpiresAt } }: { row: PartitionRow }) {
-  return leaseExpiresAt === null ? <>–</> : <LeaseEnd at={leaseExpiresAt} />
+function HeldRow({ lease, refresh }: { lease: HeldLease; refresh: () => void }) {
+  const { taskId, partition_name, record_count, attempt, leasedAt, expiresAt } = lease
+  const [, level, index] = /-(\d+)-(\d+)$/.exec(partition_name) ?? []
+  const at = { first: Number(index), last: Number(index) }
+  return (
+    <tr>
+      <th scope="row" title={partition_name}>
+        <a class="cut-start" href={taskHref(taskId, { level: Number(level), indexes: at })}>
+          <bdi>{partition_name}</bdi>
+        </a>
+        <span class="under narrow-only">
+          <LeaseEnd at={expiresAt} />
+        </span>
+      </th>
+      <td class="wide-only" title={taskId}>
+        <a class="cut-start" href={taskHref(taskId)}>
+          <bdi>{taskId}</bdi>
+        </a>
+      </td>
+      <td class="number">{exact(record_count)}</td>
+      <td class="number wide-only">{attempt}</td>
+      <td class="wide-only">
+        <Ago at={leasedAt} />
+      </td>
+      <td class="wide-only">
+        <LeaseEnd at={expiresAt} />
+      </td>
+      <td>
+        <ReleaseLease taskId={taskId} name={partition_name} refresh={refresh} />
+      </td>
+    </tr>
+  )
+}
+
+interface ReleaseLeaseProps {
+  readonly taskId: string
+  readonly name: string
+  readonly refresh: () => void
+}
+
+/** Revokes one lease, after a confirmation: if its worker is alive, the work is done twice. */
+export function ReleaseLease({ taskId, name, refresh }: ReleaseLeaseProps) {
+  const { busy, request } = useControl(refresh)
+  const [isAsking, setAsking] = useState(false)
+  const [fault, setFault] = useState<string | null>(null)
+  if (!mayControl.value) return null
+  const release = async () => {
+    const isDone = await request(() => client.peek().releasePartition(taskId, name), wordsOf, setFault)
+    if (isDone) setAsking(false)
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class="button small"
+        aria-label={`Release the lease of ${name}`}
+        onClick={() => setAsking(true)}
+      >
+        Release
+      </button>
+      {isAsking ? (
+        <Confirmation
+          title="Release this lease?"
+          action="Release this lease"
+          destroys
+          busy={busy}
+          fault={fault}
+          onConfirm={() => void release()}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            {name} is handed out again at once, and an attempt is used. If the worker is still alive, its work
+            is done twice.
+          </p>
+        </Confirmation>
+      ) : null}
+    </>
+  )
 }
 
 /** Shown for an instance that holds leases: whether it is silent, and an offer to revoke the leases. */
@@ -222,7 +230,7 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
   )
 }
 
-function wordsOf({ released, parked }: ReleaseAnswer): string {
+function wordsOf({ released, parked }: Pick<ReleaseAnswer, 'released' | 'parked'>): string {
   const revoked = `${counted(released, 'lease')} revoked`
   return parked === 0
     ? revoked

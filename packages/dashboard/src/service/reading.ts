@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { followLive, type Loaded, load, shownAfter } from './live.ts'
 
 const READ_EVERY_MILLIS = 2000
+const READ_AGAIN_MILLIS = 5000
 
 /**
  * Reads a value, and again when `look` changes, but not more often than every two seconds. `of` identifies the
@@ -24,14 +25,18 @@ export function useReading<Value>(
   useEffect(() => {
     let isCurrent = true
     const wait = Math.max(0, readAt.current + READ_EVERY_MILLIS - Date.now())
+    let again: ReturnType<typeof setTimeout> | undefined
     const waiting = setTimeout(async () => {
       readAt.current = Date.now()
       const outcome = await load(read)
-      if (isCurrent) setLoaded((before) => shownAfter(before, outcome))
+      if (!isCurrent) return
+      setLoaded((before) => shownAfter(before, outcome))
+      if (outcome.kind === 'failed') again = setTimeout(refresh, READ_AGAIN_MILLIS)
     }, wait)
     return () => {
       isCurrent = false
       clearTimeout(waiting)
+      clearTimeout(again)
     }
   }, [...of, look, refreshes])
   return { loaded, refresh }

@@ -95,8 +95,17 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
 
 /** What an operator should know first, each with a possible action. */
 export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {
-  const { taskId, state, partitions, waitingFor, missingPartitions, expectedPartitions, purgedAt, reported } =
-    view
+  const {
+    taskId,
+    state,
+    control,
+    partitions,
+    waitingFor,
+    missingPartitions,
+    expectedPartitions,
+    purgedAt,
+    reported,
+  } = view
   const { busy, request } = useControl(refresh)
   const [isSkipping, setSkipping] = useState(false)
   const gapped = view.levels.filter(({ indexes }) => indexes.missing > 0)
@@ -111,6 +120,18 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
   }
   return (
     <div class="findings">
+      {state === 'paused' ? (
+        <Finding kind="warn" title="The task is paused">
+          {control.paused === null ? (
+            'Nothing of it is handed out.'
+          ) : (
+            <>
+              {control.paused.name === null ? 'Paused' : `${control.paused.name} paused it`}{' '}
+              <Ago at={control.paused.at} />. Nothing of it is handed out.
+            </>
+          )}
+        </Finding>
+      ) : null}
       {canRetry ? (
         <Finding
           kind="alarm"

@@ -1,5 +1,6 @@
 import type { Attempt, PartitionRow } from '@baton/protocol'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { ReleaseLease } from '../instance/leases.tsx'
 import { CopyAs } from '../parts/copy.tsx'
 import { brief, exact } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
@@ -10,12 +11,13 @@ interface DetailProps {
   readonly id: string
   readonly partition: PartitionRow
   readonly columns: number
+  readonly refresh: () => void
   /** Reports the rendered height, by which the rows below are shifted. */
   readonly measured: (height: number) => void
 }
 
 /** Everything about one partition: its last reason, its attempts over time, the fields beyond the contract. */
-export function PartitionDetail({ id, partition, columns, measured }: DetailProps) {
+export function PartitionDetail({ id, partition, columns, refresh, measured }: DetailProps) {
   const { taskId, partition_name, lastReason, history, computeTableName, traceparent, priorityLevel } =
     partition
   const row = useRef<HTMLTableRowElement>(null)
@@ -47,6 +49,9 @@ export function PartitionDetail({ id, partition, columns, measured }: DetailProp
           ))}
         </dl>
         <div class="detail-actions">
+          {partition.state === 'leased' ? (
+            <ReleaseLease taskId={taskId} name={partition_name} refresh={refresh} />
+          ) : null}
           <CopyAs path={path} />
         </div>
       </td>

@@ -61,7 +61,6 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
           class="reason"
           aria-expanded={unfolding.isOpen}
           aria-controls={unfolding.isOpen ? unfolding.detailId : undefined}
-          aria-label={`Details of ${partition_name}`}
           onClick={unfolding.toggle}
         >
           <span class="cut-start">

@@ -188,6 +188,7 @@ function PartitionTable({ view, at, refresh }: TableProps) {
                   <PartitionDetail
                     id={detailId}
                     columns={columnCount.value}
+                    refresh={refresh}
                     partition={detail}
                     measured={(height) =>
                       setUnfolded((now) => (now === null || now.height === height ? now : { ...now, height }))

@@ -7,9 +7,11 @@ import { hrefOf, overviewRoute, type TaskRoute, taskHref } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { followLive, type Loaded, load, shownAfter } from '../service/live.ts'
 import { lookOf, noteLevels, PACE_IS_FRESH_MILLIS } from '../service/tasks.ts'
+import { FeedPanel } from './feed-panel.tsx'
 import { Findings } from './findings.tsx'
 import { GridPanel } from './grid-panel.tsx'
 import { PartitionPanel } from './partition-table.tsx'
+import { SettingsLine } from './settings-line.tsx'
 import { TaskActions } from './task-actions.tsx'
 import { TaskFacts } from './task-facts.tsx'
 import { ThroughputPanel } from './throughput-panel.tsx'
@@ -61,12 +63,14 @@ function Task({ at, view, refresh }: TaskProps) {
           <LevelBar whole={counts} levels={view.levels} />
         </div>
         <Legend of={view} />
+        <SettingsLine view={view} refresh={refresh} />
       </section>
       <Findings view={view} refresh={refresh} />
       <ThroughputPanel view={view} chosen={at.span} />
       <LevelTable view={view} at={at} />
       <GridPanel view={view} at={at} />
       <PartitionPanel view={view} at={at} refresh={refresh} />
+      <FeedPanel view={view} />
     </>
   )
 }

@@ -74,6 +74,13 @@ import {
 import { conflictSchema, problemSchema, violationSchema } from './problem.ts'
 import { oneOf } from './schema-parts.ts'
 import {
+  tableListSchema,
+  tableSettingsAnswerSchema,
+  tableSettingsRequestSchema,
+  tableSettingsSchema,
+  tableViewSchema,
+} from './tables.ts'
+import {
   gridSchema,
   indexRangesSchema,
   levelViewSchema,
@@ -153,6 +160,11 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceAttempt: instanceAttemptSchema(tableField),
     InstanceAttemptList: instanceAttemptListSchema(tableField),
     ProducedTask: producedTaskSchema,
+    TableView: tableViewSchema,
+    TableList: tableListSchema,
+    TableSettings: tableSettingsSchema,
+    TableSettingsRequest: tableSettingsRequestSchema,
+    TableSettingsAnswer: tableSettingsAnswerSchema,
     Change: changeSchema,
     AuditList: auditListSchema,
     NodeAuditEntry: nodeAuditEntrySchema,

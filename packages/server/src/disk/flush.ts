@@ -59,6 +59,12 @@ export const flushedBy = (tables: Tables): readonly Flushed[] => [
   flushed(remove(tables.partitions.only('id')), ({ partitions }) => removed(partitions, (id) => ({ id }))),
   flushed(insert(tables.keys, tables.keys.replacing), ({ keys }) => written(keys, (key) => key)),
   flushed(remove(tables.keys.only('key')), ({ keys }) => removed(keys, (key) => ({ key }))),
+  flushed(insert(tables.tableSettings, tables.tableSettings.replacing), ({ tableSettings }) =>
+    written(tableSettings, (row) => row),
+  ),
+  flushed(remove(tables.tableSettings.only('table')), ({ tableSettings }) =>
+    removed(tableSettings, (table) => ({ table })),
+  ),
   flushed(remove(tables.pace.only('task')), ({ pace }) => removed(pace, (task) => ({ task: Number(task) }))),
   flushed(insert(tables.pace, tables.pace.replacing), ({ pace }) => written(pace, (second) => second)),
   flushed(insert(tables.tables, KEEP), ({ tables: named }) =>

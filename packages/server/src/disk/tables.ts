@@ -26,6 +26,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   deliveries: { name: 'delivery', key: ['subscription', 'event'] },
   throughput: { name: 'throughput', key: ['task', 'step', 'at', 'level'] },
   audit: { name: 'audit', key: ['id'] },
+  tableSettings: { name: 'table_settings', key: ['table'] },
 }
 
 export type ArchivedTables = { readonly [Name in Section]: Table<ArchivedRows[Name]> }

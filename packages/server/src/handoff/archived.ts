@@ -19,8 +19,10 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
+  type StoredTableSettings,
   type StoredTask,
   type StoredThroughput,
+  tableSettingsFields,
   taskFields,
   throughputFields,
 } from './stored.ts'
@@ -97,6 +99,7 @@ export interface ArchivedRows {
   readonly deliveries: StoredDelivery
   readonly throughput: StoredThroughput
   readonly audit: AuditRecord
+  readonly tableSettings: StoredTableSettings
 }
 
 export type Section = keyof ArchivedRows
@@ -130,6 +133,7 @@ export const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[N
   deliveries: deliveryFields,
   throughput: throughputFields,
   audit: auditFields,
+  tableSettings: tableSettingsFields,
 }
 
 export const sections = Object.keys(archivedFields) as Section[]

@@ -15,6 +15,7 @@ import type {
   StoredLaneTable,
   StoredLevel,
   StoredPace,
+  StoredTableSettings,
   StoredTask,
   StoredThroughput,
 } from './stored.ts'
@@ -54,6 +55,7 @@ export interface Disk {
   openLanes(after: number, limit: number): Promise<Lanes>
   leases(after: DuePosition, limit: number): Promise<StoredPartition[]>
   levels(): Promise<StoredLevel[]>
+  tableSettings(): Promise<StoredTableSettings[]>
 
   /** What the engine does not have in memory. Rows that do not exist are left out. */
   tasksNamed(names: readonly string[]): Promise<StoredTask[]>
@@ -209,6 +211,8 @@ export interface Images {
    */
   readonly pace: Map<string, StoredPace | null>
   readonly ranges: IndexRangeOfLane[]
+  /** By table. Null deletes the row: its settings are the default again. */
+  readonly tableSettings: Map<string, StoredTableSettings | null>
   /** Compute tables by task id. */
   readonly tables: Map<number, Set<string>>
   /** When an instance last called a task back, by `<task>:<instance>`. */

@@ -15,7 +15,7 @@ import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
-import type { Policy } from './rules/policy.ts'
+import type { Policy, TableSettings } from './rules/policy.ts'
 import type { Requester } from './rules/stamps.ts'
 import {
   type BatchedCallBack,
@@ -30,6 +30,7 @@ import {
   type SettleRequest,
   type Store,
   StoreUnavailable,
+  type TableChange,
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
@@ -44,6 +45,9 @@ import type {
   PartitionPage,
   PartitionQuery,
   SettingsOfTask,
+  TableDetails,
+  TablePage,
+  TableQuery,
   TaskDetails,
   TaskFeed,
   TaskPage,
@@ -285,6 +289,22 @@ export class HandOff {
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
     return this.#store.throughput(query)
+  }
+
+  table(name: string): Promise<TableDetails | null> {
+    return this.#store.table(name)
+  }
+
+  tables(query: TableQuery): Promise<TablePage> {
+    return this.#store.tables(query)
+  }
+
+  /** Null: a limit requires leases. */
+  async setTable(change: TableChange): Promise<TableSettings | null> {
+    if (this.#policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
+    const { settings, readied, readiedOf } = await this.#store.setTable(change)
+    this.#pulls.wake(readied, readiedOf)
+    return settings
   }
 
   audited(query: AuditQuery): Promise<AuditPage> {

@@ -14,7 +14,7 @@ export function wantedOf(filter: Filter, readied: number, readiedOf: readonly Re
   const { tasks } = filter
   let wanted = 0
   for (const [task, table, count] of readiedOf)
-    if ((tasks === null || tasks.includes(task)) && hasTable(filter, table)) wanted += count
+    if ((tasks === null || task === null || tasks.includes(task)) && hasTable(filter, table)) wanted += count
   return wanted
 }
 
@@ -79,10 +79,15 @@ export class FilterGroups<Member> {
     if (unfiltered !== undefined) wanted.set(unfiltered, readied)
     const add = (group: Group<Member>, count: number) => wanted.set(group, (wanted.get(group) ?? 0) + count)
     for (const [task, table, count] of readiedOf) {
-      for (const group of this.#byTask.get(task) ?? []) if (hasTable(group.filter, table)) add(group, count)
+      for (const group of this.#ofTask(task)) if (hasTable(group.filter, table)) add(group, count)
       for (const group of this.#ofTable(table)) add(group, count)
     }
     return wanted
+  }
+
+  #ofTask(task: string | null): Iterable<Group<Member>> {
+    if (task !== null) return this.#byTask.get(task) ?? []
+    return [...this.#groups.values()].filter(({ filter }) => filter.tasks !== null)
   }
 
   #ofTable(table: string | null): Iterable<Group<Member>> {

@@ -7,7 +7,7 @@ import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { TooManyLanes } from './rules/open-work.ts'
-import type { TaskSettingsChange } from './rules/policy.ts'
+import type { TableSettings, TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type { Requester } from './rules/stamps.ts'
 import type {
@@ -25,6 +25,9 @@ import type {
   PartitionPage,
   PartitionQuery,
   SettingsOfTask,
+  TableDetails,
+  TablePage,
+  TableQuery,
   TaskDetails,
   TaskFeed,
   TaskPage,
@@ -53,6 +56,11 @@ export interface Store {
   control(request: ControlRequest): Promise<ControlResult>
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  /** Changes the settings of a compute table. */
+  setTable(change: TableChange): Promise<TableChanged>
+  /** Compute tables with open work or settings. */
+  table(name: string): Promise<TableDetails | null>
+  tables(query: TableQuery): Promise<TablePage>
   /** An operator revokes the lease of a partition. */
   releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased>
   /** Returns since when the instance is paused; null if it is not. */
@@ -100,8 +108,8 @@ export interface Store {
   readonly batching?: Batching
 }
 
-/** The number of partitions of a task and table. Null: any of its tables. */
-export type ReadiedOf = readonly [task: string, table: string | null, count: number]
+/** The number of partitions of a task and table. Null: any task, or any table. */
+export type ReadiedOf = readonly [task: string | null, table: string | null, count: number]
 
 /** For a store that processes several batches concurrently. */
 export interface Batching {
@@ -301,6 +309,18 @@ export interface ReleaseResult {
   readonly parked: number
   readonly readied: number
   readonly more: boolean
+}
+
+/** Absent settings stay as they are. */
+export interface TableChange extends Partial<TableSettings> {
+  readonly table: string
+  readonly by?: Requester
+}
+
+export interface TableChanged {
+  readonly settings: TableSettings
+  readonly readied: number
+  readonly readiedOf: readonly ReadiedOf[] | null
 }
 
 export interface MaintenanceRequest {

@@ -1,7 +1,7 @@
 import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
 import type { Durations, FailureGroups } from './rules/attempts.ts'
-import type { TaskSettings } from './rules/policy.ts'
+import type { TableSettings, TaskSettings } from './rules/policy.ts'
 import type { TaskStamps } from './rules/stamps.ts'
 import type { Tally } from './rules/task.ts'
 
@@ -151,6 +151,17 @@ export const laneFields: Fields<StoredLane> = {
   finishedAt: 'integer?',
 }
 
+/** Settings of a compute table that are not the default. */
+export interface StoredTableSettings extends TableSettings {
+  readonly table: string
+}
+
+export const tableSettingsFields: Fields<StoredTableSettings> = {
+  table: 'text',
+  maxLeases: 'integer?',
+  paused: 'flag',
+}
+
 /** What waits of one compute table in a lane that has several. */
 export interface StoredLaneTable {
   readonly lane: number
@@ -160,6 +171,8 @@ export interface StoredLaneTable {
   /** The number of ready partitions of this table, and how many of those came back. */
   ready: number
   returned: number
+  /** The sum of the records of the ready partitions. */
+  readyRecords: number
 }
 
 export const laneTableFields: Fields<StoredLaneTable> = {
@@ -168,6 +181,7 @@ export const laneTableFields: Fields<StoredLaneTable> = {
   cursor: 'integer',
   ready: 'integer',
   returned: 'integer',
+  readyRecords: 'integer',
 }
 
 /** The virtual time of a level; 64-bit. */

@@ -37,6 +37,7 @@ import { apiReferenceRoute, pageRoutes, readPageFiles } from './routes/page-rout
 import { releaseRoutes } from './routes/release-routes.ts'
 import { settingsRoutes } from './routes/settings-routes.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
+import { tableRoutes } from './routes/table-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
 import { whoamiRoute } from './routes/whoami-route.ts'
@@ -200,6 +201,7 @@ export async function buildHttp({
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
+        tableRoutes(uncached, service)
         releaseRoutes(uncached, service)
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)

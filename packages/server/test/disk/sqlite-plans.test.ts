@@ -138,9 +138,10 @@ const boundedWalks = [
   /^SCAN \d+-ROW VALUES CLAUSE$/,
 ]
 
-/** The audit counts everything, and opening reads all levels. */
+/** The audit counts everything, and opening reads all levels and settings of tables. */
 const auditing = [
   / FROM level $/,
+  / FROM table_settings $/,
   / FROM lane $/,
   / FROM task $/,
   /GROUP BY state, kind$/,

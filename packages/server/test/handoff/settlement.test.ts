@@ -21,6 +21,7 @@ const leaseState = (changes: Partial<LeaseState> = {}): LeaseState => ({
   attempts: 0,
   releases: 0,
   taskCancelled: false,
+  atLimit: false,
   ...changes,
 })
 

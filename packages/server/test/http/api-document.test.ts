@@ -87,7 +87,9 @@ describe('the API document', () => {
     expect(ids(optional).join(' ')).toBe(
       'cancel enableSubscription levelBarrier pause pauseInstance redeliver releaseInstance releasePartition resume resumeInstance retry rotateSecret seal skipParked',
     )
-    expect(ids(demanded).join(' ')).toBe('callBack changeSettings owner renew settle subscribe')
+    expect(ids(demanded).join(' ')).toBe(
+      'callBack changeSettings changeTableSettings owner renew settle subscribe',
+    )
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -121,6 +123,10 @@ describe('the API document', () => {
       pauseInstance: ['object', 'InstanceStatus'],
       resumeInstance: ['object', 'InstanceStatus'],
       releaseInstance: ['object', 'ReleaseAnswer'],
+      listTables: [undefined, 'TableList'],
+      viewTable: [undefined, 'TableView'],
+      viewTableSettings: [undefined, 'TableSettingsAnswer'],
+      changeTableSettings: ['TableSettingsRequest', 'TableSettingsAnswer'],
       releasePartition: ['object', 'PartitionReleaseAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],

@@ -53,6 +53,7 @@ const meetings: Partial<Record<ProblemCode, (baton: TestApp) => Promise<Answer>>
     ),
   task_unknown: ({ get }) => get('/tasks/orders-2026-30'),
   instance_unknown: ({ get }) => get('/test/instance-status?instanceId=loader-99'),
+  table_unknown: ({ get }) => get('/tables/analytics.order_result'),
   route_unknown: ({ get }) => get('/somewhere/else'),
   method_not_allowed: (baton) => baton.ask('DELETE', '/pull'),
   cross_site_refused: ({ get }) => get('/pull', { 'sec-fetch-site': 'cross-site' }),

@@ -31,7 +31,14 @@ import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { PartitionDescriptor, StoredPartition } from '../../handoff/partition.ts'
-import type { LeaderRow, StagedIds, StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
+import type {
+  LeaderRow,
+  StagedIds,
+  StoredKey,
+  StoredLevel,
+  StoredTableSettings,
+  StoredTask,
+} from '../../handoff/stored.ts'
 import type { InstanceRecord, ThroughputRow } from '../../handoff/views/queries.ts'
 import { append, knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
 import { auditStatement, forgetAuditStatement, readAudit } from './audit-rows.ts'
@@ -83,8 +90,10 @@ import {
   readLevel,
   readLists,
   readPartition,
+  readTableSettings,
   readTask,
   rowsStatement,
+  tableSettingsStatement,
   tasksByIdStatement,
   tasksNamedStatement,
   waitingStatement,
@@ -260,6 +269,10 @@ export class PostgresDisk implements Disk {
 
   async levels(): Promise<StoredLevel[]> {
     return (await this.#read(levelsStatement)).map(readLevel)
+  }
+
+  async tableSettings(): Promise<StoredTableSettings[]> {
+    return (await this.#read(tableSettingsStatement)).map(readTableSettings)
   }
 
   async tasksNamed(names: readonly string[]): Promise<StoredTask[]> {

@@ -9,7 +9,7 @@ import type {
 } from '../../handoff/disk.ts'
 import type { StoredPartition } from '../../handoff/partition.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import type { StoredKey, StoredLevel, StoredTask } from '../../handoff/stored.ts'
+import type { StoredKey, StoredLevel, StoredTableSettings, StoredTask } from '../../handoff/stored.ts'
 import type { Row, Statement } from './session/connection.ts'
 import {
   asJson,
@@ -19,6 +19,7 @@ import {
   levels,
   partitions,
   plainArray,
+  tableSettings,
   tasks,
   textArray,
 } from './tables.ts'
@@ -35,6 +36,7 @@ const valuesIn = (row: Row): unknown[] => row['row'] as unknown[]
 
 export const readTask = (row: Row): StoredTask => tasks.read(valuesIn(row))
 export const readLevel = (row: Row): StoredLevel => levels.read(valuesIn(row))
+export const readTableSettings = (row: Row): StoredTableSettings => tableSettings.read(valuesIn(row))
 export const readKey = (row: Row): StoredKey => keys.read(valuesIn(row))
 export const readPartition = (row: Row): StoredPartition => partitions.read(valuesIn(row))
 
@@ -64,6 +66,10 @@ export const leasesStatement = ({ dueAt, id }: DuePosition, limit: number): Stat
 
 export const levelsStatement: Statement = {
   text: `SELECT ${asJson(levels)} AS row FROM baton.level`,
+}
+
+export const tableSettingsStatement: Statement = {
+  text: `SELECT ${asJson(tableSettings)} AS row FROM baton.table_settings`,
 }
 
 export const tasksNamedStatement = (names: readonly string[]): Statement => ({

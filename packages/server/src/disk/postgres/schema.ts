@@ -101,6 +101,9 @@ ${postgres.ranges.create()};
 ${postgres.tables.create('position bigint GENERATED ALWAYS AS IDENTITY')};
 CREATE INDEX task_table_order ON baton.task_table (task, position);
 
+-- Of compute tables that do not have the default.
+${postgres.tableSettings.create()};
+
 ${postgres.keys.create()};
 CREATE INDEX pull_key_to_forget ON baton.pull_key (forget_at);
 

@@ -52,7 +52,8 @@ const positionOf = (kind: Kind): number =>
 
 export const postgres = tablesIn(dialect)
 
-export const { archived, tasks, lanes, laneTables, levels, keys, partitions, descriptors } = postgres
+export const { archived, tasks, lanes, laneTables, levels, keys, tableSettings, partitions, descriptors } =
+  postgres
 
 type Columns = Pick<Table<object>, 'name' | 'path' | 'columns' | 'names' | 'selected'>
 

@@ -11,7 +11,13 @@ import type {
   WaitingOfLane,
 } from '../../handoff/disk.ts'
 import { type KnownPartition, newPartition, type StoredPartition } from '../../handoff/partition.ts'
-import type { StoredKey, StoredLane, StoredLevel, StoredTask } from '../../handoff/stored.ts'
+import type {
+  StoredKey,
+  StoredLane,
+  StoredLevel,
+  StoredTableSettings,
+  StoredTask,
+} from '../../handoff/stored.ts'
 import { Ranges } from './ranges.ts'
 import { laneHas, partitionIs, taskHas } from './schema.ts'
 import {
@@ -25,6 +31,7 @@ import {
   levels,
   partitions,
   sqlite,
+  tableSettings,
   tasks,
 } from './tables.ts'
 
@@ -54,6 +61,10 @@ export class Reads {
 
   levels(): StoredLevel[] {
     return this.#sql.levels.all()
+  }
+
+  tableSettings(): StoredTableSettings[] {
+    return this.#sql.tableSettings.all()
   }
 
   tasksNamed(names: readonly string[]): StoredTask[] {
@@ -171,6 +182,7 @@ function prepare(db: DatabaseSync) {
       `WHERE state = 'leased' AND due_at > ? ORDER BY due_at, id ${LIMIT}`,
     ),
     levels: finder(db, levels, ''),
+    tableSettings: finder(db, tableSettings, ''),
     task: finder(db, tasks, 'WHERE id = ?'),
     taskNamed: finder(db, tasks, 'WHERE task_id = ?'),
     lane: finder(db, lanes, 'WHERE id = ?'),

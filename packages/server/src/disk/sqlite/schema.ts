@@ -73,6 +73,9 @@ ${sqlite.tables.create('position INTEGER PRIMARY KEY')} STRICT;
 CREATE UNIQUE INDEX task_table_identity ON task_table (task, name);
 CREATE INDEX task_table_order ON task_table (task);
 
+-- Of compute tables that do not have the default.
+${sqlite.tableSettings.create()} STRICT, WITHOUT ROWID;
+
 ${sqlite.keys.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX pull_key_to_forget ON pull_key (forget_at);
 

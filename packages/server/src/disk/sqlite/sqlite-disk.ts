@@ -121,6 +121,7 @@ export function sqliteDisk(file: Connections): Disk {
     openLanes: (after, limit) => call(({ reads }) => reads.openLanes(after, limit)),
     leases: (after, limit) => call(({ reads }) => reads.leases(after, limit)),
     levels: () => call(({ reads }) => reads.levels()),
+    tableSettings: () => call(({ reads }) => reads.tableSettings()),
     tasksNamed: (names) => call(({ reads }) => reads.tasksNamed(names)),
     tasksById: (ids) => call(({ reads }) => reads.tasksById(ids)),
     lanesById: (ids) => call(({ reads }) => reads.lanesById(ids)),

@@ -45,7 +45,8 @@ const dialect: Dialect = {
 
 export const sqlite = tablesIn(dialect)
 
-export const { archived, tasks, lanes, laneTables, levels, keys, partitions, descriptors } = sqlite
+export const { archived, tasks, lanes, laneTables, levels, keys, tableSettings, partitions, descriptors } =
+  sqlite
 
 /** A prepared SELECT with the type of its rows. */
 interface Query<Found> {

@@ -20,6 +20,8 @@ import {
   type SweepRequest,
   type SweepResult,
   storeClosed,
+  type TableChange,
+  type TableChanged,
 } from '../store.ts'
 import type {
   ActiveInstancesQuery,
@@ -36,6 +38,9 @@ import type {
   PartitionPage,
   PartitionQuery,
   SettingsOfTask,
+  TableDetails,
+  TablePage,
+  TableQuery,
   TaskDetails,
   TaskFeed,
   TaskPage,
@@ -60,6 +65,7 @@ import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { recount } from './verbs/recount.ts'
 import { namedOf } from './verbs/settle.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
+import { pausedTables, setTable, viewTable, viewTables } from './verbs/tables.ts'
 import {
   viewPartitions,
   viewSettings,
@@ -178,6 +184,18 @@ class EngineStore implements Store {
     })
   }
 
+  setTable(change: TableChange): Promise<TableChanged> {
+    return this.#exclusively(() => this.#runner.transact(async (tx) => setTable(tx, change)))
+  }
+
+  table(name: string): Promise<TableDetails | null> {
+    return this.#fromMemory(({ order }, now) => viewTable(order.tables, name, now))
+  }
+
+  tables(query: TableQuery): Promise<TablePage> {
+    return this.#fromMemory(({ order }, now) => viewTables(order.tables, query, now))
+  }
+
   releaseInstance({ instanceId, limit, by }: ReleaseRequest): Promise<ReleaseResult> {
     return this.#exclusively(async () =>
       this.#runner.transact(async (tx) => {
@@ -230,7 +248,7 @@ class EngineStore implements Store {
   }
 
   task(taskId: string): Promise<TaskDetails | null> {
-    return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
+    return this.#view((now, memory) => viewTask(this.#disk, taskId, now, this.#policy, pausedTables(memory)))
   }
 
   taskSettings(taskId: string): Promise<SettingsOfTask | null> {
@@ -238,11 +256,11 @@ class EngineStore implements Store {
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {
-    return this.#view((now) => viewTasks(this.#disk, query, now, this.#policy))
+    return this.#view((now, memory) => viewTasks(this.#disk, query, now, this.#policy, pausedTables(memory)))
   }
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
-    return this.#view(() => viewPartitions(this.#disk, query))
+    return this.#view((_now, memory) => viewPartitions(this.#disk, query, pausedTables(memory)))
   }
 
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
@@ -258,13 +276,17 @@ class EngineStore implements Store {
   }
 
   grid(query: GridQuery): Promise<GridDetails | null> {
-    return this.#view(() => viewGrid(this.#disk, query))
+    return this.#view((_now, memory) => viewGrid(this.#disk, query, pausedTables(memory)))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {
-    return this.#view(async (now) => {
+    return this.#view(async (now, memory) => {
       const { tasks, ...page } = this.#changes.page(query)
-      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks, this.#policy, now) }
+      return {
+        ...page,
+        now,
+        tasks: await viewTasksById(this.#disk, tasks, this.#policy, pausedTables(memory), now),
+      }
     })
   }
 
@@ -373,6 +395,11 @@ class EngineStore implements Store {
     const result = await read(this.#runner.now, memory)
     await this.#runner.yieldToEventLoop()
     return result
+  }
+
+  /** Views of open work that rows do not have. */
+  #fromMemory<Result>(read: (memory: Memory, now: number) => Result): Promise<Result> {
+    return this.#exclusively(async () => read(await this.#runner.open(), this.#runner.now))
   }
 
   #committed(tx: Transaction): void {

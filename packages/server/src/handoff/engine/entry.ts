@@ -15,6 +15,7 @@ import {
   type StoredLaneTable,
   type StoredLevel,
   type StoredPace,
+  type StoredTableSettings,
   type StoredTask,
   taskFields,
 } from '../stored.ts'
@@ -59,6 +60,8 @@ export interface Entry {
   /** What became done, to be added to the throughput history of its task. */
   readonly throughput: readonly DoneWithin[]
   readonly audit: readonly AuditRecord[]
+  /** Null: the default again. */
+  readonly tableSettings: readonly (readonly [table: string, row: StoredTableSettings | null])[]
   /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
   readonly at: number
 }
@@ -126,6 +129,7 @@ export function encodeEntry(entry: Entry): string {
     ]),
     entry.audit,
     entry.at,
+    entry.tableSettings,
   ])
 }
 
@@ -150,6 +154,7 @@ export function decodeEntry(body: string): Entry {
     throughput,
     audit,
     at,
+    tableSettings,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, number[], number[]][],
@@ -169,6 +174,7 @@ export function decodeEntry(body: string): Entry {
     [number, number, number, number, number][],
     Entry['audit'],
     number,
+    Entry['tableSettings'],
   ]
   const taskImages = tasks.map(([values, counts, sums]) => ({
     ...taskOf(values),
@@ -217,6 +223,7 @@ export function decodeEntry(body: string): Entry {
       records,
     })),
     audit,
+    tableSettings,
     at,
   }
 }

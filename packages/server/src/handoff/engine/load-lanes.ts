@@ -1,6 +1,7 @@
 import type { DuePosition, LanesFrom, WaitingOfLane } from '../disk.ts'
 import { type StoredPartition, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
+import { isTableBlocked } from '../rules/policy.ts'
 import { StoreUnavailable } from '../store.ts'
 import {
   type Buffers,
@@ -13,6 +14,7 @@ import {
   readyOf,
   type Source,
   type Task,
+  tableOf,
 } from './state/memory-rows.ts'
 import { comparePositions, positionOf } from './state/waiting-buffer.ts'
 import { addLanes, addPartitions, type Transaction } from './transaction.ts'
@@ -31,25 +33,41 @@ const TASK_LANES_AT_A_TIME = 256
 
 type Kind = keyof Buffers
 
-/** The next partition of a lane in which some wait: first what came back, then what arrived first. */
-export function knownFirst(lane: Lane): Partition | undefined {
-  return lane.buffers[kindOf(lane)].first
+/** The next partition of a lane or table in which some wait: first what came back, then what arrived first. */
+export function knownFirst(source: Source): Partition | undefined {
+  return buffersOf(source)[kindOf(source)].first
 }
 
 const kindOf = (source: Source): Kind => (source.returned > 0 ? 'returned' : 'fresh')
 
 /**
- * Returns the next partition of a lane, which must have one of these tables; null: of any table. `ahead`
- * returns the lanes that come next.
+ * Returns the next partition of what is to be served. `tables` are the names that a choice is limited to; null:
+ * any. `ahead` returns the lanes that come next.
  */
 export async function firstOf(
   tx: Transaction,
-  lane: Lane,
+  source: Source,
   tables: ReadonlySet<string> | null,
   ahead: () => readonly Lane[],
   demand: number,
 ): Promise<Partition> {
-  const sources = tables === null || lane.severalAfter === null ? [lane] : tablesWaiting(lane, tables)
+  const first = (sources: readonly Source[]) => firstOfSources(tx, sources, ahead, demand)
+  if (isLaneTable(source) || source.several === null) return first([source])
+  if (tables !== null) return first(tablesWaiting(source, tables))
+  const earliest = await first([source])
+  if (!isTableBlocked(tableOf(earliest))) return earliest
+  const table = tx.memory.order.servableTable(source)
+  if (table === undefined) throw disagreement(source)
+  return first([table])
+}
+
+async function firstOfSources(
+  tx: Transaction,
+  sources: readonly Source[],
+  ahead: () => readonly Lane[],
+  demand: number,
+): Promise<Partition> {
+  const lane = laneOf(sources[0] as Source)
   const kind = sources.some(({ returned }) => returned > 0) ? 'returned' : 'fresh'
   const waiting = sources.filter((source) => (kind === 'returned' ? source.returned : readyOf(source)) > 0)
   while (true) {
@@ -83,11 +101,12 @@ const disagreement = ({ id }: Lane) =>
     `lane ${id} counts partitions that have no rows; another node may be the leader now`,
   )
 
+/** Those of these tables that may be served. */
 function tablesWaiting({ tables }: Lane, names: ReadonlySet<string>): LaneTable[] {
   const waiting: LaneTable[] = []
   for (const name of names) {
     const table = tables.get(name)
-    if (table !== undefined && table.ready > 0) waiting.push(table)
+    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.place.table)) waiting.push(table)
   }
   return waiting
 }

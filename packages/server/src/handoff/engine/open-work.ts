@@ -17,6 +17,7 @@ export async function readOpenWork(
   for (const { instanceId, pausedAt } of await disk.pausedInstances())
     memory.pausedInstances.set(instanceId, pausedAt)
   for (const level of await disk.levels()) memory.addLevel(level)
+  for (const row of await disk.tableSettings()) memory.order.tables.setSettings(row)
   for (let after = 0, isEnd = false; !isEnd; ) {
     const tasks = await disk.openTasks(after, ROWS_AT_A_TIME)
     for (const task of tasks) memory.addTask(task)

@@ -6,17 +6,17 @@ const MOST_KINDS = 100
 /** Counts the partitions that a transaction made ready, by task and table. */
 export class Readied {
   count = 0
-  /** By task, then by table. The table is null if any table of the task may be ready. */
-  #kinds: Map<string, Map<string | null, number>> | null = null
+  /** By task, then by table. Null: any task, or any table of the task. */
+  #kinds: Map<string | null, Map<string | null, number>> | null = null
   #size = 0
   #isAnything = false
 
-  add(task: string, table: string | null, count: number): void {
+  add(task: string | null, table: string | null, count: number): void {
     this.count += count
     this.#addKind(task, table, count)
   }
 
-  #addKind(task: string, table: string | null, count: number): void {
+  #addKind(task: string | null, table: string | null, count: number): void {
     if (count <= 0 || this.#isAnything) return
     this.#kinds ??= new Map()
     let tables = this.#kinds.get(task)

@@ -11,16 +11,32 @@ import {
 } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
-import { changedBarrier, isAtLimit, type Policy, type TaskSettingsChange } from '../rules/policy.ts'
+import {
+  changedBarrier,
+  isAtLimit,
+  isTableBlocked,
+  NO_TABLE_SETTINGS,
+  type Policy,
+  type TaskSettingsChange,
+} from '../rules/policy.ts'
 import type { Requester } from '../rules/stamps.ts'
-import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTask } from '../stored.ts'
+import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTableSettings, StoredTask } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { Readied } from './readied.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
 import { laterOf } from './state/images.ts'
 import type { Memory } from './state/memory.ts'
-import type { Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
+import {
+  type Key,
+  type Lane,
+  type LaneTable,
+  type Level,
+  type Partition,
+  type Task,
+  tableOf,
+} from './state/memory-rows.ts'
+import { RecentPace } from './state/recent-pace.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { Waiting } from './waiting.ts'
 
@@ -107,6 +123,7 @@ export class Transaction {
   readonly #done: DoneWithin[] = []
   readonly #ranges: IndexRangeOfLane[] = []
   readonly #tables: [number, string][] = []
+  readonly #tableSettings = new Map<string, StoredTableSettings | null>()
   readonly #produced: [number, string, number][] = []
   readonly #instances: [string, InstanceRole, number, (number | null)?][] = []
   readonly #totals = new Map<string, TotalsAdded>()
@@ -142,6 +159,7 @@ export class Transaction {
       this.#partitions.length === 0 &&
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
+      this.#tableSettings.size === 0 &&
       this.#instances.length === 0 &&
       this.#outboxEntry() === null &&
       this.#totals.size === 0 &&
@@ -241,8 +259,20 @@ export class Transaction {
     this.memory.dropPartition(partition)
   }
 
-  countFinished(lane: Lane, recordCount: number): void {
+  /** If its table has a limit, another partition of it may be leased: a pull may wait for it. */
+  endLease(partition: Partition): void {
+    this.memory.leases.remove(partition)
+    const table = tableOf(partition)
+    if (table.settings.maxLeases !== null && table.waiting.partitions > 0 && !isTableBlocked(table))
+      this.readied.add(null, table.name, 1)
+  }
+
+  countFinished(partition: Partition): void {
+    const { parentLane: lane, recordCount } = partition
     const { parentTask: task } = lane
+    const table = tableOf(partition)
+    table.pace ??= new RecentPace(this.now)
+    table.pace.add(this.now, recordCount)
     const second = Math.floor(this.now / 1000)
     if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
     task.pace.partitions += 1
@@ -275,6 +305,14 @@ export class Transaction {
 
   addTable(task: Task, table: string): void {
     this.#tables.push([task.id, table])
+  }
+
+  setTable(row: StoredTableSettings): void {
+    const { order } = this.memory
+    const table = order.tables.setSettings(row)
+    order.place(table)
+    this.#tableSettings.set(row.table, table.settings === NO_TABLE_SETTINGS ? null : row)
+    if (!isTableBlocked(table)) this.readied.add(null, row.table, table.waiting.partitions)
   }
 
   addProducer(task: Task, instance: string): void {
@@ -357,6 +395,7 @@ export class Transaction {
       outbox: this.#outboxEntry(),
       throughput: this.#done,
       audit: this.#audit,
+      tableSettings: [...this.#tableSettings],
       at: this.now,
     }
   }

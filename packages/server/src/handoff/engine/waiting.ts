@@ -15,6 +15,13 @@ interface Changes {
   touchLaneTable(table: LaneTable): void
 }
 
+/** Partitions of one table that arrived at the end of a lane. */
+export interface Arrived {
+  readonly firstId: number
+  partitions: number
+  records: number
+}
+
 /**
  * Maintains what waits, for a transaction: partitions begin and end to wait in their lane, and the order is
  * charged for what is handed out.
@@ -30,7 +37,7 @@ export class Waiting {
 
   /** A partition came back. Its state and time must be set, and it must be counted as ready. */
   add(partition: Partition): void {
-    const { parentLane: lane, computeTable } = partition
+    const { parentLane: lane, computeTable, recordCount } = partition
     this.#drainIfEmpty(lane)
     lane.returned += 1
     lane.buffers.returned.add(partition)
@@ -39,7 +46,7 @@ export class Waiting {
     if (table !== undefined) {
       table.returned += 1
       table.buffers?.returned.add(partition)
-      this.#countInTable(table, 1)
+      this.#countInTable(table, 1, recordCount)
     }
     this.#tx.touchLane(lane)
     this.#memory.order.update(lane)
@@ -47,7 +54,7 @@ export class Waiting {
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */
-  addArrivals(lane: Lane, tables: ReadonlyMap<string, number>, tailBefore: number): void {
+  addArrivals(lane: Lane, tables: ReadonlyMap<string, Arrived>, tailBefore: number): void {
     this.#drainIfEmpty(lane)
     this.#addToTables(lane, tables, tailBefore)
     this.#tx.touchLane(lane)
@@ -58,7 +65,7 @@ export class Waiting {
    * A partition no longer waits. Call it before its state or time changes, and `update` after it is counted.
    */
   remove(partition: Partition): void {
-    const { parentLane: lane, computeTable, dueAt } = partition
+    const { parentLane: lane, computeTable, recordCount, dueAt } = partition
     const kind = dueAt === null ? 'fresh' : 'returned'
     if (kind === 'returned') lane.returned -= 1
     lane.buffers[kind].remove(partition)
@@ -66,7 +73,7 @@ export class Waiting {
     if (table !== undefined) {
       if (kind === 'returned') table.returned -= 1
       table.buffers?.[kind].remove(partition)
-      this.#countInTable(table, -1)
+      this.#countInTable(table, -1, -recordCount)
     }
     this.#tx.touchLane(lane)
   }
@@ -109,30 +116,48 @@ export class Waiting {
   }
 
   /** What waits is counted by table from the second table of a lane on. */
-  #addToTables(lane: Lane, arrived: ReadonlyMap<string, number>, tailBefore: number): void {
-    let total = 0
-    for (const count of arrived.values()) total += count
+  #addToTables(lane: Lane, arrived: ReadonlyMap<string, Arrived>, tailBefore: number): void {
+    const total = { partitions: 0, records: 0 }
+    for (const { partitions, records } of arrived.values()) {
+      total.partitions += partitions
+      total.records += records
+    }
     const isNew = lane.severalAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
     if (isNew) {
       lane.severalAfter = tailBefore
-      const { id, table, cursor, returned, partitions } = lane
-      const ready = partitions.ready - total
-      this.#tx.touchLaneTable(this.#memory.addLaneTable(lane, { lane: id, table, cursor, ready, returned }))
+      const { id, table, cursor, returned, partitions, records } = lane
+      const ready = partitions.ready - total.partitions
+      const readyRecords = records.ready - total.records
+      const first = this.#memory.addLaneTable(lane, {
+        lane: id,
+        table,
+        cursor,
+        ready,
+        returned,
+        readyRecords,
+      })
+      this.#tx.touchLaneTable(first)
+      this.#memory.order.updateTable(first)
     }
     if (lane.severalAfter === null) return
-    for (const [name, count] of arrived) {
-      const table =
-        lane.tables.get(name) ??
-        this.#memory.addLaneTable(lane, { lane: lane.id, table: name, cursor: 0, ready: 0, returned: 0 })
+    for (const [name, { firstId, partitions, records }] of arrived) {
+      const table = lane.tables.get(name) ?? this.#newTable(lane, name, firstId)
       // The new partitions are on disk, after all that were read.
       if (table.buffers !== null) table.buffers.fresh.isComplete = false
-      this.#countInTable(table, count)
+      this.#countInTable(table, partitions, records)
     }
   }
 
-  #countInTable(table: LaneTable, change: number): void {
-    if (table.ready === 0 && change > 0) this.#memory.order.noteTable(table.parentLane)
-    table.ready += change
+  /** The cursor is where its first partition is, so that tables are served in the order of their arrival. */
+  #newTable(lane: Lane, name: string, firstId: number): LaneTable {
+    const row = { lane: lane.id, table: name, cursor: firstId - 1, ready: 0, returned: 0, readyRecords: 0 }
+    return this.#memory.addLaneTable(lane, row)
+  }
+
+  #countInTable(table: LaneTable, partitions: number, records: number): void {
+    table.ready += partitions
+    table.readyRecords += records
     this.#tx.touchLaneTable(table)
+    this.#memory.order.updateTable(table)
   }
 }

@@ -65,7 +65,9 @@ export type ControlResult =
       readonly changed: number
       readonly readied: number
       /** By task and table. Null or absent if unknown. */
-      readonly readiedOf?: readonly (readonly [task: string, table: string | null, count: number])[] | null
+      readonly readiedOf?:
+        | readonly (readonly [task: string | null, table: string | null, count: number])[]
+        | null
       /** The request is in effect, but needs another step. */
       readonly more: boolean
     }

@@ -104,6 +104,28 @@ export function isAtLimit({
   return settings?.maxLeases !== undefined && partitions.leased >= settings.maxLeases
 }
 
+/** Settings of one compute table, over all tasks. */
+export interface TableSettings {
+  /** The maximum number of its partitions that are leased at a time. Null: no limit. */
+  readonly maxLeases: number | null
+  /** Nothing of it is handed out. */
+  readonly paused: boolean
+}
+
+export const NO_TABLE_SETTINGS: TableSettings = { maxLeases: null, paused: false }
+
+interface LeasedTable {
+  readonly settings: TableSettings
+  readonly leases: number
+}
+
+/** Whether the table has as many leases as it may have. */
+export const isTableAtLimit = ({ settings: { maxLeases }, leases }: LeasedTable): boolean =>
+  maxLeases !== null && leases >= maxLeases
+
+/** Whether nothing of the table may be handed out. */
+export const isTableBlocked = (table: LeasedTable): boolean => table.settings.paused || isTableAtLimit(table)
+
 /** The settings of a task after a change. Null if nothing is set. */
 export function changedSettings(
   settings: TaskSettings | null,

@@ -19,6 +19,8 @@ export interface LeaseState {
   /** How often in a row the partition was released. */
   readonly releases: number
   readonly taskCancelled: boolean
+  /** Whether its task or its compute table has as many leases as it may have. */
+  readonly atLimit: boolean
 }
 
 /** What a lease id says about the lease. */
@@ -87,6 +89,7 @@ export function judgeRenewal(leaseState: LeaseState | undefined, lease: NamedLea
   if (leaseState.taskCancelled) return refuse('task_cancelled')
   if (leaseState.outcome === 'revoked') return refuse('lease_lost')
   const revived = leaseState.outcome === 'expired'
+  if (revived && leaseState.atLimit) return refuse('limit_reached')
   return accept({
     ...changeBy(leaseState, 'renew'),
     outcome: null,

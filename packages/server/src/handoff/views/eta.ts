@@ -33,15 +33,30 @@ const NO_PACE: Pace = { recordsPerSecond: null, etaSeconds: null, etaWaitsFor: n
 
 /** How fast a task progresses and when it will be done, in declared records. */
 export function paceOf(row: TaskRow, now: number): Pace {
-  const { facts, openLane, timing } = row
-  if (taskState(facts, openLane) !== 'open') return NO_PACE
+  const { openLane, timing } = row
+  if (taskState(row.facts, openLane) !== 'open') return NO_PACE
+  const facts = withoutPausedTables(row)
   const seen = seenLately(row, now)
+  // Only what is held on paused tables is left.
+  if (facts !== row.facts && withoutParked(facts.partitions) === 0)
+    return { ...NO_PACE, recordsPerSecond: seen === null ? null : seen.records / seen.seconds }
   const left =
     timing === undefined ? leftAtPace(facts, seen) : timeLeft(facts, timing, paceIn(facts, seen), now)
   return {
     recordsPerSecond: seen === null ? null : seen.records / seen.seconds,
     etaSeconds: left?.seconds ?? null,
     etaWaitsFor: left?.waitsFor ?? null,
+  }
+}
+
+/** What is held because its table is paused is left out: nobody knows when it goes on. */
+function withoutPausedTables({ facts, heldByTable }: TaskRow): TaskFacts {
+  if (heldByTable === undefined || heldByTable.partitions === 0) return facts
+  const without = (tally: Tally, held: number): Tally => ({ ...tally, held: Math.max(0, tally.held - held) })
+  return {
+    ...facts,
+    partitions: without(facts.partitions, heldByTable.partitions),
+    records: without(facts.records, heldByTable.records),
   }
 }
 
@@ -121,9 +136,10 @@ const withoutParked = (tally: Tally): number => unfinishedOf(tally) - tally.park
 
 /** Uses the same estimate as the time left. */
 export function demandOf(row: TaskRow, now: number): TaskDemand {
-  const { facts, openLane, timing } = row
+  const { openLane, timing } = row
+  const isOpen = taskState(row.facts, openLane) === 'open'
+  const facts = withoutPausedTables(row)
   const { partitions, records, settings } = facts
-  const isOpen = taskState(facts, openLane) === 'open'
   // Held partitions are behind the barrier: additional workers could not pull them.
   const handedOutAtOnce = partitions.ready + partitions.leased + partitions.delayed
   const maxLeases = settings?.maxLeases ?? Number.POSITIVE_INFINITY

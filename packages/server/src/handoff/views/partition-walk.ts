@@ -24,13 +24,14 @@ export const ROWS_READ = 2000
 export const ROWS_AT_A_TIME = 200
 
 /**
- * The stored states that correspond to a state in a view. A waiting partition is ready or held, depending on
- * whether its lane is open. In a cancelled task, everything unfinished counts as cancelled.
+ * The states of rows that correspond to a state in a view. A waiting partition is ready or held, depending on
+ * whether its lane is open and its table is not paused: rows of paused tables are held. In a cancelled task, everything unfinished counts as cancelled.
  */
 function storedStates(
   task: Pick<TaskFacts, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'>,
   level: number,
   shown: PartitionState | null,
+  hasPausedTables: boolean,
 ): readonly PartitionState[] {
   if (shown === null) return partitionStates
   if (task.cancelled) {
@@ -38,6 +39,7 @@ function storedStates(
     return shown === 'cancelled' ? [...unfinishedStates, 'cancelled'] : []
   }
   if (shown !== 'ready' && shown !== 'held') return [shown]
+  if (hasPausedTables && isLaneOpen(task, level)) return [shown]
   return isLaneOpen(task, level) === (shown === 'ready') ? ['ready', 'held'] : []
 }
 
@@ -68,6 +70,7 @@ interface RowsToRead {
  * the store what to read and receives what was found.
  */
 export class PartitionWalk {
+  readonly #hasPausedTables: boolean
   readonly #countsAreExact: boolean
   readonly #facts: TaskFacts
   readonly #query: PartitionQuery
@@ -87,8 +90,10 @@ export class PartitionWalk {
    * than the tally could be mistaken for the last match of a lane, and older ones after it would never be
    * returned.
    */
-  constructor(facts: TaskFacts, query: PartitionQuery, countsAreExact: boolean) {
-    this.#countsAreExact = countsAreExact
+  constructor(facts: TaskFacts, query: PartitionQuery, countsAreExact: boolean, hasPausedTables = false) {
+    this.#hasPausedTables = hasPausedTables
+    // Tallies do not tell how many waiting partitions are held because of their table.
+    this.#countsAreExact = countsAreExact && !hasPausedTables
     this.#facts = facts
     this.#query = query
     this.#at = query.after
@@ -111,8 +116,9 @@ export class PartitionWalk {
     }
     const { level, partitions } = lane
     const after = level === this.#at?.level ? this.#at.index : (indexes?.first ?? 0) - 1
-    this.#wanted = storedStates(this.#facts, level, state)
-    const matching = this.#wanted.reduce((sum, one) => sum + partitions[one], 0)
+    this.#wanted = storedStates(this.#facts, level, state, this.#hasPausedTables)
+    const counted = this.#wanted.includes('held') ? [...this.#wanted, 'ready' as const] : this.#wanted
+    const matching = counted.reduce((sum, one) => sum + partitions[one], 0)
     if (level !== this.#level)
       this.#left = this.#countsAreExact && after === -1 && indexes === null ? matching : UNKNOWN
     this.#level = level

@@ -9,6 +9,7 @@ import type {
 import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
+import type { TableSettings } from '../rules/policy.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
 import type { Requester } from '../rules/stamps.ts'
 import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task.ts'
@@ -23,6 +24,13 @@ export interface LaneFacts extends Tallies {
   /** The total duration and the number of the attempts that finished its partitions. */
   readonly busyMillis?: number
   readonly attemptsDone?: number
+  readonly heldByTable?: Amount
+}
+
+/** A number of partitions and the sum of their records. */
+export interface Amount {
+  readonly partitions: number
+  readonly records: number
 }
 
 /** One second in which partitions of a task were finished. */
@@ -38,6 +46,8 @@ export interface TaskRow {
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
   readonly timing?: Timing
+  /** What waits on open levels although their tables are paused. */
+  readonly heldByTable?: Amount
   /** If the query names tables: whether the task has other tables too. */
   readonly hasOtherTables?: boolean
 }
@@ -105,6 +115,32 @@ export interface TaskPage {
   readonly now: number
   readonly tasks: readonly TaskRow[]
   readonly next: number | null
+}
+
+/** A compute table, over all tasks. */
+export interface TableDetails {
+  readonly table: string
+  readonly settings: TableSettings
+  readonly leases: number
+  /** The number of named holders of its leases. */
+  readonly workers: number
+  readonly waiting: Amount
+  /** What became done per second within the last minute. Null if nothing did since this node leads. */
+  readonly pace: Amount | null
+  /** Null if no worker has asked for it since this node leads. */
+  readonly lastAskedAt: number | null
+}
+
+export interface TableQuery {
+  /** Cursor: the name of the last table seen. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** Ordered by name. */
+export interface TablePage {
+  readonly tables: readonly TableDetails[]
+  readonly next: string | null
 }
 
 /** A partition that ran out of attempts, for immediate notification of an operator. */

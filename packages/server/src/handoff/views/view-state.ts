@@ -5,8 +5,8 @@ import type { PartitionState } from '../rules/life-cycle.ts'
 import { isDone, isLaneOpen, type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 import type { LaneFacts, PartitionDetails, TaskRow } from './queries.ts'
 
-// Converts stored counts into what users see. A waiting partition is ready if its lane is open, and held
-// otherwise. In a cancelled task everything that was not done is cancelled, whether or not its rows have been
+// Converts stored counts into what users see. A waiting partition is ready if its lane is open and its table is
+// not paused, and held otherwise. In a cancelled task everything that was not done is cancelled, whether or not its rows have been
 // updated.
 
 /** Counts by state, and their total. */
@@ -40,11 +40,12 @@ interface WaitedFor {
   readonly unfinished: number
 }
 
-export function progressView({ facts, openLane }: Pick<TaskRow, 'facts' | 'openLane'>): ProgressView {
+export function progressView(row: Pick<TaskRow, 'facts' | 'openLane' | 'heldByTable'>): ProgressView {
+  const { facts, openLane, heldByTable: held } = row
   const open = facts.levelBarrier ? openLane : null
   return {
-    partitions: viewedCounts(facts, facts.partitions, open?.partitions ?? null),
-    records: viewedCounts(facts, facts.records, open?.records ?? null),
+    partitions: viewedCounts(facts, facts.partitions, open?.partitions ?? null, held?.partitions),
+    records: viewedCounts(facts, facts.records, open?.records ?? null, held?.records),
   }
 }
 
@@ -54,8 +55,13 @@ export function laneView(facts: TaskFacts, lane: LaneFacts): LaneView {
   const { firstIndex: first, lastIndex: last, gaps } = lane
   return {
     open,
-    partitions: viewedCounts(facts, lane.partitions, open ? lane.partitions : null),
-    records: viewedCounts(facts, lane.records, open ? lane.records : null),
+    partitions: viewedCounts(
+      facts,
+      lane.partitions,
+      open ? lane.partitions : null,
+      lane.heldByTable?.partitions,
+    ),
+    records: viewedCounts(facts, lane.records, open ? lane.records : null, lane.heldByTable?.records),
     indexes: { first, last, missing: last - first + 1 - totalOf(lane.partitions), gaps },
   }
 }
@@ -87,14 +93,18 @@ export function waitingFor({ facts, openLane }: Pick<TaskRow, 'facts' | 'openLan
 
 const waitingOf = ({ ready, held, delayed }: Tally): number => ready + held + delayed
 
-/** `open` is the part of the tally in open lanes, if it is only a part. */
-function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null): ViewedCounts {
+/**
+ * `open` is the part of the tally in open lanes, if it is only a part. `heldByTable` is what waits in open lanes
+ * although its table is paused; it may be slightly newer than the tally.
+ */
+function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null, heldByTable = 0): ViewedCounts {
   const total = totalOf(tally)
   const none = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
   if (facts.cancelled) return { total, ...none, done: tally.done, cancelled: total - tally.done }
   const waiting = tally.ready + tally.held
   const allOpen = !facts.paused && !facts.levelBarrier
-  const ready = allOpen ? waiting : facts.paused || open === null ? 0 : open.ready + open.held
+  const inOpenLanes = allOpen ? waiting : facts.paused || open === null ? 0 : open.ready + open.held
+  const ready = Math.max(0, inOpenLanes - heldByTable)
   return { total, ...tally, ready, held: waiting - ready }
 }
 
@@ -104,8 +114,8 @@ export function viewState(
   { state, level }: Pick<PartitionDetails, 'state' | 'level'>,
 ): PartitionState {
   if (facts.cancelled) return state === 'done' ? 'done' : 'cancelled'
-  if (state !== 'ready' && state !== 'held') return state
-  return isLaneOpen(facts, level) ? 'ready' : 'held'
+  // A record is held if its table is paused.
+  return state === 'ready' && !isLaneOpen(facts, level) ? 'held' : state
 }
 
 /** An attempt as shown to users. A running attempt has no end and no outcome. */

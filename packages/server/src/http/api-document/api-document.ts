@@ -45,6 +45,7 @@ export async function describeRoutes(
       tags: [
         { name: 'hand-off', description: 'Call back, pull, renew, settle' },
         { name: 'tasks', description: 'Views and control of tasks' },
+        { name: 'tables', description: 'Views, limits and pauses of compute tables' },
         { name: 'instances', description: 'Nodes, workers and producers' },
         { name: 'subscriptions', description: 'Webhooks and the events they send' },
         { name: 'health', description: 'For operations' },

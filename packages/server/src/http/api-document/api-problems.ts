@@ -79,6 +79,7 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
     'the subscription is defined in the subscriptions file as "pipeline"; change it there',
   ),
   instance_unknown: problem('instance_unknown', 'no instance has this name'),
+  table_unknown: problem('table_unknown', 'no table "analytics.order_result" has open work or settings'),
   route_unknown: problem('route_unknown', 'there is no route with this path'),
   method_not_allowed: problem('method_not_allowed', 'this route supports GET, HEAD'),
   cross_site_refused: problem(
@@ -151,6 +152,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   settle: ['token_limited'],
   instanceStatus: ['instance_unknown'],
   releaseInstance: ['instance_unknown'],
+  viewTable: ['table_unknown'],
   releasePartition: ['task_unknown', 'partition_unknown'],
   listInstanceLeases: ['instance_unknown'],
   listInstanceAttempts: ['instance_unknown'],

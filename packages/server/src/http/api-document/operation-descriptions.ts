@@ -19,6 +19,13 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Revokes the lease of one partition, for a worker that hangs. An attempt is used; the partition is ready at once, or parked if that was its last. The old lease cannot be renewed.',
   releaseInstance:
     'Revokes all leases of an instance, for a worker that will not come back. Its partitions are ready at once.',
+  listTables:
+    'Lists the compute tables that have waiting, delayed or leased partitions, or settings, by name. Numbers are over all tasks.',
+  viewTable: 'Shows what runs and waits on a compute table over all tasks, its pace and its settings.',
+  viewTableSettings:
+    'Shows the settings of a compute table. One that was never called back has the defaults.',
+  changeTableSettings:
+    'Changes what the body names; null restores the default. While `maxLeases` leases or more run on the table, over all tasks, nothing of it is handed out and no expired lease is revived; leases that run go on. While it is paused, nothing of it is handed out. A table may get settings before it is first called back.',
   listTasks: 'Lists tasks, newest first, with their progress. Filters can be combined.',
   viewTask: 'Shows the progress of a task by level, its pace, its time left and what is wrong with it.',
   listPartitions: 'Lists the partitions of a task in the order of level and index.',

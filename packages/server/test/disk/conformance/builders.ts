@@ -52,6 +52,7 @@ export const aLaneTable = (
   cursor: 0,
   ready: 0,
   returned: 0,
+  readyRecords: 0,
   ...changes,
 })
 

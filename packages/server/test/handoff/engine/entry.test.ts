@@ -55,6 +55,7 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   outbox: null,
   throughput: [],
   audit: [],
+  tableSettings: [],
   at,
 })
 

@@ -23,6 +23,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   laneTables: [],
   throughput: [],
   audit: [],
+  tableSettings: [],
   nextIds: null,
   at: 0,
 })

@@ -31,6 +31,7 @@ import { retryTopic } from './retry.ts'
 import { sealTopic } from './seal.ts'
 import { settleTopic } from './settle.ts'
 import { stuckTaskTopic } from './stuck-task.ts'
+import { tableSettingsTopic } from './table-settings.ts'
 import { taskSettingsTopic } from './task-settings.ts'
 import { taskViewsTopic } from './task-views.ts'
 import { throughputTopic } from './throughput.ts'
@@ -65,6 +66,7 @@ const topics = [
   levelBarrierTopic,
   stuckTaskTopic,
   taskSettingsTopic,
+  tableSettingsTopic,
   manyLevelsTopic,
   retentionTopic,
   taskViewsTopic,

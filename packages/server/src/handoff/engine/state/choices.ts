@@ -1,8 +1,8 @@
 import { cost } from '../../rules/fair-order.ts'
-import { weightOfTask } from '../../rules/policy.ts'
+import { isTableBlocked, weightOfTask } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { Heap, type InHeap } from './heap.ts'
-import type { Lane, TableQueue, Task, TaskTable } from './memory-rows.ts'
+import type { Lane, Table, Task, TaskTable } from './memory-rows.ts'
 import type { Order } from './order.ts'
 
 /** The names that a pull may be limited to. Null: any. */
@@ -36,9 +36,11 @@ const FEWEST_TAGS = 64
  */
 export abstract class Choice {
   readonly tables: ReadonlySet<string> | null
+  protected readonly order: Order
   readonly #levels = new Map<number, Shares>()
 
-  constructor(tables: readonly string[] | null) {
+  constructor(order: Order, tables: readonly string[] | null) {
+    this.order = order
     this.tables = tables === null ? null : new Set(tables)
   }
 
@@ -79,15 +81,13 @@ export abstract class Choice {
     this.#levels.clear()
   }
 
-  /** The lowest lane with one of the named tables. `known` is the answer unless a lower lane got work. */
-  protected laneOf(one: TaskTable, known?: Lane): Lane | undefined {
-    const { tables } = this
-    if (one.queue.table !== null || tables === null) return one.lane
-    if (known?.standsIn === one && hasSome(known, tables)) return known
-    let lowest: Lane | undefined
-    for (const lane of one.lanes.items)
-      if ((lowest === undefined || lane.level < lowest.level) && hasSome(lane, tables)) lowest = lane
-    return lowest
+  /** The lowest lane with one of the named tables that may be served. */
+  protected laneOf({ lane, table }: TaskTable): Lane | undefined {
+    if (lane === undefined) return undefined
+    if (table.name !== null) return isTableBlocked(table) ? undefined : lane
+    if (this.tables !== null) return hasSome(lane, this.tables) ? lane : undefined
+    this.order.recallTables(lane)
+    return this.order.servableTable(lane) === undefined ? undefined : lane
   }
 
   #sharesOf(level: number): Shares {
@@ -101,7 +101,10 @@ export abstract class Choice {
 }
 
 const hasSome = (lane: Lane, tables: ReadonlySet<string>): boolean => {
-  for (const table of tables) if ((lane.tables.get(table)?.ready ?? 0) > 0) return true
+  for (const name of tables) {
+    const table = lane.tables.get(name)
+    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.place.table)) return true
+  }
   return false
 }
 
@@ -110,8 +113,7 @@ const hasSome = (lane: Lane, tables: ReadonlySet<string>): boolean => {
  * the tables; what moves back is noticed when it comes to the front.
  */
 class TableChoice extends Choice {
-  readonly #order: Order
-  readonly #queues: { readonly queue: TableQueue; readTo: number }[]
+  readonly #followed: { readonly table: Table; readTo: number }[]
   readonly #heap = new Heap<Candidate>(
     (a, b) =>
       a.lane.level - b.lane.level || (a.tag === b.tag ? a.lane.id - b.lane.id : a.tag < b.tag ? -1 : 1),
@@ -119,9 +121,8 @@ class TableChoice extends Choice {
   readonly #candidates = new Map<TaskTable, Candidate>()
 
   constructor(order: Order, tables: readonly string[]) {
-    super(tables)
-    this.#order = order
-    this.#queues = [...tables, null].map((table) => ({ queue: order.follow(table), readTo: -1 }))
+    super(order, tables)
+    this.#followed = [...tables, null].map((name) => ({ table: order.follow(name), readTo: -1 }))
   }
 
   override get size(): number {
@@ -129,15 +130,14 @@ class TableChoice extends Choice {
   }
 
   next(): Lane | undefined {
-    for (const followed of this.#queues) this.#readLog(followed)
+    for (const followed of this.#followed) this.#readLog(followed)
     while (true) {
       const first = this.#heap.first
       if (first === undefined) {
         this.drain()
         return undefined
       }
-      // Work on a lower lane would be in the log.
-      const lane = this.laneOf(first.of, first.lane)
+      const lane = this.laneOf(first.of)
       if (lane === undefined || !mayServe(lane.parentTask, lane.level)) {
         this.#heap.remove(first)
         this.#candidates.delete(first.of)
@@ -151,19 +151,19 @@ class TableChoice extends Choice {
   }
 
   forget(): void {
-    for (const { queue } of this.#queues) this.#order.unfollow(queue)
+    for (const { table } of this.#followed) this.order.unfollow(table)
   }
 
-  #readLog(followed: { readonly queue: TableQueue; readTo: number }): void {
-    const { queue, readTo } = followed
-    const { logEnd } = queue
+  #readLog(followed: { readonly table: Table; readTo: number }): void {
+    const { table, readTo } = followed
+    const { logEnd } = table
     if (readTo === logEnd) return
-    if (readTo < queue.logStart) for (const one of queue.members) this.#add(one)
+    if (readTo < table.logStart) for (const one of table.members) this.#add(one)
     else
-      for (let at = readTo - queue.logStart; at < queue.log.length; at += 1)
-        this.#add(queue.log[at] as TaskTable)
+      for (let at = readTo - table.logStart; at < table.log.length; at += 1)
+        this.#add(table.log[at] as TaskTable)
     followed.readTo = logEnd
-    queue.readTo = Math.max(queue.readTo, logEnd)
+    table.readTo = Math.max(table.readTo, logEnd)
   }
 
   #add(one: TaskTable): void {
@@ -195,11 +195,12 @@ class TaskChoice extends Choice {
   readonly #tasksByName: ReadonlyMap<string, Task>
 
   constructor(
+    order: Order,
     tasksByName: ReadonlyMap<string, Task>,
     tasks: readonly string[],
     tables: readonly string[] | null,
   ) {
-    super(tables)
+    super(order, tables)
     this.#tasks = tasks
     this.#tasksByName = tasksByName
   }
@@ -210,7 +211,8 @@ class TaskChoice extends Choice {
       const task = this.#tasksByName.get(name)
       if (task === undefined) continue
       for (const one of task.tables.values()) {
-        if (this.tables !== null && one.queue.table !== null && !this.tables.has(one.queue.table)) continue
+        const { name: table } = one.table
+        if (this.tables !== null && table !== null && !this.tables.has(table)) continue
         const lane = this.laneOf(one)
         if (lane === undefined || !mayServe(task, lane.level)) continue
         if (first === undefined || this.#isBefore(lane, first)) first = lane
@@ -256,7 +258,7 @@ export class Choices {
       choice =
         sorted.tasks === null
           ? new TableChoice(this.#order, sorted.tables ?? [])
-          : new TaskChoice(this.#tasksByName, sorted.tasks, sorted.tables)
+          : new TaskChoice(this.#order, this.#tasksByName, sorted.tasks, sorted.tables)
     else this.#choices.delete(name)
     this.#choices.set(name, choice)
     return choice

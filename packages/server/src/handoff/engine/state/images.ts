@@ -14,6 +14,7 @@ export const noImages = (): Images => ({
   keys: new Map(),
   pace: new Map(),
   ranges: [],
+  tableSettings: new Map(),
   tables: new Map(),
   produced: new Map(),
   instances: new Map(),
@@ -39,6 +40,7 @@ export function addToImages(images: Images, entry: Entry): void {
     images.pace.set(`${task}`, null)
   }
   images.ranges.push(...entry.ranges)
+  for (const [table, row] of entry.tableSettings) images.tableSettings.set(table, row)
   for (const [task, table] of entry.tables) {
     const tables = images.tables.get(task)
     if (tables === undefined) images.tables.set(task, new Set([table]))

@@ -1,12 +1,18 @@
 import { Heap } from './heap.ts'
 import type { Partition } from './memory-rows.ts'
+import type { Order } from './order.ts'
 
 const byEnd = (a: Partition, b: Partition): number => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.id - b.id
 
-/** All leases, by their end and by their holder. */
+/** All leases, by their end and by their holder. Tells the order, which counts them by table. */
 export class Leases {
+  readonly #order: Order
   readonly #byEnd = new Heap<Partition>(byEnd)
   readonly #byHolder = new Map<string, Set<Partition>>()
+
+  constructor(order: Order) {
+    this.#order = order
+  }
 
   get size(): number {
     return this.#byEnd.size
@@ -21,8 +27,10 @@ export class Leases {
   put(partition: Partition): void {
     const isNew = partition.heapIndex < 0
     this.#byEnd.put(partition)
+    if (!isNew) return
+    this.#order.leaseBegan(partition)
     const { holder } = partition
-    if (!isNew || holder === null) return
+    if (holder === null) return
     const held = this.#byHolder.get(holder)
     if (held === undefined) this.#byHolder.set(holder, new Set([partition]))
     else held.add(partition)
@@ -32,6 +40,7 @@ export class Leases {
   remove(partition: Partition): void {
     if (partition.heapIndex < 0) return
     this.#byEnd.remove(partition)
+    this.#order.leaseEnded(partition)
     const held = partition.holder === null ? undefined : this.#byHolder.get(partition.holder)
     held?.delete(partition)
     if (held?.size === 0 && partition.holder !== null) this.#byHolder.delete(partition.holder)

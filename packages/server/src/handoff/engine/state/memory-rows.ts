@@ -1,4 +1,5 @@
 import type { StoredPartition } from '../../partition.ts'
+import { NO_TABLE_SETTINGS, type TableSettings } from '../../rules/policy.ts'
 import type {
   StoredKey,
   StoredLane,
@@ -9,6 +10,7 @@ import type {
 } from '../../stored.ts'
 import type { DoneWithin } from '../throughput.ts'
 import { Heap, type InHeap } from './heap.ts'
+import type { RecentPace } from './recent-pace.ts'
 import { WaitingBuffer } from './waiting-buffer.ts'
 
 // The rows that the engine holds in memory: the stored fields, and what the engine needs in addition.
@@ -34,8 +36,8 @@ export interface Task extends StoredTask, Changing {
   rerunning: boolean
   /** Lanes in memory, by level. */
   readonly lanes: Map<number, Lane>
-  /** The lanes in which partitions wait, by compute table. Null: lanes with several. */
-  readonly tables: Map<string | null, TaskTable>
+  /** Its lanes in which partitions wait, by compute table. A lane with several tables is by itself, by its id. */
+  readonly tables: Map<string | number, TaskTable>
   pace: StoredPace | null
   /** As of the last event about the task, or when it was loaded. */
   lastEventState: StoredTask['state']
@@ -56,8 +58,14 @@ export interface Lane extends StoredLane, InHeap, Changing {
   readonly parentTask: Task
   readonly time: Level
   readonly buffers: Buffers
+  /** Its compute table, or the first of several. */
+  readonly firstTable: Table
   /** What waits by table. Empty unless the lane has several tables. */
   readonly tables: Map<string, LaneTable>
+  /** Which of several tables may be served. Null if the lane has one. */
+  several: SeveralTables | null
+  /** What its only table counts of it as waiting. */
+  readonly counted: Amount
   /** Where it stands in the order. Null if nothing waits in it. */
   standsIn: TaskTable | null
   /**
@@ -79,8 +87,15 @@ export interface Lane extends StoredLane, InHeap, Changing {
 
 export interface LaneTable extends StoredLaneTable, Changing {
   readonly parentLane: Lane
-  /** Set once a pull has named this table. */
+  readonly place: LaneTablePlace
+  /** Set once a pull has looked for this table. */
   buffers: Buffers | null
+}
+
+/** A number of partitions and the sum of their records. */
+export interface Amount {
+  partitions: number
+  records: number
 }
 
 /** The heap is that of the leases. */
@@ -98,6 +113,11 @@ export interface Key extends Changing {
 /** Whether a lane is kept in memory: something of it waits, is delayed or is leased. */
 export function isOpen({ partitions: { ready, leased, delayed }, parentTask }: Lane): boolean {
   return leased + delayed > 0 || (ready > 0 && !parentTask.cancelled)
+}
+
+export function tableOf({ parentLane: lane, computeTable }: Partition): Table {
+  if (lane.several === null || lane.firstTable.name === computeTable) return lane.firstTable
+  return lane.tables.get(computeTable)?.place.table ?? lane.firstTable
 }
 
 /** What a pull is served from: a lane, or one table of a lane that has several. */
@@ -128,29 +148,85 @@ function buffersOfTable({ parentLane, table }: LaneTable): Buffers {
 
 /**
  * The lanes of a task that have the same compute table and in which partitions wait, by level. Only the lowest
- * can be served next. Lanes with several tables are together, under null.
+ * can be served next. A lane with several tables is by itself.
  */
 export class TaskTable implements InHeap {
   readonly task: Task
-  readonly queue: TableQueue
+  readonly table: Table
   readonly lanes = new Heap<Lane>((a, b) => a.level - b.level)
   heapIndex = -1
 
-  constructor(task: Task, queue: TableQueue) {
+  constructor(task: Task, table: Table) {
     this.task = task
-    this.queue = queue
+    this.table = table
   }
 
   get lane(): Lane | undefined {
     return this.lanes.first
   }
+
+  get tag(): bigint {
+    return this.lanes.first?.tag ?? 0n
+  }
 }
 
-/** The order of those that have a table: by level, then by tag; the older lane if tags are equal. */
-export class TableQueue implements InHeap {
-  readonly table: string | null
-  readonly heap = new Heap<TaskTable>((a, b) => compareLanes(a.lane as Lane, b.lane as Lane))
-  /** Those with the table, whether they are in the heap or not. */
+/**
+ * Where a table of a lane with several stands while partitions of it wait: below its lane, or below the table
+ * itself, if that was blocked when it was next in its lane.
+ */
+export class LaneTablePlace implements InHeap {
+  readonly lane: Lane
+  readonly table: Table
+  isBelowTable = false
+  /** That of the lane when it was put below the table. */
+  tag = 0n
+  /** What the table counts of it as waiting. */
+  readonly counted: Amount = { partitions: 0, records: 0 }
+  heapIndex = -1
+
+  constructor(lane: Lane, table: Table) {
+    this.lane = lane
+    this.table = table
+  }
+
+  get row(): LaneTable {
+    return this.lane.tables.get(this.table.name as string) as LaneTable
+  }
+}
+
+/** The tables of a lane with several that have waiting partitions. */
+export class SeveralTables {
+  /** What came back is first, then what was served longest ago. */
+  readonly servable = new Heap<LaneTablePlace>(({ row: a }, { row: b }) => {
+    if (a.returned > 0 !== b.returned > 0) return a.returned > 0 ? -1 : 1
+    return a.cursor - b.cursor || (a.table < b.table ? -1 : 1)
+  })
+  /** Those that are below their tables. */
+  readonly belowTables = new Set<LaneTablePlace>()
+}
+
+type InTable = TaskTable | LaneTablePlace
+
+/**
+ * A compute table: its settings, its leases over all tasks, and what of it waits. While it is blocked, it takes
+ * itself out of the order with all that is below it.
+ */
+export class Table implements InHeap {
+  /** Null: for lanes with several tables. */
+  readonly name: string | null
+  settings: TableSettings = NO_TABLE_SETTINGS
+  leases = 0
+  /** The number of leases by holder. */
+  readonly holders = new Map<string, number>()
+  readonly waiting: Amount = { partitions: 0, records: 0 }
+  /** When a worker last asked for it by name, or got a partition of it. */
+  askedAt: number | null = null
+  pace: RecentPace | null = null
+  /** The number of lanes in memory that have it. */
+  lanes = 0
+  /** The order of those that have waiting partitions of it: by level, then by tag; the older lane if tags are equal. */
+  readonly heap = new Heap<InTable>(compareInTable)
+  /** Those tasks, whether they are in the heap or not. */
   readonly members = new Set<TaskTable>()
   /** For choices: what moved forward since `logStart`. Written while a choice reads it. */
   readonly log: TaskTable[] = []
@@ -160,8 +236,8 @@ export class TableQueue implements InHeap {
   readTo = 0
   heapIndex = -1
 
-  constructor(table: string | null) {
-    this.table = table
+  constructor(name: string | null) {
+    this.name = name
   }
 
   get logEnd(): number {
@@ -176,13 +252,24 @@ export class TableQueue implements InHeap {
     this.logStart += this.log.length >> 1
     this.log.splice(0, this.log.length >> 1)
   }
+
+  /** All of them may be served again. */
+  noteAll(): void {
+    if (this.readers === 0) return
+    this.logStart = this.logEnd + 1
+    this.log.length = 0
+  }
 }
 
 /** A choice that has missed more than about this many movements is built again. */
 const MOST_LOGGED = 1000
 
-export function compareLanes(a: Lane, b: Lane): number {
-  if (a.level !== b.level) return a.level - b.level
+function compareInTable(a: InTable, b: InTable): number {
+  const [laneA, laneB] = [a.lane as Lane, b.lane as Lane]
+  if (laneA.level !== laneB.level) return laneA.level - laneB.level
   if (a.tag !== b.tag) return a.tag < b.tag ? -1 : 1
-  return a.id - b.id
+  return laneA.id - laneB.id
 }
+
+export const compareTables = (a: Table, b: Table): number =>
+  compareInTable(a.heap.first as InTable, b.heap.first as InTable)

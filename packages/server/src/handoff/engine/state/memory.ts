@@ -13,11 +13,14 @@ import {
   type Key,
   type Lane,
   type LaneTable,
+  LaneTablePlace,
   type Level,
   type Partition,
+  SeveralTables,
   type Task,
 } from './memory-rows.ts'
 import { Order } from './order.ts'
+import { tablesOf } from './tables.ts'
 import { WaitingBuffer } from './waiting-buffer.ts'
 
 /**
@@ -32,7 +35,6 @@ export class Memory {
   readonly lanes = new Map<number, Lane>()
   readonly levels = new Map<number, Level>()
   readonly partitions = new Map<number, Partition>()
-  readonly leases = new Leases()
   readonly keys = new Map<string, Key>()
   /** Instances that are known to have a row on disk. */
   readonly instances = new Map<string, InstanceRole>()
@@ -41,6 +43,7 @@ export class Memory {
   /** All subscriptions. */
   readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order()
+  readonly leases = new Leases(this.order)
   readonly choices = new Choices(this.order, this.tasksByName)
   readonly nextIds: NextIds
   /** The number of tables beyond the first of all lanes. */
@@ -109,7 +112,10 @@ export class Memory {
       const lane = added.get(row.lane)
       if (lane !== undefined) this.addLaneTable(lane, row)
     }
-    for (const lane of added.values()) this.order.update(lane)
+    for (const lane of added.values()) {
+      for (const table of lane.tables.values()) this.order.updateTable(table)
+      this.order.update(lane)
+    }
   }
 
   /** A new lane has no rows on disk. */
@@ -126,7 +132,10 @@ export class Memory {
       },
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
+      firstTable: this.order.tables.use(row.table),
       tables: new Map(),
+      several: null,
+      counted: { partitions: 0, records: 0 },
       standsIn: null,
       heapIndex: -1,
       pins: 0,
@@ -140,8 +149,11 @@ export class Memory {
   }
 
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
-    const table: LaneTable = { ...row, parentLane: lane, buffers: null, changedIn: 0 }
+    const isFirst = row.table === lane.table
+    const place = new LaneTablePlace(lane, isFirst ? lane.firstTable : this.order.tables.use(row.table))
+    const table: LaneTable = { ...row, parentLane: lane, place, buffers: null, changedIn: 0 }
     if (lane.tables.size > 0) this.furtherTables += 1
+    lane.several ??= new SeveralTables()
     lane.tables.set(row.table, table)
     return table
   }
@@ -242,6 +254,7 @@ export class Memory {
     for (const table of lane.tables.values()) if (!this.isClean(table)) return
     this.furtherTables -= Math.max(0, lane.tables.size - 1)
     this.lanes.delete(lane.id)
+    for (const table of tablesOf(lane)) this.order.tables.unuse(table)
     this.#buffered.delete(lane)
     lane.parentTask.lanes.delete(lane.level)
     this.#dropTaskIfUnneeded(lane.parentTask)

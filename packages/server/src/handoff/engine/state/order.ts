@@ -1,90 +1,177 @@
+import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { Heap } from './heap.ts'
-import { compareLanes, type Lane, TableQueue, type Task, TaskTable } from './memory-rows.ts'
+import {
+  type Amount,
+  compareTables,
+  type Lane,
+  type LaneTable,
+  LaneTablePlace,
+  type Partition,
+  type Source,
+  Table,
+  type Task,
+  TaskTable,
+  tableOf,
+} from './memory-rows.ts'
+import { Tables } from './tables.ts'
 
 /**
  * Determines which lane is next. A task stands in it once per table, with its lowest lane, below its table.
- * One that may not be served leaves when it comes to the front, and returns when its task or level opens.
+ * One that may not be served leaves when it comes to the front, and returns when its task or level opens. A
+ * table that is blocked leaves with all that is below it.
+ *
+ * A lane with several tables is an entry of its own. Which of its tables may be served is determined when it
+ * comes to the front: those that are blocked then are put below their tables. A lane that is served raises
+ * its tag, so such a place is out of date when it comes to the front, and returns to its lane.
  */
 export class Order {
-  readonly #queues = new Map<string | null, TableQueue>()
-  readonly #heap = new Heap<TableQueue>((a, b) =>
-    compareLanes(a.heap.first?.lane as Lane, b.heap.first?.lane as Lane),
-  )
+  readonly tables = new Tables()
+  /** Lanes with several tables. */
+  readonly #several = new Table(null)
+  readonly #heap = new Heap<Table>(compareTables)
 
-  /** The next lane, or undefined if nothing may be handed out. */
-  front(): Lane | undefined {
+  /** What is served next: a lane, or one table of a lane with several. Undefined if nothing may be served. */
+  front(): Source | undefined {
     while (true) {
       const first = this.#heap.first?.heap.first
-      const lane = first?.lane
-      if (first === undefined || lane === undefined) return undefined
-      if (mayServe(first.task, lane.level)) return lane
+      if (first === undefined) return undefined
+      if (first instanceof LaneTablePlace) {
+        const { lane } = first
+        if (first.tag === lane.tag && mayServe(lane.parentTask, lane.level)) return first.row
+        this.#toLane(first)
+        continue
+      }
+      const { lane } = first
+      if (lane !== undefined && mayServe(first.task, lane.level)) {
+        if (lane.several === null || this.servableTable(lane) !== undefined) return lane
+      }
       this.#take(first)
     }
+  }
+
+  /** The next table of a lane with several that may be served. Those that are blocked leave the lane. */
+  servableTable({ several }: Lane): LaneTable | undefined {
+    for (let first = several?.servable.first; first !== undefined; first = several?.servable.first) {
+      if (!isTableBlocked(first.table)) return first.row
+      this.#toTable(first)
+    }
+    return undefined
+  }
+
+  /** For a choice of tasks, which does not look at tables: places of tables that are no longer blocked return. */
+  recallTables({ several }: Lane): void {
+    for (const place of several?.belowTables ?? []) if (!isTableBlocked(place.table)) this.#toLane(place)
   }
 
   /** The likely sources of the next partitions. */
   ahead(count: number): Lane[] {
     const lanes: Lane[] = []
     for (const { heap } of this.#heap.items) {
-      for (const { lane } of heap.items) {
+      for (const one of heap.items) {
         if (lanes.length === count) return lanes
-        if (lane !== undefined) lanes.push(lane)
+        if (one instanceof TaskTable && one.lane !== undefined) lanes.push(one.lane)
       }
     }
     return lanes
   }
 
-  /** For a choice, which reads the log from now on. */
-  follow(table: string | null): TableQueue {
-    const queue = this.#queue(table)
-    queue.readers += 1
-    return queue
+  /** For a choice, which reads the log from now on. Null: of lanes with several tables. */
+  follow(name: string | null): Table {
+    const table = name === null ? this.#several : this.tables.obtain(name)
+    table.readers += 1
+    return table
   }
 
-  unfollow(queue: TableQueue): void {
-    queue.readers -= 1
-    this.#dropIfEmpty(queue)
+  unfollow(table: Table): void {
+    table.readers -= 1
+    this.tables.dropIfUnneeded(table)
+  }
+
+  leaseBegan(partition: Partition): void {
+    const table = tableOf(partition)
+    const { holder } = partition
+    table.leases += 1
+    if (holder !== null) table.holders.set(holder, (table.holders.get(holder) ?? 0) + 1)
+    if (table.leases === table.settings.maxLeases) this.place(table)
+  }
+
+  leaseEnded(partition: Partition): void {
+    const table = tableOf(partition)
+    const { holder } = partition
+    table.leases -= 1
+    const held = holder === null ? 0 : (table.holders.get(holder) ?? 0)
+    if (holder !== null && held > 1) table.holders.set(holder, held - 1)
+    else if (holder !== null) table.holders.delete(holder)
+    if (table.leases + 1 === table.settings.maxLeases) this.place(table)
+  }
+
+  /** The settings of a table changed, or it reached its limit or is below it again. */
+  place(table: Table): void {
+    if (isTableBlocked(table) || table.heap.size === 0) this.#heap.remove(table)
+    else this.#heap.put(table)
+    if (isTableBlocked(table)) return
+    table.noteAll()
+    this.#several.noteAll()
   }
 
   /** Call it after the tag of a lane changed, or after partitions came to it or left it. */
   update(lane: Lane): void {
-    const isWaiting = lane.partitions.ready > 0 && !lane.parentTask.cancelled
-    const table = lane.severalAfter === null ? lane.table : null
-    const before = lane.standsIn
-    if (before !== null && (!isWaiting || before.queue.table !== table)) this.#leave(lane, before)
-    if (!isWaiting) return
+    const { parentTask: task, several, standsIn: before } = lane
+    const isWaiting = lane.partitions.ready > 0 && !task.cancelled
+    const isSingle = isWaiting && several === null
+    count(
+      lane.firstTable,
+      lane.counted,
+      isSingle ? lane.partitions.ready : 0,
+      isSingle ? lane.records.ready : 0,
+    )
+    const table = several === null ? lane.firstTable : this.#several
+    if (before !== null && (!isWaiting || before.table !== table)) this.#leave(lane, before)
+    if (!isWaiting) {
+      if (before !== null) for (const one of lane.tables.values()) this.updateTable(one)
+      return
+    }
     if (lane.standsIn !== null) this.#move(lane.standsIn)
     else this.#join(lane, table)
   }
 
-  /** A table of a lane with several has work again. */
-  noteTable({ standsIn }: Lane): void {
-    standsIn?.queue.note(standsIn)
+  /** Call it after partitions came to one of several tables of a lane, or left it. */
+  updateTable({ place, ready, readyRecords }: LaneTable): void {
+    const { lane, table, counted } = place
+    const isWaiting = ready > 0 && !lane.parentTask.cancelled
+    if (isWaiting && counted.partitions === 0) lane.standsIn?.table.note(lane.standsIn)
+    count(table, counted, isWaiting ? ready : 0, isWaiting ? readyRecords : 0)
+    if (!isWaiting) this.#remove(place)
+    else if (!place.isBelowTable) {
+      const isNew = place.heapIndex < 0
+      lane.several?.servable.put(place)
+      if (isNew && lane.standsIn !== null) this.#move(lane.standsIn)
+    }
   }
 
   /** The task may be served again, or one of its levels has opened. */
   reopen(task: Task): void {
     for (const one of task.tables.values()) {
       this.#move(one)
-      one.queue.note(one)
+      one.table.note(one)
     }
   }
 
-  #join(lane: Lane, table: string | null): void {
+  #join(lane: Lane, table: Table): void {
     const { parentTask: task, time } = lane
-    let one = task.tables.get(table)
+    const key = table.name ?? lane.id
+    let one = task.tables.get(key)
     if (one === undefined) {
-      const queue = this.#queue(table)
-      one = new TaskTable(task, queue)
-      task.tables.set(table, one)
-      queue.members.add(one)
+      one = new TaskTable(task, table)
+      task.tables.set(key, one)
+      table.members.add(one)
     }
     time.waitingLanes += 1
     lane.standsIn = one
     one.lanes.put(lane)
     this.#move(one)
-    one.queue.note(one)
+    table.note(one)
   }
 
   #leave(lane: Lane, one: TaskTable): void {
@@ -96,35 +183,53 @@ export class Order {
       return
     }
     this.#take(one)
-    one.task.tables.delete(one.queue.table)
-    one.queue.members.delete(one)
-    this.#dropIfEmpty(one.queue)
+    one.task.tables.delete(one.table.name ?? lane.id)
+    one.table.members.delete(one)
   }
 
-  #move(one: TaskTable): void {
-    const { queue } = one
-    queue.heap.put(one)
-    this.#heap.put(queue)
+  #move(one: TaskTable | LaneTablePlace): void {
+    const { table } = one
+    table.heap.put(one)
+    if (!isTableBlocked(table)) this.#heap.put(table)
   }
 
   /** Removes it from the heap, not from its table. */
-  #take(one: TaskTable): void {
-    const { queue } = one
-    queue.heap.remove(one)
-    if (queue.heap.size === 0) this.#heap.remove(queue)
-    else this.#heap.put(queue)
+  #take(one: TaskTable | LaneTablePlace): void {
+    const { table } = one
+    table.heap.remove(one)
+    if (table.heap.size === 0) this.#heap.remove(table)
+    else if (!isTableBlocked(table)) this.#heap.put(table)
   }
 
-  #queue(table: string | null): TableQueue {
-    let queue = this.#queues.get(table)
-    if (queue === undefined) {
-      queue = new TableQueue(table)
-      this.#queues.set(table, queue)
-    }
-    return queue
+  #toTable(place: LaneTablePlace): void {
+    const { lane } = place
+    this.#remove(place)
+    place.isBelowTable = true
+    place.tag = lane.tag
+    lane.several?.belowTables.add(place)
+    this.#move(place)
   }
 
-  #dropIfEmpty(queue: TableQueue): void {
-    if (queue.members.size === 0 && queue.readers === 0) this.#queues.delete(queue.table)
+  #toLane(place: LaneTablePlace): void {
+    const { lane } = place
+    this.#remove(place)
+    lane.several?.servable.put(place)
+    if (lane.standsIn !== null) this.#move(lane.standsIn)
   }
+
+  #remove(place: LaneTablePlace): void {
+    const { several } = place.lane
+    if (place.isBelowTable) this.#take(place)
+    else several?.servable.remove(place)
+    several?.belowTables.delete(place)
+    place.isBelowTable = false
+  }
+}
+
+/** Changes what a table counts as waiting of a lane. */
+function count({ waiting }: Table, counted: Amount, partitions: number, records: number): void {
+  waiting.partitions += partitions - counted.partitions
+  waiting.records += records - counted.records
+  counted.partitions = partitions
+  counted.records = records
 }

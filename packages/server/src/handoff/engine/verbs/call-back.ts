@@ -22,6 +22,7 @@ import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
 import { addTasks, type EngineReads, type Transaction } from '../transaction.ts'
+import type { Arrived } from '../waiting.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'severalAfter'>
@@ -49,7 +50,7 @@ export interface Arrival {
   readonly firstRows: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
   /** The number of partitions per table. */
-  readonly tables: ReadonlyMap<string, number>
+  readonly tables: ReadonlyMap<string, Arrived>
 }
 
 /** The number of new partitions per lane that stay in memory. The others are read when they are next. */
@@ -273,10 +274,16 @@ export function hasSeveral(
 /** `rows` must not be empty. */
 export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
   let records = 0
-  const tables = new Map<string, number>()
-  for (const { recordCount, computeTable } of rows) {
+  const tables = new Map<string, Arrived>()
+  for (const { id, recordCount, computeTable } of rows) {
     records += recordCount
-    tables.set(computeTable, (tables.get(computeTable) ?? 0) + 1)
+    let arrived = tables.get(computeTable)
+    if (arrived === undefined) {
+      arrived = { firstId: id, partitions: 0, records: 0 }
+      tables.set(computeTable, arrived)
+    }
+    arrived.partitions += 1
+    arrived.records += recordCount
   }
   const last = rows.at(-1) as PartitionDescriptor
   return {
@@ -312,7 +319,7 @@ function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
   }
   tx.waiting.addArrivals(lane, tables, tailBefore)
   if (isLaneOpen(lane.parentTask, lane.level))
-    for (const [table, ready] of tables) tx.readied.add(lane.parentTask.taskId, table, ready)
+    for (const [table, { partitions }] of tables) tx.readied.add(lane.parentTask.taskId, table, partitions)
 }
 
 function keepForThisBatch(tx: Transaction, lane: number, rows: readonly PartitionDescriptor[]): void {

@@ -3,6 +3,7 @@ import type { CellCount, Disk } from '../../disk.ts'
 import { totalOf } from '../../rules/task.ts'
 import type { GridCell, GridDetails, GridQuery } from '../../views/queries.ts'
 import { viewState } from '../../views/view-state.ts'
+import type { PausedTables } from './views.ts'
 
 /** Each cell of a sample costs two look-ups. */
 const MOST_CELLS_SAMPLED = 1000
@@ -11,7 +12,11 @@ const MOST_CELLS_SAMPLED = 1000
  * The states of the partitions of one level, by cell. All of them are counted, unless there are too many: then
  * some of each cell, and its parked ones, so that the cost does not grow with the level.
  */
-export async function viewGrid(disk: Disk, query: GridQuery): Promise<GridDetails | null> {
+export async function viewGrid(
+  disk: Disk,
+  query: GridQuery,
+  { names: pausedTables }: PausedTables,
+): Promise<GridDetails | null> {
   const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || totalOf(task.partitions) === 0) return null
   const from = query.level ?? 0
@@ -31,7 +36,10 @@ export async function viewGrid(disk: Disk, query: GridQuery): Promise<GridDetail
       : { kind: 'rank', width: Math.ceil(partitions / query.cells), limit: GRID_PARTITIONS_COUNTED },
   })
   const facts = { ...task, rerunning: task.reruns.length > 0 }
-  const cells = cellsOf(counted, (state) => viewState(facts, { state, level }))
+  // Of several tables, those of waiting partitions are not known here.
+  const isHeld = lane.severalAfter === null && pausedTables.has(lane.table)
+  const stateOf = (state: CellCount['state']) => (isHeld && state === 'ready' ? 'held' : state)
+  const cells = cellsOf(counted, (state) => viewState(facts, { state: stateOf(state), level }))
   return { ...none, level, partitions, sampled, cells }
 }
 

@@ -249,7 +249,14 @@ function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
     else runs.push({ ...run })
   }
   const tables = new Map(before.tables)
-  for (const [table, count] of arrival.tables) tables.set(table, (tables.get(table) ?? 0) + count)
+  for (const [table, added] of arrival.tables) {
+    const { firstId, partitions, records } = tables.get(table) ?? { ...added, partitions: 0, records: 0 }
+    tables.set(table, {
+      firstId,
+      partitions: partitions + added.partitions,
+      records: records + added.records,
+    })
+  }
   return {
     ...before,
     count: before.count + arrival.count,

@@ -1,12 +1,18 @@
 import { formatLeaseId, parseLeaseId } from '../../lease-id.ts'
 import { type GrantedLease, hasNoRare, type PulledPartition, rareOf } from '../../partition.ts'
 import { next } from '../../rules/life-cycle.ts'
-import { KEY_GRACE_MILLIS, leaseMillis, nextFencingToken, policyOf } from '../../rules/policy.ts'
+import {
+  isTableBlocked,
+  KEY_GRACE_MILLIS,
+  leaseMillis,
+  nextFencingToken,
+  policyOf,
+} from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
 import type { Choice } from '../state/choices.ts'
-import type { Partition } from '../state/memory-rows.ts'
+import { type Partition, tableOf } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
@@ -62,6 +68,7 @@ const instancePaused = (instanceId: string): EmptyBecause => ({
 async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = asked
   const choice = tables === null && tasks === null ? null : tx.memory.choices.of(asked)
+  if (tasks === null) tx.memory.order.tables.asked(tables, tx.now)
   const taken: PulledPartition[] = []
   let takenRecords = 0
   const { leases } = tx.memory
@@ -86,8 +93,10 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
 
 /** Returns the next partition in the order of all lanes, if it is in memory. */
 function firstKnown(tx: Transaction, choice: Choice | null): Partition | undefined {
-  const lane = choice === null ? tx.memory.order.front() : undefined
-  return lane === undefined ? undefined : knownFirst(lane)
+  const source = choice === null ? tx.memory.order.front() : undefined
+  const first = source === undefined ? undefined : knownFirst(source)
+  // In a lane with several tables, the first partition may be of a blocked one.
+  return first === undefined || isTableBlocked(tableOf(first)) ? undefined : first
 }
 
 /** Returns the next partition, reading rows if they are not in memory. Undefined if there is none. */
@@ -97,9 +106,9 @@ async function findFirst(
   demand: number,
 ): Promise<Partition | undefined> {
   const order = choice ?? tx.memory.order
-  const lane = choice === null ? tx.memory.order.front() : choice.next()
-  if (lane === undefined) return undefined
-  return firstOf(tx, lane, choice?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
+  const source = choice === null ? tx.memory.order.front() : choice.next()
+  if (source === undefined) return undefined
+  return firstOf(tx, source, choice?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
 }
 
 function handOut(
@@ -125,7 +134,7 @@ function handOut(
     partition.settledAt = tx.now
     partition.dueAt = null
     lane.parentTask.delivered += 1
-    tx.countFinished(lane, recordCount)
+    tx.countFinished(partition)
     return handedOut(partition, null)
   }
   partition.outcome = null
@@ -133,6 +142,7 @@ function handOut(
   partition.fencingToken = nextFencingToken(partition.fencingToken, tx.now)
   partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, lane.parentTask), recordCount)
   tx.memory.leases.put(partition)
+  tableOf(partition).askedAt = tx.now
   tx.leaseEndsAt(partition.dueAt)
   return handedOut(partition, leaseOf(partition, tx.now))
 }

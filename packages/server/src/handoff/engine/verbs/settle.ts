@@ -8,7 +8,7 @@ import {
   withEnded,
   withoutExpired,
 } from '../../rules/attempts.ts'
-import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
+import { isAtLimit, isTableAtLimit, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import {
   type Change,
   judgeRenewal,
@@ -19,7 +19,7 @@ import {
 } from '../../rules/settlement.ts'
 import { countReport } from '../../rules/task.ts'
 import type { BatchedRenew, BatchedSettle, RenewResult, SettleResult } from '../../store.ts'
-import type { Lane, Partition } from '../state/memory-rows.ts'
+import { type Lane, type Partition, tableOf } from '../state/memory-rows.ts'
 import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** Settles, renews and undoes leases. `applyChange` is also how leases expire and are revoked. */
@@ -126,7 +126,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   const { state: from } = partition
   const waited = from === 'ready'
   if (waited) tx.waiting.remove(partition)
-  if (from === 'leased' && to !== 'leased') tx.memory.leases.remove(partition)
+  if (from === 'leased' && to !== 'leased') tx.endLease(partition)
   tx.count(lane, from, to, recordCount)
   partition.state = to
   partition.dueAt = null
@@ -150,7 +150,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     case 'done':
       partition.settledAt = tx.now
       partition.reportedRecords = change.records ?? null
-      tx.countFinished(lane, recordCount)
+      tx.countFinished(partition)
       if (partition.leasedAt !== null) countAttempt(lane, tx.now - partition.leasedAt)
       if (partition.reportedRecords !== null) countReport(task, recordCount, partition.reportedRecords)
       break
@@ -251,6 +251,7 @@ export function leaseStateOf(partition: Partition | undefined): LeaseState | und
     attempts,
     releases,
     taskCancelled: lane.parentTask.cancelled,
+    atLimit: isAtLimit(lane.parentTask) || isTableAtLimit(tableOf(partition)),
   }
 }
 

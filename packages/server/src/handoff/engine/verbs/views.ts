@@ -7,6 +7,7 @@ import { type Tallies, type TaskFacts, totalOf } from '../../rules/task.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
 import { PartitionWalk, TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
+  Amount,
   LaneFacts,
   PartitionPage,
   PartitionQuery,
@@ -24,7 +25,7 @@ import { ALL_TASKS, beginOf } from '../throughput.ts'
 
 // Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
-// task.
+// task and from the settings of compute tables.
 
 /**
  * The maximum number of leases and back-offs read to estimate the time left. Leases of dead workers are among
@@ -34,6 +35,13 @@ const LEASES_READ = 2000
 const LEASES_READ_FOR_LISTS = 500
 /** A lease that ends this much later than its original duration was renewed. */
 const RENEWAL_MILLIS = 500
+
+/** What is held because its compute table is paused. It is known in memory only. */
+export interface PausedTables {
+  readonly names: ReadonlySet<string>
+  /** What waits on open levels of a task, or on one of them. Undefined if there is nothing. */
+  heldIn(task: number, level?: number): Amount | undefined
+}
 
 /** If the query names tables: whether the task has other tables too. */
 type ChosenSummary = TaskSummary & Pick<TaskRow, 'hasOtherTables'>
@@ -46,15 +54,16 @@ export async function viewTask(
   taskId: string,
   now: number,
   policy: Policy,
+  paused: PausedTables,
 ): Promise<TaskDetails | null> {
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now))
+  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now), paused)
   return {
     ...row,
     now,
-    lanes: lanes.map((lane) => laneFacts(row.facts, lane)),
+    lanes: lanes.map((lane) => laneFacts(row.facts, lane, paused.heldIn(detail.task.id, lane.lane.level))),
     lanesOmitted: laneCount - lanes.length,
     computeTables,
     mismatches,
@@ -74,9 +83,11 @@ export async function viewTasks(
   query: TaskQuery,
   now: number,
   policy: Policy,
+  paused: PausedTables,
 ): Promise<TaskPage> {
   const { state, parked, before, limit, search, tasks = null } = query
-  if (tasks !== null) return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, now), next: null }
+  if (tasks !== null)
+    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, paused, now), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -84,7 +95,7 @@ export async function viewTasks(
   const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, leasesRead, now),
+    tasks: await rowsOf(disk, found, policy, leasesRead, paused, now),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -111,6 +122,7 @@ async function viewTasksNamed(
   names: readonly string[],
   query: TaskQuery,
   policy: Policy,
+  paused: PausedTables,
   now: number,
 ): Promise<TaskRow[]> {
   const { state, parked, search } = query
@@ -126,6 +138,7 @@ async function viewTasksNamed(
     found.toSorted((a, b) => b.task.id - a.task.id),
     policy,
     LEASES_READ,
+    paused,
     now,
   )
 }
@@ -150,6 +163,7 @@ export async function viewTasksById(
   disk: Disk,
   ids: readonly number[],
   policy: Policy,
+  paused: PausedTables,
   now: number,
 ): Promise<TaskRow[]> {
   const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
@@ -157,7 +171,7 @@ export async function viewTasksById(
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, now)
+  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, paused, now)
 }
 
 async function rowsOf(
@@ -165,10 +179,11 @@ async function rowsOf(
   found: readonly ChosenSummary[],
   policy: Policy,
   leasesRead: number,
+  paused: PausedTables,
   now: number,
 ): Promise<TaskRow[]> {
   const timing = await readTiming(disk, found, policy, leasesRead, now)
-  return found.map((summary) => taskRow(summary, timing))
+  return found.map((summary) => taskRow(summary, timing, paused))
 }
 
 type TimingOf = (task: StoredTask) => Timing
@@ -205,11 +220,15 @@ async function readTiming(
   }
 }
 
-export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise<PartitionPage | null> {
+export async function viewPartitions(
+  disk: Disk,
+  query: PartitionQuery,
+  { names: pausedTables }: PausedTables,
+): Promise<PartitionPage | null> {
   const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || !exists(task)) return null
   const facts = { ...task, rerunning: task.reruns.length > 0 }
-  const walk = new PartitionWalk(facts, query, true)
+  const walk = new PartitionWalk(facts, query, true, pausedTables.size > 0)
   for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
     const [lane] = (await disk.lanesFrom({ task: task.id, from, having: 'any', limit: 1 })).lanes
     const toRead = walk.enter(lane)
@@ -217,13 +236,13 @@ export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise
     const state = toRead.onlyParked ? ('parked' as const) : null
     const part = { lane: lane.id, tail: lane.tail, state, afterIndex: toRead.after, limit: toRead.limit }
     const [rows = []] = await disk.rows([part])
-    walk.take(rows.map(rowOfLane))
+    walk.take(rows.map((row) => rowOfLane(row, pausedTables)))
   }
   return walk.page
 }
 
-function rowOfLane(row: StoredPartition) {
-  const { index, spelling, computeTable, recordCount, state, attempts, holder, dueAt, reason } = row
+function rowOfLane(row: StoredPartition, pausedTables: ReadonlySet<string>) {
+  const { index, spelling, computeTable, recordCount, attempts, holder, dueAt, reason } = row
   const { reportedRecords, calledBackAt, settledAt, leasedAt, outcome, history, extraFields, traceparent } =
     row
   const shown = {
@@ -231,7 +250,7 @@ function rowOfLane(row: StoredPartition) {
     spelling,
     computeTableName: computeTable,
     recordCount,
-    state,
+    state: row.state === 'ready' && pausedTables.has(computeTable) ? ('held' as const) : row.state,
     attempts,
     holder,
     dueAt,
@@ -246,11 +265,13 @@ function rowOfLane(row: StoredPartition) {
   return extraFields === null && traceparent === null ? shown : { ...shown, extraFields, traceparent }
 }
 
-function taskRow(summary: ChosenSummary, timingOf: TimingOf): TaskRow {
+function taskRow(summary: ChosenSummary, timingOf: TimingOf, paused: PausedTables): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
   const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
   const stored = { ...rest, rerunning: reruns.length > 0 }
-  const { partitions, records } = progressView({ facts: stored, openLane })
+  const heldByTable = paused.heldIn(task.id)
+  const held = heldByTable === undefined ? {} : { heldByTable }
+  const { partitions, records } = progressView({ facts: stored, openLane, ...held })
   const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
   // Only fields of the view: it may be sent to another node, and tags cannot be encoded as JSON.
   return {
@@ -258,6 +279,7 @@ function taskRow(summary: ChosenSummary, timingOf: TimingOf): TaskRow {
     openLane: openLane === null ? null : openLaneView(openLane),
     pace,
     timing: timingOf(task),
+    ...held,
     ...(hasOtherTables === undefined ? {} : { hasOtherTables }),
   }
 }
@@ -268,7 +290,11 @@ const openLaneView = ({ parkedSkipped, partitions, records }: StoredLane) => ({
   records,
 })
 
-function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['lanes'][number]): LaneFacts {
+function laneFacts(
+  facts: TaskFacts,
+  { lane, ranges, lastIndex }: TaskDetail['lanes'][number],
+  heldByTable: Amount | undefined,
+): LaneFacts {
   const { level, parkedSkipped, partitions, records, busyMillis, attemptsDone } = lane
   const firstIndex = ranges[0]?.first ?? 0
   const stored = {
@@ -281,6 +307,7 @@ function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['la
     gaps: gapsBetween(ranges),
     busyMillis,
     attemptsDone,
+    ...(heldByTable === undefined ? {} : { heldByTable }),
   }
   const shown = laneView(facts, stored)
   return { ...stored, partitions: withoutTotal(shown.partitions), records: withoutTotal(shown.records) }

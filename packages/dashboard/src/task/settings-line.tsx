@@ -1,0 +1,125 @@
+import type { TaskSettings, TaskSettingsRequest, TaskView } from '@baton/protocol'
+import { useState } from 'preact/hooks'
+import { Confirmation, type ControlConfirmationProps, useControl } from '../parts/control.tsx'
+import { exact } from '../parts/format.ts'
+import { Ago } from '../parts/moment.tsx'
+import { client, mayControl } from '../service/connection.ts'
+
+type NumberSetting =
+  | 'leaseSeconds'
+  | 'maxAttempts'
+  | 'backoffSeconds'
+  | 'backoffMaxSeconds'
+  | 'maxLeases'
+  | 'weight'
+
+const settingWords: Readonly<
+  Record<NumberSetting, { name: string; of: (settings: TaskSettings) => string }>
+> = {
+  leaseSeconds: { name: 'Lease in seconds', of: ({ leaseSeconds }) => `lease ${exact(leaseSeconds)} s` },
+  maxAttempts: { name: 'Attempts', of: ({ maxAttempts }) => `${exact(maxAttempts)} attempts` },
+  backoffSeconds: {
+    name: 'First back-off in seconds',
+    of: ({ backoffSeconds }) => `back-off ${exact(backoffSeconds)} s`,
+  },
+  backoffMaxSeconds: {
+    name: 'Longest back-off in seconds',
+    of: ({ backoffMaxSeconds }) => `up to ${exact(backoffMaxSeconds)} s`,
+  },
+  maxLeases: {
+    name: 'Most leases at a time',
+    of: ({ maxLeases }) => (maxLeases === null ? 'no limit of leases' : `at most ${exact(maxLeases)} leases`),
+  },
+  weight: { name: 'Weight', of: ({ weight }) => `weight ${exact(weight)}` },
+}
+const numberSettings = Object.keys(settingWords) as NumberSetting[]
+
+/** The settings that apply to a task, in one line. Its own ones are emphasised. */
+export function SettingsLine({ view, refresh }: { view: TaskView; refresh: () => void }) {
+  const { settings, control, state } = view
+  const { busy, request } = useControl(refresh)
+  const [isEditing, setEditing] = useState(false)
+  const shown = numberSettings.map((name) => {
+    const words = settingWords[name].of(settings)
+    return settings.own.includes(name) ? <b key={name}>{words}</b> : <span key={name}>{words}</span>
+  })
+  return (
+    <div class="settings-line">
+      <p>
+        {shown}
+        <span>{settings.levelBarrier ? 'level barrier' : 'no level barrier'}</span>
+        {control.changed === null ? null : (
+          <span>
+            changed <Ago at={control.changed.at} />
+            {control.changed.name === null ? '' : ` by ${control.changed.name}`}
+          </span>
+        )}
+      </p>
+      {mayControl.value && state !== 'cancelled' ? (
+        <button type="button" class="quiet-button" onClick={() => setEditing(true)}>
+          Edit settings
+        </button>
+      ) : null}
+      {isEditing ? (
+        <SettingsDialog view={view} busy={busy} request={request} onClose={() => setEditing(false)} />
+      ) : null}
+    </div>
+  )
+}
+
+function SettingsDialog({ view: { taskId, settings }, busy, request, onClose }: ControlConfirmationProps) {
+  const textOf = (name: NumberSetting) => (settings.own.includes(name) ? String(settings[name] ?? '') : '')
+  const [texts, setTexts] = useState(
+    () =>
+      Object.fromEntries(numberSettings.map((name) => [name, textOf(name)])) as Record<NumberSetting, string>,
+  )
+  const [fault, setFault] = useState<string | null>(null)
+  const save = async () => {
+    const changed = numberSettings.filter((name) => texts[name] !== textOf(name))
+    const wrong = changed.find((name) => texts[name] !== '' && !/^\d+(\.\d+)?$/.test(texts[name]))
+    if (wrong !== undefined) {
+      setFault(`${settingWords[wrong].name} must be a number, or empty for the value of the service.`)
+      return
+    }
+    const changes = Object.fromEntries(
+      changed.map((name) => [name, texts[name] === '' ? null : Number(texts[name])]),
+    ) as TaskSettingsRequest
+    const isDone = await request(
+      () => client.peek().changeSettings(taskId, changes),
+      () => 'Settings saved',
+      setFault,
+    )
+    if (isDone) onClose()
+  }
+  return (
+    <Confirmation
+      title="Settings of this task"
+      action="Save"
+      dismiss="Cancel"
+      busy={busy}
+      fault={fault}
+      onConfirm={() => void save()}
+      onClose={onClose}
+    >
+      <div class="setting-fields">
+        {numberSettings.map((name) => (
+          <label class="field" key={name}>
+            <span>{settingWords[name].name}</span>
+            <input
+              type="text"
+              inputMode="decimal"
+              placeholder={String(settings[name] ?? 'none')}
+              value={texts[name]}
+              onInput={(event) => {
+                const text = event.currentTarget.value.trim()
+                setTexts((before) => ({ ...before, [name]: text }))
+                setFault(null)
+              }}
+            />
+          </label>
+        ))}
+      </div>
+      <p class="muted">An empty field uses the value of the service. Leases that run keep their length.</p>
+    </Confirmation>
+  )
+}

@@ -1,0 +1,75 @@
+import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
+import { isLaneOpen } from '../../rules/task.ts'
+import type { TableChange, TableChanged } from '../../store.ts'
+import type { TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
+import type { Memory } from '../state/memory.ts'
+import type { Amount, Lane, Table } from '../state/memory-rows.ts'
+import type { Tables } from '../state/tables.ts'
+import type { Transaction } from '../transaction.ts'
+import type { PausedTables } from './views.ts'
+
+/** Changes the settings of a compute table, also before it is first called back. Its leases go on. */
+export function setTable(tx: Transaction, { table, by, ...change }: TableChange): TableChanged {
+  const before = tx.memory.order.tables.get(table)?.settings ?? NO_TABLE_SETTINGS
+  const settings = { ...before, ...change }
+  const isNew = settings.maxLeases !== before.maxLeases || settings.paused !== before.paused
+  if (isNew) tx.setTable({ table, ...settings })
+  tx.audit(by, { action: 'table-settings', target: table, changed: isNew ? 1 : 0 })
+  return { settings, readied: tx.readied.count, readiedOf: tx.readied.kinds }
+}
+
+export function viewTable(tables: Tables, name: string, now: number): TableDetails | null {
+  const table = tables.get(name)
+  return table === undefined || !tables.isShown(table) ? null : detailsOf(tables, table, now)
+}
+
+export function viewTables(tables: Tables, { after, limit }: TableQuery, now: number): TablePage {
+  const found = tables.page(after, limit + 1)
+  const page = found.slice(0, limit)
+  return {
+    tables: page.map((table) => detailsOf(tables, table, now)),
+    next: found.length > limit ? (page.at(-1)?.name ?? null) : null,
+  }
+}
+
+function detailsOf({ askedAt: anyAskedAt }: Tables, table: Table, now: number): TableDetails {
+  const { name, settings, leases, holders, waiting, pace, askedAt } = table
+  return {
+    table: name ?? '',
+    settings,
+    leases,
+    workers: holders.size,
+    waiting: { ...waiting },
+    pace: pace?.perSecond(now) ?? null,
+    lastAskedAt: Math.max(askedAt ?? 0, anyAskedAt ?? 0) || null,
+  }
+}
+
+export const pausedTables = ({ order: { tables }, tasks }: Memory): PausedTables => ({
+  names: tables.paused,
+  heldIn(id, level) {
+    const task = tables.paused.size === 0 ? undefined : tasks.get(id)
+    if (task === undefined) return undefined
+    const held = { partitions: 0, records: 0 }
+    const lanes = level === undefined ? task.lanes.values() : [task.lanes.get(level)]
+    for (const lane of lanes) if (lane !== undefined) addHeld(held, lane, tables.paused)
+    return held.partitions === 0 ? undefined : held
+  },
+})
+
+function addHeld(held: Amount, lane: Lane, paused: ReadonlySet<string>): void {
+  const { parentTask, level, table, several, tables, partitions, records } = lane
+  if (!isLaneOpen(parentTask, level)) return
+  if (several === null) {
+    if (!paused.has(table)) return
+    held.partitions += partitions.ready
+    held.records += records.ready
+    return
+  }
+  const isFewer = tables.size < paused.size
+  for (const name of isFewer ? tables.keys() : paused) {
+    const row = isFewer && !paused.has(name) ? undefined : tables.get(name)
+    held.partitions += row?.ready ?? 0
+    held.records += row?.readyRecords ?? 0
+  }
+}
