@@ -16,7 +16,7 @@ test.each([
     const page = await visit(url, { colorScheme, viewport: { width, height: 900 } })
     const finding = page.getByRole('region', { name: 'Work waits that no worker asks for' })
     await finding.getByText('no worker has asked for it yet').waitFor()
-    await finding.getByRole('link', { name: 'results.orders' }).click()
+    await finding.getByRole('link', { name: 'See tables' }).click()
     const row = page.getByRole('row').filter({ hasText: 'results.orders' })
     await client.pull()
     await page.getByRole('button', { name: 'Edit results.orders' }).click()

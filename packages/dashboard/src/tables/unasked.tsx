@@ -28,10 +28,18 @@ export function UnaskedTables() {
   if (unasked.length === 0) return null
   return (
     <div class="findings">
-      <Finding kind="warn" title="Work waits that no worker asks for">
+      <Finding
+        kind="warn"
+        title="Work waits that no worker asks for"
+        action={
+          <a class="button" href={hrefOf(tablesRoute)}>
+            See tables
+          </a>
+        }
+      >
         {unasked.slice(0, TABLES_NAMED).map(({ table, lastAskedAt, waiting }) => (
           <span class="gap" key={table}>
-            <a href={hrefOf({ ...tablesRoute, search: table })}>{table}</a>: {waiting.partitions} waiting;{' '}
+            <strong>{table}</strong>: {waiting.partitions} waiting;{' '}
             {lastAskedAt === null
               ? 'no worker has asked for it yet'
               : `no worker has asked for it for ${duration((now.value - Date.parse(lastAskedAt)) / 1000)}`}
