@@ -124,6 +124,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'a write checks the term alone, which a standby without the last commits has, too',
+    firstSeed: 2,
     patch: patched(
       DatabaseSync.prototype,
       'prepare',
@@ -143,7 +144,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
-    firstSeed: 37,
+    firstSeed: 51,
     parts: onDisk((disk) => ({
       waiting: (queries) =>
         disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),

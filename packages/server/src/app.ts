@@ -111,6 +111,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       basePath: pathPrefixOf(config),
       tls,
       trustedProxies: config.trustProxy,
+      authProxies: config.authProxy,
       peers:
         peers === null
           ? null

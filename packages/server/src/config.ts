@@ -68,6 +68,13 @@ export const configSchema = Type.Object({
     shownDefault: 'none',
     description: 'proxies whose X-Forwarded headers are trusted: addresses or networks, separated by commas',
   }),
+  authProxy: Type.Array(Type.String({ pattern: NETWORK_PATTERN }), {
+    form: 'addresses or networks: 10.0.0.5, 10.0.0.0/8, fd00::/8',
+    default: [],
+    shownDefault: 'none',
+    description:
+      'proxies at which users sign in: their X-Forwarded-User and X-Forwarded-Groups are trusted; the tokens file has the roles of groups',
+  }),
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({
     description:

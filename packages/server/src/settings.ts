@@ -61,6 +61,22 @@ const rules: readonly Contradiction[] = [
         : undefined,
   },
   {
+    between: ['authProxy'],
+    found: ({ authProxy }) => {
+      const wrong = authProxy.filter((network) => !isNetwork(network))
+      return wrong.length === 0
+        ? undefined
+        : `--auth-proxy accepts addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
+    },
+  },
+  {
+    between: ['authProxy', 'tokensFile'],
+    found: ({ authProxy, tokensFile }) =>
+      authProxy.length > 0 && tokensFile === null
+        ? '--auth-proxy requires --tokens-file, which has the roles of the groups of users'
+        : undefined,
+  },
+  {
     between: ['trustProxy'],
     found: ({ trustProxy }) => {
       const wrong = trustProxy.filter((network) => !isNetwork(network))

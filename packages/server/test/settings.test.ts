@@ -67,6 +67,7 @@ describe('settings', () => {
       maxRequestsPerSecond: 0,
       retentionDays: 7,
       auditDays: 90,
+      authProxy: [],
       scaleTargetSeconds: 600,
       webhookNetworks: [],
       webhookBackoffSeconds: 5,

@@ -11,9 +11,11 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'endpoints that need a certain role': (_, text) => !/Role: any|No token/.test(text),
   'all but `/livez`, `/metrics`, `/events` and `/audit/node`': (route) =>
     !/livez|metrics| \/events$|audit\/node/.test(route),
-  '`POST /call-back`, endpoints of one task, all of `/subscriptions`, and `GET` of `/totals`, `/scale`, `/instances`, `/metrics`, `/audit`, `/audit/node`':
+  '`POST /call-back`, endpoints of one task, all of `/subscriptions`, and `GET` of `/totals`, `/throughput`, `/scale`, `/instances`, `/metrics`, `/audit`, `/audit/node`':
     (route) =>
-      /call-back|\{taskId\}|totals|scale|instances$|POST \/instances|subscriptions|metrics|audit/.test(route),
+      /call-back|\{taskId\}|totals|GET \/throughput|scale|instances$|POST \/instances|subscriptions|metrics|audit/.test(
+        route,
+      ),
   'every `POST` and `PATCH`': (route) => /^(?:POST|PATCH) /.test(route),
   '`GET /pull`, every `POST`, `PATCH` and `DELETE`': (route) =>
     /^(?:POST|PATCH|DELETE) /.test(route) || route === 'GET /pull',

@@ -14,6 +14,8 @@ export interface Origin {
   readonly address: string | null
   readonly host: string | null
   readonly scheme: string
+  /** The user who signed in at a proxy; null or absent without one. */
+  readonly user?: { readonly name: string; readonly groups: readonly string[] } | null
   /** The name of the follower, which `/test/instance-status` describes. */
   readonly instanceId: string
 }
@@ -53,6 +55,7 @@ const NOT_FORWARDED = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['expect', 'host', 'content-length', 'content-encoding', FORWARDED_HEADER],
   ...['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
+  ...['x-forwarded-user', 'x-forwarded-groups'],
 ])
 
 /** The headers that are sent to the leader. Bodies were decompressed by this node. */

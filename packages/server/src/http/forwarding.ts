@@ -10,6 +10,7 @@ import {
 import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Access } from './admission/access.ts'
 import type { Proxies } from './admission/proxies.ts'
+import { userOf } from './admission/proxy-users.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
 import type { UnwrittenProblem } from './answers/problems.ts'
 import type { ArrivedBody } from './bodies/json-body.ts'
@@ -184,6 +185,7 @@ export class Forwarding {
         address: proxies.addressOf(socket, headers),
         host: proxies.hostOf(socket, headers) ?? null,
         scheme: proxies.schemeOf(socket, headers) ?? (isSecure ? 'https' : 'http'),
+        user: userOf(headers) ?? null,
         instanceId,
       },
       arrivedAt: performance.now() - reply.elapsedTime,

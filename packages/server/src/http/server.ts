@@ -4,6 +4,7 @@ import type { Log } from '../handoff/log.ts'
 import type { AccessRule } from './admission/access.ts'
 import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
 import { Proxies, trustProxies } from './admission/proxies.ts'
+import { signInByProxies } from './admission/proxy-users.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
 import { errorAnswers, refusals } from './answers/problems.ts'
@@ -58,6 +59,8 @@ interface HttpOptions {
   readonly tls?: TlsFiles | null
   /** Addresses and networks of the proxies whose X-Forwarded headers are trusted. */
   readonly trustedProxies?: readonly string[]
+  /** Addresses and networks of the proxies at which users sign in. */
+  readonly authProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: (Peers & Pick<ForwardingParts, 'instanceId' | 'advertiseUrl'>) | null
   readonly timeouts?: Partial<Timeouts>
@@ -87,6 +90,7 @@ export async function buildHttp({
   requestLog,
   tls = null,
   trustedProxies = [],
+  authProxies = [],
   isFastPathOn = true,
   peers = null,
   timeouts,
@@ -166,6 +170,7 @@ export async function buildHttp({
   })
   forwarding?.admitForwarded(app)
   if (trustedProxies.length > 0) trustProxies(app, proxies)
+  if (authProxies.length > 0) signInByProxies(app, new Proxies(authProxies))
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
@@ -208,7 +213,6 @@ export async function buildHttp({
         scaleRoute(uncached, service)
         throughputRoutes(uncached, service)
         gridRoute(uncached, service)
-        whoamiRoute(uncached, service)
         manifestRoute(uncached, service, readInTurn)
         controlRoutes(uncached, service)
         settingsRoutes(uncached, service)
@@ -217,6 +221,7 @@ export async function buildHttp({
         metricsRoute(uncached, service, requests, budget)
         auditRoutes(uncached, service)
         nodeAuditRoute(uncached, audit)
+        whoamiRoute(uncached, service)
         if (peers !== null) peerRoute(uncached, peers)
       })
       openapiRoute(routes)

@@ -118,6 +118,25 @@ describe('the leader', () => {
     }
   })
 
+  test('believes the user that the follower found, and no header of the client', async () => {
+    const groups = [{ group: 'ops', roles: ['operator'] }]
+    const tokens = [{ name: 'compute', token: tokenNamed('compute'), roles: ['producer'] }]
+    const file = await tokensFile({ tokens, groups })
+    const trusting = { tokensFile: file, authProxy: ['127.0.0.1'] }
+    const [leader, plain, proxied] = await startNodes(
+      await on.create(),
+      trusting,
+      { tokensFile: file },
+      trusting,
+    )
+    await leader.post('/call-back', descriptors('orders', 1), bearer(tokenNamed('compute')))
+    const ana = { 'x-forwarded-user': 'ana', 'x-forwarded-groups': 'ops' }
+    // The connection of a follower comes from an address that the leader trusts, too.
+    expect((await plain.post('/tasks/orders/pause', {}, ana)).status).toBe(401)
+    expect((await proxied.post('/tasks/orders/pause', {}, ana)).status).toBe(200)
+    expect((await proxied.get('/audit', ana)).body.entries).toMatchObject([{ action: 'pause', name: 'ana' }])
+  })
+
   test('checks the Host header that the client sent to the follower', async () => {
     const [, follower] = await startNodes(await on.create(), {}, { allowedHosts: ['baton.example'] })
     const connection = await RawConnection.open(follower.port)

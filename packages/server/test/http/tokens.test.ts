@@ -30,6 +30,11 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /test/instance-status': roles,
   'GET /instances': ['operator', 'viewer'],
   'POST /instances/{instanceId}/release': ['operator'],
+  'GET /instances/{instanceId}/leases': ['operator', 'viewer'],
+  'GET /instances/{instanceId}/attempts': ['operator', 'viewer'],
+  'POST /instances/{instanceId}/pause': ['operator'],
+  'POST /instances/{instanceId}/resume': ['operator'],
+  'POST /tasks/{taskId}/partitions/{partition_name}/release': ['operator'],
   'GET /tasks': ['operator', 'viewer'],
   'GET /tasks/{taskId}': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/partitions': ['operator', 'viewer', 'producer'],
@@ -37,12 +42,16 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /tasks/{taskId}/throughput': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/grid': ['operator', 'viewer', 'producer'],
   'GET /throughput': ['operator', 'viewer'],
-  'GET /whoami': roles,
   'GET /tasks/{taskId}/manifest': ['operator', 'viewer', 'producer'],
   'GET /totals': ['operator', 'viewer'],
+  'GET /tables': ['operator', 'viewer'],
+  'GET /tables/{table}': ['operator', 'viewer'],
+  'GET /tables/{table}/settings': ['operator', 'viewer'],
+  'PATCH /tables/{table}/settings': ['operator'],
   'GET /scale': ['operator', 'viewer'],
   'GET /events': ['operator', 'viewer'],
   'GET /metrics': ['operator', 'viewer'],
+  'GET /whoami': roles,
   'GET /audit': ['operator'],
   'GET /audit/node': ['operator'],
   'POST /tasks/{taskId}/pause': ['operator'],
@@ -251,7 +260,7 @@ describe('a tokens file', () => {
       ],
     })
     const form =
-      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}]}'
+      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}],"groups"?:[{"group","roles":[operator|viewer],"tasks"?:[…]}]}'
     expect(linesOf(path)).toEqual(
       [
         `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables, maxWeight, lowestLevel`,

@@ -21,6 +21,7 @@ import {
   taskViewSchema,
   totalsSchema,
   unsubscribeAnswerSchema,
+  whoamiSchema,
 } from '@baton/protocol'
 
 /** The published answer schemas of each route. */
@@ -33,6 +34,7 @@ export const answerSchemas = (tableField: string) => [
   { method: 'GET', path: /\/instances$/, schema: instanceListSchema },
   { method: 'GET', path: /\/totals$/, schema: totalsSchema },
   { method: 'GET', path: /\/scale$/, schema: scaleSchema },
+  { method: 'GET', path: /\/whoami$/, schema: whoamiSchema },
   { method: 'GET', path: /\/audit$/, schema: auditListSchema },
   { method: 'GET', path: /\/audit\/node$/, schema: nodeAuditSchema },
   { method: 'GET', path: /\/tasks$/, schema: taskListSchema },

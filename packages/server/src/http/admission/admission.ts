@@ -5,6 +5,7 @@ import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
 import { originOf } from '../origins.ts'
 import { type Access, type AccessRule, accessRule } from './access.ts'
 import { browserFault, crossSiteFault, type HostRule } from './browser-defence.ts'
+import { userOf } from './proxy-users.ts'
 import { bearerToken, type Role, roles, UNKNOWN_TOKEN } from './tokens.ts'
 import type { LiveTokens } from './tokens-file.ts'
 
@@ -61,6 +62,8 @@ export function admission(rule: AccessRule, { hosts, tokens }: AdmissionOptions)
   const { roles: allowed } = rule
   const needsAll = rule.tasks === 'all'
   const isChanging = rule.effect !== 'read'
+  /** Without a token, and for a user whose browser sends the proxy's cookie, a page of another site needs nothing. */
+  const isSentUnasked = (headers: IncomingHttpHeaders) => tokens === null || userOf(headers) !== undefined
   return (request) => {
     if (tokens === null) {
       const refusal = hostRefusal(request, hosts)
@@ -69,11 +72,11 @@ export function admission(rule: AccessRule, { hosts, tokens }: AdmissionOptions)
     const { headers } = request
     if (isChanging) {
       const fault =
-        crossSiteFault(headers, hosts) ?? (tokens === null ? strangerFault(headers, hosts) : undefined)
+        crossSiteFault(headers, hosts) ?? (isSentUnasked(headers) ? strangerFault(headers, hosts) : undefined)
       if (fault !== undefined) return { code: 'cross_site_refused', detail: fault }
     }
     if (tokens === null || allowed === null) return undefined
-    return tokenRefusal(headers.authorization, tokens, allowed, needsAll)
+    return tokenRefusal(headers, tokens, allowed, needsAll)
   }
 }
 
@@ -111,14 +114,17 @@ export function hostRefusal(
 }
 
 function tokenRefusal(
-  authorization: string | undefined,
+  headers: IncomingHttpHeaders,
   tokens: LiveTokens,
   allowed: readonly Role[],
   needsAll: boolean,
 ): UnwrittenProblem | undefined {
-  const token = tokens.ofHeader(authorization)
+  const token = tokens.find(headers)
+  const who = userOf(headers) === undefined ? 'token' : 'group of the user'
   if (token === undefined) {
-    if (bearerToken(authorization) !== undefined) return UNKNOWN_TOKEN
+    if (userOf(headers) !== undefined)
+      return { code: 'token_refused', detail: 'the user has no group to which the tokens file gives a role' }
+    if (bearerToken(headers.authorization) !== undefined) return UNKNOWN_TOKEN
     return {
       code: 'token_missing',
       detail: 'send a token of this service: Authorization: Bearer <token>',
@@ -126,11 +132,11 @@ function tokenRefusal(
     }
   }
   if (!allowed.some((role) => token.roles.has(role))) {
-    const detail = `the roles of the token do not allow this; it requires the role ${allowed.join(' or ')}`
+    const detail = `the roles of the ${who} do not allow this; it requires the role ${allowed.join(' or ')}`
     return { code: 'token_refused', detail }
   }
   if (needsAll && token.tasks !== null) {
-    const detail = 'the token is limited to some tasks, and this request concerns all tasks'
+    const detail = `the ${who} is limited to some tasks, and this request concerns all tasks`
     return { code: 'token_limited', detail }
   }
   return undefined

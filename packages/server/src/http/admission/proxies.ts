@@ -61,6 +61,12 @@ export class Proxies {
     return forwarded === 'http' || forwarded === 'https' ? forwarded : undefined
   }
 
+  /** Whether one of them is connected to this node. */
+  isPeer({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean {
+    const address = plain(remoteAddress)
+    return address !== null && this.isTrusted(address)
+  }
+
   isTrusted(address: string): boolean {
     if (this.#isEmpty) return false
     return this.#trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')

@@ -12,8 +12,10 @@ import {
   SettingsError,
   schemaFaults,
 } from '../../settings-files.ts'
+import { userOf } from './proxy-users.ts'
 import {
   digestOf,
+  type KnownGroup,
   type KnownToken,
   type Role,
   revoked,
@@ -42,16 +44,31 @@ export { digestOf, roles }
 
 const NAME = 'the tokens file'
 const closed = { additionalProperties: false }
-const fileSchema = Type.Object({ tokens: Type.Array(Type.Unknown(), { minItems: 1 }) }, closed)
+const fileSchema = Type.Object(
+  {
+    tokens: Type.Array(Type.Unknown(), { minItems: 1 }),
+    groups: Type.Optional(Type.Array(Type.Unknown())),
+  },
+  closed,
+)
+/** Users see and control tasks. Programs call back and pull, with tokens. */
+const groupRoles = ['operator', 'viewer'] as const satisfies readonly Role[]
+const prefixes = Type.Array(Type.String({ minLength: 1, maxLength: MAX_TASK_ID_LENGTH }), { minItems: 1 })
+const groupSchema = Type.Object(
+  {
+    group: Type.String({ minLength: 1, maxLength: 200 }),
+    roles: Type.Array(Type.Unsafe<Role>({ type: 'string', enum: [...groupRoles] }), { minItems: 1 }),
+    tasks: Type.Optional(prefixes),
+  },
+  closed,
+)
 const tokenSchema = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 200 }),
     token: Type.Optional(Type.String({ pattern: '^[\\x21-\\x7e]+$' })),
     sha256: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
     roles: Type.Array(Type.Unsafe<Role>({ type: 'string', enum: [...roles] }), { minItems: 1 }),
-    tasks: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: MAX_TASK_ID_LENGTH }), { minItems: 1 }),
-    ),
+    tasks: Type.Optional(prefixes),
     tables: Type.Optional(Type.Array(descriptorSchema().properties.computeTableName, { minItems: 1 })),
     maxWeight: Type.Optional(Type.Number({ minimum: 1 })),
     lowestLevel: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -68,7 +85,7 @@ const inPlainWords: readonly PlainFault[] = [
   { of: /^\/roles\/\d+$/, fault: `must be one of ${roles.join(', ')}` },
   { of: /^\/tables\/\d+$/, fault: 'must be a table in the form <schema>.<table>' },
 ]
-const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}]}`
+const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}],"groups"?:[{"group","roles":[${groupRoles.join('|')}],"tasks"?:[…]}]}`
 
 export interface TokensFile {
   readonly tokens: Tokens
@@ -97,8 +114,37 @@ export function tokensIn(content: unknown, path: string): TokensFile {
   )
   const entries = tokens.filter((token) => Check(tokenSchema, token))
   const { known, faults } = tokensOf(entries)
+  const { groups, ...ofGroups } = groupsIn(content.groups ?? [])
+  departing.push(...ofGroups.departing)
+  faults.push(...ofGroups.faults)
   if (departing.length + faults.length > 0) throw refuse([...formFaults(departing, FORM), ...faults])
-  return { tokens: new Tokens(known), warnings: inClear(path, entries) }
+  return { tokens: new Tokens(known, groups), warnings: inClear(path, entries) }
+}
+
+const groupWords: readonly PlainFault[] = [
+  { of: /^\/roles\/\d+$/, fault: `of a group must be one of ${groupRoles.join(', ')}` },
+]
+
+function groupsIn(listed: readonly unknown[]) {
+  const departing = listed.flatMap((group, at) =>
+    schemaFaults(groupSchema, group, `/groups/${at}`, groupWords),
+  )
+  const entries = listed.filter((group) => Check(groupSchema, group))
+  const names = entries.map(({ group }) => group)
+  const twice = new Set(names.filter((group, at) => names.indexOf(group) !== at))
+  const groups = entries.map(
+    ({ group, roles: granted, tasks = null }): KnownGroup => ({
+      group,
+      name: `group ${group}`,
+      digest: '',
+      roles: new Set(granted),
+      tasks,
+      tables: null,
+      maxWeight: 1,
+      lowestLevel: 0,
+    }),
+  )
+  return { groups, departing, faults: [...twice].map((group) => `defines the group "${group}" twice`) }
 }
 
 type Entry = Static<typeof tokenSchema>
@@ -194,18 +240,23 @@ export class LiveTokens implements TokenLookup {
     })
   }
 
-  ofHeader(authorization: string | undefined): KnownToken | undefined {
-    return this.#tokens.ofHeader(authorization)
+  /** The token of a request, or the group of its user. */
+  find(headers: IncomingHttpHeaders): KnownToken | undefined {
+    const user = userOf(headers)
+    return user === undefined
+      ? this.#tokens.ofHeader(headers.authorization)
+      : this.#tokens.ofGroups(user.groups)
   }
 
-  of({ authorization }: IncomingHttpHeaders): KnownToken {
-    const token = this.#tokens.ofHeader(authorization)
+  of(headers: IncomingHttpHeaders): KnownToken {
+    const token = this.find(headers)
     if (token === undefined) throw revoked()
-    return token
+    const user = userOf(headers)
+    return user === undefined ? token : { ...token, name: user.name }
   }
 
-  nameOf({ authorization }: IncomingHttpHeaders): string | null {
-    return this.#tokens.ofHeader(authorization)?.name ?? null
+  nameOf(headers: IncomingHttpHeaders): string | null {
+    return userOf(headers)?.name ?? this.#tokens.ofHeader(headers.authorization)?.name ?? null
   }
 
   onReload(listener: (reload: TokensReload) => void): void {
@@ -213,7 +264,7 @@ export class LiveTokens implements TokenLookup {
   }
 
   watch(headers: IncomingHttpHeaders, end: () => void): () => void {
-    const token = this.#tokens.ofHeader(headers.authorization)
+    const token = this.find(headers)
     // The token was revoked after the request was admitted.
     if (token === undefined) {
       end()

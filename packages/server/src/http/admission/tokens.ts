@@ -23,6 +23,11 @@ export interface Token {
   readonly lowestLevel: number
 }
 
+/** The role of the users of a group, who sign in at a proxy. */
+export interface KnownGroup extends KnownToken {
+  readonly group: string
+}
+
 /** Finds the token of a request. */
 export interface TokenLookup {
   /**
@@ -63,6 +68,7 @@ const LONGEST_AUTHORIZATION_REMEMBERED = 512
 /** The tokens of one version of the file. */
 export class Tokens {
   readonly #byDigest: ReadonlyMap<string, KnownToken>
+  readonly #groups: readonly KnownGroup[]
   /**
    * Hashing is the most expensive part of admission. Only valid tokens are remembered, so that requests with
    * others do not displace them.
@@ -72,12 +78,18 @@ export class Tokens {
     return token === undefined ? undefined : this.find(token)
   }, LONGEST_AUTHORIZATION_REMEMBERED)
 
-  constructor(known: readonly KnownToken[]) {
+  constructor(known: readonly KnownToken[], groups: readonly KnownGroup[] = []) {
     this.#byDigest = new Map(known.map((token) => [token.digest, token]))
+    this.#groups = groups
   }
 
   get all(): Iterable<KnownToken> {
-    return this.#byDigest.values()
+    return [...this.#byDigest.values(), ...this.#groups]
+  }
+
+  /** The first group of the file that a user has. Roles of several are not joined: each has its own limits. */
+  ofGroups(groups: readonly string[]): KnownGroup | undefined {
+    return this.#groups.find(({ group }) => groups.includes(group))
   }
 
   /** Looks a token up by its digest, so that the time it takes reveals nothing about valid tokens. */
@@ -91,16 +103,21 @@ export class Tokens {
 
   /** Returns these tokens, but reuses the entries of `earlier` that did not change. */
   keeping(earlier: Tokens): Tokens {
+    const kept = <Kind extends KnownToken>(before: Kind | undefined, now: Kind): Kind =>
+      before !== undefined && isSame(before, now) ? before : now
     return new Tokens(
-      [...this.all].map((token) => {
-        const before = earlier.#byDigest.get(token.digest)
-        return before !== undefined && isSame(before, token) ? before : token
-      }),
+      [...this.#byDigest.values()].map((token) => kept(earlier.#byDigest.get(token.digest), token)),
+      this.#groups.map((group) =>
+        kept(
+          earlier.#groups.find((one) => one.group === group.group),
+          group,
+        ),
+      ),
     )
   }
 
   has(token: KnownToken): boolean {
-    return this.#byDigest.get(token.digest) === token
+    return this.#byDigest.get(token.digest) === token || this.#groups.some((group) => group === token)
   }
 }
 
