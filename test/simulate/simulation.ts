@@ -1,7 +1,7 @@
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
-import type { Store } from '../../packages/server/src/handoff/store.ts'
+import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import { Chance } from '../chaos/support/chance.ts'
 import { brief, type Call, together } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
@@ -63,6 +63,8 @@ export class Simulation {
   #graceUntil = 0
   /** How often the clock is ahead after a take-over. */
   readonly #jumps: number
+  /** How often a transaction fails after some of its changes. */
+  #failing: number
   /** The clock offset of each node. */
   readonly #clocks = new Map<string, number>()
   /** Includes killed processes, whose last writes may still arrive. */
@@ -92,10 +94,23 @@ export class Simulation {
     this.model = new Model(this.policy, spread)
     this.largeCallBack = chance.pick([10, 40])
     const secrets = chance.for('secrets')
+    const failures = chance.for('failures')
+    this.#failing = failures.pick([0, 0.002, 0.02])
+    // In the middle of a transaction.
+    const mayFail = () => {
+      if (failures.happens(this.#failing))
+        throw new StoreUnavailable('store_unavailable', 'a transaction failed')
+    }
     this.#options = {
       policy: this.policy,
-      random: () => spread,
-      secret: () => `1${String(secrets.below(2 ** 32)).padStart(15, '0')}`,
+      random: () => {
+        mayFail()
+        return spread
+      },
+      secret: () => {
+        mayFail()
+        return `1${String(secrets.below(2 ** 32)).padStart(15, '0')}`
+      },
       nextIteration: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
@@ -190,6 +205,7 @@ export class Simulation {
   heal(): void {
     this.tell(() => 'everything heals')
     Object.assign(this.faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
+    this.#failing = 0
     this.outageUntil = 0
     this.#standby = null
   }
