@@ -290,7 +290,7 @@ class EngineStore implements Store {
       return {
         ...page,
         now,
-        tasks: await viewTasksById(this.#disk, tasks, this.#policy, pausedTables(memory)),
+        tasks: await viewTasksById(this.#disk, tasks, this.#policy, pausedTables(memory), now),
       }
     })
   }
