@@ -11,20 +11,18 @@ const sourceCondition = 'baton-source'
 // reach them.
 for (const name of Object.keys(process.env)) if (name.startsWith('BATON_')) delete process.env[name]
 
-/**
- * Runs the tests of other files on another store. It must not share already loaded instances of those files.
- */
-const APART = 'packages/server/test/store/postgres-http.test.ts'
+/** Tests that run before a release, not for each change: `npm run test:long`. */
+const BEFORE_A_RELEASE = '**/*.long.test.ts'
 
 /**
  * Tests that start servers, browsers or processes, and randomized tests with thousands of cases. Some of the
  * longest are files of two lines that run a suite on another store.
  */
 const LONG =
-  /\/test\/(?:store\/(?:memory|postgres|sqlite\.)|handoff\/model|http\/(?:fuzz|hostile|large)|archive\/move|main\.|worker-|browser|chaos|crash|postgres|siege|simulate|webhooks)|\/packages\/cli\//
+  /\/test\/(?:store\/(?:postgres|sqlite\.)|http\/(?:fuzz|hostile|large)|archive\/move|main\.|worker-|browser|chaos|postgres|siege|simulate|webhooks)|\/packages\/cli\//
 
 /** Tests that take more than a minute. */
-const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|crash|packages\.|browser\/looks)/
+const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|packages\.|browser\/looks)/
 
 /** Without recorded timings, the long tests would run last, and one of them alone at the end. */
 class LongOnesFirst extends BaseSequencer {
@@ -45,12 +43,21 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'shared',
+          name: 'short',
           include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [APART],
+          exclude: [BEFORE_A_RELEASE, '**/node_modules/**'],
         },
       },
-      { extends: true, test: { name: 'apart', include: [APART], isolate: true } },
+      {
+        extends: true,
+        // One of them runs the tests of other files on another store, so it must load them again.
+        test: {
+          name: 'long',
+          include: [BEFORE_A_RELEASE],
+          exclude: ['**/node_modules/**'],
+          isolate: true,
+        },
+      },
     ],
     globalSetup: ['packages/dashboard/test/build-when-stale.ts', 'packages/server/test/compile-once.ts'],
     pool: 'forks',

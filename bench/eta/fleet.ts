@@ -119,6 +119,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
         leasedAt: lease.leasedAt,
         dueAt: lease.dueAt,
         renewed: lease.dueAt - lease.leasedAt > fleet.leaseMillis + 500,
+        unheardShare: Math.max(0, 1 - (lease.dueAt - at) / fleet.leaseMillis),
       })),
       ...delayed.map(({ partition, dueAt }) => ({
         ...place(fleet, partition),
@@ -127,6 +128,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
         leasedAt: at,
         dueAt,
         renewed: false,
+        unheardShare: 0,
       })),
     ]
     const seconds = [...pace].map(([second, counts]): PaceSecond => ({ second, ...counts }))

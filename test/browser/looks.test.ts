@@ -37,22 +37,22 @@ async function startBusyService() {
 }
 
 /** The widths of a phone, a tablet and a desktop. */
-const widths = [390, 820, 1440]
+const WIDTHS = [390, 820, 1440]
 
 describe.each([
-  { colorScheme: 'light', widths },
-  // Only the colours differ, so the smallest and the largest width are enough.
-  { colorScheme: 'dark', widths: [390, 1440] },
-] as const)('in $colorScheme', ({ colorScheme, widths: tried }) => {
-  test('the page has no overflow and no accessibility violation at any width', async () => {
+  { colorScheme: 'light', audited: [390, 1440] },
+  // Only the colours differ.
+  { colorScheme: 'dark', audited: [390] },
+] as const)('in $colorScheme', ({ colorScheme, audited }) => {
+  test('the page has no overflow at any width, and no accessibility violation', async () => {
     const { url } = await startBusyService()
     const page = await visit(url, { colorScheme })
     for (const { path, ready } of views) {
       await page.goto(url + path)
-      for (const width of tried) {
+      for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 900 })
         await ready(page)
-        const faults = await accessibilityFaults(page)
+        const faults = audited.some((one) => one === width) ? await accessibilityFaults(page) : []
         expect([path, width, await overflow(page), ...faults]).toEqual([path, width, 0])
       }
     }

@@ -22,7 +22,7 @@ const size: Size = {
   ...{ backlog: 12_000, ebb: 12_000, contrary: 1 },
 }
 
-/** The fleets for `npm run chaos -- --fleet`. Those that need only `npm ci` are part of `npm test`. */
+/** The fleets for `npm run chaos -- --fleet`. Those that need only `npm ci` are part of `npm test` and `npm run test:long`. */
 export const fleets: Readonly<Record<string, KnownFleet>> = {
   three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
   lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size },

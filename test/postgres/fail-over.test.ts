@@ -72,4 +72,4 @@ test('when the primary dies and the standby takes over, nothing that was acknowl
     await Promise.all(nodes.map((node) => node.kill()))
     await pair.dispose()
   }
-}, 120_000)
+})

@@ -68,4 +68,4 @@ test('when the leader is killed, stopped gracefully or frozen, another node take
     await Promise.all(nodes.map((node) => node.kill()))
     await server.dispose()
   }
-}, 120_000)
+})

@@ -77,7 +77,7 @@ test('a rolling restart of all nodes answers every request', async () => {
   )
   const clients = new Clients(nodes)
   try {
-    const descriptors = Array.from({ length: 20_000 }, (_, index) => ({
+    const descriptors = Array.from({ length: 5000 }, (_, index) => ({
       taskId: 'orders',
       computeTableName: 'results.orders',
       partition_name: `orders-0-${index}`,
@@ -97,9 +97,20 @@ test('a rolling restart of all nodes answers every request', async () => {
     clients.stop()
     await running
     expect(clients.failures).toEqual([])
+    for (const { url: from } of nodes) {
+      const { instances } = (await (await fetch(`${from}/instances`)).json()) as {
+        instances: { instanceId: string; role: string; status: string }[]
+      }
+      const services = instances.filter(({ role }) => role === 'service')
+      expect(services.map(({ instanceId, status }) => `${instanceId} ${status}`).toSorted()).toEqual([
+        'east up',
+        'north up',
+        'west up',
+      ])
+    }
   } finally {
     clients.stop()
     await Promise.all(nodes.map((node) => node.kill()))
     await server.dispose()
   }
-}, 120_000)
+})

@@ -22,6 +22,6 @@ test('the workflow runs the commands of this repository', () => {
   const lines = workflow.jobs.release.steps.flatMap(({ run }) => run ?? [])
   const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { scripts: object }
   const called = lines.flatMap((line) => [...line.matchAll(/npm run (\S+)/g)].map(([, name = '']) => name))
-  expect(called).toEqual(['check', 'release'])
+  expect(called).toEqual(['check', 'test:long', 'release'])
   for (const name of called) expect(Object.keys(scripts)).toContain(name)
 })

@@ -13,7 +13,7 @@ import type {
   SweepRequest,
   SweepResult,
 } from '../../packages/server/src/handoff/store.ts'
-import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
+import { disagree } from './model/disagreement.ts'
 import { learnPulls, learnRelease, learnSteps, learnSweep, type ModelSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
 import { controlModel } from './model/model-control.ts'

@@ -8,6 +8,8 @@ import { emptyBatch, Workload } from './workload.ts'
 
 export interface Outcome {
   readonly operations: number
+  /** How often the views of a task were compared with the model. */
+  readonly views: number
   /** Null if nothing was found. */
   readonly failure: Error | null
   readonly story: readonly string[]
@@ -28,6 +30,9 @@ interface Weather {
 const DAY = 86_400_000
 const STEPS_PER_COMPARISON = 25
 const COMPARISONS_PER_AUDIT = 8
+const STEPS_PER_LOOK = 40
+/** By then, requests that are on their way have mostly been answered. */
+const QUIET_MILLIS = 100
 /** A node that does not answer gets no more calls than this. */
 const CALLS_UNDER_WAY = 6
 
@@ -47,8 +52,8 @@ export async function episode(
   } catch (error) {
     simulation.fail(error)
   }
-  const { operations, failure, story } = simulation
-  return { operations, failure, story: story ?? [] }
+  const { operations, views, failure, story } = simulation
+  return { operations, views, failure, story: story ?? [] }
 }
 
 class Episode {
@@ -58,6 +63,8 @@ class Episode {
   readonly #chanceOfControl: Chance
   #steps = 0
   #stepsLeft = 0
+  /** The largest call-back. */
+  readonly #longest: number
   #isOver = false
 
   constructor(simulation: Simulation) {
@@ -65,6 +72,7 @@ class Episode {
     this.#workload = new Workload(simulation.chance.for('workload'))
     const { chance } = simulation
     this.#chanceOfControl = chance.for('control')
+    this.#longest = chance.for('long lanes').pick([120, 120, 120, 900])
     this.#weather = {
       crash: chance.pick([0, 2, 10]),
       freeze: chance.pick([0, 2, 10]),
@@ -87,6 +95,19 @@ class Episode {
   }
 
   #plan(): void {
+    const { time } = this.#simulation
+    if (this.#steps > 0 && this.#steps % STEPS_PER_LOOK === 0) {
+      time.after(QUIET_MILLIS, () => this.#lookAtAll())
+      time.after(2 * QUIET_MILLIS, () => this.#planStep())
+    } else this.#planStep()
+  }
+
+  #lookAtAll(): void {
+    const { leader, model } = this.#simulation
+    for (const taskId of model.tasks.keys()) void this.#simulation.compareViews(leader, taskId)
+  }
+
+  #planStep(): void {
     const { time, chance } = this.#simulation
     time.after(chance.below(8), () => {
       if (this.#stepsLeft === 0) {
@@ -199,7 +220,7 @@ class Episode {
   }
 
   #largeCallBack(): void {
-    const request = this.#workload.callBack(this.#simulation.chance.between(11, 120))
+    const request = this.#workload.callBack(this.#simulation.chance.between(11, this.#longest))
     const { taskId, partitions } = request.callBack
     const isLarge = partitions.length > this.#simulation.largeCallBack
     this.#send({ ...emptyBatch(), callBacks: [request] }, isLarge ? taskId : null)
@@ -272,6 +293,7 @@ class Episode {
     }
     start()
     await simulation.until(() => node.store !== null, 'no leader starts')
+    for (const taskId of model.tasks.keys()) await this.#wait(simulation.compareViews(node, taskId))
     for (let round = 0; simulation.failure === null; round += 1) {
       if (round === 1000) throw new Error('work is left that is never handed out')
       for (const { taskId, cancelled, paused, counts } of model.tasks.values()) {

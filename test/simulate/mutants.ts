@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { ImageRows } from '../../packages/server/src/disk/sqlite/image-rows.ts'
 import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
-import { type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
+import type { Disk, Images } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import { Readied } from '../../packages/server/src/handoff/engine/readied.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
@@ -77,9 +77,6 @@ const asTermCheck = (text: string): string =>
     ? text.replace(/flushed = \?[\s\S]*$/, '(? + ? + ? + ?) IS NOT NULL')
     : text
 
-/** Whether the last append was refused because of known keys. */
-let wasKnown = false
-
 /** Bugs that are inserted on purpose. */
 export const mutants: readonly Mutant[] = [
   {
@@ -124,6 +121,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'a write checks the term alone, which a standby without the last commits has, too',
+    firstSeed: 2,
     patch: patched(
       DatabaseSync.prototype,
       'prepare',
@@ -143,7 +141,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
-    firstSeed: 37,
+    firstSeed: 51,
     parts: onDisk((disk) => ({
       waiting: (queries) =>
         disk.waiting(queries.map((query) => ({ ...query, upTo: Number.MAX_SAFE_INTEGER }))),
@@ -155,26 +153,8 @@ export const mutants: readonly Mutant[] = [
     patch: patched(Runner.prototype, 'drop', () => () => undefined),
   },
   {
-    bug: 'memory is kept where a batch with a known key cannot run again',
-    firstSeed: 72,
-    parts: onDisk((disk) => ({
-      append: async (entry) => {
-        wasKnown = false
-        await disk.append(entry).catch((error: unknown) => {
-          wasKnown = error instanceof KnownKeys
-          throw error
-        })
-      },
-    })),
-    patch: patched(
-      Runner.prototype,
-      'drop',
-      (drop) =>
-        function (this: Runner) {
-          if (!wasKnown) drop.call(this as never)
-          wasKnown = false
-        },
-    ),
+    bug: 'memory keeps the changes of a transaction that failed',
+    patch: patched(Transaction.prototype, 'restore', () => () => undefined),
   },
   {
     bug: 'entries that were not flushed are forgotten at a take-over',

@@ -90,6 +90,7 @@ export class SimulatedNode implements Host {
     const { store, simulation } = this
     if (store === null) return undefined
     this.#calls += 1
+    simulation.events += 1
     call.number = this.#calls
     this.calls.add(call)
     try {

@@ -1,15 +1,16 @@
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
-import type { Store } from '../../packages/server/src/handoff/store.ts'
-import { disagree } from '../../packages/server/test/handoff/model-disagreement.ts'
+import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import { Chance } from '../chaos/support/chance.ts'
 import { brief, type Call, together } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
 import { compareAll, compareChanged } from './model/comparing.ts'
 import { copy } from './model/copy.ts'
+import { disagree } from './model/disagreement.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
+import { compareViews, readViews, type Shown } from './model/views.ts'
 import { SimulatedNode } from './node.ts'
 import { ReplicatedDatabase } from './replicated-database.ts'
 import { VirtualTime } from './virtual-time.ts'
@@ -49,6 +50,10 @@ export class Simulation {
   failure: Error | null = null
   /** The number of requests to a store. */
   operations = 0
+  /** The number of calls, answers, take-overs and fail-overs: what the model knows changes only with these. */
+  events = 0
+  /** How often the views of a task were compared. */
+  views = 0
   /** What a standby has, and what was answered until then. */
   #standby: { readonly commits: number; readonly model: Model } | null = null
   /** How often a standby has taken over. Each time, all connections are closed. */
@@ -58,6 +63,8 @@ export class Simulation {
   #graceUntil = 0
   /** How often the clock is ahead after a take-over. */
   readonly #jumps: number
+  /** How often a transaction fails after some of its changes. */
+  #failing: number
   /** The clock offset of each node. */
   readonly #clocks = new Map<string, number>()
   /** Includes killed processes, whose last writes may still arrive. */
@@ -87,10 +94,23 @@ export class Simulation {
     this.model = new Model(this.policy, spread)
     this.largeCallBack = chance.pick([10, 40])
     const secrets = chance.for('secrets')
+    const failures = chance.for('failures')
+    this.#failing = failures.pick([0, 0.002, 0.02])
+    // In the middle of a transaction.
+    const mayFail = () => {
+      if (failures.happens(this.#failing))
+        throw new StoreUnavailable('store_unavailable', 'a transaction failed')
+    }
     this.#options = {
       policy: this.policy,
-      random: () => spread,
-      secret: () => `1${String(secrets.below(2 ** 32)).padStart(15, '0')}`,
+      random: () => {
+        mayFail()
+        return spread
+      },
+      secret: () => {
+        mayFail()
+        return `1${String(secrets.below(2 ** 32)).padStart(15, '0')}`
+      },
       nextIteration: () => new Promise((resolve) => this.time.after(0, resolve)),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
@@ -171,6 +191,7 @@ export class Simulation {
     this.tell(() => `${this.database.commits - standby.commits} commits are lost`)
     this.database.failOver(standby.commits)
     this.failOvers += 1
+    this.events += 1
     this.model = standby.model
     this.#truth = new Truth(this.database.db)
     // No process knows what the database has until it takes over.
@@ -184,6 +205,7 @@ export class Simulation {
   heal(): void {
     this.tell(() => 'everything heals')
     Object.assign(this.faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
+    this.#failing = 0
     this.outageUntil = 0
     this.#standby = null
   }
@@ -191,6 +213,7 @@ export class Simulation {
   /** Calls that shared a transaction are answered together, and checked when all of them are answered. */
   answered(node: SimulatedNode, call: Call, answer: unknown): void {
     const { append } = call
+    this.events += 1
     this.tell(() => `${node.name} ${call.what} ${brief(answer)}`)
     if (append?.isForgotten === true) return
     if (append?.isDurable !== true) call.answered(answer, node, append)
@@ -208,6 +231,7 @@ export class Simulation {
   tookOver(node: SimulatedNode): void {
     this.tell(() => `${node.name} takes over`)
     this.writer = node
+    this.events += 1
     // The leader's clock is that of the database when it took over, also from itself.
     if (this.chance.happens(this.#jumps)) this.shiftClock(node.name, this.chance.pick([3000, 20_000]))
     this.beginGrace()
@@ -233,13 +257,37 @@ export class Simulation {
     }
   }
 
+  /** Something durable was not answered yet. */
+  get #isMissingAnswers(): boolean {
+    for (const process of this.#processes) for (const _ of process.missed()) return true
+    return false
+  }
+
   /** Compares the model with what is durable, unless something durable was not answered yet. */
   compare(all: boolean): boolean {
-    for (const process of this.#processes) for (const _ of process.missed()) return false
+    if (this.#isMissingAnswers) return false
     const { truth } = this
     if (all) compareAll(this.model, truth)
     else compareChanged(this.model, truth)
     return true
+  }
+
+  /** Compares what a node shows of a task with the model, if nothing else happens meanwhile. */
+  async compareViews(node: SimulatedNode, taskId: string): Promise<void> {
+    const isQuiet = () => this.writer === node && node.calls.size === 0 && !this.#isMissingAnswers
+    if (!isQuiet()) return
+    const { events } = this
+    const shown = (await node.look((store) => readViews(store, taskId))) as Shown | undefined
+    const task = this.model.tasks.get(taskId)
+    if (shown === undefined || events !== this.events || !isQuiet()) return
+    // The steps of a rerun are known only at its end.
+    if (task === undefined || !task.isKnown || task.rerunning || this.staging.has(taskId)) return
+    this.views += 1
+    try {
+      compareViews(task, shown)
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   /** A node that was replaced in the meantime may have read rows while the new leader flushed. */

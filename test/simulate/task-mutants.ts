@@ -93,7 +93,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease more than its limit',
-    firstSeed: 11,
+    firstSeed: 24,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: maxLeases + 1 }),
@@ -101,7 +101,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a task has one lease less than its limit',
-    firstSeed: 17,
+    firstSeed: 24,
     parts: withSettings(({ maxLeases, ...settings }) => ({
       ...settings,
       ...(maxLeases == null ? {} : { maxLeases: Math.max(1, maxLeases - 1) }),
@@ -109,16 +109,17 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'a limit is not known after a take-over',
-    firstSeed: 9,
+    firstSeed: 24,
     parts: loadedTasks((task) => ({ ...task, settings: { ...task.settings, maxLeases: 1_000_000 } })),
   },
   {
     bug: 'leases from before a take-over do not count towards a limit',
+    firstSeed: 9,
     parts: loadedTasks((task) => ({ ...task, partitions: { ...task.partitions, leased: 0 } })),
   },
   {
     bug: 'a weight is ignored',
-    firstSeed: 8,
+    firstSeed: 23,
     parts: withSettings(({ weight: _weight, ...settings }) => settings),
   },
   {
@@ -128,8 +129,31 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'the attempts of a task are ignored',
-    firstSeed: 10,
+    firstSeed: 34,
     parts: withSettings(({ maxAttempts: _attempts, ...settings }) => settings),
+  },
+  {
+    bug: 'a view does not know which level is open',
+    parts: withCalls((store) => {
+      const task = store.task.bind(store)
+      return {
+        task: async (taskId) => {
+          const shown = await task(taskId)
+          return shown && { ...shown, openLane: null }
+        },
+      }
+    }),
+  },
+  {
+    bug: 'a page of partitions repeats the last one of the page before',
+    firstSeed: 3,
+    parts: withCalls((store) => {
+      const partitions = store.partitions.bind(store)
+      return {
+        partitions: ({ after, ...query }) =>
+          partitions({ ...query, after: after && { ...after, index: after.index - 1 } }),
+      }
+    }),
   },
   {
     bug: 'an attempt that was released is missing in the history',
@@ -137,7 +161,7 @@ export const taskMutants: readonly Mutant[] = [
   },
   {
     bug: 'the history keeps one attempt less',
-    firstSeed: 2,
+    firstSeed: 13,
     steps: 2000,
     patch: withHistory((history) => history.slice(-9)),
   },

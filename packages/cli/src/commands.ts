@@ -119,6 +119,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/settings.ts')).settings,
   },
   {
+    name: 'tables',
+    summary: 'show the compute tables: leases, waiting work, pace',
+    load: async () => (await import('./commands/tables.ts')).tables,
+  },
+  {
+    name: 'table',
+    summary: 'show a compute table, limit its leases or pause it',
+    load: async () => (await import('./commands/tables.ts')).tableCommand,
+  },
+  {
     name: 'manifest',
     summary: 'export the partitions of a task as NDJSON',
     load: async () => (await import('./commands/partitions.ts')).manifest,

@@ -105,7 +105,12 @@ function exitCodeOf(error: unknown): number {
 /**
  * Not every 404: the one for an unknown route means that the URL is wrong, and says nothing about the task.
  */
-const absent: ReadonlySet<ProblemCode> = new Set(['task_unknown', 'partition_unknown', 'instance_unknown'])
+const absent: ReadonlySet<ProblemCode> = new Set([
+  'task_unknown',
+  'partition_unknown',
+  'instance_unknown',
+  'table_unknown',
+])
 
 function linesOf(error: unknown, command: string | undefined, origin: Origin | undefined): string[] {
   if (error instanceof UsageError) {

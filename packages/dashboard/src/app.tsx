@@ -11,6 +11,7 @@ import { Empty, focusContent } from './parts/panel.tsx'
 import { placeOf, type Route } from './route.ts'
 import { clientWith, tokenWanted } from './service/connection.ts'
 import { awaySince, isAway, liveState } from './service/live.ts'
+import { TablesPage } from './tables/tables-page.tsx'
 import { TaskPage } from './task/task-page.tsx'
 import { SubscriptionPage } from './webhooks/subscription-page.tsx'
 import { WebhooksPage } from './webhooks/webhooks-page.tsx'
@@ -114,6 +115,7 @@ function View({ at }: { at: Route }) {
     case 'subscription':
       return <SubscriptionPage key={at.subscriptionId} subscriptionId={at.subscriptionId} />
     case 'tables':
+      return <TablesPage at={at} />
     case 'unknown':
       return (
         <main class="page" id="content">

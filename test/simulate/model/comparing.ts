@@ -1,9 +1,9 @@
 import type { Tally } from '../../../packages/server/src/handoff/rules/task.ts'
-import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
-import { isHistory } from '../../../packages/server/test/handoff/model-history.ts'
-import type { Place } from '../../../packages/server/test/handoff/model-partition.ts'
+import { disagree } from './disagreement.ts'
+import { isHistory } from './history.ts'
 import type { Model } from './model.ts'
 import { type ModelLane, type ModelPartition, type ModelTask, nameOf } from './model-task.ts'
+import type { Place } from './partition.ts'
 import type { Truth } from './truth.ts'
 
 /** Compares what changed since the last time with what is durable. */

@@ -1,4 +1,4 @@
-import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
+import { disagree } from './disagreement.ts'
 import type { ModelLane } from './model-task.ts'
 
 interface Lead {

@@ -5,7 +5,7 @@ import type {
   ReleaseResult,
   SweepResult,
 } from '../../../packages/server/src/handoff/store.ts'
-import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
+import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'
 import { rerun } from './model-control.ts'
 import { type ModelPartition, nameOf } from './model-task.ts'

@@ -3,7 +3,7 @@ import type {
   RetryControl,
   SettingsControl,
 } from '../../../packages/server/src/handoff/rules/control.ts'
-import { recordFinished } from '../../../packages/server/test/handoff/model-history.ts'
+import { recordFinished } from './history.ts'
 import type { Model } from './model.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
 
@@ -107,6 +107,7 @@ function revive(model: Model, partition: ModelPartition): void {
 
 export function rerun(model: Model, partition: ModelPartition): void {
   recordFinished(partition)
+  partition.reported = null
   partition.term += 1
   partition.leaseId = null
   partition.outcome = null

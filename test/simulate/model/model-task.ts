@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { TaskSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
-import type { Attempted } from '../../../packages/server/test/handoff/model-history.ts'
-import type { LeaseOutcome, Place } from '../../../packages/server/test/handoff/model-partition.ts'
+import type { Attempted } from './history.ts'
+import type { LeaseOutcome, Place } from './partition.ts'
 
 /** Whether a waiting partition was never handed out, or came back. */
 export type WaitingLine = 'fresh' | 'returned'

@@ -4,23 +4,12 @@ import type { PulledPartition } from '../../../packages/server/src/handoff/parti
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { ReportedOutcome } from '../../../packages/server/src/handoff/rules/settlement.ts'
 import type { BatchedPull, PullResult } from '../../../packages/server/src/handoff/store.ts'
-import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
-import {
-  amendExpiry,
-  notAttempted,
-  recordEnd,
-  recordExpiry,
-  withdrawExpiry,
-} from '../../../packages/server/test/handoff/model-history.ts'
-import { ModelKeys } from '../../../packages/server/test/handoff/model-keys.ts'
-import {
-  type Filter,
-  isSameDescriptor,
-  isWanted,
-  type Place,
-} from '../../../packages/server/test/handoff/model-partition.ts'
+import { disagree } from './disagreement.ts'
 import { Fairness } from './fairness.ts'
+import { amendExpiry, notAttempted, recordEnd, recordExpiry, withdrawExpiry } from './history.ts'
+import { ModelKeys } from './keys.ts'
 import { type ModelLane, type ModelPartition, ModelTask, nameOf, type WaitingLine } from './model-task.ts'
+import { type Filter, isSameDescriptor, isWanted, type Place } from './partition.ts'
 import { WaitingPartitions } from './waiting-partitions.ts'
 
 /**
@@ -29,9 +18,7 @@ import { WaitingPartitions } from './waiting-partitions.ts'
  * store is free to make.
  *
  * When an answer is lost, it learns from the stored rows what happened, so it knows lines, terms and lane
- * counts, and keeps indexes of them for the many steps of a simulation. The model in
- * `packages/server/test/handoff/model.ts` has none of this: it recomputes everything, runs on every disk, and
- * checks what views show, among them generations, reported records and wasted attempts.
+ * counts, and keeps indexes of them for the many steps of a simulation.
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()

@@ -1,6 +1,6 @@
-import { disagree } from '../../../packages/server/test/handoff/model-disagreement.ts'
-import type { Filter } from '../../../packages/server/test/handoff/model-partition.ts'
+import { disagree } from './disagreement.ts'
 import { type ModelLane, type ModelPartition, nameOf } from './model-task.ts'
+import type { Filter } from './partition.ts'
 
 /** The lanes with waiting partitions, and which of these goes first. */
 export class WaitingPartitions {

@@ -9,6 +9,7 @@ import { baseUrl, client, explained, token } from '../service/connection.ts'
 import { now } from '../service/live.ts'
 import { useReading } from '../service/reading.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
+import { UnaskedTables } from '../tables/unasked.tsx'
 import { Figures, LevelBacklog } from './figures.tsx'
 import { TaskPanel } from './task-panel.tsx'
 
@@ -19,6 +20,7 @@ export function Overview({ span }: { span: SpanName }) {
     <main class="page" id="content">
       <h1 class="visually-hidden">Overview</h1>
       {isEmpty ? null : <Figures />}
+      {isEmpty ? null : <UnaskedTables />}
       <div class="columns">
         <div class="column">
           {isEmpty ? <FirstCallBack /> : <ThroughputPanel chosen={span} />}

@@ -25,6 +25,7 @@ export type Section = 'overview' | 'instances' | 'tables' | 'webhooks' | 'refere
 const sections: readonly { readonly name: Section; readonly href: string; readonly text: string }[] = [
   { name: 'overview', href: './#/', text: 'Overview' },
   { name: 'instances', href: './#/instances', text: 'Instances' },
+  { name: 'tables', href: './#/tables', text: 'Tables' },
   { name: 'webhooks', href: './#/webhooks', text: 'Webhooks' },
   { name: 'reference', href: 'docs', text: 'API' },
 ]

@@ -313,7 +313,7 @@ export interface IndexesOfLane {
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
 
-export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed'> {
+export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'unheardShare'> {
   /** The id of its task. */
   readonly task: number
 }

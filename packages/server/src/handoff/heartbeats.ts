@@ -1,5 +1,6 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
 import type { Stopwatch } from './clock.ts'
+import { SILENT_SHARE } from './rules/policy.ts'
 import { addTotals, type InstanceDetails, noTotals } from './views/queries.ts'
 
 /** What was seen of an instance since the last write. Totals are increments. */
@@ -42,9 +43,6 @@ export function statusOf(instance: InstanceDetails): InstanceState {
   if (silentAfterMillis !== null && unseen >= silentAfterMillis) return 'silent'
   return leases > 0 || unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
 }
-
-/** A worker renews several times before a lease ends, so silence for most of the lease is significant. */
-const SILENT_SHARE = 0.8
 
 /** How long the holder of a lease of this length may send nothing before it is silent. */
 export const silenceAllowed = (leaseMillis: number): number => Math.floor(leaseMillis * SILENT_SHARE)

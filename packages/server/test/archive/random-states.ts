@@ -149,10 +149,15 @@ export class RandomLife {
       () => this.#driver.control({ verb: 'resume', taskId }),
       () => this.#driver.control({ verb: 'level-barrier', taskId, enabled: this.#random() < 0.5 }),
       () => this.#driver.control({ verb: 'skip-parked', taskId }),
+      () => this.#driver.control({ verb: 'settings', taskId, settings: this.#limits() }),
       () => this.#driver.retry(taskId, { done: this.#random() < 0.5 }),
       () => this.#driver.control({ verb: 'seal', taskId: 'late', expectedPartitions: 12 }),
       () => this.#driver.control({ verb: 'cancel', taskId: 'old' }),
     ])()
+  }
+
+  #limits() {
+    return { maxLeases: this.#random() < 0.5 ? 1 + this.#below(3) : null }
   }
 
   #see() {

@@ -121,6 +121,7 @@ describe('the time left, estimated with attempts', () => {
     dueAt: NOW + endsIn,
     recordCount: 10,
     renewed: false,
+    unheardShare: 0,
     ...changes,
   })
   /** Twenty attempts of two seconds. */
@@ -149,6 +150,32 @@ describe('the time left, estimated with attempts', () => {
 
   test('does not treat a worker that renews as dead', () => {
     expect(left(nearlyDone, [lease(60_000, 290_000, { renewed: true })])).toEqual([30, 'lease'])
+  })
+
+  test('counts the lease of a silent holder until its end, with the attempt after it, however few are known', () => {
+    const few: number[] = []
+    countDuration(few, 2000)
+    const silent = lease(240_000, 60_000, { unheardShare: 0.8 })
+    const estimated = (known: readonly number[], one: LeasedOrDelayed) =>
+      eta.paceOf(
+        {
+          facts: nearlyDone,
+          openLane: null,
+          pace: [],
+          timing: { durations: known, underWay: [one], backoffMillis: 7500 },
+        },
+        NOW,
+      ).etaSeconds
+    expect(Math.round(estimated(few, silent) ?? 0)).toBe(69)
+    expect(Math.round(estimated(durations, { ...silent, renewed: true }) ?? 0)).toBe(69)
+    // An attempt that took as long, of a worker that renewed, does not make it shorter.
+    const withStraggler = [...durations]
+    countDuration(withStraggler, 250_000)
+    const unrenewed = lease(200_000, 100_000, { unheardShare: 0.67 })
+    expect(Math.round(estimated(withStraggler, unrenewed) ?? 0)).toBe(109)
+    expect(estimated(withStraggler, { ...unrenewed, unheardShare: 0.2, renewed: true })).toBeGreaterThan(50)
+    // A dead worker is noticed before its holder is silent, with a single ended attempt, too.
+    expect(estimated(few, lease(30_000, 270_000, { unheardShare: 0.1 }))).toBeGreaterThan(270)
   })
 
   test('waits for the end of a back-off, and for the attempt after it', () => {

@@ -172,26 +172,26 @@ describe('with a measured throughput,', () => {
 })
 
 describe('workers', () => {
-  test('are counted as busy, idle, elsewhere or lost; a lease without a name counts as one worker', async () => {
+  test('are counted as busy, idle or elsewhere; a silent one still holds its lease, and one without a name counts as a worker', async () => {
     const { baton, pass, pullAs, scale } = await service({ leaseSeconds: 300 })
     await baton.callBack(...descriptors('orders', 5))
     await baton.callBack(...descriptors('stock', 2))
-    await pullAs('dead', '?task=orders')
+    await pullAs('silent', '?task=orders')
     pass(290)
     await pullAs('a', '?task=orders', 2)
     await baton.get('/pull?task=orders')
     await pullAs('b', '?task=stock')
     await pullAs('c', '?task=nothing-here')
     const workers = async (query: string) => (await scale(query)).workers
-    expect(await workers('')).toMatchObject({ busy: 3, elsewhere: 0, idle: 1, lost: 1 })
+    expect(await workers('')).toMatchObject({ busy: 4, elsewhere: 0, idle: 1, lost: 0 })
     expect(await workers('?task=orders')).toEqual({
-      busy: 2,
+      busy: 3,
       elsewhere: 1,
       idle: 1,
-      lost: 1,
-      leasesPerWorker: 1.5,
+      lost: 0,
+      leasesPerWorker: 1.333,
     })
-    expect(await workers('?task=stock')).toMatchObject({ busy: 1, elsewhere: 1, idle: 1, lost: 0 })
+    expect(await workers('?task=stock')).toMatchObject({ busy: 1, elsewhere: 2, idle: 1, lost: 0 })
     pass(100)
     expect((await workers('?task=stock')).idle).toBe(0)
   })

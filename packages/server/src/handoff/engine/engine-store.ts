@@ -133,7 +133,7 @@ class EngineStore implements Store {
       // Back-offs are found on disk, so rows must be flushed first.
       const hasBackoffs = this.#backoffsEndAt <= this.#runner.now
       if (hasBackoffs) await this.#runner.flush()
-      const { nextLeaseEnd, now, ...swept } = await this.#runner.transact(
+      const sweep = this.#runner.transact(
         async (tx) => {
           // What has ended is found here, because a large call-back that failed may have dropped the memory
           // from before.
@@ -155,8 +155,13 @@ class EngineStore implements Store {
             now: tx.now,
           }
         },
-        () => true,
+        () => false,
       )
+      const { nextLeaseEnd, now, ...swept } = await sweep.catch((error: unknown) => {
+        // Back-offs that it found have not ended.
+        this.#backoffsEndAt = 0
+        throw error
+      })
       const nextAt = Math.min(nextLeaseEnd, this.#backoffsEndAt)
       return { ...swept, nextDueInMillis: Number.isFinite(nextAt) ? Math.max(0, nextAt - now) : null }
     })
@@ -285,7 +290,7 @@ class EngineStore implements Store {
       return {
         ...page,
         now,
-        tasks: await viewTasksById(this.#disk, tasks, this.#policy, pausedTables(memory)),
+        tasks: await viewTasksById(this.#disk, tasks, this.#policy, pausedTables(memory), now),
       }
     })
   }
@@ -406,7 +411,7 @@ class EngineStore implements Store {
     const { earliestBackoffEnd } = tx
     if (earliestBackoffEnd !== null) this.#backoffsEndAt = Math.min(this.#backoffsEndAt, earliestBackoffEnd)
     this.#changes.add(
-      tx.touchedTasks.map(({ id }) => id),
+      Array.from(tx.touchedTasks, ({ id }) => id),
       tx.parkedNotices(),
     )
     for (const [holder, attempt] of tx.endedAttempts) this.#endedAttempts.add(holder, attempt)

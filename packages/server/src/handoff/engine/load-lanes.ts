@@ -1,8 +1,8 @@
 import type { DuePosition, LanesFrom, WaitingOfLane } from '../disk.ts'
-import { type StoredPartition, untouched } from '../partition.ts'
+import type { StoredPartition } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { isTableBlocked } from '../rules/policy.ts'
-import { StoreUnavailable } from '../store.ts'
+import { LeaderUnavailable } from '../store.ts'
 import {
   type Buffers,
   buffersOf,
@@ -96,10 +96,7 @@ function earliestOf(sources: readonly Source[], kind: Kind, lane: Lane): Partiti
 }
 
 const disagreement = ({ id }: Lane) =>
-  new StoreUnavailable(
-    'store_unavailable',
-    `lane ${id} counts partitions that have no rows; another node may be the leader now`,
-  )
+  new LeaderUnavailable(`lane ${id} counts partitions that have no rows; another node may be the leader now`)
 
 /** Those of these tables that may be served. */
 function tablesWaiting({ tables }: Lane, names: ReadonlySet<string>): LaneTable[] {
@@ -195,7 +192,7 @@ function unwritten(tx: Transaction, source: Source): Partition[] {
   const { partitions } = tx.memory
   return tx.newRows
     .filter((row) => row.lane === id && (!isLaneTable(source) || row.computeTable === source.table))
-    .map((row) => partitions.get(row.id) ?? tx.memory.addPartition({ ...row, ...untouched() }))
+    .map((row) => partitions.get(row.id) ?? tx.addPartition(row))
     .filter(({ state, dueAt }) => state === 'ready' && dueAt === null)
 }
 

@@ -8,12 +8,12 @@ import {
   type OpenWorkLimits,
 } from '../rules/open-work.ts'
 import type { Policy } from '../rules/policy.ts'
-import { LARGE_CALL_BACK_PARTITIONS } from '../store.ts'
-import type { NextIds } from '../stored.ts'
-import { decodeEntry, encodeEntry } from './entry.ts'
+import { LARGE_CALL_BACK_PARTITIONS, LeaderUnavailable } from '../store.ts'
+import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
 import { readOpenWork } from './open-work.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
+import { RecentPace } from './state/recent-pace.ts'
 import { type EngineContext, type EngineReads, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
@@ -66,12 +66,16 @@ const LIMITS: EngineLimits = {
 /** Batches wait for the flush when more than this many times `flushRows` changes are unflushed. */
 const FLUSH_BACKLOG = 8
 
+/** How long a confirmation that this node leads is enough for an answer without an entry. */
+const CONFIRMED_MILLIS = 5000
+
 /** Called with a transaction once it is durable. */
 type Committed = (tx: Transaction) => void
 
 /**
- * Runs engine code against memory and disk, one transaction at a time: appends its entry and flushes rows later. If the disk fails, memory is dropped, and the next transaction starts from
- * what the disk has.
+ * Runs engine code against memory and disk, one transaction at a time: appends its entry and flushes rows
+ * later. A transaction that fails leaves memory as it was. Only if it is unknown whether a write reached the
+ * disk, or another node leads, is memory dropped, and the next transaction starts from what the disk has.
  */
 export class Runner {
   readonly limits: EngineLimits
@@ -84,6 +88,8 @@ export class Runner {
   #unflushed = new Unflushed()
   #flushing: Promise<void> | null = null
   #flushedTo = 0
+  /** When the disk last confirmed that this node leads. */
+  #confirmedAt = Number.NEGATIVE_INFINITY
   /** Incremented whenever memory is dropped. Work that started in an earlier epoch must not be completed. */
   epoch = 0
 
@@ -114,11 +120,19 @@ export class Runner {
     return this.#options.clock()
   }
 
+  /**
+   * Whether it is certain that this node led a moment ago. Without that, it must not answer from memory alone.
+   */
+  get leadsForCertain(): boolean {
+    const age = this.now - this.#confirmedAt
+    return age >= 0 && age <= CONFIRMED_MILLIS
+  }
+
   /** Prepares for transactions. Entries that were appended but not flushed are flushed first. */
   async open(): Promise<Memory> {
     while (this.#memory === null) {
       while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
-      const { epoch } = this
+      const { epoch, now } = this
       // On a shared database, this node takes over the leadership.
       const { last, unflushed, nextIds } = await this.#disk.open()
       const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
@@ -129,31 +143,25 @@ export class Runner {
       this.#last = last
       this.#flushedTo = last
       this.#unflushed = new Unflushed()
-      await this.#begin(ids, epoch)
+      const memory = new Memory(ids, last)
+      await readOpenWork(this.#disk, memory, () => this.yieldToEventLoop())
+      // A large call-back failed in the meantime.
+      if (this.epoch !== epoch) continue
+      this.#memory = memory
+      this.#confirmedAt = now
+      this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
     }
     return this.#memory
   }
 
   /**
-   * Reads all open work. All rows are flushed. If a large call-back failed since this epoch began, memory stays
-   * dropped.
-   */
-  async #begin(nextIds: NextIds, epoch: number): Promise<void> {
-    const memory = new Memory(nextIds, this.#last)
-    await readOpenWork(this.#disk, memory, () => this.yieldToEventLoop())
-    if (this.epoch !== epoch) return
-    this.#memory = memory
-    this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
-  }
-
-  /**
    * Runs one transaction and makes it durable. An entry is appended even if nothing changed, so that a node
-   * that lost leadership cannot answer from stale memory. `mayBeEmpty` returns true for results that do not
-   * need this.
+   * that lost leadership cannot answer from stale memory. `needsEntry` returns false for results that do not
+   * need this. A transaction with a key that turns out to be known runs again.
    */
   async transact<Result>(
     work: (tx: Transaction) => Promise<Result>,
-    mayBeEmpty: (result: Result) => boolean = () => false,
+    needsEntry: (result: Result) => boolean = () => true,
   ): Promise<Result> {
     let known: readonly string[] = []
     while (true) {
@@ -162,34 +170,21 @@ export class Runner {
       try {
         if (known.length > 0) await loadKeys(tx, known)
         const result = await work(tx)
-        if (!tx.isEmpty || !mayBeEmpty(result)) await this.#append(tx)
-        memory.evict(tx.read, this.limits)
-        this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
+        if (!tx.isEmpty || needsEntry(result)) await this.#append(tx)
         return result
       } catch (error) {
-        // Memory has changes that are not durable, or that are durable although the client got no answer.
+        tx.restore()
         if (!(error instanceof KnownKeys)) {
-          this.drop()
+          if (error instanceof LeaderUnavailable) this.drop()
           throw error
         }
         known = [...known, ...error.keys]
-        await this.#beginAgain(memory)
+      } finally {
+        if (this.#memory === memory) {
+          memory.evict(tx.read, this.limits)
+          this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
+        }
       }
-    }
-  }
-
-  /**
-   * Nothing was appended, so only memory is read again. If it was dropped in the meantime, the flush has done
-   * that, and another node may have issued ids.
-   */
-  async #beginAgain(memory: Memory): Promise<void> {
-    const { epoch } = this
-    try {
-      await this.flush()
-      if (this.#memory === memory) await this.#begin(memory.nextIds, epoch)
-    } catch (error) {
-      this.drop()
-      throw error
     }
   }
 
@@ -197,13 +192,30 @@ export class Runner {
     if (tx.memory.subscriptions.size > 0) createDeliveries(tx)
     const entry = tx.entry()
     const { number, newRows, newKeys } = tx
-    await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })
+    const appended = { number, body: encodeEntry(entry), newRows, newKeys }
+    try {
+      await this.#disk.append(appended)
+      await this.#appended(tx, entry)
+    } catch (error) {
+      // It may be durable although it failed.
+      if (!(error instanceof KnownKeys)) this.drop()
+      throw error
+    }
+  }
+
+  async #appended(tx: Transaction, entry: Entry): Promise<void> {
+    this.#confirmedAt = tx.now
+    for (const task of tx.cancelled) tx.memory.closeLanes(task)
+    for (const [table, records] of tx.finished) {
+      table.pace ??= new RecentPace(tx.now)
+      table.pace.add(tx.now, records)
+    }
     this.#committed(tx)
     // A flush failed in the meantime. This entry is durable, so the client may get its answer; unflushed
     // entries are read from the disk again.
     if (this.#memory !== tx.memory) return
-    this.#last = number
-    this.#unflushed.add(entry, number)
+    this.#last = tx.number
+    this.#unflushed.add(entry, tx.number)
     const { newerRows, entries } = this.#unflushed
     if (newerRows < this.limits.flushRows && entries < this.limits.flushEntries) return
     if (this.#flushing === null) this.#flush(this.#unflushed.takeOlder())

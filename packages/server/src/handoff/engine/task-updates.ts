@@ -27,10 +27,7 @@ export async function moveBarriers(tx: Transaction): Promise<void> {
     tx.barriers.delete(task)
     await setBarrier(tx, task, enabled)
   }
-  for (let at = 0; at < tx.touchedLanes.length; at += 1) {
-    const lane = tx.touchedLanes[at] as Lane
-    if (lane.parentTask.levelBarrier) await moveBarrier(tx, lane)
-  }
+  for (const lane of tx.touchedLanes) if (lane.parentTask.levelBarrier) await moveBarrier(tx, lane)
 }
 
 async function moveBarrier(tx: Transaction, lane: Lane): Promise<void> {
@@ -43,9 +40,9 @@ async function moveBarrier(tx: Transaction, lane: Lane): Promise<void> {
 /** Turns the level barrier of a task on or off. Returns false if nothing changed. */
 export async function setBarrier(tx: Transaction, task: Task, enabled: boolean): Promise<boolean> {
   if (task.levelBarrier === enabled) return false
+  tx.touchTask(task)
   task.levelBarrier = enabled
   task.openLevel = null
-  tx.touchTask(task)
   if (enabled) await placeBarrier(tx, task, 0)
   else {
     tx.waiting.reopen(task)
@@ -62,8 +59,8 @@ export async function placeBarrier(tx: Transaction, task: Task, from: number): P
 function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void {
   const level = lane?.level ?? null
   if (task.openLevel === level) return
-  task.openLevel = level
   tx.touchTask(task)
+  task.openLevel = level
   // Everything below is finished, so this is the only lane that can open.
   if (lane === undefined || !isLaneOpen(task, lane.level)) return
   tx.waiting.reopen(task)
@@ -122,8 +119,8 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   const settings = changedSettings(task.settings, change)
   const isBarrierNew = changedBarrier(tx.policy, task.levelBarrier, change) !== task.levelBarrier
   if (areSame(settings, task.settings) && !isBarrierNew) return false
-  task.settings = settings
   tx.touchTask(task)
+  task.settings = settings
   // If a limit was raised, the task can be served again.
   tx.waiting.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)

@@ -1,9 +1,10 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { AuditedChange, AuditRecord } from '../audit.ts'
 import type { Disk, Lanes } from '../disk.ts'
-import type { OutboxChanges, OutboxEntry } from '../outbox.ts'
+import type { OutboxChanges, OutboxEntry, StoredSubscription } from '../outbox.ts'
 import {
   type KnownPartition,
+  newPartition,
   type PartitionDescriptor,
   type PartitionStatus,
   type StoredPartition,
@@ -20,10 +21,20 @@ import {
   type TaskSettingsChange,
 } from '../rules/policy.ts'
 import type { Requester } from '../rules/stamps.ts'
-import type { IndexRangeOfLane, StoredKey, StoredPace, StoredTableSettings, StoredTask } from '../stored.ts'
+import type {
+  IndexRangeOfLane,
+  StoredKey,
+  StoredLane,
+  StoredLaneTable,
+  StoredPace,
+  StoredTableSettings,
+  StoredTask,
+} from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
+import { BeforeImages } from './before-images.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { Readied } from './readied.ts'
+import type { Choice, Names } from './state/choices.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
 import { laterOf } from './state/images.ts'
 import type { Memory } from './state/memory.ts'
@@ -33,10 +44,10 @@ import {
   type LaneTable,
   type Level,
   type Partition,
+  type Table,
   type Task,
   tableOf,
 } from './state/memory-rows.ts'
-import { RecentPace } from './state/recent-pace.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { Waiting } from './waiting.ts'
 
@@ -74,7 +85,8 @@ export interface EngineReads
 
 /**
  * One transaction of the engine: collects the changes in memory for the entry that makes them durable. Memory
- * is changed in place; if the entry cannot be appended, all of memory is dropped.
+ * is changed in place. A verb touches a row before it changes it, and adds new rows with the transaction, not
+ * with memory: so a transaction that fails can be undone.
  */
 export class Transaction {
   readonly memory: Memory
@@ -111,11 +123,12 @@ export class Transaction {
   /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */
   readonly barriers = new Map<Task, boolean>()
 
-  readonly #tasks: Task[] = []
-  readonly #lanes: Lane[] = []
-  readonly #levels: Level[] = []
-  readonly #laneTables: LaneTable[] = []
-  readonly #partitions: Partition[] = []
+  /** The tables of the partitions that it finished, with their records. */
+  readonly finished: [Table, records: number][] = []
+  /** Tasks that it cancelled. */
+  readonly cancelled: Task[] = []
+
+  readonly #before: BeforeImages
   readonly #removed: number[] = []
   readonly #keys = new Map<string, StoredKey | null>()
   readonly #pace = new Set<StoredPace>()
@@ -132,6 +145,7 @@ export class Transaction {
 
   constructor(memory: Memory, number: number, { reads, limits, policy, now, random, secret }: EngineContext) {
     this.memory = memory
+    this.#before = new BeforeImages(memory)
     this.reads = reads
     this.limits = limits
     this.number = number
@@ -142,21 +156,19 @@ export class Transaction {
     this.waiting = new Waiting(this)
   }
 
-  get touchedTasks(): readonly Task[] {
-    return this.#tasks
+  /** In the order in which they were touched. Those touched during an iteration are included. */
+  get touchedTasks(): Iterable<Task> {
+    return this.#before.tasks.keys()
   }
 
-  get touchedLanes(): readonly Lane[] {
-    return this.#lanes
+  get touchedLanes(): Iterable<Lane> {
+    return this.#before.lanes.keys()
   }
 
   get isEmpty(): boolean {
+    const { tasks, lanes, levels, laneTables, partitions } = this.#before
     return (
-      this.#tasks.length === 0 &&
-      this.#lanes.length === 0 &&
-      this.#levels.length === 0 &&
-      this.#laneTables.length === 0 &&
-      this.#partitions.length === 0 &&
+      tasks.size + lanes.size + levels.size + laneTables.size + partitions.size === 0 &&
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
       this.#tableSettings.size === 0 &&
@@ -169,32 +181,80 @@ export class Transaction {
 
   touchTask(task: Task): void {
     if (task.changedIn === this.number) return
+    this.#before.keepTask(task)
     task.changedIn = this.number
-    this.#tasks.push(task)
   }
 
   touchLane(lane: Lane): void {
     if (lane.changedIn === this.number) return
+    this.#before.keepLane(lane)
     lane.changedIn = this.number
-    this.#lanes.push(lane)
   }
 
   touchPartition(partition: Partition): void {
     if (partition.changedIn === this.number) return
+    this.#before.keepPartition(partition)
     partition.changedIn = this.number
-    this.#partitions.push(partition)
   }
 
   touchLevel(level: Level): void {
     if (level.changedIn === this.number) return
+    this.#before.keepLevel(level)
     level.changedIn = this.number
-    this.#levels.push(level)
   }
 
   touchLaneTable(table: LaneTable): void {
     if (table.changedIn === this.number) return
+    this.#before.keepLaneTable(table)
     table.changedIn = this.number
-    this.#laneTables.push(table)
+  }
+
+  addTask(row: StoredTask): Task {
+    const task = this.memory.addTask(row)
+    this.#before.newTasks.push(task)
+    this.touchTask(task)
+    return task
+  }
+
+  addLane(row: StoredLane): Lane {
+    const lane = this.memory.addLane(row, true)
+    this.#before.newLanes.push(lane)
+    this.touchLane(lane)
+    return lane
+  }
+
+  addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
+    const table = this.memory.addLaneTable(lane, row)
+    this.#before.newLaneTables.push(table)
+    this.touchLaneTable(table)
+    return table
+  }
+
+  /** A partition of this transaction's call-backs. Its row is written with the entry. */
+  addPartition(descriptor: PartitionDescriptor): Partition {
+    const partition = this.memory.addPartition(newPartition(descriptor))
+    this.#before.newPartitions.add(partition)
+    return partition
+  }
+
+  choiceOf(names: Names): Choice {
+    const choice = this.memory.choices.of(names)
+    this.#before.usedChoices.add(choice)
+    return choice
+  }
+
+  /** Null removes it. */
+  setSubscription(id: string, row: StoredSubscription | null): void {
+    const { subscriptions } = this.memory
+    if (!this.#before.subscriptions.has(id)) this.#before.subscriptions.set(id, subscriptions.get(id))
+    if (row === null) subscriptions.delete(id)
+    else subscriptions.set(id, row)
+    this.outbox.subscriptions.set(id, row)
+  }
+
+  /** Makes memory what it was before. The transaction must not be used any more. */
+  restore(): void {
+    this.#before.restore()
   }
 
   issue(kind: 'task' | 'lane' | 'partition' | 'event', count = 1): number {
@@ -220,6 +280,8 @@ export class Transaction {
     records: number,
   ): void {
     const { parentTask: task } = lane
+    this.touchLane(lane)
+    this.touchTask(task)
     const wasAtLimit = from === 'leased' && isAtLimit(task)
     if (from !== null) {
       lane.partitions[from] -= partitions
@@ -233,8 +295,6 @@ export class Transaction {
       task.partitions[to] += partitions
       task.records[to] += records
     }
-    this.touchLane(lane)
-    this.touchTask(task)
     if (from === 'leased' && to !== 'leased') this.#freeLeases(task, partitions, wasAtLimit)
   }
 
@@ -248,12 +308,14 @@ export class Transaction {
 
   remember(key: string, row: StoredKey | null): void {
     this.#keys.set(key, row)
+    if (!this.#before.keys.has(key)) this.#before.keys.set(key, this.memory.keys.get(key))
     const known: Key = { row, changedIn: this.number }
     this.memory.keys.delete(key)
     this.memory.keys.set(key, known)
   }
 
   remove(partition: Partition): void {
+    this.touchPartition(partition)
     this.#removed.push(partition.id)
     this.memory.leases.remove(partition)
     this.memory.dropPartition(partition)
@@ -270,9 +332,9 @@ export class Transaction {
   countFinished(partition: Partition): void {
     const { parentLane: lane, recordCount } = partition
     const { parentTask: task } = lane
-    const table = tableOf(partition)
-    table.pace ??= new RecentPace(this.now)
-    table.pace.add(this.now, recordCount)
+    this.touchLane(lane)
+    this.touchTask(task)
+    this.finished.push([tableOf(partition), recordCount])
     const second = Math.floor(this.now / 1000)
     if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
     task.pace.partitions += 1
@@ -290,6 +352,7 @@ export class Transaction {
   }
 
   forgetPace(task: Task): void {
+    this.touchTask(task)
     task.pace = null
     this.#paceOver.push(task.id)
   }
@@ -309,6 +372,8 @@ export class Transaction {
 
   setTable(row: StoredTableSettings): void {
     const { order } = this.memory
+    if (!this.#before.tableSettings.has(row.table))
+      this.#before.tableSettings.set(row.table, order.tables.get(row.table)?.settings ?? NO_TABLE_SETTINGS)
     const table = order.tables.setSettings(row)
     order.place(table)
     this.#tableSettings.set(row.table, table.settings === NO_TABLE_SETTINGS ? null : row)
@@ -323,6 +388,7 @@ export class Transaction {
   sawInstance(instanceId: string, role: InstanceRole): void {
     if (this.memory.instances.has(instanceId)) return
     this.memory.instances.set(instanceId, role)
+    this.#before.newInstances.push(instanceId)
     this.#instances.push([instanceId, role, this.now])
   }
 
@@ -351,6 +417,8 @@ export class Transaction {
     const { pausedInstances } = this.memory
     const before = pausedInstances.get(instanceId) ?? null
     if (paused === (before !== null)) return before
+    if (!this.#before.pausedInstances.has(instanceId))
+      this.#before.pausedInstances.set(instanceId, before ?? undefined)
     const pausedAt = paused ? this.now : null
     if (pausedAt === null) pausedInstances.delete(instanceId)
     else pausedInstances.set(instanceId, pausedAt)
@@ -377,10 +445,11 @@ export class Transaction {
   }
 
   entry(): Entry {
+    const { tasks, lanes, levels, laneTables } = this.#before
     return {
-      tasks: this.#tasks.map((task) => imageOfTask(task, task.failuresChangedIn === this.number)),
-      lanes: this.#lanes.map(imageOfLane),
-      levels: this.#levels.map(({ level, virtual, served }) => ({ level, virtual, served })),
+      tasks: Array.from(tasks.keys(), (task) => imageOfTask(task, task.failuresChangedIn === this.number)),
+      lanes: Array.from(lanes.keys(), imageOfLane),
+      levels: Array.from(levels.keys(), ({ level, virtual, served }) => ({ level, virtual, served })),
       partitions: this.#partitionImages(),
       keys: [...this.#keys],
       pace: [...this.#pace].map((pace) => ({ ...pace })),
@@ -391,7 +460,7 @@ export class Transaction {
       instances: this.#instances,
       totals: [...this.#totals.values()],
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
-      laneTables: this.#laneTables.map(imageOfLaneTable),
+      laneTables: Array.from(laneTables.keys(), imageOfLaneTable),
       outbox: this.#outboxEntry(),
       throughput: this.#done,
       audit: this.#audit,
@@ -402,7 +471,7 @@ export class Transaction {
 
   #partitionImages(): Entry['partitions'] {
     const images: [number, PartitionStatus | null][] = []
-    for (const partition of this.#partitions) images.push([partition.id, statusOf(partition)])
+    for (const partition of this.#before.partitions.keys()) images.push([partition.id, statusOf(partition)])
     if (this.#removed.length === 0) return images
     const removed = new Set(this.#removed)
     const left = images.filter(([id]) => !removed.has(id))
@@ -417,9 +486,9 @@ export class Transaction {
   }
 
   setFailures(task: Task, failures: Task['failures']): void {
+    this.touchTask(task)
     task.failures = failures
     task.failuresChangedIn = this.number
-    this.touchTask(task)
   }
 
   /** For watchers: partitions that this transaction parked and that are still parked. */

@@ -1,6 +1,7 @@
 import { advance, drain } from '../rules/fair-order.ts'
 import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
+import type { StoredLaneTable } from '../stored.ts'
 import type { Readied } from './readied.ts'
 import type { Choice } from './state/choices.ts'
 import type { Memory } from './state/memory.ts'
@@ -13,6 +14,7 @@ interface Changes {
   touchLane(lane: Lane): void
   touchLevel(level: Level): void
   touchLaneTable(table: LaneTable): void
+  addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable
 }
 
 /** Partitions of one table that arrived at the end of a lane. */
@@ -38,26 +40,27 @@ export class Waiting {
   /** A partition came back. Its state and time must be set, and it must be counted as ready. */
   add(partition: Partition): void {
     const { parentLane: lane, computeTable, recordCount } = partition
+    this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     lane.returned += 1
     lane.buffers.returned.add(partition)
     this.#memory.buffered(lane)
     const table = lane.tables.get(computeTable)
     if (table !== undefined) {
+      this.#tx.touchLaneTable(table)
       table.returned += 1
       table.buffers?.returned.add(partition)
       this.#countInTable(table, 1, recordCount)
     }
-    this.#tx.touchLane(lane)
     this.#memory.order.update(lane)
     if (isLaneOpen(lane.parentTask, lane.level)) this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */
   addArrivals(lane: Lane, tables: ReadonlyMap<string, Arrived>, tailBefore: number): void {
+    this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     this.#addToTables(lane, tables, tailBefore)
-    this.#tx.touchLane(lane)
     this.#memory.order.update(lane)
   }
 
@@ -67,15 +70,16 @@ export class Waiting {
   remove(partition: Partition): void {
     const { parentLane: lane, computeTable, recordCount, dueAt } = partition
     const kind = dueAt === null ? 'fresh' : 'returned'
+    this.#tx.touchLane(lane)
     if (kind === 'returned') lane.returned -= 1
     lane.buffers[kind].remove(partition)
     const table = lane.tables.get(computeTable)
     if (table !== undefined) {
+      this.#tx.touchLaneTable(table)
       if (kind === 'returned') table.returned -= 1
       table.buffers?.[kind].remove(partition)
       this.#countInTable(table, -1, -recordCount)
     }
-    this.#tx.touchLane(lane)
   }
 
   /**
@@ -84,18 +88,22 @@ export class Waiting {
    */
   serve(partition: Partition, choice: Choice | null): void {
     const { parentLane: lane, recordCount, dueAt, computeTable } = partition
+    this.#tx.touchLane(lane)
     if (dueAt === null) {
       if (lane.buffers.fresh.first === partition) lane.cursor = partition.id
       const table = lane.tables.get(computeTable)
-      if (table !== undefined) table.cursor = partition.id
+      if (table !== undefined) {
+        this.#tx.touchLaneTable(table)
+        table.cursor = partition.id
+      }
     }
     this.remove(partition)
     if (choice !== null) {
       choice.charge(lane, recordCount)
       return
     }
-    lane.tag = advance(lane.time, lane.tag, recordCount, weightOfTask(lane.parentTask))
     this.#tx.touchLevel(lane.time)
+    lane.tag = advance(lane.time, lane.tag, recordCount, weightOfTask(lane.parentTask))
   }
 
   /** The tag of the lane or the number of partitions that wait in it has changed. */
@@ -111,8 +119,8 @@ export class Waiting {
   /** All lanes are equal again when nothing waited on the level. */
   #drainIfEmpty({ time }: Lane): void {
     if (time.waitingLanes > 0 || time.virtual >= time.served) return
-    drain(time)
     this.#tx.touchLevel(time)
+    drain(time)
   }
 
   /** What waits is counted by table from the second table of a lane on. */
@@ -128,36 +136,28 @@ export class Waiting {
       const { id, table, cursor, returned, partitions, records } = lane
       const ready = partitions.ready - total.partitions
       const readyRecords = records.ready - total.records
-      const first = this.#memory.addLaneTable(lane, {
-        lane: id,
-        table,
-        cursor,
-        ready,
-        returned,
-        readyRecords,
-      })
-      this.#tx.touchLaneTable(first)
-      this.#memory.order.updateTable(first)
+      const row = { lane: id, table, cursor, ready, returned, readyRecords }
+      this.#memory.order.updateTable(this.#tx.addLaneTable(lane, row))
     }
     if (lane.severalAfter === null) return
     for (const [name, { firstId, partitions, records }] of arrived) {
       const table = lane.tables.get(name) ?? this.#newTable(lane, name, firstId)
+      this.#countInTable(table, partitions, records)
       // The new partitions are on disk, after all that were read.
       if (table.buffers !== null) table.buffers.fresh.isComplete = false
-      this.#countInTable(table, partitions, records)
     }
   }
 
   /** The cursor is where its first partition is, so that tables are served in the order of their arrival. */
   #newTable(lane: Lane, name: string, firstId: number): LaneTable {
     const row = { lane: lane.id, table: name, cursor: firstId - 1, ready: 0, returned: 0, readyRecords: 0 }
-    return this.#memory.addLaneTable(lane, row)
+    return this.#tx.addLaneTable(lane, row)
   }
 
   #countInTable(table: LaneTable, partitions: number, records: number): void {
+    this.#tx.touchLaneTable(table)
     table.ready += partitions
     table.readyRecords += records
-    this.#tx.touchLaneTable(table)
     this.#memory.order.updateTable(table)
   }
 }

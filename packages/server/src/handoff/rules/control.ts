@@ -92,8 +92,13 @@ export function refusalOfControl(task: MutableTask, request: ControlRequest): Co
     case 'owner':
       return undefined
     case 'settings':
-      return isMaxBackoffShorter(changedSettings(task.settings, request.settings))
-        ? { kind: 'backoff_max_shorter' }
-        : undefined
+      return refusalOfSettings(task.settings, request)
   }
+}
+
+export function refusalOfSettings(
+  before: TaskSettings | null,
+  { settings }: SettingsControl,
+): ControlResult | undefined {
+  return isMaxBackoffShorter(changedSettings(before, settings)) ? { kind: 'backoff_max_shorter' } : undefined
 }

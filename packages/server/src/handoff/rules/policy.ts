@@ -31,6 +31,12 @@ export function expiryGraceMillis(policy: Policy): number {
   return Math.min(policy.leaseMillis, EXPIRY_GRACE_MAX_MILLIS)
 }
 
+/**
+ * The share of a lease that may pass without a request of its holder before it is silent. A worker renews
+ * several times before a lease ends, so silence for most of it is significant.
+ */
+export const SILENT_SHARE = 0.8
+
 export function leaseMillis(policy: Policy, recordCount: number): number {
   const length = policy.leaseMillis + (policy.leaseMillisPerThousandRecords * recordCount) / 1000
   return Math.round(Math.min(length, LEASE_MAX_MILLIS))

@@ -1,4 +1,5 @@
 import { countOf, longestOf, quantileOf, sumOf } from '../rules/attempts.ts'
+import { SILENT_SHARE } from '../rules/policy.ts'
 import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 
 // Estimates when a task will be done. The pace determines how long the waiting work takes. Running leases and
@@ -17,6 +18,8 @@ export interface LeasedOrDelayed {
   readonly recordCount: number
   /** Its lease was renewed, so its worker is alive. */
   readonly renewed: boolean
+  /** The share of the lease that has passed since it was granted or renewed. 0 in back-off. */
+  readonly unheardShare: number
 }
 
 /** What is known about the attempts of a task. */
@@ -47,6 +50,11 @@ const ATTEMPTS_TO_JUDGE = 5
 const OVERDUE = 3
 const DEAD = 5
 const LEAST_OVERDUE_MILLIS = 5000
+/**
+ * A lease whose holder is silent counts until its end. One that takes longer than usual does so earlier: a
+ * worker that is alive renews after a third of the lease.
+ */
+const UNRENEWED_SHARE = 0.4
 /** How long workers are idle, on average, before the last attempt ends, as a share of an attempt. */
 const LAST_SHARE = 0.5
 /** Durations are accurate within a fifth. */
@@ -155,7 +163,9 @@ export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effor
   const attempts = countOf(durations)
   if (attempts < ATTEMPTS_TO_JUDGE) return null
   const overdue = new Set(overdueOf(facts, timing, now).map(({ partition }) => partition))
-  const working = underWay.filter((one) => one.state === 'leased' && !overdue.has(one))
+  const working = underWay.filter(
+    (one) => one.state === 'leased' && one.unheardShare < SILENT_SHARE && !overdue.has(one),
+  )
   // If there are very many leases, only some were read. Extrapolate.
   const unseen = facts.partitions.leased / Math.max(1, leasedIn(underWay))
   const { partitions, records } = facts
@@ -195,23 +205,25 @@ const leasedIn = (underWay: readonly LeasedOrDelayed[]): number =>
 function endsIn(
   facts: TaskFacts,
   durations: readonly number[],
-  { state, leasedAt, dueAt, recordCount, renewed }: LeasedOrDelayed,
+  { state, leasedAt, dueAt, recordCount, renewed, unheardShare }: LeasedOrDelayed,
   backoffMillis: number,
   now: number,
 ): number {
   const usual = expectedMillis(facts, durations, recordCount)
   const untilDue = Math.max(0, dueAt - now)
   if (state === 'delayed') return untilDue + (usual ?? 0)
+  const whenExpired = untilDue + backoffMillis + (usual ?? 0)
+  if (unheardShare >= SILENT_SHARE) return whenExpired
   // Nothing is known yet, so there is no lower bound.
   if (usual === null) return 0
   const age = now - leasedAt
   const spread = spreadOf(durations)
-  if (countOf(durations) < ATTEMPTS_TO_JUDGE || !isBeyond(OVERDUE, age, usual, spread))
-    return Math.max(usual - age, usual * 0.2)
+  // Whatever others took: those that took as long had renewed by then.
+  if (unheardShare >= UNRENEWED_SHARE && isBeyond(OVERDUE, age, usual, 1)) return whenExpired
+  if (!isBeyond(OVERDUE, age, usual, spread)) return Math.max(usual - age, usual * 0.2)
   // Other attempts took as long and finished.
   const longest = longestOf(durations) * LONGEST_MARGIN
   if (age < longest) return Math.max(usual, longest - age)
   // The longer it has taken, the longer it may still take.
-  if (renewed || !isBeyond(DEAD, age, usual, spread)) return Math.max(usual, age / 2)
-  return untilDue + backoffMillis + usual
+  return renewed || !isBeyond(DEAD, age, usual, spread) ? Math.max(usual, age / 2) : whenExpired
 }

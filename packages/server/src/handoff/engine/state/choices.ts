@@ -271,11 +271,20 @@ export class Choices {
     this.#sizes.set(choice, size)
     for (const [name, oldest] of this.#choices) {
       if ((this.#total <= MOST_TAGS && this.#choices.size <= MOST_CHOICES) || oldest === choice) return
-      this.#choices.delete(name)
-      this.#total -= this.#sizes.get(oldest) ?? 0
-      this.#sizes.delete(oldest)
-      oldest.forget()
+      this.#remove(name, oldest)
     }
+  }
+
+  /** It starts afresh when it is used again. */
+  drop(choice: Choice): void {
+    for (const [name, one] of this.#choices) if (one === choice) this.#remove(name, one)
+  }
+
+  #remove(name: string, choice: Choice): void {
+    this.#choices.delete(name)
+    this.#total -= this.#sizes.get(choice) ?? 0
+    this.#sizes.delete(choice)
+    choice.forget()
   }
 }
 

@@ -169,6 +169,13 @@ export class Memory {
     return partition
   }
 
+  /** Adds a partition again that was dropped. */
+  keepPartition(partition: Partition): void {
+    if (this.partitions.has(partition.id)) return
+    this.partitions.set(partition.id, partition)
+    partition.parentLane.pins += 1
+  }
+
   dropPartition(partition: Partition): void {
     if (this.partitions.delete(partition.id)) partition.parentLane.pins -= 1
   }
@@ -252,18 +259,36 @@ export class Memory {
   #dropLaneIfUnneeded(lane: Lane): void {
     if (lane.pins > 0 || isOpen(lane) || !this.isClean(lane)) return
     for (const table of lane.tables.values()) if (!this.isClean(table)) return
-    this.furtherTables -= Math.max(0, lane.tables.size - 1)
-    this.lanes.delete(lane.id)
-    for (const table of tablesOf(lane)) this.order.tables.unuse(table)
-    this.#buffered.delete(lane)
-    lane.parentTask.lanes.delete(lane.level)
+    this.removeLane(lane)
     this.#dropTaskIfUnneeded(lane.parentTask)
   }
 
   #dropTaskIfUnneeded(task: Task): void {
     if (task.lanes.size > 0 || task.finishedAt === null || !this.isClean(task)) return
+    this.removeTask(task)
+  }
+
+  removeTask(task: Task): void {
     this.tasks.delete(task.id)
     this.tasksByName.delete(task.taskId)
+  }
+
+  removeLane(lane: Lane): void {
+    this.furtherTables -= Math.max(0, lane.tables.size - 1)
+    this.lanes.delete(lane.id)
+    for (const table of tablesOf(lane)) this.order.tables.unuse(table)
+    this.#buffered.delete(lane)
+    lane.parentTask.lanes.delete(lane.level)
+  }
+
+  removeLaneTable(table: LaneTable): void {
+    const { parentLane: lane, place } = table
+    table.ready = 0
+    this.order.updateTable(table)
+    lane.tables.delete(table.table)
+    if (place.table !== lane.firstTable) this.order.tables.unuse(place.table)
+    if (lane.tables.size > 0) this.furtherTables -= 1
+    else lane.several = null
   }
 }
 

@@ -186,8 +186,8 @@ async function forgetKeys(tx: Transaction, due: readonly StoredKey[]): Promise<n
  */
 async function purge(tx: Transaction, task: Task): Promise<void> {
   if (task.purgedAt === null) {
-    task.purgedAt = tx.now
     tx.touchTask(task)
+    task.purgedAt = tx.now
     tx.forgetPace(task)
   }
   const lanes = await lanesFrom(tx, task, 0, 'rows')
@@ -204,6 +204,7 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
 /** Partitions of a cancelled task may still be queued. They leave the order together with their rows. */
 function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
+  tx.touchPartition(partition)
   if (state === 'ready') tx.waiting.remove(partition)
   if (state !== 'done') tx.count(lane, state, 'cancelled', recordCount)
   tx.touchLane(lane)

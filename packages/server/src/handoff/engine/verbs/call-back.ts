@@ -5,7 +5,7 @@ import {
   optionalFields,
 } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane } from '../../disk.ts'
-import { type KnownPartition, newPartition, type PartitionDescriptor } from '../../partition.ts'
+import type { KnownPartition, PartitionDescriptor } from '../../partition.ts'
 import {
   isOfAnother,
   isSamePartition,
@@ -202,6 +202,7 @@ export function accept(
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
+  tx.touchTask(task)
   // Settings may have been stored before the first call-back.
   if (totalOf(task.partitions) === 0) task.firstCallBackAt = tx.now
   if (settings !== null) {
@@ -223,7 +224,6 @@ export function accept(
     task.sealed = true
     task.expectedPartitions = seal.partitions ?? task.expectedPartitions
   }
-  tx.touchTask(task)
   if (producer === null) return
   tx.sawInstance(producer, 'producer')
   tx.addProducer(task, producer)
@@ -307,7 +307,7 @@ function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
   const { fresh } = lane.buffers
   if (fresh.isComplete) {
     const kept = firstRows.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
-    for (const descriptor of kept) fresh.add(tx.memory.addPartition(newPartition(descriptor)))
+    for (const descriptor of kept) fresh.add(tx.addPartition(descriptor))
     fresh.isComplete = kept.length === count
     const last = fresh.items.at(-1)
     if (last !== undefined) fresh.loadedTo = { dueAt: 0, id: last.id }
@@ -329,7 +329,7 @@ function keepForThisBatch(tx: Transaction, lane: number, rows: readonly Partitio
 }
 
 export function newTask(tx: Transaction, taskId: string): Task {
-  return tx.memory.addTask({
+  return tx.addTask({
     id: tx.issue('task'),
     taskId,
     state: 'open',
@@ -380,7 +380,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arriv
     finishedAt: null,
     ...noTallies(),
   }
-  return tx.memory.addLane(row, true)
+  return tx.addLane(row)
 }
 
 export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {

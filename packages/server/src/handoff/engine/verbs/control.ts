@@ -4,6 +4,7 @@ import {
   type ControlResult,
   type RetryControl,
   refusalOfControl,
+  refusalOfSettings,
   type SettingsControl,
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
@@ -45,7 +46,7 @@ export async function control(
 ): Promise<ControlResult> {
   const known = await taskNamed(tx, request.taskId)
   if (request.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
-    return setBefore(tx, known ?? newTask(tx, request.taskId), request)
+    return setBefore(tx, known, request)
   if (known === undefined || hasNoPartitions(known)) return { kind: 'task_unknown' }
   const task = known
   const refusal = refusalOfControl(task, request)
@@ -72,12 +73,14 @@ export async function control(
 /** Stores settings of a task that does not exist yet. They apply from its first call-back. */
 function setBefore(
   tx: Transaction,
-  task: Task,
+  known: Task | undefined,
   request: Extract<ControlRequest, SettingsControl>,
 ): ControlResult {
-  const refusal = refusalOfControl(task, request)
+  const refusal = known === undefined ? refusalOfSettings(null, request) : refusalOfControl(known, request)
   if (refusal !== undefined) return refusal
+  const task = known ?? newTask(tx, request.taskId)
   const isNew = applySettings(tx, task, request.settings)
+  tx.touchTask(task)
   task.levelBarrier = changedBarrier(tx.policy, task.levelBarrier, request.settings)
   if (isNew) noteControl(tx, task, request, 1)
   const { state, settings, levelBarrier } = task
@@ -115,7 +118,7 @@ async function carryOut(
       if (task.cancelled) return { changed: 0 }
       const changed = unfinishedOf(task.partitions)
       flag(tx, task, { cancelled: true, reruns: [], rerunning: false })
-      tx.memory.closeLanes(task)
+      tx.cancelled.push(task)
       return { changed }
     }
     case 'seal': {
@@ -163,8 +166,8 @@ type Flags = Partial<
 function flag(tx: Transaction, task: Task, flags: Flags): Applied {
   const isNew = Object.entries(flags).some(([name, value]) => task[name as keyof Flags] !== value)
   if (!isNew) return { changed: 0 }
-  Object.assign(task, flags)
   tx.touchTask(task)
+  Object.assign(task, flags)
   return { changed: 1 }
 }
 
@@ -181,8 +184,8 @@ async function skipParked(tx: Transaction, task: Task): Promise<Applied> {
     await loadLanes(tx, task, [task.openLevel])
     const lane = task.lanes.get(task.openLevel)
     if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
-    lane.parkedSkipped = true
     tx.touchLane(lane)
+    lane.parkedSkipped = true
     changed += 1
     await placeBarrier(tx, task, task.openLevel)
   }
@@ -269,15 +272,18 @@ async function retryNamed(
 
 /** Resets the attempts of a parked partition. It comes back and holds the barrier again. */
 function retryOne(tx: Transaction, partition: Partition): void {
+  tx.touchLane(partition.parentLane)
   partition.parentLane.parkedSkipped = false
   requeue(tx, partition, 'retry')
 }
 
 /** Resets a done partition as if it had just been called back. Its last lease is no longer valid. */
 function rerunOne(tx: Transaction, partition: Partition): void {
-  const { outcome } = partition
+  const { outcome, parentLane } = partition
+  tx.touchPartition(partition)
+  tx.touchTask(parentLane.parentTask)
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
-  uncountDone(partition.parentLane.parentTask, [partition])
+  uncountDone(parentLane.parentTask, [partition])
   requeue(tx, partition, 'rerun')
   partition.term += 1
   partition.secret = ''
@@ -288,8 +294,8 @@ function rerunOne(tx: Transaction, partition: Partition): void {
 
 function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
   const to = next(partition.state, event)
-  tx.count(partition.parentLane, partition.state, to, partition.recordCount)
   tx.touchPartition(partition)
+  tx.count(partition.parentLane, partition.state, to, partition.recordCount)
   partition.state = to
   partition.dueAt = tx.now
   partition.attempts = 0
@@ -360,7 +366,7 @@ function saveRerun(tx: Transaction, task: Task, at: number, rerun: Rerun | null)
 }
 
 function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void {
+  tx.touchTask(task)
   task.reruns = reruns
   task.rerunning = reruns.length > 0
-  tx.touchTask(task)
 }

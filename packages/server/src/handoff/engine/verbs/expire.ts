@@ -103,8 +103,8 @@ function wake(tx: Transaction, partition: Partition): boolean {
     return false
   }
   const to = next(partition.state, 'wake')
-  tx.count(lane, partition.state, to, recordCount)
   tx.touchPartition(partition)
+  tx.count(lane, partition.state, to, recordCount)
   partition.state = to
   tx.waiting.add(partition)
   return true

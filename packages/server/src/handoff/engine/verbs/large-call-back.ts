@@ -106,7 +106,7 @@ export class LargeCallBacks {
             ),
           )
         },
-        () => true,
+        () => false,
       )
     })
     const comparison = await compare(this.#runner.reads, batched.callBack, lanes, () => undefined)
@@ -235,8 +235,8 @@ async function complete(
 
 async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | null): Promise<void> {
   const task = (await taskNamed(tx, taskId)) ?? newTask(tx, taskId)
-  task.staging = staging
   tx.touchTask(task)
+  task.staging = staging
 }
 
 /** Merges two consecutive pieces of one level. */

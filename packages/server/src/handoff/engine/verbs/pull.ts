@@ -67,7 +67,7 @@ const instancePaused = (instanceId: string): EmptyBecause => ({
 
 async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = asked
-  const choice = tables === null && tasks === null ? null : tx.memory.choices.of(asked)
+  const choice = tables === null && tasks === null ? null : tx.choiceOf(asked)
   if (tasks === null) tx.memory.order.tables.asked(tables, tx.now)
   const taken: PulledPartition[] = []
   let takenRecords = 0
@@ -119,11 +119,11 @@ function handOut(
 ): PulledPartition {
   const { parentLane: lane, recordCount } = partition
   const { delivery } = tx.policy
+  tx.touchPartition(partition)
   tx.waiting.serve(partition, choice)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(lane, 'ready', to, recordCount)
   tx.waiting.update(lane)
-  tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
   partition.holder = instance

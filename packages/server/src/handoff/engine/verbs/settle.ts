@@ -112,8 +112,8 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   const { parentTask: task } = lane
   tx.touchPartition(partition)
   if (change.wasted !== 0) {
-    task.attemptsWasted += change.wasted
     tx.touchTask(task)
+    task.attemptsWasted += change.wasted
   }
   if (change.history !== 'keep') recordAttempt(tx, partition, change)
   if (change.to === 'done' && change.event !== null) noteEnded(tx, partition, change, change.attempts)

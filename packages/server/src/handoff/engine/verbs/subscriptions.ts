@@ -123,8 +123,7 @@ export class Subscriptions {
     await this.#transact((tx) => {
       for (const { event } of rows) tx.outbox.changes.push({ subscription, event, progress: null })
       if (rows.length === DELETED_PER_STEP) return
-      tx.memory.subscriptions.delete(subscription)
-      tx.outbox.subscriptions.set(subscription, null)
+      tx.setSubscription(subscription, null)
       this.#revisions.delete(subscription)
     })
     return true
@@ -286,10 +285,8 @@ function newSubscription(
 }
 
 function put(tx: Transaction, subscription: StoredSubscription): SubscriptionResult {
-  const { memory, outbox } = tx
-  if (memory.subscriptions.size === 0) skipPastEvents(memory)
-  memory.subscriptions.set(subscription.id, subscription)
-  outbox.subscriptions.set(subscription.id, subscription)
+  if (tx.memory.subscriptions.size === 0) skipPastEvents(tx.memory)
+  tx.setSubscription(subscription.id, subscription)
   return { kind: 'subscription', subscription }
 }
 

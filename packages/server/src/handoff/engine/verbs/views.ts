@@ -59,7 +59,7 @@ export async function viewTask(
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ), paused)
+  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now), paused)
   return {
     ...row,
     now,
@@ -87,7 +87,7 @@ export async function viewTasks(
 ): Promise<TaskPage> {
   const { state, parked, before, limit, search, tasks = null } = query
   if (tasks !== null)
-    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, paused), next: null }
+    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, paused, now), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -95,7 +95,7 @@ export async function viewTasks(
   const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, leasesRead, paused),
+    tasks: await rowsOf(disk, found, policy, leasesRead, paused, now),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -123,6 +123,7 @@ async function viewTasksNamed(
   query: TaskQuery,
   policy: Policy,
   paused: PausedTables,
+  now: number,
 ): Promise<TaskRow[]> {
   const { state, parked, search } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
@@ -138,6 +139,7 @@ async function viewTasksNamed(
     policy,
     LEASES_READ,
     paused,
+    now,
   )
 }
 
@@ -162,13 +164,14 @@ export async function viewTasksById(
   ids: readonly number[],
   policy: Policy,
   paused: PausedTables,
+  now: number,
 ): Promise<TaskRow[]> {
   const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, paused)
+  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, paused, now)
 }
 
 async function rowsOf(
@@ -177,8 +180,9 @@ async function rowsOf(
   policy: Policy,
   leasesRead: number,
   paused: PausedTables,
+  now: number,
 ): Promise<TaskRow[]> {
-  const timing = await readTiming(disk, found, policy, leasesRead)
+  const timing = await readTiming(disk, found, policy, leasesRead, now)
   return found.map((summary) => taskRow(summary, timing, paused))
 }
 
@@ -193,6 +197,7 @@ async function readTiming(
   summaries: readonly TaskSummary[],
   policy: Policy,
   limit: number,
+  now: number,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
   const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
@@ -203,10 +208,14 @@ async function readTiming(
       durations: task.durations,
       // The mean of the jittered back-off.
       backoffMillis: backoffMillis(ofTask, 1, 0.5),
-      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
-        ...row,
-        renewed: row.dueAt - row.leasedAt > leaseMillis(ofTask, row.recordCount) + RENEWAL_MILLIS,
-      })),
+      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => {
+        const millis = leaseMillis(ofTask, row.recordCount)
+        return {
+          ...row,
+          renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
+          unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
+        }
+      }),
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { BatchedPull } from '../../src/handoff/store.ts'
+import type { BatchedPull } from '../../../packages/server/src/handoff/store.ts'
 
 /** The state of a partition. Whether a waiting one is ready or held depends on its task. */
 export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'

@@ -1,6 +1,6 @@
-import type { PulledPartition } from '../../src/handoff/partition.ts'
-import type { BatchedPull, PullResult } from '../../src/handoff/store.ts'
-import { claim } from './model-disagreement.ts'
+import type { PulledPartition } from '../../../packages/server/src/handoff/partition.ts'
+import type { BatchedPull, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import { claim } from './disagreement.ts'
 
 /** A store remembers a key at least this long after the last of its leases expired. */
 const KEY_GRACE = 600_000

@@ -1,4 +1,4 @@
-import type { LeaseOutcome } from './model-partition.ts'
+import type { LeaseOutcome } from './partition.ts'
 
 /** An attempt that ended, as the history of its partition must contain it. */
 export interface ModelAttempt {

@@ -1,0 +1,224 @@
+import type { TableView } from '@baton/protocol'
+import { useState } from 'preact/hooks'
+import { refine } from '../current-route.ts'
+import { Confirmation, useControl } from '../parts/control.tsx'
+import { CopyAs } from '../parts/copy.tsx'
+import { compact, counted, exact, perSecond } from '../parts/format.ts'
+import { Ago } from '../parts/moment.tsx'
+import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
+import type { Route } from '../route.ts'
+import { client, mayControl } from '../service/connection.ts'
+import { load, usePolled } from '../service/live.ts'
+import { isUnasked } from './unasked.tsx'
+
+type TablesRoute = Extract<Route, { page: 'tables' }>
+
+const READ_EVERY_MILLIS = 4000
+const PER_PAGE = 500
+const MOST_LOADED = 2000
+const ROWS_SHOWN = 300
+
+interface LoadedTables {
+  readonly tables: readonly TableView[]
+  readonly hasMore: boolean
+}
+
+async function loadTables(): Promise<LoadedTables> {
+  const tables: TableView[] = []
+  let cursor: string | null = null
+  do {
+    const page = await client.peek().tables({ limit: PER_PAGE, ...(cursor === null ? {} : { cursor }) })
+    tables.push(...page.tables)
+    cursor = page.next
+  } while (cursor !== null && tables.length < MOST_LOADED)
+  return { tables, hasMore: cursor !== null }
+}
+
+/** The compute tables over all tasks: what runs on each against its limit, what waits, and who asks for it. */
+export function TablesPage({ at }: { at: TablesRoute }) {
+  const { loaded, refresh } = usePolled(() => load(loadTables), READ_EVERY_MILLIS)
+  return (
+    <main class="page" id="content">
+      <header class="task-head">
+        <h1 class="task-title">Tables</h1>
+        <div class="buttons">
+          <CopyAs path="tables" />
+        </div>
+      </header>
+      {loaded.kind === 'loading' ? <Skeleton lines={6} /> : null}
+      {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
+      {loaded.kind === 'there' ? <Tables loaded={loaded.value} at={at} refresh={refresh} /> : null}
+    </main>
+  )
+}
+
+interface TablesProps {
+  readonly loaded: LoadedTables
+  readonly at: TablesRoute
+  readonly refresh: () => void
+}
+
+function Tables({ loaded: { tables, hasMore }, at, refresh }: TablesProps) {
+  const [edited, setEdited] = useState<TableView | null>(null)
+  const matching = tables.filter(({ table }) => table.includes(at.search)).sort(byNeed)
+  return (
+    <section class="panel" aria-labelledby="tables-title">
+      <header class="panel-head">
+        <h2 id="tables-title">Compute tables</h2>
+        <p class="muted">{counted(matching.length, 'table')} with work or settings</p>
+        <label class="search">
+          <span class="visually-hidden">Search tables by name</span>
+          <input
+            type="search"
+            placeholder="Search tables"
+            value={at.search}
+            onInput={(event) => refine({ ...at, search: event.currentTarget.value })}
+          />
+        </label>
+      </header>
+      {matching.length === 0 ? (
+        <Empty title={tables.length === 0 ? 'No table has unfinished partitions.' : 'No table matches.'} />
+      ) : (
+        <Scrolling label="Rows of tables">
+          <table class="fleet">
+            <thead>
+              <tr>
+                <th scope="col">Table</th>
+                <th scope="col" class="number">
+                  Leases
+                </th>
+                <th scope="col" class="number">
+                  Waiting
+                </th>
+                <th scope="col" class="number wide-only">
+                  Workers
+                </th>
+                <th scope="col" class="number wide-only">
+                  Records/s
+                </th>
+                <th scope="col" class="wide-only">
+                  Last asked for
+                </th>
+                <th scope="col">
+                  <span class="visually-hidden">Action</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {matching.slice(0, ROWS_SHOWN).map((table) => (
+                <TableRow key={table.table} table={table} edit={() => setEdited(table)} />
+              ))}
+            </tbody>
+          </table>
+        </Scrolling>
+      )}
+      {matching.length > ROWS_SHOWN || hasMore ? (
+        <p class="quiet">There are more tables than are listed here; search to find one.</p>
+      ) : null}
+      {edited === null ? null : (
+        <SettingsDialog table={edited} refresh={refresh} onClose={() => setEdited(null)} />
+      )}
+    </section>
+  )
+}
+
+/** At their limit, paused, or with most waiting first. */
+function byNeed(a: TableView, b: TableView): number {
+  return b.waiting.records - a.waiting.records || b.leases - a.leases || (a.table < b.table ? -1 : 1)
+}
+
+const isAtLimit = ({ leases, settings: { maxLeases } }: TableView) =>
+  maxLeases !== null && leases >= maxLeases
+
+function TableRow({ table, edit }: { table: TableView; edit: () => void }) {
+  const { leases, waiting, workers, pace, lastAskedAt, settings } = table
+  return (
+    <tr>
+      <th scope="row" title={table.table}>
+        <span class="cut-start">
+          <bdi>{table.table}</bdi>
+        </span>
+      </th>
+      <td class="number">
+        {exact(leases)}
+        {settings.maxLeases === null ? '' : ` of ${exact(settings.maxLeases)}`}
+        {settings.paused ? <span class="tag">paused</span> : null}
+        {!settings.paused && isAtLimit(table) ? <span class="tag warn">at its limit</span> : null}
+      </td>
+      <td class="number" title={`${exact(waiting.records)} records`}>
+        {exact(waiting.partitions)}
+        <span class="under">{compact(waiting.records)} records</span>
+      </td>
+      <td class="number wide-only">{exact(workers)}</td>
+      <td class="number wide-only">{perSecond(pace.recordsPerSecond)}</td>
+      <td class={isUnasked(table) ? 'wide-only alarm' : 'wide-only'}>
+        {lastAskedAt === null ? 'not yet' : <Ago at={lastAskedAt} />}
+      </td>
+      <td>
+        {mayControl.value ? (
+          <button type="button" class="button small" aria-label={`Edit ${table.table}`} onClick={edit}>
+            Edit
+          </button>
+        ) : null}
+      </td>
+    </tr>
+  )
+}
+
+interface DialogProps {
+  readonly table: TableView
+  readonly refresh: () => void
+  readonly onClose: () => void
+}
+
+function SettingsDialog({ table: { table, settings }, refresh, onClose }: DialogProps) {
+  const { busy, request } = useControl(refresh)
+  const [limit, setLimit] = useState(settings.maxLeases === null ? '' : String(settings.maxLeases))
+  const [paused, setPaused] = useState(settings.paused)
+  const [fault, setFault] = useState<string | null>(null)
+  const save = async () => {
+    if (limit !== '' && !/^\d{1,9}$/.test(limit)) {
+      setFault('The limit must be digits, or empty for none.')
+      return
+    }
+    const maxLeases = limit === '' ? null : Number(limit)
+    const isDone = await request(
+      () => client.peek().changeTableSettings(table, { maxLeases, paused }),
+      () => `Saved the settings of ${table}`,
+      setFault,
+    )
+    if (isDone) onClose()
+  }
+  return (
+    <Confirmation
+      title={table}
+      action="Save"
+      dismiss="Cancel"
+      busy={busy}
+      fault={fault}
+      onConfirm={() => void save()}
+      onClose={onClose}
+    >
+      <label class="field">
+        <span>Most leases at a time</span>
+        <input
+          type="text"
+          inputMode="numeric"
+          placeholder="no limit"
+          value={limit}
+          aria-invalid={fault !== null}
+          onInput={(event) => setLimit(event.currentTarget.value.trim())}
+        />
+        <small>Over all tasks and workers. Leases that run are not ended.</small>
+      </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={paused}
+          onChange={(event) => setPaused(event.currentTarget.checked)}
+        />
+        Paused: nothing of this table is handed out
+      </label>
+    </Confirmation>
+  )
+}

@@ -1,0 +1,156 @@
+import type { StoredSubscription } from '../outbox.ts'
+import type { TableSettings } from '../rules/policy.ts'
+import type { NextIds } from '../stored.ts'
+import type { Choice } from './state/choices.ts'
+import type { Memory } from './state/memory.ts'
+import type { Buffers, Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
+
+/** How far the buffers of a lane or table had been read. */
+type ReadTo = readonly Pick<Buffers['fresh'], 'loadedTo' | 'isComplete'>[] | null
+
+/**
+ * What a transaction has touched, with copies from before its first change. `restore` makes memory what it was
+ * before the transaction; what was read from disk in the meantime stays. Where lanes, leases and waiting
+ * partitions stand is not copied: they are put there again.
+ */
+export class BeforeImages {
+  readonly tasks = new Map<Task, Task>()
+  readonly lanes = new Map<Lane, { readonly lane: Lane; readonly readTo: ReadTo }>()
+  readonly levels = new Map<Level, Level>()
+  readonly laneTables = new Map<LaneTable, { readonly table: LaneTable; readonly readTo: ReadTo }>()
+  readonly partitions = new Map<Partition, Partition>()
+  readonly keys = new Map<string, Key | undefined>()
+  readonly subscriptions = new Map<string, StoredSubscription | undefined>()
+  readonly pausedInstances = new Map<string, number | undefined>()
+  readonly tableSettings = new Map<string, TableSettings>()
+  /** Added by the transaction. */
+  readonly newTasks: Task[] = []
+  readonly newLanes: Lane[] = []
+  readonly newLaneTables: LaneTable[] = []
+  readonly newPartitions = new Set<Partition>()
+  readonly newInstances: string[] = []
+  /** Too large to be copied: they start afresh. */
+  readonly usedChoices = new Set<Choice>()
+  readonly #nextIds: NextIds
+  readonly #memory: Memory
+
+  constructor(memory: Memory) {
+    this.#memory = memory
+    this.#nextIds = { ...memory.nextIds }
+  }
+
+  keepTask(task: Task): void {
+    const { pace, durations, partitions, records } = task
+    this.tasks.set(task, {
+      ...task,
+      pace: pace === null ? null : { ...pace },
+      durations: durations.slice(),
+      partitions: { ...partitions },
+      records: { ...records },
+    })
+  }
+
+  keepLane(lane: Lane): void {
+    const { partitions, records, buffers } = lane
+    const copy = { ...lane, partitions: { ...partitions }, records: { ...records } }
+    this.lanes.set(lane, { lane: copy, readTo: readToOf(buffers) })
+  }
+
+  keepLevel(level: Level): void {
+    this.levels.set(level, { ...level })
+  }
+
+  keepLaneTable(table: LaneTable): void {
+    this.laneTables.set(table, { table: { ...table }, readTo: readToOf(table.buffers) })
+  }
+
+  keepPartition(partition: Partition): void {
+    this.partitions.set(partition, { ...partition })
+  }
+
+  restore(): void {
+    const memory = this.#memory
+    // Positions depend on the fields that are restored.
+    for (const partition of this.partitions.keys()) withdraw(memory, partition)
+    for (const partition of this.newPartitions) withdraw(memory, partition)
+    for (const [task, before] of this.tasks) Object.assign(task, before)
+    for (const [level, { virtual, served, changedIn }] of this.levels)
+      Object.assign(level, { virtual, served, changedIn })
+    for (const [table, { table: before, readTo }] of this.laneTables) {
+      if (readTo === null) clear(table.buffers)
+      Object.assign(table, before)
+      setReadTo(table.buffers, readTo)
+      memory.order.updateTable(table)
+    }
+    for (const table of this.newLaneTables) {
+      clear(table.buffers)
+      memory.removeLaneTable(table)
+    }
+    for (const [lane, { lane: before, readTo }] of this.lanes) {
+      const { standsIn, heapIndex, pins, several } = lane
+      Object.assign(lane, before, { standsIn, heapIndex, pins, several })
+      setReadTo(lane.buffers, readTo)
+      memory.order.update(lane)
+    }
+    for (const [partition, before] of this.partitions) {
+      const { buffers, heapIndex } = partition
+      Object.assign(partition, before, { buffers, heapIndex })
+      if (!this.newPartitions.has(partition)) putBack(memory, partition)
+    }
+    for (const partition of this.newPartitions) memory.dropPartition(partition)
+    for (const lane of this.newLanes) memory.removeLane(lane)
+    for (const task of this.newTasks) memory.removeTask(task)
+    // A task that could not be served any more has left the order.
+    for (const task of this.tasks.keys()) memory.order.reopen(task)
+    for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
+    for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
+    for (const [table, settings] of this.tableSettings)
+      memory.order.place(memory.order.tables.setSettings({ table, ...settings }))
+    for (const [id, at] of this.pausedInstances) setOrDelete(memory.pausedInstances, id, at)
+    for (const instance of this.newInstances) memory.instances.delete(instance)
+    for (const choice of this.usedChoices) memory.choices.drop(choice)
+    Object.assign(memory.nextIds, this.#nextIds)
+  }
+}
+
+const readToOf = (buffers: Buffers | null): ReadTo =>
+  buffers === null
+    ? null
+    : [buffers.fresh, buffers.returned].map(({ loadedTo, isComplete }) => ({ loadedTo, isComplete }))
+
+function setReadTo(buffers: Buffers | null, readTo: ReadTo): void {
+  if (buffers === null || readTo === null) return
+  Object.assign(buffers.fresh, readTo[0])
+  Object.assign(buffers.returned, readTo[1])
+}
+
+function clear(buffers: Buffers | null): void {
+  buffers?.fresh.clear(() => true)
+  buffers?.returned.clear(() => true)
+}
+
+const buffersWith = ({ parentLane: lane, computeTable }: Partition): (Buffers | null | undefined)[] => [
+  lane.buffers,
+  lane.tables.get(computeTable)?.buffers,
+]
+
+/** Takes a partition from the leases or the buffers. */
+function withdraw(memory: Memory, partition: Partition): void {
+  memory.leases.remove(partition)
+  const kind = partition.dueAt === null ? 'fresh' : 'returned'
+  for (const buffers of buffersWith(partition)) buffers?.[kind].remove(partition)
+}
+
+function putBack(memory: Memory, partition: Partition): void {
+  memory.keepPartition(partition)
+  if (partition.state === 'leased') memory.leases.put(partition)
+  if (partition.state !== 'ready' || partition.parentLane.parentTask.cancelled) return
+  const kind = partition.dueAt === null ? 'fresh' : 'returned'
+  for (const buffers of buffersWith(partition)) buffers?.[kind].add(partition)
+  memory.buffered(partition.parentLane)
+}
+
+function setOrDelete<Row>(rows: Map<string, Row>, name: string, row: Row | undefined): void {
+  if (row === undefined) rows.delete(name)
+  else rows.set(name, row)
+}

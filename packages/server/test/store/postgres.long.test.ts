@@ -1,0 +1,4 @@
+import { describeStore } from './conformance/index.ts'
+import { postgresHarness } from './postgres-harness.ts'
+
+describeStore(postgresHarness())

@@ -1,0 +1,105 @@
+import { partitionStates } from '../../../packages/server/src/handoff/rules/life-cycle.ts'
+import { type TaskFacts, taskState } from '../../../packages/server/src/handoff/rules/task.ts'
+import type { Store } from '../../../packages/server/src/handoff/store.ts'
+import type { PartitionDetails, TaskDetails } from '../../../packages/server/src/handoff/views/queries.ts'
+import {
+  laneView,
+  type ProgressView,
+  partitionView,
+  progressView,
+} from '../../../packages/server/src/handoff/views/view-state.ts'
+import { disagree } from './disagreement.ts'
+import { type ModelPartition, type ModelTask, nameOf } from './model-task.ts'
+
+/** What a store shows of a task: its counts, and all pages of its partitions. */
+export interface Shown {
+  readonly task: TaskDetails | null
+  readonly partitions: readonly PartitionDetails[]
+}
+
+const PAGE = 100
+
+export async function readViews(store: Store, taskId: string): Promise<Shown> {
+  const task = await store.task(taskId)
+  const partitions: PartitionDetails[] = []
+  let after: { level: number; index: number } | null = null
+  do {
+    const page = await store.partitions({ taskId, state: null, level: null, after, limit: PAGE })
+    partitions.push(...(page?.partitions ?? []))
+    after = page?.next ?? null
+  } while (after !== null)
+  return { task, partitions }
+}
+
+/** What users see of a task, computed from the single partitions. */
+export function compareViews(task: ModelTask, { task: shown, partitions }: Shown): void {
+  if (shown === null) disagree(`${task.taskId} is not shown`)
+  const { facts, openLane } = shown
+  const state = taskState(facts, openLane)
+  if (state !== stateOf(task)) disagree(`${task.taskId} is shown ${state} instead of ${stateOf(task)}`)
+  if (facts.finishedAt !== task.finishedAt)
+    disagree(`${task.taskId} is shown finished at ${facts.finishedAt} instead of ${task.finishedAt}`)
+  compareReported(task, facts)
+  compareCounts(task.taskId, task, [...task.all()], progressView(shown))
+  for (const lane of shown.lanes) {
+    const ofLane = task.lanes.get(lane.level)?.partitions.values() ?? []
+    compareCounts(`${task.taskId}-${lane.level}`, task, [...ofLane], laneView(facts, lane))
+  }
+  const kept = [...task.all()].filter(({ purged }) => !purged)
+  if (partitions.length !== kept.length)
+    disagree(`${task.taskId} is shown with ${partitions.length} partitions, not ${kept.length}`)
+  for (const row of partitions) {
+    const partition = task.find(row.level, row.index)
+    if (partition === undefined) disagree(`${task.taskId}-${row.level}-${row.index} was never called back`)
+    const seen = partitionView(facts, row).state
+    const expected = shownState(partition)
+    if (seen !== expected) disagree(`${nameOf(partition)} is shown ${seen} instead of ${expected}`)
+  }
+}
+
+function compareReported(task: ModelTask, { reportedRecords, mismatched }: TaskFacts): void {
+  const reports = [...task.all()].filter(({ reported }) => reported !== null)
+  const sum = reports.reduce((total, { reported }) => total + (reported ?? 0), 0)
+  const differing = reports.filter(({ reported, descriptor }) => reported !== descriptor.recordCount)
+  if (reportedRecords !== sum || mismatched !== differing.length)
+    disagree(
+      `${task.taskId} is shown with ${reportedRecords} records reported and ${mismatched} mismatches, ` +
+        `not ${sum} and ${differing.length}`,
+    )
+}
+
+function compareCounts(
+  name: string,
+  task: ModelTask,
+  of: readonly ModelPartition[],
+  { partitions, records }: ProgressView,
+): void {
+  for (const state of partitionStates) {
+    const such = of.filter((partition) => shownState(partition) === state)
+    const sum = such.reduce((total, { descriptor }) => total + descriptor.recordCount, 0)
+    if (partitions[state] !== such.length || records[state] !== sum)
+      disagree(
+        `${name} is shown with ${partitions[state]} partitions and ${records[state]} records ${state}, ` +
+          `not ${such.length} and ${sum}; its barrier is ${task.barrier ? 'on' : 'off'}`,
+      )
+  }
+}
+
+function shownState({ place, lane }: ModelPartition): string {
+  const { task, level } = lane
+  if (place === 'done') return 'done'
+  if (task.cancelled) return 'cancelled'
+  if (place !== 'waiting') return place
+  const lowest = task.barrier ? task.lowestUnfinishedLevel() : null
+  return !task.paused && (lowest === null || level <= lowest) ? 'ready' : 'held'
+}
+
+function stateOf(task: ModelTask): string {
+  if (task.cancelled) return 'cancelled'
+  if (task.isDone) return 'done'
+  if (task.paused) return 'paused'
+  const canMove = [...task.all()].some(
+    (partition) => !['done', 'parked', 'held'].includes(shownState(partition)),
+  )
+  return canMove ? 'open' : 'stalled'
+}
