@@ -38,11 +38,14 @@ describe('baton token create', () => {
     expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(`Added to ${file}`) })
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const sales = ['--name', 'sales', '--role', 'producer', '--tables', 'results.orders', '--tasks', 'sales-']
-    const { stdout } = await create(...sales, '--file', file, '--json')
+    const limits = ['--max-open-tasks', '20', '--max-waiting-partitions', '5000']
+    const { stdout } = await create(...sales, ...limits, '--file', file, '--json')
     const { token, entry } = JSON.parse(stdout)
     expect(entry).toMatchObject({
       name: 'sales',
       roles: ['producer'],
+      maxOpenTasks: 20,
+      maxWaitingPartitions: 5000,
       tasks: ['sales-'],
       tables: ['results.orders'],
     })

@@ -260,6 +260,15 @@ export const errorCodes = {
     remedy:
       'Try again after Retry-After, when other work is done. An operator can cancel the tasks with most lanes, or raise --max-lanes.',
   },
+  open_work_limited: {
+    status: 429,
+    title: 'The producer has too much open work',
+    retryable: true,
+    meaning:
+      'The producer has as many open tasks or waiting partitions as its token allows. Nothing was stored.',
+    remedy:
+      'Try again after Retry-After, when some work is done. An operator can raise maxOpenTasks or maxWaitingPartitions in the tokens file.',
+  },
   shutting_down: {
     status: 503,
     title: 'The service is shutting down',

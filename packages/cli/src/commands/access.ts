@@ -54,6 +54,20 @@ export const token: Command = {
       description: 'lowest level that a producer may call back',
       otherwise: '0',
     },
+    'max-open-tasks': {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      description: 'how many open tasks a producer may have',
+      otherwise: '1000',
+    },
+    'max-waiting-partitions': {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      description: 'how many waiting partitions the tasks of a producer may have',
+      otherwise: '10000000',
+    },
     file: {
       kind: 'text',
       placeholder: 'FILE',
@@ -84,6 +98,8 @@ export const token: Command = {
       ...limitOf(given, 'tables'),
       ...numberOf(given, 'max-weight', 'maxWeight'),
       ...numberOf(given, 'lowest-level', 'lowestLevel'),
+      ...numberOf(given, 'max-open-tasks', 'maxOpenTasks'),
+      ...numberOf(given, 'max-waiting-partitions', 'maxWaitingPartitions'),
     }
     const path = given.text('file')
     const content = unlessRefused(() => {

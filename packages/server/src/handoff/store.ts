@@ -6,7 +6,7 @@ import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, Subscription
 import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
-import type { TooManyLanes } from './rules/open-work.ts'
+import type { OwnerLimited, OwnerLimits, TooManyLanes } from './rules/open-work.ts'
 import type { TableSettings, TaskSettingsChange } from './rules/policy.ts'
 import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type { Requester } from './rules/stamps.ts'
@@ -190,6 +190,8 @@ export interface BatchedCallBack {
   readonly by?: Requester | undefined
   /** Whether the token may call back tasks that belong to others. */
   readonly sharesTask?: boolean
+  /** How much open work the owner of the task may have with this call-back. Null or absent: any amount. */
+  readonly ownerLimits?: OwnerLimits | null
   /** Seals the task after this call-back, with the expected number of partitions if known. */
   readonly seal?: { readonly partitions: number | null } | null
 }
@@ -199,6 +201,7 @@ export type CallBackResult =
   | { readonly kind: 'conflict'; readonly conflicts: readonly KnownConflict[]; readonly total: number }
   | CallBackRefusal
   | TooManyLanes
+  | OwnerLimited
   /** The task would have more lanes than one may have. */
   | { readonly kind: 'too_many_levels'; readonly most: number }
   /** The disk is nearly full. New work is refused, so that accepted work can still be settled. */

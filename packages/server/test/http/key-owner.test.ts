@@ -74,7 +74,8 @@ test('the key of a settle that pulls belongs to its sender, too', async () => {
 })
 
 test('no key of one owner can be spelt as that of another', () => {
-  const limits = { tasks: null, tables: null, maxWeight: 1, lowestLevel: 0 }
+  const open = { maxOpenTasks: 1, maxWaitingPartitions: 1 }
+  const limits = { tasks: null, tables: null, maxWeight: 1, lowestLevel: 0, ...open }
   const token = { name: 'one', roles: new Set<string>(), ...limits }
   const owners = [
     keyOwners({ ...noTokens, of: () => token })({}, 'one'),

@@ -8,6 +8,9 @@ const tokens = [
   { name: 'stock', token: tokenNamed('stock'), roles: ['producer'] },
   { name: 'shared', token: tokenNamed('shared'), roles: ['producer'], tasks: ['ord'], maxWeight: 4 },
   { name: 'late', token: tokenNamed('late'), roles: ['producer'], lowestLevel: 3 },
+  { name: 'few', token: tokenNamed('few'), roles: ['producer'], maxOpenTasks: 2 },
+  { name: 'small', token: tokenNamed('small'), roles: ['producer'], maxWaitingPartitions: 3000 },
+  { name: 'work', token: tokenNamed('work'), roles: ['worker'] },
   { name: 'ops', token: tokenNamed('ops'), roles: ['operator'] },
 ]
 const as = (name: string) => bearer(tokenNamed(name))
@@ -119,6 +122,61 @@ describe('a producer', () => {
     expect([early.status, early.body.code]).toEqual([403, 'token_limited'])
     expect(early.body.detail).toContain('level 3 and above')
     expect((await baton.post('/call-back', [descriptor('late', 3, 0)], as('late'))).status).toBe(200)
+  })
+
+  test('has a limit of open tasks, and opens another when one has ended', async () => {
+    const baton = await guarded()
+    const callBack = (taskId: string, count: number, token = 'few') =>
+      baton.post('/call-back', descriptors(taskId, count), as(token))
+    for (const taskId of ['few-1', 'few-2']) expect((await callBack(taskId, 1)).status).toBe(200)
+    const refused = await callBack('few-3', 1)
+    expect([refused.status, refused.body.code, refused.body.retryable]).toEqual([
+      429,
+      'open_work_limited',
+      true,
+    ])
+    expect(refused.headers['retry-after']).toBe('10')
+    expect(refused.body.detail).toContain('may have 2 open tasks and has 2; nothing was stored')
+    expect(refused.body.detail).toContain('maxOpenTasks')
+    expect((await baton.get('/tasks/few-3', as('ops'))).status).toBe(404)
+    // Neither a repeat, nor more of an open task, nor a task of another producer.
+    expect((await callBack('few-2', 1)).body.duplicates).toBe(1)
+    expect((await callBack('few-2', 2)).body.accepted).toBe(1)
+    expect((await callBack('stock-1', 1, 'stock')).status).toBe(200)
+    await baton.post('/tasks/few-1/cancel', undefined, as('ops'))
+    await expect.poll(async () => (await callBack('few-3', 1)).status, { timeout: 30_000 }).toBe(200)
+    await baton.expectSound()
+  })
+
+  test('has a limit of waiting partitions, and a refused array changes nothing', async () => {
+    const baton = await guarded()
+    const callBack = (taskId: string, count: number) =>
+      baton.post('/call-back', descriptors(taskId, count), as('small'))
+    // The array is written in pieces, and counts once.
+    expect((await callBack('small', 2500)).body.accepted).toBe(2500)
+    for (const [taskId, count] of [
+      ['small', 3001],
+      ['other', 501],
+    ] as const) {
+      const refused = await callBack(taskId, count)
+      expect([refused.status, refused.body.code]).toEqual([429, 'open_work_limited'])
+      expect(refused.body.detail).toContain('may have 3000 waiting partitions in its tasks and has 2500')
+    }
+    expect((await baton.get('/tasks/other', as('ops'))).status).toBe(404)
+    expect((await baton.get('/tasks/small', as('ops'))).body.partitions.total).toBe(2500)
+    expect((await callBack('small', 3000)).body).toMatchObject({ accepted: 500, duplicates: 2500 })
+    expect((await callBack('other', 1)).status).toBe(429)
+    // The first pulls may get partitions of the other producer.
+    await expect
+      .poll(
+        async () => {
+          await baton.get('/pull', as('work'))
+          return (await callBack('other', 1)).status
+        },
+        { timeout: 30_000 },
+      )
+      .toBe(200)
+    await baton.expectSound()
   })
 
   test.runIf(isEmbedded())('still owns it after a restart', async () => {

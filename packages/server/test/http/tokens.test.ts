@@ -260,10 +260,10 @@ describe('a tokens file', () => {
       ],
     })
     const form =
-      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}],"groups"?:[{"group","roles":[operator|viewer],"tasks"?:[…]}]}'
+      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?,"maxOpenTasks"?,"maxWaitingPartitions"?}],"groups"?:[{"group","roles":[operator|viewer],"tasks"?:[…]}]}'
     expect(linesOf(path)).toEqual(
       [
-        `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables, maxWeight, lowestLevel`,
+        `does not have the form ${form}: see /tokens/0, which must have no fields except name, token, sha256, roles, tasks, tables, maxWeight, lowestLevel, maxOpenTasks, maxWaitingPartitions`,
         'is invalid: see /tokens/0/roles/0, which must be one of producer, worker, operator, viewer',
         'is invalid: see /tokens/1/name, which must not have fewer than 1 characters',
         'is invalid: see /tokens/1/sha256, which must be the 64 hex digits of a SHA-256',

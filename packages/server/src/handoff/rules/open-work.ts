@@ -11,6 +11,22 @@ export interface OpenWorkLimits {
   readonly leases: number
 }
 
+/** How much open work the tasks of one producer may have. */
+export interface OwnerLimits {
+  readonly openTasks: number
+  readonly waitingPartitions: number
+}
+
+export const DEFAULT_OWNER_LIMITS: OwnerLimits = { openTasks: 1000, waitingPartitions: 10_000_000 }
+
+/** Why new work of a producer is refused. */
+export interface OwnerLimited {
+  readonly kind: 'owner_limited'
+  readonly limit: keyof OwnerLimits
+  readonly most: number
+  readonly used: number
+}
+
 /** A task, and how many of the lanes in memory it has. */
 export interface LanesOfTask {
   readonly taskId: string

@@ -3,6 +3,7 @@ import { descriptorSchema, MAX_CHOSEN, MAX_TASK_ID_LENGTH } from '@baton/protoco
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { Log } from '../../handoff/log.ts'
+import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work.ts'
 import {
   formFaults,
   openToOthers,
@@ -72,6 +73,8 @@ const tokenSchema = Type.Object(
     tables: Type.Optional(Type.Array(descriptorSchema().properties.computeTableName, { minItems: 1 })),
     maxWeight: Type.Optional(Type.Number({ minimum: 1 })),
     lowestLevel: Type.Optional(Type.Integer({ minimum: 0 })),
+    maxOpenTasks: Type.Optional(Type.Integer({ minimum: 1 })),
+    maxWaitingPartitions: Type.Optional(Type.Integer({ minimum: 1 })),
   },
   closed,
 )
@@ -85,7 +88,7 @@ const inPlainWords: readonly PlainFault[] = [
   { of: /^\/roles\/\d+$/, fault: `must be one of ${roles.join(', ')}` },
   { of: /^\/tables\/\d+$/, fault: 'must be a table in the form <schema>.<table>' },
 ]
-const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?}],"groups"?:[{"group","roles":[${groupRoles.join('|')}],"tasks"?:[…]}]}`
+const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…],"maxWeight"?,"lowestLevel"?,"maxOpenTasks"?,"maxWaitingPartitions"?}],"groups"?:[{"group","roles":[${groupRoles.join('|')}],"tasks"?:[…]}]}`
 
 export interface TokensFile {
   readonly tokens: Tokens
@@ -140,8 +143,7 @@ function groupsIn(listed: readonly unknown[]) {
       roles: new Set(granted),
       tasks,
       tables: null,
-      maxWeight: 1,
-      lowestLevel: 0,
+      ...producerLimits({}),
     }),
   )
   return { groups, departing, faults: [...twice].map((group) => `defines the group "${group}" twice`) }
@@ -155,7 +157,6 @@ function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: str
   const faults: string[] = []
   for (const entry of entries) {
     const { name, token, sha256, roles: granted, tasks = null, tables = null } = entry
-    const { maxWeight = 1, lowestLevel = 0 } = entry
     if ((token === undefined) === (sha256 === undefined)) {
       faults.push(`must define either token or sha256 for "${name}"`)
       continue
@@ -165,10 +166,24 @@ function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: str
     const twin = seen.get(digest)
     if (twin === undefined) seen.set(digest, name)
     else faults.push(`defines the same token for "${twin}" and "${name}"`)
-    known.push({ name, digest, roles: new Set(granted), tasks, tables, maxWeight, lowestLevel })
+    known.push({ name, digest, roles: new Set(granted), tasks, tables, ...producerLimits(entry) })
   }
   return { known, faults }
 }
+
+type ProducerLimits = Pick<Token, 'maxWeight' | 'lowestLevel' | 'maxOpenTasks' | 'maxWaitingPartitions'>
+
+const producerLimits = ({
+  maxWeight = 1,
+  lowestLevel = 0,
+  maxOpenTasks = DEFAULT_OWNER_LIMITS.openTasks,
+  maxWaitingPartitions = DEFAULT_OWNER_LIMITS.waitingPartitions,
+}: Partial<ProducerLimits>): ProducerLimits => ({
+  maxWeight,
+  lowestLevel,
+  maxOpenTasks,
+  maxWaitingPartitions,
+})
 
 function weakTokenFaults({ name, token }: Entry): string[] {
   const weak = token === undefined ? undefined : weakness(token)
@@ -177,7 +192,7 @@ function weakTokenFaults({ name, token }: Entry): string[] {
 }
 
 /** Refuses limits that would not be enforced for the roles of the token. */
-function limitFaults({ name, roles: granted, tasks, tables, maxWeight, lowestLevel }: Entry): string[] {
+function limitFaults({ name, roles: granted, tasks, tables, ...entry }: Entry): string[] {
   const has = (...some: Role[]) => granted.some((role) => some.includes(role))
   const faults: string[] = []
   if (tables !== undefined && has('operator', 'viewer'))
@@ -188,8 +203,9 @@ function limitFaults({ name, roles: granted, tasks, tables, maxWeight, lowestLev
     faults.push(
       `limits "${name}" to tasks, but the pulls of a worker cannot be limited to task prefixes: limit the token to tables, or remove the role worker`,
     )
-  if ((maxWeight !== undefined || lowestLevel !== undefined) && !has('producer'))
-    faults.push(`limits the weight or the levels of "${name}", but only producers call back`)
+  const unused = Object.keys(producerLimits({})).find((field) => field in entry)
+  if (unused !== undefined && !has('producer'))
+    faults.push(`sets ${unused} for "${name}", but only producers call back`)
   if (tables !== undefined && has('worker') && tables.length > MAX_CHOSEN)
     faults.push(
       `limits "${name}" to ${tables.length} tables, but a pull can select at most ${MAX_CHOSEN}: create several tokens`,

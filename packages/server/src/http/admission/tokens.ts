@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type CallBack, quoted } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
 import type { PulledPartition } from '../../handoff/partition.ts'
-import type { TooManyLanes } from '../../handoff/rules/open-work.ts'
+import type { OwnerLimited, OwnerLimits, TooManyLanes } from '../../handoff/rules/open-work.ts'
 import type { PullRequest } from '../../handoff/store.ts'
 import type { InstanceDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
@@ -21,6 +21,10 @@ export interface Token {
   readonly maxWeight: number
   /** The lowest level number that a producer may call back. */
   readonly lowestLevel: number
+  /** How many open tasks a producer may have. */
+  readonly maxOpenTasks: number
+  /** How many waiting partitions the tasks of a producer may have. */
+  readonly maxWaitingPartitions: number
 }
 
 /** The role of the users of a group, who sign in at a proxy. */
@@ -235,6 +239,23 @@ export function requireWeightLimit(token: Token | null, weight: number | null | 
   if (token === null || mayAccessOthers(token, 'operator') || (weight ?? 1) <= token.maxWeight) return
   throw limited(
     `the token may give tasks a weight of at most ${token.maxWeight}; an operator can raise it with maxWeight in the tokens file`,
+  )
+}
+
+/** How much open work a call-back with this token may lead to; null for any amount. */
+export const ownerLimits = (token: Token | null): OwnerLimits | null =>
+  token === null || mayAccessOthers(token, 'operator')
+    ? null
+    : { openTasks: token.maxOpenTasks, waitingPartitions: token.maxWaitingPartitions }
+
+export function refusedOpenWork({ limit, most, used }: OwnerLimited): RequestProblem {
+  const [what, field] =
+    limit === 'openTasks'
+      ? ['open tasks', 'maxOpenTasks']
+      : ['waiting partitions in its tasks', 'maxWaitingPartitions']
+  return new RequestProblem(
+    'open_work_limited',
+    `the producer may have ${most} ${what} and has ${used}; nothing was stored. Try again when some are done, or let an operator raise ${field} in the tokens file`,
   )
 }
 

@@ -55,6 +55,7 @@ const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
   store_unavailable: 1,
   store_full: 10,
   too_many_lanes: 10,
+  open_work_limited: 10,
   shutting_down: 1,
   overloaded: 1,
 }

@@ -2,6 +2,7 @@ import { type Problem, type ProblemCode, problem } from '@baton/protocol'
 import { NEARLY_FULL } from '../../handoff/hand-off.ts'
 import { type Access, accessRule } from '../admission/access.ts'
 import { admissionProblems, HOST_REFUSED } from '../admission/admission.ts'
+import { refusedOpenWork } from '../admission/tokens.ts'
 import { ARRIVED_TOO_LATE, HEADERS_TOO_LARGE } from '../answers/client-errors.ts'
 import { callBackTooLarge, TYPE_NOT_JSON, UNEXPECTED } from '../answers/problems.ts'
 import { TOO_MUCH_RECEIVED } from '../bodies/arriving-body.ts'
@@ -63,6 +64,10 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   too_many_lanes: problem(
     'too_many_lanes',
     'the service has 200000 lanes, as many as --max-lanes allows; nothing was stored. Most are of the tasks "orders-2026-03" (9000), "orders-2026-02" (7000), "sales-2026" (52)',
+  ),
+  open_work_limited: problem(
+    'open_work_limited',
+    refusedOpenWork({ kind: 'owner_limited', limit: 'openTasks', most: 1000, used: 1000 }).detail,
   ),
   task_unknown: problem('task_unknown', 'no task "orders-2026-30" was called back'),
   subscription_unknown: problem('subscription_unknown', 'no subscription has this id'),
@@ -147,6 +152,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
     'record_total_too_large',
     'too_many_levels',
     'too_many_lanes',
+    'open_work_limited',
   ],
   pull: ['token_limited'],
   settle: ['token_limited'],

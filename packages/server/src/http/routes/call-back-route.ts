@@ -21,7 +21,9 @@ import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
 import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
 import {
   ofAnother,
+  ownerLimits,
   refusedLanes,
+  refusedOpenWork,
   requireCallBackLimits,
   requireWeightLimit,
   sharesTasks,
@@ -139,6 +141,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       const more = {
         owner,
         sharesTask: sharesTasks(token),
+        ownerLimits: ownerLimits(token),
         seal,
         settings,
         by: changesTask(headers) ? service.requesterOf(request.raw, besides(headers)) : undefined,
@@ -179,6 +182,8 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
           )
         case 'too_many_lanes':
           throw refusedLanes(token, result)
+        case 'owner_limited':
+          throw refusedOpenWork(result)
         case 'record_total_too_large':
           throw new RequestProblem(
             'record_total_too_large',

@@ -20,6 +20,7 @@ import {
   type Task,
 } from './memory-rows.ts'
 import { Order } from './order.ts'
+import { OwnedWork } from './owned-work.ts'
 import { tablesOf } from './tables.ts'
 import { WaitingBuffer } from './waiting-buffer.ts'
 
@@ -45,6 +46,7 @@ export class Memory {
   readonly order = new Order()
   readonly leases = new Leases(this.order)
   readonly choices = new Choices(this.order, this.tasksByName)
+  readonly ownedWork = new OwnedWork(this.tasks)
   readonly nextIds: NextIds
   /** The number of tables beyond the first of all lanes. */
   furtherTables = 0

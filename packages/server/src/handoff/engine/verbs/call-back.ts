@@ -20,6 +20,7 @@ import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store
 import { loadLanes } from '../load-lanes.ts'
 import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
+import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
 import { addTasks, type EngineReads, type Transaction } from '../transaction.ts'
 import type { Arrived } from '../waiting.ts'
@@ -145,9 +146,10 @@ export async function compare(
 export function refusalOfCallBack(
   tx: Transaction,
   comparison: Comparison,
-  { callBack: { taskId }, seal = null, settings = null, owner = null, sharesTask = false }: BatchedCallBack,
+  batched: BatchedCallBack,
 ): CallBackResult | undefined {
-  const task = tx.memory.tasksByName.get(taskId)
+  const { callBack, seal = null, settings = null, owner = null, sharesTask = false } = batched
+  const task = tx.memory.tasksByName.get(callBack.taskId)
   const { accepted, records, conflicts, conflictTotal: total } = comparison
   if (task !== undefined && owner !== null && !sharesTask && isOfAnother(task.owners, owner))
     return { kind: 'not_own' }
@@ -158,7 +160,25 @@ export function refusalOfCallBack(
     seal === null && settings === null
       ? undefined
       : refusalOfChange(task, { declared: seal?.partitions ?? null, accepted, settings })
-  return change ?? refusalOfLanes(tx, task, comparison)
+  return change ?? refusalOfLanes(tx, task, comparison) ?? refusalOfOwner(tx, task, accepted, batched)
+}
+
+/** What a token adds to the task of another counts for the owner of the task. Duplicates are never refused. */
+function refusalOfOwner(
+  { memory, now }: Transaction,
+  task: Task | undefined,
+  accepted: number,
+  { owner: sender = null, ownerLimits = null }: BatchedCallBack,
+): CallBackResult | undefined {
+  if (accepted === 0 || sender === null || ownerLimits === null) return undefined
+  return memory.ownedWork.refusal(additionOf(task, sender, accepted), ownerLimits, now)
+}
+
+/** A task that has only settings, or staged rows of this call-back, is opened by its first partitions. */
+function additionOf(task: Task | undefined, sender: string, partitions: number): Addition {
+  const [owner = sender] = task?.owners ?? []
+  const opensTask = task === undefined || task.finishedAt !== null || totalOf(task.partitions) === 0
+  return { owner, opensTask, partitions }
 }
 
 /** Work is refused before the lanes in memory are more than allowed. Duplicates are never refused. */
@@ -208,6 +228,10 @@ export function accept(
   if (settings !== null) {
     if (applySettings(tx, task, settings)) noteControl(tx, task, { verb: 'settings', by }, 1)
     tx.barrierWanted(task, settings)
+  }
+  if (arrivals.length > 0 && owner !== null) {
+    const accepted = arrivals.reduce((sum, { count }) => sum + count, 0)
+    tx.memory.ownedWork.add(additionOf(task, owner, accepted))
   }
   // Not if only a settle of this batch finished the task: it was never seen as done, as if this came first.
   if (arrivals.length > 0 && totalOf(task.partitions) > 0 && task.state === 'done') reopen(task)
