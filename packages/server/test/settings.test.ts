@@ -39,6 +39,7 @@ describe('settings', () => {
       databaseUrl: null,
       peerUrl: null,
       advertiseUrl: null,
+      logUrl: null,
       peerCa: null,
       delivery: 'at-least-once',
       leaseSeconds: 300,
