@@ -65,7 +65,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'throughput',
-    summary: 'show the throughput of a task by minute or hour',
+    summary: 'show the throughput of a task, or of all, by minute or hour',
     load: async () => (await import('./commands/throughput.ts')).throughput,
   },
   {
