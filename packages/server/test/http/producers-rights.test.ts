@@ -65,6 +65,24 @@ describe('a producer', () => {
     expect((await show('nothing', 'orders')).status).toBe(404)
   })
 
+  test('sets up a task that nobody has called back only with prefixes; its settings come with the call-back', async () => {
+    const baton = await guarded()
+    const change = (token: string) =>
+      baton.ask('PATCH', '/tasks/ord-next/settings', { body: { maxLeases: 1 }, headers: as(token) })
+    const show = (token: string) => baton.get('/tasks/ord-next/settings', as(token))
+    const refused = await change('stock')
+    expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+    expect(refused.body.detail).toContain('Task-Settings')
+    expect((await show('ops')).body.code).toBe('task_unknown')
+    expect((await change('shared')).status).toBe(200)
+    expect((await show('stock')).body.code).toBe('token_limited')
+    expect((await show('shared')).body.settings.maxLeases).toBe(1)
+    expect((await show('ops')).body.settings.maxLeases).toBe(1)
+    const own = { 'task-settings': 'max-leases=2', ...as('orders') }
+    expect((await baton.post('/call-back', descriptors('ord-next', 2), own)).status).toBe(200)
+    expect((await show('orders')).body.settings.maxLeases).toBe(2)
+  })
+
   test('with prefixes shares the tasks that they cover', async () => {
     const baton = await guarded()
     const added = await baton.post('/call-back', [descriptor('orders', 1, 0)], as('shared'))

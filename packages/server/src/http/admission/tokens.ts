@@ -174,6 +174,17 @@ export const ofAnother = () =>
     'the task belongs to another producer, which first called it back. To share tasks, give both tokens a prefix of their ids (tasks); an operator can change the owner (POST /tasks/{taskId}/owner)',
   )
 
+/**
+ * Throws if a token without prefixes requests the settings of a task that nobody has called back: the task may
+ * become that of another producer.
+ */
+export function requireShared(token: Token | null): void {
+  if (token === null || sharesTasks(token)) return
+  throw limited(
+    'the task has not been called back, so it belongs to nobody. Send its settings with the call-back, as the header Task-Settings; only tokens with a prefix of its id (tasks) and operators can set them before',
+  )
+}
+
 /** Names the tasks with most lanes, if the token may see tasks of others. */
 export function refusedLanes(token: Token | null, { most, tasks }: TooManyLanes): RequestProblem {
   const seesOthers = sharesTasks(token) || mayAccessOthers(token, 'operator', 'viewer')

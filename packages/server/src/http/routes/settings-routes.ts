@@ -1,8 +1,14 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { type TaskSettingsAnswer, taskSettingsAnswerSchema, taskSettingsRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { SettingsOfTask } from '../../handoff/views/queries.ts'
-import { mayAccessOthers, requireOwn, requireTaskLimit, requireWeightLimit } from '../admission/tokens.ts'
+import {
+  mayAccessOthers,
+  requireOwn,
+  requireShared,
+  requireTaskLimit,
+  requireWeightLimit,
+  type Token,
+} from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-view.ts'
 import { answers } from '../api-document/route-schemas.ts'
@@ -16,9 +22,9 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requeste
     settings: viewSettings(handOff.policy, task),
   })
 
-  /** Any producer may set up a task that was not called back yet. */
-  const requireRight = (headers: IncomingHttpHeaders, known: SettingsOfTask | null): void => {
-    if (known?.calledBack === true) requireOwn(tokens.of(headers), known)
+  const requireRight = (token: Token | null, known: SettingsOfTask | null): void => {
+    if (known?.calledBack === true) requireOwn(token, known)
+    else requireShared(token)
   }
 
   app.route<{ Params: TaskParams }>({
@@ -34,10 +40,11 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requeste
     },
     handler: async ({ params, raw }, reply) => {
       const taskId = taskIdOf(params)
-      requireTaskLimit(tokens.of(raw.headers), taskId)
+      const token = tokens.of(raw.headers)
+      requireTaskLimit(token, taskId)
       const known = await handOff.taskSettings(taskId)
       if (known === null) throw unknownTask(taskId)
-      requireRight(raw.headers, known)
+      if (!mayAccessOthers(token, 'operator', 'viewer')) requireRight(token, known)
       return reply.send(view(known))
     },
   })
@@ -59,10 +66,9 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requeste
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)
-      const { headers } = request.raw
-      const token = tokens.of(headers)
+      const token = tokens.of(request.raw.headers)
       requireTaskLimit(token, taskId)
-      if (!mayAccessOthers(token, 'operator')) requireRight(headers, await handOff.taskSettings(taskId))
+      if (!mayAccessOthers(token, 'operator')) requireRight(token, await handOff.taskSettings(taskId))
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       if (settings.weight !== undefined) requireWeightLimit(token, settings.weight)
       const by = requesterOf(request.raw, request.body)
