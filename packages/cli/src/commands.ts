@@ -113,6 +113,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'enable or disable the level barrier of a task',
     load: control('level-barrier'),
   },
+  { name: 'owner', summary: 'give a task to another producer', load: control('owner') },
   {
     name: 'settings',
     summary: 'show or change the settings of a task',

@@ -229,6 +229,15 @@ describe('views of tasks', () => {
     })
     expect(await say('level-barrier', 'controlled', 'perhaps')).toMatchObject({ code: 2 })
     expect(await say('skip-parked', 'controlled')).toMatchObject({ code: 0 })
+    const owner = 'controlled is open, owner orders compute'
+    expect(await say('owner', 'controlled', 'orders compute')).toEqual({ code: 0, text: `${owner}\n` })
+    expect(await say('owner', 'controlled', 'orders compute')).toEqual({
+      code: 0,
+      text: `${owner} (nothing changed)\n`,
+    })
+    expect(await say('owner', 'controlled')).toMatchObject({ code: 2 })
+    const long = await say('owner', 'controlled', 'x'.repeat(201))
+    expect(long).toMatchObject({ code: 1, text: expect.stringContaining('NAME') })
     expect(await say('seal', 'controlled', '--yes')).toEqual({
       code: 0,
       text: 'controlled is open, sealed\n',

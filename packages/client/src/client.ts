@@ -330,6 +330,11 @@ export class BatonClient {
     return this.#control(taskId, 'level-barrier', { enabled }, options)
   }
 
+  /** Gives the task to another producer, by the name of its token. */
+  async changeOwner(taskId: string, name: string, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'owner', { name }, options)
+  }
+
   /** The settings that apply to a task, and which of them are its own. */
   async settings(taskId: string, options: CallOptions = {}): Promise<TaskSettingsAnswer> {
     return (await this.#get(`${taskPath(taskId)}/settings`, {}, 'settings', options)) as TaskSettingsAnswer
@@ -337,7 +342,8 @@ export class BatonClient {
 
   /**
    * Changes the named settings of a task: leases, attempts, back-off, barrier, limit, share. Null goes back to
-   * the value of the service. May be called before the first call-back of the task.
+   * the value of the service. May be called before the first call-back of the task;
+   * a producer's token then needs a prefix that covers the task.
    */
   async changeSettings(
     taskId: string,

@@ -179,6 +179,8 @@ describe('views and control', () => {
     expect(await client.resume('controlled')).toMatchObject({ state: 'open' })
     expect(await client.levelBarrier('controlled', true)).toMatchObject({ state: 'open' })
     expect(await client.skipParked('controlled')).toMatchObject({ state: 'open' })
+    expect(await client.changeOwner('controlled', 'orders compute')).toMatchObject({ changed: 1 })
+    expect((await client.task('controlled')).calledBackBy).toEqual(['orders compute'])
     expect(await client.seal('controlled', { partitions: 4 })).toMatchObject({ state: 'open' })
     expect(await client.retry('controlled', { level: 0 })).toMatchObject({ changed: 0 })
     expect(await client.cancel('controlled')).toMatchObject({ state: 'cancelled', changed: 3 })

@@ -176,6 +176,21 @@ const verbs: Readonly<Record<string, Verb>> = {
     examples: [{ line: 'baton skip-parked orders-2026-03', says: 'Continue without them' }],
     act: (client, taskId) => client.skipParked(taskId),
   },
+  owner: {
+    operands: 'TASK NAME',
+    details:
+      'Gives a task to another producer, by the name of its token. Without this, a task belongs to the token\n' +
+      'that first called it back.',
+    examples: [
+      {
+        line: 'baton owner orders-2026-03 "orders compute"',
+        says: 'Another token of that name may call it back',
+      },
+    ],
+    placeOf: (pointer) => (pointer === '/name' ? 'NAME' : undefined),
+    result: (given) => `owner ${shown(given.operands[1] ?? '')}`,
+    act: (client, taskId, given) => client.changeOwner(taskId, given.operands[1] ?? ''),
+  },
   'level-barrier': {
     operands: 'TASK on|off',
     details:
