@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '../../../src/handoff/engine/entry.ts'
 import { imagesOf, inPieces, Unflushed } from '../../../src/handoff/engine/state/images.ts'
+import { ALL_TASKS } from '../../../src/handoff/engine/throughput.ts'
 import { type PartitionStatus, statusOf, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
 import { noTotals } from '../../../src/handoff/views/queries.ts'
@@ -87,22 +88,24 @@ test('done partitions are in one flush, summed by minute and by hour', () => {
   unflushed.add(done(62, 2), 2)
   unflushed.takeOlder()
   unflushed.add(done(62, 4), 3)
-  const row = (step: 'minute' | 'hour', minute: number, partitions: number) => ({
-    task: 1,
-    step,
-    at: minute * 60_000,
-    level: 0,
-    partitions,
-    records: 10 * partitions,
-  })
+  /** Of the task, and of all tasks together. */
+  const rows = (step: 'minute' | 'hour', minute: number, partitions: number) =>
+    [1, ALL_TASKS].map((task) => ({
+      task,
+      step,
+      at: minute * 60_000,
+      level: 0,
+      partitions,
+      records: 10 * partitions,
+    }))
   expect([...(unflushed.takeOlder()?.images.throughput.values() ?? [])]).toEqual([
-    row('minute', 61, 1),
-    row('hour', 60, 3),
-    row('minute', 62, 2),
+    ...rows('minute', 61, 1),
+    ...rows('hour', 60, 3),
+    ...rows('minute', 62, 2),
   ])
   expect([...(unflushed.takeAll()?.images.throughput.values() ?? [])]).toEqual([
-    row('minute', 62, 4),
-    row('hour', 60, 4),
+    ...rows('minute', 62, 4),
+    ...rows('hour', 60, 4),
   ])
 })
 
