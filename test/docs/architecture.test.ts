@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { testFolder } from '../support/test-folder.ts'
 import { importsOf, loadedWith, wayTo } from './support/imports.ts'
-import { inCode, readDocument, root, sectionNamed, tableRows } from './support/markdown.ts'
+import { readDocument, root, sectionNamed, tableRows } from './support/markdown.ts'
 
 /** The layers a request passes through, and what else of the repository each may import. */
 const mayUse: Record<string, readonly string[]> = {
@@ -160,22 +157,5 @@ describe('docs/architecture.md', () => {
     for (const [number, , , tests] of tableRows(sectionNamed(architecture, 'What always holds').text)) {
       expect(tests, `${number}`).toMatch(/test\//)
     }
-  })
-
-  test('names the files that run in a pull and in a settle on SQLite, and no others', async () => {
-    const program = ['--conditions=baton-source', 'test/docs/support/executed-files.ts', await testFolder()]
-    const { stdout } = await promisify(execFile)(process.execPath, program, { cwd: root })
-    const { pull, settle } = JSON.parse(stdout) as { pull: string[]; settle: string[] }
-    const [ofPull = '', ofSettle = ''] = sectionNamed(architecture, 'Follow a pull').text.split(
-      '\nA settle takes',
-    )
-    const named = (text: string) =>
-      tableRows(text)
-        .filter((cells) => !cells.some((cell) => cell.startsWith('PostgreSQL')))
-        .flatMap((cells) => inCode(cells.join(' ')))
-        .filter((name) => name.startsWith('packages/'))
-    expect(pull).toEqual([...new Set(named(ofPull))].sort())
-    const more = [...named(ofSettle), 'packages/server/src/handoff/engine/verbs/settle.ts'].sort()
-    expect(settle.filter((path) => !pull.includes(path))).toEqual(more)
   })
 })

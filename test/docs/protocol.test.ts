@@ -83,8 +83,9 @@ describe('error codes', () => {
 })
 
 describe('the states of a partition', () => {
-  const { text } = sectionNamed(protocol, 'Life of a partition')
-  const [states = [], steps = []] = splitTables(text)
+  const { text } = sectionNamed(readDocument('docs/concepts.md'), 'Life of a partition')
+  const [states = []] = splitTables(text)
+  const [steps = []] = splitTables(sectionNamed(protocol, 'Life of a partition').text)
 
   test('the diagram shows every state', () => {
     const drawing = fencesOf(text)[0]?.text ?? ''

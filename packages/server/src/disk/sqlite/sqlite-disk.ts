@@ -99,7 +99,7 @@ interface SqliteDiskOptions {
  * it must not be used.
  *
  * SQLite is synchronous, so a transaction blocks the event loop until it is on disk. Passing batches to a
- * separate thread and back would cost more than the event loop would gain (decision 0023).
+ * separate thread and back would cost more than the event loop would gain (decision 0006).
  */
 export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promise<Disk> {
   const file = new OpenFile(resolve(folder))
