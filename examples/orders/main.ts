@@ -48,6 +48,7 @@ async function phase<T>(name: string, run: () => Promise<T>): Promise<T> {
 class WorkerProcess {
   readonly #child: ChildProcess
   readonly #hangs = Promise.withResolvers<void>()
+  readonly #continued = Promise.withResolvers<void>()
   /** The time in handlers, in seconds. */
   busy = 0
 
@@ -59,7 +60,8 @@ class WorkerProcess {
     createInterface({ input: this.#child.stdout }).on('line', (line) => {
       const [kind, detail] = line.split(' ')
       if (kind === 'hangs') this.#hangs.resolve()
-      else this.busy += Number(detail)
+      if (kind === 'continued') this.#continued.resolve()
+      if (kind === 'settled') this.busy += Number(detail)
     })
   }
 
@@ -69,9 +71,14 @@ class WorkerProcess {
     this.#child.kill(signal)
   }
 
+  /** Lets it go on after a stop, until a handler that hung has tried to write. */
+  async continue(): Promise<void> {
+    this.#child.kill('SIGCONT')
+    await this.#continued.promise
+  }
+
   async stop(): Promise<void> {
     const ended = this.#child.exitCode === null ? once(this.#child, 'exit') : undefined
-    this.#child.kill('SIGCONT')
     this.#child.kill('SIGTERM')
     await ended
   }
@@ -132,6 +139,7 @@ async function work(baton: string, databaseUrl: string): Promise<number> {
   while (!(await isDone())) await pause(50)
   const seconds = (performance.now() - begun) / 1000
   // Only now does the stopped one go on, and write results of partitions that others have finished.
+  await stopped.continue()
   await Promise.all([...workers, stopped].map((worker) => worker.stop()))
   const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
   return 1 - busy / (seconds * 2 * workers.length)

@@ -18,11 +18,14 @@ const worker = new Worker(
     const totals = await readTotals(database, partition)
     signal.throwIfAborted()
     if (hangs) {
+      // Listens before it says so: it may be stopped at once.
+      const continued = once(process, 'SIGCONT')
       console.log(`hangs ${partition.partition_name}`)
-      await once(process, 'SIGCONT')
+      await continued
     }
-    if (!(await writeTotals(database, partition, lease, name, totals)))
-      throw new Released('a later lease has written the result')
+    const isWritten = await writeTotals(database, partition, lease, name, totals)
+    if (hangs) console.log(`continued ${partition.partition_name}`)
+    if (!isWritten) throw new Released('a later lease has written the result')
     return { records: totals.records }
   },
   {
