@@ -2,6 +2,7 @@
 // it so that they do not load the schema library at every start. The rest of the protocol needs the schema
 // library.
 
+export { isCheckpointTooLong } from './checkpoint.ts'
 export {
   type ErrorCode,
   type ErrorCodeEntry,
@@ -32,6 +33,7 @@ export {
   HEARTBEAT_SECONDS,
   LONGEST_SILENCE_SECONDS,
   MAX_BATCH,
+  MAX_CHECKPOINT_BYTES,
   MAX_CHOSEN,
   MAX_COUNTED_DELIVERIES,
   MAX_EXTRA_FIELDS_BYTES,
@@ -39,6 +41,7 @@ export {
   MAX_FEED_ENTRIES,
   MAX_GRID_CELLS,
   MAX_INSTANCE_ATTEMPTS,
+  MAX_KEPT_NOTE_LENGTH,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
   MAX_LEVELS_PER_CALL_BACK,
@@ -57,6 +60,7 @@ export {
   MAX_RETRY_AFTER_SECONDS,
   MAX_SCALE_TARGET_SECONDS,
   MAX_TABLE_NAME_LENGTH,
+  MAX_TABLE_TASKS,
   MAX_TASK_ID_LENGTH,
   MAX_THROUGHPUT_POINTS,
   MAX_WAIT_SECONDS,
@@ -72,10 +76,12 @@ export {
   problemType,
 } from './problem.ts'
 export {
+  readPauseAfterFailures,
   readTaskSettings,
   type SettingName,
   settingKeywords,
   settingNames,
+  settingText,
   settingWord,
 } from './setting-keywords.ts'
 export {
@@ -98,7 +104,9 @@ export {
   isUnfinishedState,
   type Outcome,
   outcomes,
+  type PartitionOrder,
   type PartitionState,
+  partitionOrders,
   partitionStates,
   percentOf,
   type ScaleLimit,

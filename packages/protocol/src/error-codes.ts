@@ -322,6 +322,13 @@ export const errorCodes = {
     remedy:
       'Stop working on the partition, or settle it as done if that is nearly finished. It will be handed out again.',
   },
+  checkpoint_too_long: {
+    status: null,
+    title: 'Checkpoint too long',
+    retryable: false,
+    meaning: 'The checkpoint is longer than 4,096 bytes of UTF-8. Nothing of this lease was changed.',
+    remedy: 'Send a shorter checkpoint, for example the place of a file that has the rest.',
+  },
   lease_settled: {
     status: null,
     title: 'Lease already settled',
@@ -347,6 +354,7 @@ export const refusalCodes = [
   'lease_lost',
   'lease_settled',
   'limit_reached',
+  'checkpoint_too_long',
   'task_cancelled',
 ] as const
 export type RefusalCode = (typeof refusalCodes)[number]

@@ -61,8 +61,8 @@ function editDistance(one: string, other: string): number {
 /** A fault in one field of an object. The field may be missing or unknown. */
 export interface FieldFault {
   field: string
-  /** The position of the element, if the field is an array. */
-  element?: number
+  /** The position of the element if the field is an array, or the name of the field in it if it is an object. */
+  element?: number | string
   detail: () => string
 }
 
@@ -103,6 +103,8 @@ export function fieldFaults(
     const known = Object.hasOwn(shape.properties, field) ? shape.properties[field] : undefined
     if (known !== undefined && isArraySchema(known)) {
       faults.push(...arrayFaults(field, known, subject[field]))
+    } else if (known !== undefined && isObjectSchema(known)) {
+      faults.push(...nestedFaults(field, known, subject[field], unknownFields))
     } else if (known !== undefined) {
       const rule = brokenRule(known, subject[field])
       if (rule !== undefined) {
@@ -145,6 +147,31 @@ function arrayFaults(
     const detail = () => `each element of ${field} ${rule}, got ${describeValue(one)}`
     return rule === undefined ? [] : [{ field, element, detail }]
   })
+}
+
+/** An object in the object. It may be null if its schema says so. */
+function isObjectSchema(schema: TSchema): schema is TSchema & ObjectShape {
+  const { type } = schema as { type?: unknown }
+  return type === 'object' || (Array.isArray(type) && type[0] === 'object')
+}
+
+function nestedFaults(
+  field: string,
+  shape: TSchema & ObjectShape,
+  value: unknown,
+  unknownFields: UnknownFields,
+): FieldFault[] {
+  const isNullable = Array.isArray((shape as { type?: unknown }).type)
+  if (value === null && isNullable) return []
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const kinds = isNullable ? 'an object or null' : 'an object'
+    return [{ field, detail: () => `${field} must be ${kinds}, got ${describeValue(value)}` }]
+  }
+  return fieldFaults(shape, value as Record<string, unknown>, unknownFields).map((fault) => ({
+    field,
+    element: fault.field,
+    detail: fault.detail,
+  }))
 }
 
 /** The rule of a scalar schema that a value breaks. Phrased to follow the field's name. */
@@ -226,5 +253,5 @@ function expected({ properties }: ObjectShape): string {
   const fields = Object.keys(properties)
   if (fields.length === 0) return 'omitted, or an empty object'
   const words = fields.length === 1 ? fields : [fields.slice(0, -1).join(', '), fields.at(-1)]
-  return `omitted, or an object with ${words.join(' or ')}`
+  return `an object with ${words.join(' or ')}`
 }

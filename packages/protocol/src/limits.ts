@@ -13,8 +13,12 @@ export const MAX_LISTED_ATTEMPTS = 10
 export const MAX_LISTED_STRAGGLERS = 10
 /** Distinct reasons of unsuccessful attempts of a task. */
 export const MAX_LISTED_FAILURES = 20
+/** The most characters of the key of such a group. */
+export const MAX_FAILURE_KEY_LENGTH = 40
 /** The most tasks that a producer's record lists. */
 export const MAX_PRODUCER_TASKS = 100
+/** The most tasks that the view of a table names. */
+export const MAX_TABLE_TASKS = 10
 /** The last attempts of an instance. */
 export const MAX_INSTANCE_ATTEMPTS = 50
 /** Pending deliveries of a subscription are counted up to this number. */
@@ -28,7 +32,7 @@ export const MAX_THROUGHPUT_POINTS = 2000
 /** The most cells of a grid. */
 export const MAX_GRID_CELLS = 2000
 /** A level with more partitions is sampled for its grid. */
-export const GRID_PARTITIONS_COUNTED = 20_000
+export const GRID_PARTITIONS_COUNTED = 5_000
 
 // How much of a task's history is kept.
 
@@ -62,6 +66,10 @@ export const MAX_WAIT_SECONDS = 60
 export const MAX_LEASES_PER_REQUEST = 10_000
 /** A longer reason is truncated when it is stored: a long stack trace must not make a settlement fail. */
 export const MAX_KEPT_REASON_LENGTH = 4096
+/** The largest checkpoint of a partition, in bytes of UTF-8. */
+export const MAX_CHECKPOINT_BYTES = 4096
+/** A longer note about the progress of a lease is truncated. */
+export const MAX_KEPT_NOTE_LENGTH = 256
 /** The longest time by which a settlement can delay the next attempt: a day. */
 export const MAX_RETRY_AFTER_SECONDS = 86_400
 /** The most partitions that one retry may name. A retry of a level or of the whole task has no limit. */

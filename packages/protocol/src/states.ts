@@ -3,6 +3,7 @@ export const webhookEventTypes = [
   'task.done',
   'task.stalled',
   'task.cancelled',
+  'task.paused',
   'level.done',
   'partition.parked',
 ] as const
@@ -40,6 +41,10 @@ export function isUnfinishedState(state: TaskState): state is UnfinishedTaskStat
 
 export const partitionStates = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 export type PartitionState = (typeof partitionStates)[number]
+
+/** How a list of partitions is ordered, if not by level and index. `unfinished`: finished ones last. */
+export const partitionOrders = ['unfinished'] as const
+export type PartitionOrder = (typeof partitionOrders)[number]
 
 export const instanceRoles = ['service', 'worker', 'producer'] as const
 export type InstanceRole = (typeof instanceRoles)[number]

@@ -30,7 +30,13 @@ describe('the registry of error codes', () => {
   test('has every reason for refusing a lease', () => {
     for (const code of refusalCodes) expect(errorCodes).toHaveProperty(code)
     const inListsOnly = entries.filter(([, { status }]) => status === null).map(([code]) => code)
-    expect(inListsOnly).toEqual(['lease_unknown', 'lease_lost', 'limit_reached', 'lease_settled'])
+    expect(inListsOnly).toEqual([
+      'lease_unknown',
+      'lease_lost',
+      'limit_reached',
+      'checkpoint_too_long',
+      'lease_settled',
+    ])
   })
 })
 

@@ -80,18 +80,19 @@ describe('an array of settlements', () => {
 })
 
 describe('an array of leases to renew', () => {
-  test('is a list of lease ids', () => {
-    expect(checkRenewal(['a', 'b'])).toEqual({ ok: true, leaseIds: ['a', 'b'] })
+  test('is a list of lease ids, or of objects', () => {
+    const full = { leaseId: 'b', progress: { records: 5, note: 'sorting' }, checkpoint: null }
+    expect(checkRenewal(['a', full])).toEqual({ ok: true, renewals: [{ leaseId: 'a' }, full] })
   })
 
   test('is refused with a pointer to every violation', () => {
-    expect(checkRenewal(['a', 5, '', { leaseId: 'a' }, 'b\0'])).toEqual({
+    expect(checkRenewal(['a', 5, '', { leaseId: 5 }, 'b\0'])).toEqual({
       ok: false,
       total: 4,
       violations: [
         { pointer: '/1', detail: 'each element must be a string, got the number 5' },
         { pointer: '/2', detail: 'each element must not be empty, got an empty string' },
-        { pointer: '/3', detail: 'each element must be a string, got an object' },
+        { pointer: '/3/leaseId', detail: 'leaseId must be a string, got the number 5' },
         {
           pointer: '/4',
           detail:
@@ -114,7 +115,18 @@ test('any body of settle or renew gets a result and never an exception', () => {
     fc.jsonValue(),
     fc.array(
       fc.dictionary(
-        fc.constantFrom('leaseId', 'outcome', 'reason', 'retryAfterSeconds', 'final', 'records'),
+        fc.constantFrom(
+          ...[
+            'leaseId',
+            'outcome',
+            'reason',
+            'retryAfterSeconds',
+            'final',
+            'records',
+            'progress',
+            'checkpoint',
+          ],
+        ),
         fc.jsonValue(),
       ),
     ),

@@ -21,9 +21,23 @@ const stampSchema = Type.Object(
   { description: 'When, and by whom' },
 )
 
+const pauseSchema = Type.Object(
+  {
+    at: timestamp(),
+    name: nameSchema,
+    because: orNull(
+      Type.String({
+        description: 'Why the task paused itself; null if a request paused it',
+        examples: ['12 of the last 20 attempts failed or expired'],
+      }),
+    ),
+  },
+  { description: 'When, and by whom or why' },
+)
+
 export const taskControlSchema = Type.Object(
   {
-    paused: orNull(stampSchema),
+    paused: orNull(pauseSchema),
     cancelled: orNull(stampSchema),
     sealed: orNull(stampSchema),
     changed: orNull(stampSchema),

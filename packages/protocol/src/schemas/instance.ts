@@ -3,6 +3,7 @@ import { instanceIdKeywords } from '../identifiers.ts'
 import { DEFAULT_TABLE_FIELD, MAX_INSTANCE_ATTEMPTS, MAX_PRODUCER_TASKS } from '../limits.ts'
 import { attemptOutcomes, instanceRoles, instanceStates, taskStates } from '../states.ts'
 import { descriptorFields } from './descriptor.ts'
+import { checkpointSchema, progressSchema } from './leases.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 
 export const instanceIdSchema = Type.String({
@@ -74,6 +75,17 @@ export const instanceStatusSchema = Type.Object(
       Type.String({ description: 'For nodes: the version of Baton', examples: ['0.1.0'] }),
     ),
     startedAt: Type.Optional(timestamp({ description: 'For nodes: when the process started' })),
+    leadsSince: Type.Optional(
+      timestamp({ description: 'For the node that leads: since when. Nodes without it follow' }),
+    ),
+    load: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'For nodes: the share of the last seconds in which its event loop was busy',
+        examples: [0.12],
+      }),
+    ),
   },
   { description: 'One instance: a service node, a worker or a producer' },
 )
@@ -115,6 +127,8 @@ export const heldLeaseSchema = (tableField: string = DEFAULT_TABLE_FIELD) =>
       attempt: Type.Integer({ minimum: 1, examples: [1] }),
       leasedAt: timestamp({ description: 'When the lease began' }),
       expiresAt: timestamp({ description: 'When it expires unless it is renewed' }),
+      progress: Type.Optional(progressSchema),
+      checkpoint: checkpointSchema,
     },
     { description: 'A lease that the instance holds. Its id is a secret and not shown' },
   )

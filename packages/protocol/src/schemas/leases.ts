@@ -4,6 +4,8 @@ import { refusalCodes, refusalDetail } from '../error-codes.ts'
 import { brokenRule, fieldFaults, type ObjectShape } from '../field-faults.ts'
 import {
   DEFAULT_TABLE_FIELD,
+  MAX_CHECKPOINT_BYTES,
+  MAX_KEPT_NOTE_LENGTH,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
   MAX_RETRY_AFTER_SECONDS,
@@ -13,6 +15,47 @@ import { wellFormedText } from '../text-form.ts'
 import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from '../violations.ts'
 import { descriptorFields } from './descriptor.ts'
 import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
+
+const checkpointText = Type.String({ pattern: wellFormedText.pattern, examples: ['{"after": 41200}'] })
+
+/** In answers. */
+export const checkpointSchema = Type.Optional(
+  Type.String({
+    ...checkpointText,
+    description: 'The last checkpoint of the partition; absent if it has none',
+  }),
+)
+
+/** In requests. A longer one is refused with its lease, and the others go on. */
+const sentCheckpoint = Type.Optional(
+  orNull(
+    Type.String({
+      ...checkpointText,
+      description: `How far the work is, in words of the worker; the next lease of the partition carries it. At most ${MAX_CHECKPOINT_BYTES} bytes of UTF-8; null clears it, and a lease without it keeps the last one`,
+    }),
+  ),
+)
+
+/** The longest reason or note that is read. */
+export const MAX_SENT_REASON_LENGTH = 65_536
+
+const progressFields = {
+  records: Type.Optional(count({ description: 'Number of records processed so far', examples: [12000] })),
+  note: Type.Optional(
+    Type.String({
+      maxLength: MAX_SENT_REASON_LENGTH,
+      pattern: wellFormedText.pattern,
+      description: `Shown to operators; the first ${MAX_KEPT_NOTE_LENGTH} characters are kept`,
+      examples: ['sorting'],
+    }),
+  ),
+}
+
+export const progressSchema = Type.Object(
+  { ...progressFields, at: timestamp({ description: 'When it was reported' }) },
+  { description: 'What the worker last reported while its lease runs; absent if nothing' },
+)
+export type LeaseProgress = Static<typeof progressSchema>
 
 export const leaseSchema = Type.Object(
   {
@@ -39,6 +82,7 @@ export const leaseSchema = Type.Object(
       description: 'Time until the lease expires; does not depend on the clock of the client',
       examples: [300],
     }),
+    checkpoint: checkpointSchema,
   },
   { description: 'The lease of a worker on one partition' },
 )
@@ -103,7 +147,12 @@ interface ArrayWording {
  * Creates the check of a body that is an array of independent elements, objects or scalars. The compiled
  * schema decides; its keywords give the explanation when an element is invalid.
  */
-function arrayCheck<S extends TSchema>(element: S, wording: ArrayWording) {
+function arrayCheck<S extends TSchema>(
+  /** The schema that explains why an element is invalid. */
+  meant: (element: unknown) => TSchema,
+  element: S,
+  wording: ArrayWording,
+) {
   const compiled = Compile(element)
   const { elements, maxElements } = wording
   return (body: unknown): { ok: true; elements: Static<S>[] } | CheckFailure => {
@@ -118,7 +167,7 @@ function arrayCheck<S extends TSchema>(element: S, wording: ArrayWording) {
     }
     const violations = new ViolationList()
     for (let at = 0; at < body.length; at += 1) {
-      if (!compiled.Check(body[at])) explain(element, body[at], pointerTo('', at), violations)
+      if (!compiled.Check(body[at])) explain(meant(body[at]), body[at], pointerTo('', at), violations)
     }
     return violations.isEmpty ? { ok: true, elements: body as Static<S>[] } : violations.failure()
   }
@@ -133,7 +182,8 @@ function explain(schema: TSchema, value: unknown, at: string, violations: Violat
   } else {
     const shape = schema as unknown as ObjectShape
     for (const fault of fieldFaults(shape, value as Record<string, unknown>, 'ignore')) {
-      violations.add(pointerTo(at, fault.field), fault.detail)
+      const pointer = pointerTo(at, fault.field)
+      violations.add(fault.element === undefined ? pointer : pointerTo(pointer, fault.element), fault.detail)
     }
   }
 }
@@ -168,10 +218,29 @@ export const refusalSchema = Type.Object(
 )
 export type Refusal = Static<typeof refusalSchema>
 
-export const renewRequestSchema = Type.Array(leaseIdSchema, {
+export const renewalSchema = Type.Object(
+  {
+    leaseId: leaseIdSchema,
+    progress: Type.Optional(
+      Type.Object(progressFields, {
+        description: 'Replaces what was reported before. Kept in memory: a new leader starts without it',
+      }),
+    ),
+    checkpoint: sentCheckpoint,
+  },
+  { description: 'A lease to extend, and how far its work is' },
+)
+export type Renewal = Static<typeof renewalSchema>
+
+export const leaseToRenewSchema = Type.Union([leaseIdSchema, renewalSchema], {
+  description: 'The id of a lease, or an object that also says how far its work is',
+})
+
+export const renewRequestSchema = Type.Array(leaseToRenewSchema, {
   minItems: 1,
   maxItems: MAX_LEASES_PER_REQUEST,
-  description: 'The leases to extend. Each is extended to its full length from now',
+  description:
+    'The leases to extend, as ids or as objects. Each is extended to its full length from now. If a lease occurs more than once, the last progress and checkpoint count',
 })
 
 export const renewedLeaseSchema = Type.Object({
@@ -187,17 +256,20 @@ export const renewAnswerSchema = Type.Object(
 )
 export type RenewAnswer = Static<typeof renewAnswerSchema>
 
-const checkLeaseIds = arrayCheck(leaseIdSchema, {
-  elements: 'lease ids',
-  maxElements: MAX_LEASES_PER_REQUEST,
-})
+const checkLeases = arrayCheck(
+  (element) => (typeof element === 'object' && element !== null ? renewalSchema : leaseIdSchema),
+  leaseToRenewSchema,
+  { elements: 'lease ids or objects with a leaseId', maxElements: MAX_LEASES_PER_REQUEST },
+)
 
-export function checkRenewal(body: unknown): { ok: true; leaseIds: string[] } | CheckFailure {
-  const checked = checkLeaseIds(body)
-  return checked.ok ? { ok: true, leaseIds: checked.elements } : checked
+export function checkRenewal(body: unknown): { ok: true; renewals: Renewal[] } | CheckFailure {
+  const checked = checkLeases(body)
+  if (!checked.ok) return checked
+  return {
+    ok: true,
+    renewals: checked.elements.map((one) => (typeof one === 'string' ? { leaseId: one } : one)),
+  }
 }
-
-const MAX_SENT_REASON_LENGTH = 65_536
 
 export const settlementSchema = Type.Object(
   {
@@ -233,8 +305,9 @@ export const settlementSchema = Type.Object(
         examples: [25000],
       }),
     ),
+    checkpoint: sentCheckpoint,
   },
-  { description: 'The outcome of one lease' },
+  { description: 'The outcome of one lease. done clears its checkpoint' },
 )
 export type Settlement = Static<typeof settlementSchema>
 
@@ -267,7 +340,7 @@ export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
 }
 export type SettleAnswer = Static<ReturnType<typeof settleAnswerSchema>>
 
-const checkEachSettlement = arrayCheck(settlementSchema, {
+const checkEachSettlement = arrayCheck(() => settlementSchema, settlementSchema, {
   elements: 'settlements',
   maxElements: MAX_LEASES_PER_REQUEST,
 })

@@ -53,10 +53,13 @@ import {
 } from './instance.ts'
 import {
   leaseSchema,
+  leaseToRenewSchema,
+  progressSchema,
   pullAnswerSchema,
   pulledPartitionSchema,
   refusalSchema,
   renewAnswerSchema,
+  renewalSchema,
   renewedLeaseSchema,
   settleAnswerSchema,
   settlementSchema,
@@ -111,6 +114,9 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     PartitionDescriptor: descriptorSchema(tableField),
     CallBackAnswer: callBackAnswerSchema,
     Lease: leaseSchema,
+    LeaseToRenew: leaseToRenewSchema,
+    Renewal: renewalSchema,
+    LeaseProgress: progressSchema,
     PulledPartition: pulledPartitionSchema(tableField),
     PullAnswer: pullAnswerSchema(tableField),
     Settlement: settlementSchema,

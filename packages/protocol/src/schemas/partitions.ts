@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { DEFAULT_TABLE_FIELD, MAX_LISTED_ATTEMPTS } from '../limits.ts'
 import { attemptOutcomes, failureOutcomes, partitionStates } from '../states.ts'
 import { descriptorFields } from './descriptor.ts'
+import { checkpointSchema, progressSchema } from './leases.ts'
 import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
 
 const seconds = (description: string) => Type.Number({ minimum: 0, description })
@@ -27,6 +28,7 @@ export const stragglerSchema = Type.Object(
     startedAt: timestamp({ description: 'When the lease began' }),
     leaseExpiresAt: timestamp(),
     expectedSeconds: seconds('Expected duration of an attempt of this size, based on other attempts'),
+    progress: Type.Optional(progressSchema),
   },
   { description: 'A leased partition that takes much longer than other partitions of the task' },
 )
@@ -65,13 +67,28 @@ export type Attempt = Static<typeof attemptSchema>
 
 export const failureSchema = Type.Object(
   {
+    key: Type.String({
+      description:
+        'Names the group. `expired` and `revoked` have all such attempts, `none` those without a reason, and `other` those whose reason is not listed',
+      examples: ['compute-table-is-locked-1bwt6u5'],
+    }),
     outcome: oneOf(failureOutcomes),
-    reason: orNull(Type.String({ description: 'The first line of the reason' })),
-    count: count({ description: 'Number of attempts with this outcome and reason' }),
+    reason: orNull(
+      Type.String({
+        description:
+          'The line that says what went wrong, with numbers and ids masked; null if there is none, or if there are several',
+        examples: ['compute table is locked by transaction #'],
+      }),
+    ),
+    count: count({ description: 'Number of attempts' }),
+    parked: Type.Object(
+      { partitions: count(), records: count() },
+      { description: 'What is parked, and whose last attempt is of this group' },
+    ),
     firstAt: timestamp(),
     lastAt: timestamp(),
   },
-  { description: 'Failed or expired attempts of a task with the same reason' },
+  { description: 'Failed or expired attempts of a task for the same reason' },
 )
 export type Failure = Static<typeof failureSchema>
 
@@ -120,6 +137,8 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
       readyAt: orNull(timestamp({ description: 'When the back-off ends' })),
       ...attempts,
       ...settled,
+      progress: Type.Optional(progressSchema),
+      checkpoint: checkpointSchema,
       ...kept,
     },
     { description: 'A partition and its state' },

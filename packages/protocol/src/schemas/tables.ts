@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { MAX_TABLE_TASKS } from '../limits.ts'
 import { settingKeywords } from '../setting-keywords.ts'
 import { count, orNull, timestamp } from './schema-parts.ts'
 
@@ -56,6 +57,11 @@ const perSecond = (what: string) =>
 export const tableViewSchema = Type.Object(
   {
     table: name,
+    tasks: count({ description: 'Tasks with partitions of the table that wait, are delayed or leased' }),
+    taskIds: Type.Array(Type.String({ examples: ['orders-2026-03'] }), {
+      maxItems: MAX_TABLE_TASKS,
+      description: 'The first of these tasks',
+    }),
     leases: count({ description: 'Leases that run on partitions of the table, over all tasks' }),
     workers: count({
       description: 'Instances that hold them; leases without a named holder are not counted',

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { MAX_PARTITION_NAME_LENGTH, MAX_RETRIED_BY_NAME } from '../limits.ts'
-import { settingKeywords } from '../setting-keywords.ts'
+import { MAX_FAILURE_KEY_LENGTH, MAX_PARTITION_NAME_LENGTH, MAX_RETRIED_BY_NAME } from '../limits.ts'
+import { pauseAfterFailuresKeywords, settingKeywords } from '../setting-keywords.ts'
 import { taskStates } from '../states.ts'
-import { wellFormedText } from '../text-form.ts'
+import { printableText, wellFormedText } from '../text-form.ts'
 import { count, oneOf, orNull } from './schema-parts.ts'
 
 export const retryRequestSchema = Type.Object(
@@ -18,6 +18,14 @@ export const retryRequestSchema = Type.Object(
         }),
         { minItems: 1, maxItems: MAX_RETRIED_BY_NAME, description: 'Only partitions with these names' },
       ),
+    ),
+    reason: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: MAX_FAILURE_KEY_LENGTH,
+        description: 'Only partitions that are parked for this reason: a `key` of the failures of the task',
+        examples: ['compute-table-is-locked-0mofb80'],
+      }),
     ),
     done: Type.Optional(Type.Boolean({ description: 'Also run done partitions again; false by default' })),
   },
@@ -50,6 +58,7 @@ export const ownerRequestSchema = Type.Object(
     name: Type.String({
       minLength: 1,
       maxLength: 200,
+      pattern: printableText.pattern,
       description: 'The name of a token in the tokens file',
       examples: ['orders compute'],
     }),
@@ -80,7 +89,7 @@ export const controlAnswerSchema = Type.Object(
 )
 export type ControlAnswer = Static<typeof controlAnswerSchema>
 
-const { levelBarrier, ...numbers } = settingKeywords
+const { levelBarrier, pauseAfterFailures, ...numbers } = settingKeywords
 
 const settingFields = {
   leaseSeconds: Type.Number(numbers.leaseSeconds),
@@ -92,6 +101,18 @@ const settingFields = {
   weight: Type.Number(numbers.weight),
 }
 
+const pauseAfterFailuresShape = Type.Object(
+  {
+    share: Type.Number(pauseAfterFailuresKeywords.share),
+    of: Type.Integer(pauseAfterFailuresKeywords.of),
+  },
+  { additionalProperties: false, ...pauseAfterFailures },
+)
+const pauseAfterFailuresOrNull = Type.Unsafe<Static<typeof pauseAfterFailuresShape> | null>({
+  ...pauseAfterFailuresShape,
+  type: ['object', 'null'],
+})
+
 export const taskSettingsRequestSchema = Type.Object(
   {
     leaseSeconds: Type.Optional(orNull(settingFields.leaseSeconds)),
@@ -101,6 +122,7 @@ export const taskSettingsRequestSchema = Type.Object(
     levelBarrier: Type.Optional(orNull(settingFields.levelBarrier)),
     maxLeases: Type.Optional(orNull(settingFields.maxLeases)),
     weight: Type.Optional(orNull(settingFields.weight)),
+    pauseAfterFailures: Type.Optional(pauseAfterFailuresOrNull),
   },
   {
     additionalProperties: false,
@@ -115,6 +137,7 @@ export const taskSettingsSchema = Type.Object(
   {
     ...settingFields,
     maxLeases: orNull(settingFields.maxLeases),
+    pauseAfterFailures: pauseAfterFailuresOrNull,
     own: Type.Array(Type.String({ examples: ['leaseSeconds'] }), {
       description: 'The settings that are set for this task; the others have the values of the service',
     }),

@@ -175,10 +175,8 @@ export const taskViewSchema = Type.Object(
     }),
     failures: Type.Array(failureSchema, {
       maxItems: MAX_LISTED_FAILURES,
-      description: 'Failed and expired attempts by reason, most frequent first',
-    }),
-    failuresOmitted: count({
-      description: 'Number of failed and expired attempts whose reason is not listed',
+      description:
+        'Failed and expired attempts by reason: first what most partitions are parked for, then the most frequent',
     }),
     reported: reportedRecordsSchema,
   },
