@@ -81,7 +81,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       policy,
       retentionMillis: config.retentionDays * 86_400_000,
       auditMillis: config.auditDays * 86_400_000,
-      node: { instanceId: config.instanceId, version },
+      node: { instanceId: config.instanceId, version, load: eventLoopLoad() },
       maxWaitingPulls: config.maxWaitingPulls,
       openWork,
       log,
@@ -190,7 +190,8 @@ async function openStore(
     readonly openWork: OpenWorkMeter
   },
 ): Promise<{ store: Store; storedIn: StoredIn; peers: Cluster | null }> {
-  const options = { policy, tracing, openWork, ...(clock === undefined ? {} : { clock }) }
+  const node = config.instanceId
+  const options = { policy, node, tracing, openWork, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const warn = (text: string) => log.warn({}, text)
     const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
@@ -199,6 +200,24 @@ async function openStore(
   const peerCa = config.peerCa === null ? null : readPem(config.peerCa)
   const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
   return { store: peers.store, storedIn: { database }, peers }
+}
+
+/** Views write heartbeats, too, and what happens within milliseconds is no load. */
+const SHORTEST_LOAD_MILLIS = 2000
+
+/** Returns the share of the last seconds in which the event loop was busy, in per cent. */
+function eventLoopLoad(): () => number {
+  let before = performance.eventLoopUtilization()
+  let measuredAt = performance.now()
+  let load = 0
+  return () => {
+    if (performance.now() - measuredAt < SHORTEST_LOAD_MILLIS) return load
+    measuredAt = performance.now()
+    const now = performance.eventLoopUtilization()
+    load = Math.round(performance.eventLoopUtilization(now, before).utilization * 100)
+    before = now
+    return load
+  }
 }
 
 function limitsOf(config: Config): AdmissionLimits {

@@ -3,14 +3,18 @@ import { didYouMean } from '@baton/protocol'
 import { flagOf, type SettingName, settingNames, settingOf, variableOf } from './config.ts'
 import { SettingsError } from './settings-files.ts'
 
-/** The text of --help: a table of all settings, generated from their schema. */
-export function helpText(version: string): string {
-  const rows = settingNames.map((name) => ({
+/** A row for each setting, in their order. */
+export const settingRows = () =>
+  settingNames.map((name) => ({
     flag: `${flagOf(name)}${placeholder(name)}`,
     variable: variableOf(name),
     standard: shownDefault(name),
     meaning: settingOf(name).description,
   }))
+
+/** The text of --help: a table of all settings, generated from their schema. */
+export function helpText(version: string): string {
+  const rows = settingRows()
   const width = (column: 'flag' | 'variable') => Math.max(...rows.map((row) => row[column].length)) + 2
   const [flagWidth, variableWidth] = [width('flag'), width('variable')]
   const lines = rows.flatMap(({ flag, variable, standard, meaning }) => [

@@ -13,6 +13,8 @@ import type { Tracing } from './tracing.ts'
 
 interface StoreOptions {
   readonly policy: Policy
+  /** The name of this node. */
+  readonly node?: string | undefined
   /** For tests that control the time. */
   readonly clock?: WallClock
   readonly tracing?: Pick<Tracing, 'watch'> | undefined
@@ -27,7 +29,7 @@ interface EmbeddedStoreOptions extends StoreOptions {
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<Store> {
-  const { folder, warn, policy, clock = Date.now, tracing, openWork } = options
+  const { folder, warn, policy, node, clock = Date.now, tracing, openWork } = options
   const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
   const disk = await openSqliteDisk({ folder, warn })
   try {
@@ -35,6 +37,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
       disk: tracing?.watch(disk) ?? disk,
       clock,
       policy,
+      ...namedBy(node),
       ...limitedBy(openWork),
       ...chance(),
     })
@@ -58,19 +61,20 @@ interface SharedStoreOptions extends StoreOptions {
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ peers: Cluster; database: string }> {
-  const { url, log, policy, clock, tracing, openWork, peerCa = null } = options
+  const { url, log, policy, node, clock, tracing, openWork, peerCa = null } = options
   const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
     import('./disk/postgres/session/connector.ts'),
     import('./cluster/open-cluster.ts'),
   ])
   const peers = await openCluster({
-    openDisk: (node) => openPostgresDisk({ url, node, log }),
+    openDisk: (self) => openPostgresDisk({ url, node: self, log }),
     openEngine: ({ disk, clock: leaders }) =>
       openEngine({
         disk: tracing?.watch(disk) ?? disk,
         clock: clock ?? leaders,
         policy,
+        ...namedBy(node),
         ...limitedBy(openWork),
         ...chance(),
       }),
@@ -79,6 +83,8 @@ export async function openSharedStore(
   })
   return { peers, database: describeServer(url) }
 }
+
+const namedBy = (node: string | undefined) => (node === undefined ? {} : { node })
 
 const limitedBy = (openWork: OpenWorkMeter | undefined) =>
   openWork === undefined ? {} : { openWork, limits: openWork.limits }

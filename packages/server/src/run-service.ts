@@ -4,7 +4,7 @@ import type { App } from './app.ts'
 import { helpText, readCommandLine } from './command-line.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
-import { readSettings } from './settings.ts'
+import { changedSettings, readSettings } from './settings.ts'
 import { SettingsError } from './settings-files.ts'
 import { version } from './version.ts'
 
@@ -67,7 +67,8 @@ async function start(argv: readonly string[]): Promise<void> {
   for (const warning of [...warnings, ...unfitCertificate(app, config, peerUrl)]) log.warn({}, warning)
   const { instanceId, delivery } = config
   const tokens = config.tokensFile !== null
-  log.info({ url, instanceId, version, ...app.storedIn, delivery, tokens }, 'accepting requests')
+  const settings = changedSettings(config)
+  log.info({ url, instanceId, version, ...app.storedIn, delivery, tokens, settings }, 'accepting requests')
   // If the disk is full or the reader is gone, this line is lost, like those of the log.
   process.stdout.on('error', () => {})
   process.stdout.write(`Baton listening on ${url}\n`)

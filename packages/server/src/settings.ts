@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { didYouMean, partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
 import { Check } from 'typebox/schema'
 import {
@@ -213,6 +214,14 @@ function expected({ type, form, enum: choices, minimum, maximum }: Setting): str
 /** Differs between nodes on the same host, and with each start. */
 function randomInstanceId(): string {
   return `${hostname().slice(0, 200) || 'baton'}-${randomBytes(4).toString('hex')}`
+}
+
+/** The settings that differ from their default, for the log: without the database URL, which has a password. */
+export function changedSettings(config: Config): Partial<Config> {
+  const changed = settingNames.filter(
+    (name) => name !== 'databaseUrl' && !isDeepStrictEqual(config[name], settingOf(name).default),
+  )
+  return Object.fromEntries(changed.map((name) => [name, config[name]]))
 }
 
 /** Settings that are allowed, but probably not intended. */

@@ -18,7 +18,7 @@ describe('starting', () => {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
   })
 
-  test('logs its configuration: the data, the delivery mode, whether tokens are required', async () => {
+  test('logs its configuration: the data, the delivery mode, tokens, and the settings that were changed', async () => {
     const data = await testFolder()
     const service = await ServiceProcess.started(['--delivery', 'at-most-once'], relative('.', data))
     await service.logged('accepting requests')
@@ -29,6 +29,7 @@ describe('starting', () => {
         data,
         delivery: 'at-most-once',
         tokens: false,
+        settings: expect.objectContaining({ delivery: 'at-most-once', data: relative('.', data) }),
       }),
     )
   })

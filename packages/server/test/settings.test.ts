@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { helpText, readCommandLine } from '../src/command-line.ts'
 import { flagOf, settingNames, variableOf } from '../src/config.ts'
-import { readSettings } from '../src/settings.ts'
+import { changedSettings, readSettings } from '../src/settings.ts'
 import { SettingsError } from '../src/settings-files.ts'
 
 const configFor = (args: string[], environment: Record<string, string> = {}) =>
@@ -21,6 +21,17 @@ function faultsOf(
 }
 
 describe('settings', () => {
+  test('that were changed are logged, without the database URL', () => {
+    const given = ['--lease-seconds', '60', '--allowed-hosts', 'a.example', '--max-attempts', '5']
+    const database = { BATON_DATABASE_URL: 'postgres://baton:secret@db/baton' }
+    expect(changedSettings(configFor([...given, '--instance-id', 'n1'], database))).toEqual({
+      allowedHosts: ['a.example'],
+      leaseSeconds: 60,
+      instanceId: 'n1',
+    })
+    expect(Object.keys(changedSettings(configFor([])))).toEqual(['instanceId'])
+  })
+
   test('have the documented defaults', () => {
     const { instanceId, ...defaults } = configFor([])
     expect(instanceId).toMatch(/-[0-9a-f]{8}$/)

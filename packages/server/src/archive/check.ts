@@ -58,15 +58,18 @@ interface CheckedLane extends Recount {
   ranges: IndexRangeOfLane[]
 }
 
-/** Its memory use grows with lanes and ranges, not with partitions. */
+/** Its memory use grows with lanes, ranges and checkpoints, not with partitions. */
 class CheckedRows {
   readonly #nextIds: NextIds
   readonly #images: Images
   readonly #tasks = new Map<number, StoredTask>()
   readonly #lanes = new Map<number, CheckedLane>()
   readonly #findings: string[] = []
+  /** Ids of partitions whose rows say that they have a checkpoint, and that were not found to have one yet. */
+  readonly #withCheckpoint = new Set<number>()
   #partitions = 0
   #hasLanes = false
+  #hasCheckpoints = false
   #isReady = false
 
   constructor(nextIds: NextIds, images: Images) {
@@ -81,11 +84,16 @@ class CheckedRows {
 
   /** Sections must be added in their order. */
   add(batch: RowBatch): void {
-    const { tasks, lanes, laneTables, partitions } = this.#images
+    const { tasks, lanes, laneTables, partitions, checkpoints } = this.#images
     if (batch.section !== 'tasks') this.#addChangedLanes()
     switch (batch.section) {
       case 'tasks':
-        for (const task of batch.rows) if (!tasks.has(task.id)) this.#addTask(task)
+        for (const task of batch.rows) {
+          const image = tasks.get(task.id)
+          if (image === undefined) this.#addTask(task)
+          // An image without failures leaves them unchanged.
+          else this.#tasks.set(task.id, { ...image, failures: image.failures ?? task.failures })
+        }
         break
       case 'lanes':
         for (const lane of batch.rows) if (!lanes.has(lane.id)) this.#addLane(lane)
@@ -103,6 +111,11 @@ class CheckedRows {
           if (status !== null) this.#addPartition(status === undefined ? row : { ...row, ...status })
         }
         break
+      case 'checkpoints':
+        this.#addChangedCheckpoints()
+        for (const { partition } of batch.rows)
+          if (!checkpoints.has(partition)) this.#addCheckpoint(partition)
+        break
       case 'throughput':
         for (const { task, step, at } of batch.rows)
           if (task !== ALL_TASKS && !this.#tasks.has(task))
@@ -116,6 +129,9 @@ class CheckedRows {
 
   findings(): string[] {
     this.#completeLanes()
+    this.#addChangedCheckpoints()
+    for (const id of this.#withCheckpoint)
+      this.#findings.push(`partition row ${id} has a checkpoint according to its row, but there is none`)
     const lanes = [...this.#lanes.values()]
     return [...this.#findings, ...lanes.flatMap(checkRanges), ...checkRecount(lanes)]
   }
@@ -159,10 +175,19 @@ class CheckedRows {
         `${laneName(task, lane.level)} has id ${lane.id}, which would also be assigned to a new lane`,
       )
     const waiting = { fresh: 0, returned: 0 }
-    this.#lanes.set(lane.id, { lane, task, ...noTallies(), waiting, ranges: [], tables: [] })
+    this.#lanes.set(lane.id, {
+      lane,
+      task,
+      ...noTallies(),
+      waiting,
+      parked: new Map(),
+      ranges: [],
+      tables: [],
+    })
   }
 
   #addPartition(row: StoredPartition): void {
+    if (row.checkpointAt !== null) this.#withCheckpoint.add(row.id)
     const found = this.#lanes.get(row.lane)
     if (found === undefined) {
       // The rows of a running call-back are written before those of its lanes.
@@ -180,10 +205,30 @@ class CheckedRows {
       const table = found.tables.find((one) => one.row.table === row.computeTable)
       if (table !== undefined) table.waiting[kind] += 1
     }
+    if (row.state === 'parked') {
+      const parked = found.parked.get(row.failure) ?? { partitions: 0, records: 0 }
+      parked.partitions += 1
+      parked.records += row.recordCount
+      found.parked.set(row.failure, parked)
+    }
     const faults = [...faultsOf(row, found), ...(row.id >= this.#nextIds.partition ? [ISSUED_AGAIN] : [])]
     if (faults.length === 0 || this.#findings.length >= MOST_FINDINGS) return
     const name = row.spelling ?? `${found.task.taskId}-${found.lane.level}-${row.index}`
     this.#findings.push(...faults.map((fault) => `partition ${name} ${fault}`))
+  }
+
+  #addChangedCheckpoints(): void {
+    if (this.#hasCheckpoints) return
+    this.#hasCheckpoints = true
+    for (const [partition, text] of this.#images.checkpoints)
+      if (text !== null) this.#addCheckpoint(partition)
+  }
+
+  #addCheckpoint(partition: number): void {
+    if (this.#withCheckpoint.delete(partition)) return
+    this.#findings.push(
+      `there is a checkpoint of partition row ${partition}, which has none according to its row`,
+    )
   }
 
   #isStaged(id: number): boolean {

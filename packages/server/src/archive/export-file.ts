@@ -31,7 +31,7 @@ import { StoreRefused } from '../handoff/store.ts'
 import type { NextIds } from '../handoff/stored.ts'
 import { version } from '../version.ts'
 
-// The lines of an export; see docs/export-format.md. Each line is JSON: the header, then for each section a
+// The lines of an export; see docs/backup.md. Each line is JSON: the header, then for each section a
 // line with its name and fields and one line per row, then the end.
 
 export const FORMAT = 'baton-export'

@@ -31,7 +31,7 @@ export async function backUp(location: Location, options: OutputOptions): Promis
   const { file, mayReplace = false, progress } = options
   if ('databaseUrl' in location)
     throw new StoreRefused(
-      'this command is for the embedded store; back up PostgreSQL with its own tools, such as pg_dump --schema=baton (see docs/scaling.md)',
+      'this command is for the embedded store; back up PostgreSQL with its own tools, such as pg_dump --schema=baton (see docs/fail-over.md)',
     )
   const { copySnapshot, dataFileIn } = await import('../disk/sqlite/archive.ts')
   const output = new PrivateOutput(file, mayReplace)

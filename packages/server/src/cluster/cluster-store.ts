@@ -1,43 +1,9 @@
 import type { Disk } from '../handoff/disk.ts'
-import { BATCHING } from '../handoff/engine/shared-batches.ts'
-import { type Batching, LeaderUnavailable, type Store } from '../handoff/store.ts'
+import { eachVerb, LeaderUnavailable, runVerb, type Store, type StoreVerb } from '../handoff/store.ts'
 import type { Leadership } from './leadership.ts'
 
 /** Batches wait for clients that were just answered: an append is a round trip, whatever its size. */
-const LED: Batching = { ...BATCHING, waitShare: 0.5 }
-
-const ledVerbs = [
-  'handOff',
-  'sweep',
-  'maintain',
-  'control',
-  'releaseInstance',
-  'setTable',
-  'table',
-  'tables',
-  'releasePartition',
-  'pauseInstance',
-  'task',
-  'taskSettings',
-  'tasks',
-  'partitions',
-  'throughput',
-  'audited',
-  'feed',
-  'grid',
-  'changes',
-  'subscriptions',
-  'deliver',
-  'recordHeartbeats',
-  'instance',
-  'instances',
-  'instanceLeases',
-  'instanceAttempts',
-  'activeInstances',
-  'probe',
-  'audit',
-] as const satisfies readonly (keyof Store)[]
-type LedVerb = (typeof ledVerbs)[number]
+const WAIT_SHARE = 0.5
 
 interface ClusterStoreParts {
   readonly leadership: Leadership
@@ -55,35 +21,39 @@ interface ClusterStoreParts {
  * that need it, so its store does only what concerns the node itself.
  */
 export function clusterStore({ leadership, disk, now, probeLeader, close }: ClusterStoreParts): Store {
-  const whileFollowing: { [Verb in LedVerb]?: Store[Verb] } = {
+  const whileFollowing: Partial<Pick<Store, StoreVerb>> = {
     sweep: async () => ({ woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }),
     maintain: async () => ({ more: false, readied: 0 }),
     deliver: async () => null,
     recordHeartbeats: (heartbeats) => disk.recordInstances(heartbeats, now()),
     instance: async (instanceId) => {
       const record = await disk.instance(instanceId)
-      return record === null ? null : { ...record, leases: 0, silentAfterMillis: null, now: now() }
+      return record === null
+        ? null
+        : { ...record, leases: 0, silentAfterMillis: null, leadsSince: null, now: now() }
     },
     probe: probeLeader,
   }
-  const run = (verb: LedVerb) => (argument: unknown) => {
+  const verbs = eachVerb((verb) => async (argument) => {
     const { engine } = leadership
-    const method = (engine === null ? whileFollowing[verb] : engine[verb]) as
-      | ((argument: unknown) => Promise<unknown>)
-      | undefined
-    return method === undefined ? Promise.reject(notLeading()) : method.call(engine, argument)
-  }
-  const led = Object.fromEntries(ledVerbs.map((verb) => [verb, run(verb)])) as Pick<Store, LedVerb>
+    if (engine !== null) return runVerb(engine, verb, argument)
+    const follow = whileFollowing[verb] as ((argument: never) => Promise<unknown>) | undefined
+    if (follow === undefined) throw notLeading()
+    return follow(argument)
+  })
   return {
-    ...led,
-    batching: LED,
-    leads: () => leadership.leads,
-    onLeadership: (listener) => {
-      leadership.onChange = listener
-    },
+    ...verbs,
+    runsAlone: (callBack) => leadership.engine?.runsAlone(callBack) ?? false,
     close: async () => {
       await leadership.stop()
       await close()
+    },
+    cluster: {
+      waitShare: WAIT_SHARE,
+      leads: () => leadership.leads,
+      onLeadership: (listener) => {
+        leadership.onChange = listener
+      },
     },
   }
 }

@@ -57,6 +57,12 @@ export const flushedBy = (tables: Tables): readonly Flushed[] => [
     written(partitions, (status, id) => ({ id, ...status })).sort((a, b) => a.id - b.id),
   ),
   flushed(remove(tables.partitions.only('id')), ({ partitions }) => removed(partitions, (id) => ({ id }))),
+  flushed(insert(tables.checkpoints, tables.checkpoints.replacing), ({ checkpoints }) =>
+    written(checkpoints, (text, partition) => ({ partition, text })),
+  ),
+  flushed(remove(tables.checkpoints.only('partition')), ({ checkpoints }) =>
+    removed(checkpoints, (partition) => ({ partition })),
+  ),
   flushed(insert(tables.keys, tables.keys.replacing), ({ keys }) => written(keys, (key) => key)),
   flushed(remove(tables.keys.only('key')), ({ keys }) => removed(keys, (key) => ({ key }))),
   flushed(insert(tables.tableSettings, tables.tableSettings.replacing), ({ tableSettings }) =>

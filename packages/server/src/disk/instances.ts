@@ -24,6 +24,7 @@ export const seenInstance = (
   version: null,
   startedAt: null,
   draining: false,
+  load: null,
   ...totals,
   expectedAt,
   pausedAt: null,
@@ -47,6 +48,7 @@ export function heartbeatRows(heartbeats: readonly Heartbeat[], now: number): St
       version: node?.version ?? null,
       startedAt: node?.startedAt ?? null,
       draining: node?.draining ?? false,
+      load: node?.load ?? null,
       ...totals,
       expectedAt: null,
       pausedAt: null,
@@ -87,7 +89,7 @@ export function recordHeartbeat(tables: Tables, now: string): string {
   const { least, greatest } = tables.dialect
   const unlessTaken = (column: string, value: string) =>
     `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE ${value} END`
-  const identity = ['role', 'version', 'started_at', 'draining']
+  const identity = ['role', 'version', 'started_at', 'draining', 'load']
   return `ON CONFLICT (instance_id) DO UPDATE SET
     ${unlessTaken('last_seen_at', `${greatest}(excluded.last_seen_at, ${least}(instance.last_seen_at, ${now}))`)},
     ${identity.map((column) => unlessTaken(column, `excluded.${column}`)).join(', ')},
@@ -95,7 +97,7 @@ export function recordHeartbeat(tables: Tables, now: string): string {
 }
 
 export function instanceRecord(row: StoredInstance): InstanceRecord {
-  const { instanceId, role, firstSeenAt, lastSeenAt, version, startedAt, draining } = row
+  const { instanceId, role, firstSeenAt, lastSeenAt, version, startedAt, draining, load } = row
   return {
     instanceId,
     role,
@@ -104,7 +106,7 @@ export function instanceRecord(row: StoredInstance): InstanceRecord {
     totals: totalsOf(row),
     expectedAt: row.expectedAt,
     pausedAt: row.pausedAt,
-    node: startedAt === null ? null : { version: version ?? '', startedAt, draining },
+    node: startedAt === null ? null : { version: version ?? '', startedAt, draining, load },
   }
 }
 

@@ -62,7 +62,7 @@ export interface Conditions {
  */
 export const LIMIT = 'LIMIT ? + 0'
 
-interface LaneWithTables {
+export interface LaneWithTables {
   readonly lane: StoredLane
   readonly tables: readonly StoredLaneTable[]
 }
@@ -113,6 +113,7 @@ export function queriesIn(tables: Tables, where: Conditions) {
     },
     partition: lookUp(partitions, 'id'),
     partitionNamed: lookUp(partitions, 'lane', 'idx'),
+    checkpoint: lookUp(rowsOf(tables.checkpoints), 'partition'),
     key: lookUp(keys, 'key'),
     dueKeys: select(keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),
     delayed: select(partitions, `${where.delayedPartitions} ${LIMIT}`),
@@ -263,6 +264,7 @@ export function readsBy(reader: Reader, queries: Queries) {
         queries.partitionNamed,
         asked.flatMap(({ lane, indexes }) => indexes.map((index) => [lane, index])),
       ),
+    checkpoints: (partitions) => reader.each(queries.checkpoint, partitions.map(alone)),
     keys: (names) => reader.each(queries.key, names.map(alone)),
     dueKeys: (now, limit) => reader.all(queries.dueKeys, now, limit),
     /** Reads one row more than the limit, to know when the next one ends. */

@@ -22,6 +22,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   produced: { name: 'produced_task', key: ['instance', 'task'] },
   // New rows are inserted with the descriptor only.
   partitions: { name: 'partition', key: ['id'], defaults: { ...untouched(), ofSeveral: false } },
+  checkpoints: { name: 'checkpoint', key: ['partition'] },
   subscriptions: { name: 'subscription', key: ['id'] },
   deliveries: { name: 'delivery', key: ['subscription', 'event'] },
   throughput: { name: 'throughput', key: ['task', 'step', 'at', 'level'] },

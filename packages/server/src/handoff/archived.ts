@@ -6,6 +6,7 @@ import { deliveryFields, type StoredDelivery, type SubscriptionRow, subscription
 import { partitionFields, type StoredPartition } from './partition.ts'
 import { StoreRefused } from './store.ts'
 import {
+  checkpointFields,
   type IndexRangeOfLane,
   keyFields,
   laneFields,
@@ -14,6 +15,7 @@ import {
   type NextIds,
   paceFields,
   rangeFields,
+  type StoredCheckpoint,
   type StoredKey,
   type StoredLane,
   type StoredLaneTable,
@@ -55,6 +57,7 @@ export interface StoredInstance extends InstanceTotals {
   readonly version: string | null
   readonly startedAt: number | null
   readonly draining: boolean
+  readonly load: number | null
   readonly expectedAt: number | null
   readonly pausedAt: number | null
 }
@@ -67,6 +70,7 @@ export const instanceFields: Fields<StoredInstance> = {
   version: 'text?',
   startedAt: 'integer?',
   draining: 'flag',
+  load: 'integer?',
   pulls: 'integer',
   partitions: 'integer',
   records: 'integer',
@@ -95,6 +99,7 @@ export interface ArchivedRows {
   readonly instances: StoredInstance
   readonly produced: StoredProduced
   readonly partitions: StoredPartition
+  readonly checkpoints: StoredCheckpoint
   readonly subscriptions: SubscriptionRow
   readonly deliveries: StoredDelivery
   readonly throughput: StoredThroughput
@@ -129,6 +134,7 @@ export const archivedFields: { readonly [Name in Section]: Fields<ArchivedRows[N
   instances: instanceFields,
   produced: producedFields,
   partitions: partitionFields,
+  checkpoints: checkpointFields,
   subscriptions: subscriptionFields,
   deliveries: deliveryFields,
   throughput: throughputFields,

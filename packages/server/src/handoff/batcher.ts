@@ -4,11 +4,9 @@ import {
   type BatchedPull,
   type BatchedRenew,
   type BatchedSettle,
-  type Batching,
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
-  isLargeCallBack,
   type PullResult,
   type RenewResult,
   type SettleResult,
@@ -105,11 +103,13 @@ export interface BatchTracing {
  */
 const MAX_WAIT_MILLIS = 1
 
-const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
+/** Requests share a batch up to this many partitions. A larger one would delay other requests. */
+export const FULL_BATCH = 1000
 
 /**
- * Lets concurrent requests share a transaction. While one batch is being committed, the next is collected, so
- * the number of requests per commit adapts to the load, and a single request is never delayed.
+ * The queue in front of the store: lets concurrent requests share a transaction. While one batch is being
+ * committed, the next is collected, so the number of requests per commit adapts to the load, and a single
+ * request is never delayed.
  */
 export class Batcher {
   readonly #store: Store
@@ -120,39 +120,32 @@ export class Batcher {
   #scheduled = false
   /** Set while a batch waits although the last iteration of the event loop added no request. */
   #waitTimer: NodeJS.Timeout | undefined
-  #inFlight = 0
+  #isCommitting = false
   /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
   #expected = 0
   #waitUntil = 0
-  /** The last large call-back of each task that has one in progress. */
-  readonly #large = new Map<string, Pending>()
-  readonly #batching: Batching
 
   constructor(store: Store, events: BatcherEvents, tracing?: BatchTracing) {
     this.#store = store
     this.#events = events
     this.#tracing = tracing
-    this.#batching = store.batching ?? ONE_BY_ONE
   }
 
   ask(ask: StoreRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const size = sizeOf(ask)
       const pending = { ask, size, traced: this.#tracing?.current(), resolve, reject }
-      if (ask.callBack !== undefined && isLargeCallBack(ask.callBack))
-        this.#sendLarge(pending, ask.callBack.callBack.taskId)
-      else {
-        this.#queue.push(pending)
-        this.#queueSize += size
-        if (this.#waitTimer !== undefined && this.#isEnough()) this.#goNow()
-        this.#schedule()
-      }
+      if (this.#sendAlone(pending)) return
+      this.#queue.push(pending)
+      this.#queueSize += size
+      if (this.#waitTimer !== undefined && this.#isEnough()) this.#goNow()
+      this.#schedule()
     })
   }
 
   /** Waits for the end of the event loop's iteration, so that every request read in it is included. */
   #schedule(): void {
-    if (this.#scheduled || this.#queue.length === 0 || !this.#mayStart()) return
+    if (this.#scheduled || this.#queue.length === 0 || this.#isCommitting) return
     this.#scheduled = true
     this.#endIteration(this.#queue.length)
   }
@@ -172,7 +165,7 @@ export class Batcher {
   }
 
   #isEnough(): boolean {
-    return this.#queue.length >= this.#expected || this.#queueSize >= this.#batching.full
+    return this.#queue.length >= this.#expected || this.#queueSize >= FULL_BATCH
   }
 
   #go(): void {
@@ -188,35 +181,21 @@ export class Batcher {
     setImmediate(() => this.#go())
   }
 
-  #mayStart(): boolean {
-    const { atOnce, full, fullAtOnce } = this.#batching
-    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#queueSize >= full)
-  }
-
-  #sendLarge(pending: Pending, taskId: string): void {
-    this.#large.set(taskId, pending)
-    void this.#commit([pending], () => {
-      if (this.#large.get(taskId) === pending) this.#large.delete(taskId)
-    })
-  }
-
-  /** A call-back waits for a large one of its task. It is sent alone, so that no other request waits, too. */
   #sendAlone(pending: Pending): boolean {
     const { callBack } = pending.ask
-    if (callBack === undefined || !this.#large.has(callBack.callBack.taskId)) return false
+    if (callBack === undefined || !this.#store.runsAlone(callBack)) return false
     void this.#commit([pending], () => undefined)
     return true
   }
 
   #send(): void {
-    while (this.#queue.length > 0 && this.#mayStart()) {
-      let batch = this.#nextBatch()
-      if (this.#large.size > 0) batch = batch.filter((pending) => !this.#sendAlone(pending))
+    while (this.#queue.length > 0 && !this.#isCommitting) {
+      const batch = this.#nextBatch().filter((pending) => !this.#sendAlone(pending))
       if (batch.length === 0) continue
-      this.#inFlight += 1
+      this.#isCommitting = true
       const sentAt = performance.now()
       void this.#commit(batch, () => {
-        this.#inFlight -= 1
+        this.#isCommitting = false
         this.#expectAfter(batch.length, performance.now() - sentAt)
         this.#schedule()
       })
@@ -224,20 +203,19 @@ export class Batcher {
   }
 
   #expectAfter(answered: number, tookMillis: number): void {
-    const { waitShare = 0 } = this.#batching
+    const waitShare = this.#store.cluster?.waitShare ?? 0
     this.#expected = answered + this.#queue.length
     this.#waitUntil = performance.now() + Math.min(tookMillis * waitShare, MAX_WAIT_MILLIS)
   }
 
   #nextBatch(): readonly Pending[] {
-    const { full } = this.#batching
     let batch = this.#queue
-    if (this.#queueSize <= full) this.#queue = []
+    if (this.#queueSize <= FULL_BATCH) this.#queue = []
     else {
       let size = 0
       const end = batch.findIndex((pending) => {
         size += pending.size
-        return size >= full
+        return size >= FULL_BATCH
       })
       batch = this.#queue.splice(0, end + 1)
     }

@@ -10,6 +10,7 @@ import type {
   IndexRangeOfLane,
   NextIds,
   StagedIds,
+  StoredCheckpoint,
   StoredKey,
   StoredLane,
   StoredLaneTable,
@@ -36,9 +37,20 @@ import type { LeasedOrDelayed } from './views/time-left.ts'
  * entries at a time, with only the last image of each row. So rows may be older than memory, and the engine
  * never reads rows that it has in memory.
  *
+ * A write fails unless the disk has everything that was written through it before: a standby that was promoted
+ * without the last commits may lack an entry, or only rows.
+ *
  * Every call that fails rejects with StoreUnavailable. After a failed `append` or `flush` the engine drops
  * its memory and calls `open` again. What the disk returns then is authoritative.
  */
+export interface ForgetInstances {
+  readonly unseenSince: number
+  /** For nodes that ended gracefully. */
+  readonly endedSince: number
+  readonly most: number
+  readonly limit: number
+}
+
 export interface Disk {
   /**
    * Becomes the only writer. On a database that several nodes share, this takes over the leadership: writes
@@ -70,6 +82,8 @@ export interface Disk {
   rows(queries: readonly RowsOfLane[]): Promise<StoredPartition[][]>
   /** The next ready partitions of lanes. One list per query. */
   waiting(queries: readonly WaitingOfLane[]): Promise<StoredPartition[][]>
+  /** The checkpoints of these partitions. */
+  checkpoints(partitions: readonly number[]): Promise<StoredCheckpoint[]>
   keys(names: readonly string[]): Promise<StoredKey[]>
   /** Back-offs that have ended, ordered by (dueAt, id), and when the next one after them ends. */
   dueBackoffs(now: number, limit: number): Promise<DueBackoffs>
@@ -148,10 +162,10 @@ export interface Disk {
   /** Names of instances that were seen since then, are lost or hold a lease, in any order. */
   activeInstances(since: number, limit: number): Promise<string[]>
   /**
-   * Deletes instances that hold no lease, are not paused and were last seen before the time given for their
-   * kind. Returns how many, at most `limit`.
+   * Deletes instances that hold no lease and are not paused: those last seen before the time given for their
+   * kind, and those beyond the `most` seen last. Returns how many, at most `limit`.
    */
-  forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number>
+  forgetInstances(forget: ForgetInstances): Promise<number>
 
   readonly outbox: OutboxDisk
 
@@ -203,6 +217,8 @@ export interface Images {
   readonly laneTables: Map<string, StoredLaneTable>
   /** Null deletes the row. */
   readonly partitions: Map<number, PartitionStatus | null>
+  /** By partition. Null deletes the row. */
+  readonly checkpoints: Map<number, string | null>
   /** Null deletes the key. */
   readonly keys: Map<string, StoredKey | null>
   /**
@@ -260,9 +276,13 @@ export interface NamedPartitions {
 export interface RowsOfLane {
   readonly lane: number
   readonly tail: number
-  /** Null: of all states. */
-  readonly state: StoredState | null
+  /** Null: of all states. `begun`: those that were handed out and are not finished. */
+  readonly state: StoredState | 'begun' | null
+  /** Only those whose last failure is of this group. Not with `begun`. */
+  readonly failure?: string | undefined
   readonly afterIndex: number
+  /** Absent: to the end of the lane. */
+  readonly lastIndex?: number
   readonly limit: number
 }
 
@@ -313,7 +333,8 @@ export interface IndexesOfLane {
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
 
-export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'unheardShare'> {
+export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'unheardShare' | 'progress'> {
+  readonly id: number
   /** The id of its task. */
   readonly task: number
 }
@@ -400,10 +421,14 @@ export interface WaitingCount {
   returned: number
 }
 
+/** Parked partitions by the group of their last failure. */
+export type ParkedByFailure = Map<string | null, { partitions: number; records: number }>
+
 export interface Recount extends Tallies {
   readonly lane: StoredLane
   readonly task: StoredTask
   readonly waiting: WaitingCount
+  readonly parked: ParkedByFailure
   /** Of a lane that has several. */
   readonly tables: readonly RecountedTable[]
 }

@@ -9,7 +9,7 @@ import type { InstanceDetails, ParkedNotice, TaskRow } from './views/queries.ts'
 const TICK_MILLIS = 400
 const TASKS_PER_TICK = 100
 const INSTANCES_EVERY_TICKS = 8
-const INSTANCES_WATCHED = 1000
+export const INSTANCES_WATCHED = 1000
 /** Ticks kept for watchers that reconnect. */
 const TICKS_KEPT = 150
 const PATIENCE_MILLIS = 2000

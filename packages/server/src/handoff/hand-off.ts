@@ -1,5 +1,5 @@
 import type { CallBack } from '@baton/protocol'
-import { type AuditPage, type AuditQuery, DEFAULT_AUDIT_MILLIS } from './audit.ts'
+import { DEFAULT_AUDIT_MILLIS } from './audit.ts'
 import { Batcher, type BatchTracing } from './batcher.ts'
 import { type Stopwatch, type WallClock, withTimeout } from './clock.ts'
 import { HandOffCounts, StoreCounts } from './counts/counts.ts'
@@ -14,7 +14,7 @@ import type { OpenWorkMeter } from './open-work.ts'
 import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
-import type { ControlRequest, ControlResult } from './rules/control.ts'
+import { type ControlRequest, type ControlResult, nextStep } from './rules/control.ts'
 import type { Policy, TableSettings } from './rules/policy.ts'
 import type { Requester } from './rules/stamps.ts'
 import {
@@ -26,35 +26,17 @@ import {
   type PullRequest,
   type Released,
   type Renewal,
+  type RenewalRequest,
+  type RenewedLease,
   type Settled,
   type SettleRequest,
   type Store,
   StoreUnavailable,
+  type StoreViews,
   type TableChange,
 } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
-import type {
-  GridDetails,
-  GridQuery,
-  HeldLeasesPage,
-  HeldLeasesQuery,
-  InstanceAttempts,
-  InstanceDetails,
-  InstancePage,
-  InstanceQuery,
-  PartitionPage,
-  PartitionQuery,
-  SettingsOfTask,
-  TableDetails,
-  TablePage,
-  TableQuery,
-  TaskDetails,
-  TaskFeed,
-  TaskPage,
-  TaskQuery,
-  ThroughputHistory,
-  ThroughputQuery,
-} from './views/queries.ts'
+import type { InstanceDetails, InstancePage, InstanceQuery } from './views/queries.ts'
 
 interface HandOffOptions {
   readonly store: Store
@@ -184,7 +166,7 @@ export class HandOff {
         failed,
       },
     )
-    store.onLeadership?.((leads) => {
+    store.cluster?.onLeadership((leads) => {
       // Leases may seem overdue only because workers had no node to renew them with.
       if (leads) this.#maintenance.beginGrace()
       else this.onLeadershipLost()
@@ -243,23 +225,30 @@ export class HandOff {
     return { settled, parked, refused, pulled }
   }
 
-  /** `tables`: the compute tables that the caller is limited to. */
+  /**
+   * `tables`: the compute tables that the caller is limited to. The first mention of a lease counts, and others
+   * get its answer.
+   */
   async renew(
-    leaseIds: readonly string[],
+    renewals: readonly RenewalRequest[],
     instance: string | null,
     tables: readonly string[] | null = null,
   ): Promise<Renewal[]> {
-    const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
-    const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
+    const asked = new Map<string, RenewedLease>()
+    for (const { leaseId, ...given } of renewals) {
+      const lease = asked.has(leaseId) ? undefined : parseLeaseId(leaseId)
+      if (lease !== undefined) asked.set(leaseId, { ...lease, ...given })
+    }
+    const leases = [...asked.values()]
     const answer = leases.length === 0 ? undefined : await this.#batcher.ask({ renew: { leases, tables } })
     this.#instances.noteSeen(instance, 'worker')
-    const verdicts = (answer?.renew ?? []).values()
-    const renewals = known.map(({ leaseId, lease }) => {
-      const verdict = lease === undefined ? undefined : verdicts.next().value
-      return { leaseId, ...(verdict ?? { refused: 'lease_unknown' as const }) }
-    })
-    this.counts.noteRenewals(renewals)
-    return renewals
+    const verdicts = new Map([...asked.keys()].map((leaseId, at) => [leaseId, answer?.renew?.[at]]))
+    const renewed = renewals.map(({ leaseId }) => ({
+      leaseId,
+      ...(verdicts.get(leaseId) ?? { refused: 'lease_unknown' as const }),
+    }))
+    this.counts.noteRenewals(renewed)
+    return renewed
   }
 
   /** Revokes leases whose client did not receive them. Best effort. */
@@ -271,52 +260,12 @@ export class HandOff {
     this.#batcher.ask({ undo: leases }).catch(this.#failed)
   }
 
-  task(taskId: string): Promise<TaskDetails | null> {
-    return this.#store.task(taskId)
-  }
-
-  taskSettings(taskId: string): Promise<SettingsOfTask | null> {
-    return this.#store.taskSettings(taskId)
-  }
-
-  tasks(query: TaskQuery): Promise<TaskPage> {
-    return this.#store.tasks(query)
-  }
-
-  partitions(query: PartitionQuery): Promise<PartitionPage | null> {
-    return this.#store.partitions(query)
-  }
-
-  throughput(query: ThroughputQuery): Promise<ThroughputHistory | null> {
-    return this.#store.throughput(query)
-  }
-
-  table(name: string): Promise<TableDetails | null> {
-    return this.#store.table(name)
-  }
-
-  tables(query: TableQuery): Promise<TablePage> {
-    return this.#store.tables(query)
-  }
-
   /** Null: a limit requires leases. */
   async setTable(change: TableChange): Promise<TableSettings | null> {
     if (this.#policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
     const { settings, readied, readiedOf } = await this.#store.setTable(change)
     this.#pulls.wake(readied, readiedOf)
     return settings
-  }
-
-  audited(query: AuditQuery): Promise<AuditPage> {
-    return this.#store.audited(query)
-  }
-
-  feed(taskId: string): Promise<TaskFeed | null> {
-    return this.#store.feed(taskId)
-  }
-
-  grid(query: GridQuery): Promise<GridDetails | null> {
-    return this.#store.grid(query)
   }
 
   /** `null` means this node. */
@@ -326,14 +275,6 @@ export class HandOff {
 
   instances(query: InstanceQuery): Promise<InstancePage> {
     return this.#instances.instances(query)
-  }
-
-  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage> {
-    return this.#store.instanceLeases(query)
-  }
-
-  instanceAttempts(instanceId: string): Promise<InstanceAttempts> {
-    return this.#store.instanceAttempts(instanceId)
   }
 
   /** Returns null if the instance does not exist, and `node` if it is one: nodes do not pull. */
@@ -379,10 +320,16 @@ export class HandOff {
     const wantsBarrier =
       (request.verb === 'level-barrier' && request.enabled) ||
       (request.verb === 'settings' && request.settings.levelBarrier === true)
-    if (wantsBarrier && this.#policy.delivery === 'at-most-once') return { kind: 'barrier_without_leases' }
+    const wantsLimit = request.verb === 'settings' && typeof request.settings.maxLeases === 'number'
+    const wantsPause = request.verb === 'settings' && request.settings.pauseAfterFailures != null
+    if (this.#policy.delivery === 'at-most-once') {
+      if (wantsBarrier) return { kind: 'barrier_without_leases' }
+      if (wantsLimit) return { kind: 'limit_without_leases' }
+      if (wantsPause) return { kind: 'pause_without_leases' }
+    }
     let changed = 0
-    for (let step = 0; ; step += 1) {
-      const result = await this.#store.control(step === 0 ? { ...request, by } : request)
+    for (let step: ControlRequest = { ...request, by }; ; ) {
+      const result = await this.#store.control(step)
       if (result.kind !== 'applied') return result
       changed += result.changed
       this.#pulls.wake(result.readied, result.readiedOf)
@@ -390,11 +337,17 @@ export class HandOff {
         this.#maintenance.maintainNow()
         return { ...result, changed }
       }
+      step = nextStep(step, result)
     }
   }
 
   subscriptions(request: SubscriptionRequest, by?: Requester): Promise<SubscriptionResult> {
     return this.#store.subscriptions({ ...request, by })
+  }
+
+  /** What the store shows. Instances have views of their own: what was not written yet counts, too. */
+  get views(): StoreViews {
+    return this.#store
   }
 
   get waitingPulls(): number {
@@ -403,7 +356,7 @@ export class HandOff {
 
   /** Whether this node is the leader. A single node always is. */
   get leads(): boolean {
-    return this.#store.leads?.() ?? true
+    return this.#store.cluster?.leads() ?? true
   }
 
   get isDraining(): boolean {

@@ -1,7 +1,7 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
 import type { Stopwatch } from './clock.ts'
 import { SILENT_SHARE } from './rules/policy.ts'
-import { addTotals, type InstanceDetails, noTotals } from './views/queries.ts'
+import { addTotals, type InstanceDetails, type NodeDetails, noTotals } from './views/queries.ts'
 
 /** What was seen of an instance since the last write. Totals are increments. */
 export interface Heartbeat {
@@ -14,7 +14,7 @@ export interface Heartbeat {
    */
   readonly seenMillisAgo: { readonly first: number; readonly last: number }
   /** For a node: its own data. */
-  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
+  readonly node: NodeDetails | null
 }
 
 /** The interval of a node's heartbeat, and of writing what was seen of clients. */
@@ -47,6 +47,12 @@ export function statusOf(instance: InstanceDetails): InstanceState {
 /** How long the holder of a lease of this length may send nothing before it is silent. */
 export const silenceAllowed = (leaseMillis: number): number => Math.floor(leaseMillis * SILENT_SHARE)
 
+/** Those seen longest ago are deleted above this number, before their time has come. */
+export const MOST_INSTANCES = 100_000
+
+/** The most instances that are noted between two writes. A client that makes up names may send more. */
+const MOST_NOTED = 10_000
+
 interface Seen {
   role: InstanceRole
   totals: InstanceTotals
@@ -71,6 +77,7 @@ export class Heartbeats {
     const now = this.#stopwatch()
     let seen = this.#seen.get(instanceId)
     if (seen === undefined) {
+      if (this.#seen.size >= MOST_NOTED) return noTotals()
       seen = { role, totals: noTotals(), firstAt: now, lastAt: now }
       this.#seen.set(instanceId, seen)
     }
@@ -79,11 +86,15 @@ export class Heartbeats {
     return seen.totals
   }
 
-  /** Takes what is to be written. If the write fails, `restore` puts it back. */
-  take(): { heartbeats: Heartbeat[]; restore: () => void } {
+  get count(): number {
+    return this.#seen.size
+  }
+
+  /** Takes what is to be written, of at most `most` instances. If the write fails, `restore` puts it back. */
+  take(most = MOST_NOTED): { heartbeats: Heartbeat[]; restore: () => void } {
     const now = this.#stopwatch()
-    const taken = [...this.#seen]
-    this.#seen.clear()
+    const taken = [...this.#seen].slice(0, most)
+    for (const [instanceId] of taken) this.#seen.delete(instanceId)
     const heartbeats = taken.map(([instanceId, seen]) => ({
       instanceId,
       role: seen.role,
@@ -122,6 +133,7 @@ export class Heartbeats {
       pausedAt: null,
       leases: 0,
       silentAfterMillis: null,
+      leadsSince: null,
       node: null,
       now,
       tasks: [],

@@ -1,3 +1,4 @@
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import type { Stopwatch, WallClock } from './clock.ts'
 import { HEARTBEAT_INTERVAL_MILLIS, Heartbeats } from './heartbeats.ts'
 import type { Store } from './store.ts'
@@ -12,6 +13,8 @@ import {
 export interface Node {
   readonly instanceId: string
   readonly version: string
+  /** How busy it was since the last call, in per cent. */
+  readonly load?: () => number
 }
 
 /**
@@ -19,6 +22,9 @@ export interface Node {
  * late one.
  */
 const LOOKS_FOR_A_NAMESAKE = 2
+
+/** Written at once. The event loop serves others in between. */
+const WRITTEN_AT_ONCE = 500
 
 interface InstanceEvents {
   failed(error: unknown): void
@@ -144,16 +150,21 @@ export class InstanceRegister {
   }
 
   async #writeDown(): Promise<void> {
-    const { instanceId, version, startedAt } = this.#node
-    const { heartbeats, restore } = this.#heartbeats.take()
-    const node = { version, startedAt, draining: this.#draining }
+    const { instanceId, version, startedAt, load } = this.#node
+    const node = { version, startedAt, draining: this.#draining, load: load?.() ?? null }
     const seenMillisAgo = { first: 0, last: 0 }
     const self = { instanceId, role: 'service' as const, totals: noTotals(), seenMillisAgo, node }
-    try {
-      await this.#store.recordHeartbeats([...heartbeats, self])
-    } catch (error) {
-      restore()
-      this.#events.failed(error)
+    for (let left = this.#heartbeats.count; ; await nextIteration()) {
+      const { heartbeats, restore } = this.#heartbeats.take(WRITTEN_AT_ONCE)
+      left -= WRITTEN_AT_ONCE
+      try {
+        await this.#store.recordHeartbeats(left > 0 ? heartbeats : [...heartbeats, self])
+      } catch (error) {
+        restore()
+        this.#events.failed(error)
+        return
+      }
+      if (left <= 0) return
     }
   }
 }

@@ -95,7 +95,7 @@ export interface EventMessage {
 
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
 
-/** The summary of a task that is done, stalled or cancelled. */
+/** The summary of a task that is done, stalled, cancelled or paused. */
 interface TaskEventFacts {
   readonly of: 'task'
   readonly partitions: { readonly total: number; readonly done: number; readonly parked: number }
@@ -107,6 +107,8 @@ interface TaskEventFacts {
   readonly attempts: number
   readonly firstCallBackAt: number
   readonly endedAt: number
+  /** Why the task paused itself; null if it did not. */
+  readonly because: string | null
 }
 
 /** TaskEventFacts as rows and entries have them. */
@@ -122,12 +124,14 @@ export type TaskSummary = readonly [
   attempts: number,
   firstCallBackAt: number,
   endedAt: number,
+  because?: string,
 ]
 
 export function factsOf({ facts }: EventMessage): EventFacts {
   if ('of' in facts) return facts
   const [total, done, parked, declared, doneRecords, ...rest] = facts
-  const [reportedRecords, reportedDeclared, mismatched, attempts, firstCallBackAt, endedAt] = rest
+  const [reportedRecords, reportedDeclared, mismatched, attempts, firstCallBackAt, endedAt, because = null] =
+    rest
   return {
     of: 'task',
     partitions: { total, done, parked },
@@ -138,6 +142,7 @@ export function factsOf({ facts }: EventMessage): EventFacts {
     attempts,
     firstCallBackAt,
     endedAt,
+    because,
   }
 }
 

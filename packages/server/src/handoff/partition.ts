@@ -65,6 +65,10 @@ export interface PartitionStatus {
   reason: string | null
   /** Earlier attempts, oldest first. The running or successful attempt is in the other fields. */
   history: readonly EndedAttempt[] | null
+  /** The key of the group of its last failure; see rules/failures.ts. */
+  failure: string | null
+  /** When its checkpoint was saved. Null: it has none. The text is in a row of its own. */
+  checkpointAt: number | null
 }
 
 /**
@@ -85,6 +89,8 @@ export const statusFields: Fields<PartitionStatus> = {
   reportedRecords: 'integer?',
   reason: 'text?',
   history: 'json?',
+  failure: 'text?',
+  checkpointAt: 'time?',
 }
 
 const start: Readonly<PartitionStatus> = {
@@ -102,6 +108,8 @@ const start: Readonly<PartitionStatus> = {
   reportedRecords: null,
   reason: null,
   history: null,
+  failure: null,
+  checkpointAt: null,
 }
 
 export interface StoredPartition extends PartitionDescriptor, PartitionStatus {}
@@ -164,4 +172,6 @@ export interface GrantedLease {
   readonly fencingToken: number
   readonly expiresAt: number
   readonly expiresInMillis: number
+  /** Null: the partition has none. */
+  readonly checkpoint: string | null
 }

@@ -1,7 +1,15 @@
 import type { Stopwatch } from './clock.ts'
-import type { StoreCounts, StoreVerb } from './counts/counts.ts'
+import type { StoreCounts } from './counts/counts.ts'
 import type { Log } from './log.ts'
-import { type HandOffAnswers, LeaderUnavailable, type Store, StoreUnavailable } from './store.ts'
+import {
+  eachVerb,
+  type HandOffAnswers,
+  LeaderUnavailable,
+  runVerb,
+  type Store,
+  StoreUnavailable,
+  type StoreVerb,
+} from './store.ts'
 
 /** Logs once when the store cannot commit or its leader has changed, and once when it can commit again. */
 export class StoreHealth {
@@ -124,16 +132,24 @@ export function isDiskFull(error: unknown): error is StoreUnavailable {
  * a full disk can be read.
  */
 export function watchedStore(store: Store, counts: StoreCounts, storeHealth: StoreHealth): Store {
-  const timed = <Argument, Result>(
-    verb: StoreVerb,
-    run: (argument: Argument) => Promise<Result>,
-    note?: (argument: Argument, result: Result) => void,
-  ) => {
+  const succeeded: {
+    [Verb in StoreVerb]?: (...call: [Parameters<Store[Verb]>[0], Awaited<ReturnType<Store[Verb]>>]) => void
+  } = {
+    handOff: (batch, answers) => {
+      counts.noteCommit(batch, answers)
+      if (hasWritten(answers)) storeHealth.recovered()
+    },
+    sweep: (_request, swept) => counts.noteSweep(swept),
+    recordHeartbeats: () => storeHealth.recovered(),
+    probe: () => storeHealth.recovered(),
+  }
+  const verbs = eachVerb((verb) => {
     const verbCounts = counts.of(verb)
-    return async (argument: Argument): Promise<Result> => {
+    const note = succeeded[verb] as ((argument: unknown, result: unknown) => void) | undefined
+    return async (argument) => {
       const began = performance.now()
       try {
-        const result = await run(argument)
+        const result = await runVerb(store, verb, argument)
         verbCounts.seconds.add((performance.now() - began) / 1000)
         note?.(argument, result)
         return result
@@ -142,62 +158,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
         throw error
       }
     }
-  }
-  return {
-    handOff: timed(
-      'handOff',
-      (batch) => store.handOff(batch),
-      (batch, answers) => {
-        counts.noteCommit(batch, answers)
-        if (hasWritten(answers)) storeHealth.recovered()
-      },
-    ),
-    sweep: timed(
-      'sweep',
-      (request) => store.sweep(request),
-      (_request, swept) => counts.noteSweep(swept),
-    ),
-    maintain: timed('maintain', (request) => store.maintain(request)),
-    control: timed('control', (request) => store.control(request)),
-    releaseInstance: timed('releaseInstance', (request) => store.releaseInstance(request)),
-    setTable: timed('setTable', (change) => store.setTable(change)),
-    table: timed('table', (name) => store.table(name)),
-    tables: timed('tables', (query) => store.tables(query)),
-    releasePartition: timed('releasePartition', (lease) => store.releasePartition(lease)),
-    pauseInstance: timed('pauseInstance', (request) => store.pauseInstance(request)),
-    task: timed('task', (taskId) => store.task(taskId)),
-    taskSettings: timed('taskSettings', (taskId) => store.taskSettings(taskId)),
-    tasks: timed('tasks', (query) => store.tasks(query)),
-    partitions: timed('partitions', (query) => store.partitions(query)),
-    throughput: timed('throughput', (query) => store.throughput(query)),
-    audited: timed('audited', (query) => store.audited(query)),
-    feed: timed('feed', (taskId) => store.feed(taskId)),
-    grid: timed('grid', (query) => store.grid(query)),
-    changes: timed('changes', (query) => store.changes(query)),
-    subscriptions: timed('subscriptions', (request) => store.subscriptions(request)),
-    deliver: (request) => store.deliver(request),
-    recordHeartbeats: timed(
-      'recordHeartbeats',
-      (heartbeats) => store.recordHeartbeats(heartbeats),
-      () => storeHealth.recovered(),
-    ),
-    instance: timed('instance', (instanceId) => store.instance(instanceId)),
-    instances: timed('instances', (query) => store.instances(query)),
-    instanceLeases: timed('instanceLeases', (query) => store.instanceLeases(query)),
-    instanceAttempts: timed('instanceAttempts', (instanceId) => store.instanceAttempts(instanceId)),
-    activeInstances: timed('activeInstances', (query) => store.activeInstances(query)),
-    probe: timed<void, void>(
-      'probe',
-      () => store.probe(),
-      () => storeHealth.recovered(),
-    ),
-    audit: () => store.audit(),
-    close: () => store.close(),
-    // These are optional, and their presence shows what the store supports.
-    ...(store.onLeadership === undefined
-      ? {}
-      : { onLeadership: (listener) => store.onLeadership?.(listener) }),
-    ...(store.leads === undefined ? {} : { leads: () => store.leads?.() ?? false }),
-    ...(store.batching === undefined ? {} : { batching: store.batching }),
-  }
+  })
+  const { cluster } = store
+  return { ...verbs, runsAlone: (callBack) => store.runsAlone(callBack), close: () => store.close(), cluster }
 }

@@ -8,7 +8,8 @@ import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
 import type { OwnerLimited, OwnerLimits, TooManyLanes } from './rules/open-work.ts'
 import type { TableSettings, TaskSettingsChange } from './rules/policy.ts'
-import type { RefusalCode, ReportedOutcome } from './rules/settlement.ts'
+import type { ReportedProgress } from './rules/progress.ts'
+import type { GivenCheckpoint, RefusalCode, ReportedOutcome } from './rules/settlement.ts'
 import type { Requester } from './rules/stamps.ts'
 import type {
   ActiveInstancesQuery,
@@ -36,35 +37,8 @@ import type {
   ThroughputQuery,
 } from './views/queries.ts'
 
-/**
- * The storage interface of the hand-off: domain verbs, each with its own transaction.
- *
- * The rules in rules/ decide what may happen; a store calls them inside its transaction. When a promise
- * resolves, the result is durable. When it rejects with StoreUnavailable, either all of it was committed or
- * nothing, and the caller does not know which. Sending the same request again is safe.
- */
-export interface Store {
-  /**
-   * Runs everything that arrived together in one transaction. Settles run first, so that pulls see the
-   * result.
-   */
-  handOff(batch: HandOffBatch): Promise<HandOffAnswers>
-  /** Ends leases and back-offs that are due, at most `limit` of each. */
-  sweep(request: SweepRequest): Promise<SweepResult>
-  /** Runs one bounded step of the background work of control and retention. */
-  maintain(request: MaintenanceRequest): Promise<MaintenanceResult>
-  control(request: ControlRequest): Promise<ControlResult>
-  /** An operator revokes the leases of an instance, at most `limit` at a time. */
-  releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
-  /** Changes the settings of a compute table. */
-  setTable(change: TableChange): Promise<TableChanged>
-  /** Compute tables with open work or settings. */
-  table(name: string): Promise<TableDetails | null>
-  tables(query: TableQuery): Promise<TablePage>
-  /** An operator revokes the lease of a partition. */
-  releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased>
-  /** Returns since when the instance is paused; null if it is not. */
-  pauseInstance(request: PauseRequest): Promise<number | null>
+/** What a store shows. Reads change nothing and give flushed rows. */
+export interface StoreViews {
   task(taskId: string): Promise<TaskDetails | null>
   /** Also of a task that has settings and was not called back yet. */
   taskSettings(taskId: string): Promise<SettingsOfTask | null>
@@ -78,6 +52,45 @@ export interface Store {
   feed(taskId: string): Promise<TaskFeed | null>
   /** The states of the partitions of one level, by ranges of indexes. */
   grid(query: GridQuery): Promise<GridDetails | null>
+  /** Compute tables with open work or settings. */
+  table(name: string): Promise<TableDetails | null>
+  tables(query: TableQuery): Promise<TablePage>
+  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
+  /** The last attempts of an instance, since this node leads. */
+  instanceAttempts(instanceId: string): Promise<InstanceAttempts>
+}
+
+/**
+ * The storage interface of the hand-off: domain verbs, each with its own transaction.
+ *
+ * The rules in rules/ decide what may happen; a store calls them inside its transaction. When a promise
+ * resolves, the result is durable. When it rejects with StoreUnavailable, either all of it was committed or
+ * nothing, and the caller does not know which. Sending the same request again is safe.
+ */
+export interface Store extends StoreViews {
+  /**
+   * Runs everything that arrived together in one transaction. Settles run first, so that pulls see the
+   * result.
+   */
+  handOff(batch: HandOffBatch): Promise<HandOffAnswers>
+  /**
+   * Whether a call-back is so large that it runs over several transactions, or follows such a one of its task.
+   * It must have a batch of its own: other requests would wait with it.
+   */
+  runsAlone(callBack: BatchedCallBack): boolean
+  /** Ends leases and back-offs that are due, at most `limit` of each. */
+  sweep(request: SweepRequest): Promise<SweepResult>
+  /** Runs one bounded step of the background work of control and retention. */
+  maintain(request: MaintenanceRequest): Promise<MaintenanceResult>
+  control(request: ControlRequest): Promise<ControlResult>
+  /** An operator revokes the leases of an instance, at most `limit` at a time. */
+  releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  /** Changes the settings of a compute table. */
+  setTable(change: TableChange): Promise<TableChanged>
+  /** An operator revokes the lease of a partition. */
+  releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased>
+  /** Returns since when the instance is paused; null if it is not. */
+  pauseInstance(request: PauseRequest): Promise<number | null>
   /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Manages subscriptions and their deliveries. */
@@ -87,9 +100,6 @@ export interface Store {
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceDetails | null>
   instances(query: InstanceQuery): Promise<InstancePage>
-  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
-  /** The last attempts of an instance, since this node leads. */
-  instanceAttempts(instanceId: string): Promise<InstanceAttempts>
   /** Returns only names: the whole fleet is read once, and its records in pages. */
   activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
@@ -97,34 +107,71 @@ export interface Store {
   /** Recounts all rows and lists where counters or order tags disagree. For tests and operators. */
   audit(): Promise<string[]>
   close(): Promise<void>
-  /**
-   * For a store shared by several nodes: this node has taken over, possibly from itself after a failure, or no
-   * longer leads. The time may have jumped, and partitions may have become ready unnoticed.
-   */
-  onLeadership?(listener: (leads: boolean) => void): void
-  /** For a store shared by several nodes: whether this node is the leader. */
-  leads?(): boolean
-  /** How many batches the store takes concurrently. If absent, one at a time. */
-  readonly batching?: Batching
+  /** Only if several nodes share the store. */
+  readonly cluster?: ClusterOfStore | undefined
 }
 
-/** The number of partitions of a task and table. Null: any task, or any table. */
-export type ReadiedOf = readonly [task: string | null, table: string | null, count: number]
-
-/** For a store that processes several batches concurrently. */
-export interface Batching {
-  /** The maximum number of concurrent small batches. With more, fewer requests would share a commit. */
-  readonly atOnce: number
-  /** A batch with this many partitions is full. Further requests go into another batch. */
-  readonly full: number
-  /** The maximum number of concurrent full batches. */
-  readonly fullAtOnce: number
+export interface ClusterOfStore {
+  /** Whether this node is the leader. */
+  leads(): boolean
+  /**
+   * This node has taken over, possibly from itself after a failure, or no longer leads. The time may have
+   * jumped, and partitions may have become ready unnoticed.
+   */
+  onLeadership(listener: (leads: boolean) => void): void
   /**
    * How long a batch may wait for the next requests of clients that were just answered, as a share of the
    * duration of the last batch.
    */
-  readonly waitShare?: number
+  readonly waitShare: number
 }
+
+/** The verbs that a layer above the store passes on. */
+const storeVerbs = [
+  'handOff',
+  'sweep',
+  'maintain',
+  'control',
+  'releaseInstance',
+  'setTable',
+  'table',
+  'tables',
+  'releasePartition',
+  'pauseInstance',
+  'task',
+  'taskSettings',
+  'tasks',
+  'partitions',
+  'throughput',
+  'audited',
+  'feed',
+  'grid',
+  'changes',
+  'subscriptions',
+  'deliver',
+  'recordHeartbeats',
+  'instance',
+  'instances',
+  'instanceLeases',
+  'instanceAttempts',
+  'activeInstances',
+  'probe',
+  'audit',
+] as const satisfies readonly (keyof Store)[]
+
+export type StoreVerb = (typeof storeVerbs)[number]
+
+type AnyVerb = (argument: never) => Promise<unknown>
+
+/** Makes each verb of a store from its name. */
+export const eachVerb = (make: (verb: StoreVerb) => AnyVerb): Pick<Store, StoreVerb> =>
+  Object.fromEntries(storeVerbs.map((verb) => [verb, make(verb)])) as unknown as Pick<Store, StoreVerb>
+
+export const runVerb = (store: Pick<Store, StoreVerb>, verb: StoreVerb, argument: never): Promise<unknown> =>
+  (store[verb] as AnyVerb).call(store, argument)
+
+/** The number of partitions of a task and table. Null: any task, or any table. */
+export type ReadiedOf = readonly [task: string | null, table: string | null, count: number]
 
 /** What one request asks of the store. A settle that also pulls has two parts. */
 export interface StoreRequest {
@@ -166,16 +213,6 @@ export interface HandOffAnswers {
   /** When the earliest lease or back-off of this batch ends, by the store's clock. */
   readonly nextDueInMillis: number | null
 }
-
-/**
- * A call-back with more partitions is large. Pulls must not wait for it, so it gets a batch of its own and is
- * stored in pieces.
- */
-export const LARGE_CALL_BACK_PARTITIONS = 2000
-
-/** `most` differs in tests alone. */
-export const isLargeCallBack = ({ callBack }: BatchedCallBack, most = LARGE_CALL_BACK_PARTITIONS): boolean =>
-  callBack.partitions.length > most
 
 export interface BatchedCallBack {
   readonly callBack: CallBack
@@ -253,7 +290,13 @@ export type SettleResult = readonly (RefusalCode | null)[]
 export interface BatchedRenew {
   /** As for a settle. */
   readonly tables?: readonly string[] | null
-  readonly leases: readonly LeaseRef[]
+  readonly leases: readonly RenewedLease[]
+}
+
+/** Absent: as it was. */
+export interface RenewedLease extends LeaseRef {
+  readonly progress?: ReportedProgress
+  readonly checkpoint?: GivenCheckpoint
 }
 
 export type RenewResult = readonly (
@@ -402,6 +445,10 @@ export interface Released {
   readonly released: number
   /** How many of their partitions are parked. */
   readonly parked: number
+}
+
+export interface RenewalRequest extends Omit<RenewedLease, keyof LeaseRef> {
+  readonly leaseId: string
 }
 
 export type Renewal = RenewResult[number] & { readonly leaseId: string }

@@ -1,6 +1,8 @@
 import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
-import type { Durations, FailureGroups } from './rules/attempts.ts'
+import type { Durations } from './rules/attempts.ts'
+import type { FailureWindow } from './rules/failure-window.ts'
+import type { FailureGroup } from './rules/failures.ts'
 import type { TableSettings, TaskSettings } from './rules/policy.ts'
 import type { TaskStamps } from './rules/stamps.ts'
 import type { Tally } from './rules/task.ts'
@@ -46,11 +48,13 @@ export interface StoredTask {
   /** A call-back whose rows are being written. They do not count until it is completed. */
   staging: StagedIds | null
   /** Why attempts were unsuccessful. Null in an image means unchanged, as for most changes of a task. */
-  failures: FailureGroups | null
+  failures: readonly FailureGroup[] | null
   /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
   readonly durations: Durations
   /** Who paused, cancelled, sealed or changed it, and when. */
   stamps: TaskStamps | null
+  /** How its last attempts ended, while it may pause itself. */
+  failureWindow: FailureWindow
 }
 
 export const taskFields: Fields<StoredTask> = {
@@ -80,6 +84,7 @@ export const taskFields: Fields<StoredTask> = {
   failures: 'kept?',
   durations: 'list',
   stamps: 'json?',
+  failureWindow: 'text',
 }
 
 /** The remainder of a request to rerun done partitions. */
@@ -150,6 +155,14 @@ export const laneFields: Fields<StoredLane> = {
   attemptsDone: 'integer',
   finishedAt: 'integer?',
 }
+
+/** What a worker said about how far a partition is, for the next lease. Its row has `checkpointAt`. */
+export interface StoredCheckpoint {
+  readonly partition: number
+  readonly text: string
+}
+
+export const checkpointFields: Fields<StoredCheckpoint> = { partition: 'key', text: 'text' }
 
 /** Settings of a compute table that are not the default. */
 export interface StoredTableSettings extends TableSettings {

@@ -80,7 +80,9 @@ const standardTimeouts: Omit<Timeouts, 'requestMillis'> = { checkMillis: 5000, c
 
 /** The longest task id, at four bytes per character, percent-encoded. */
 const LONGEST_SEGMENT = MAX_TASK_ID_LENGTH * 4 * 3
-const HEADERS_LIMIT_BYTES = 2 * 16_384
+/** The longest time in which the headers of a request arrive. */
+export const HEADERS_MILLIS = 60_000
+export const HEADERS_LIMIT_BYTES = 2 * 16_384
 
 export async function buildHttp({
   service: given,
@@ -147,7 +149,7 @@ export async function buildHttp({
     ...serverOptions(tls, {
       maxHeaderSize: HEADERS_LIMIT_BYTES,
       connectionsCheckingInterval: checkMillis,
-      headersTimeout: Math.min(requestMillis, 60_000),
+      headersTimeout: Math.min(requestMillis, HEADERS_MILLIS),
       // Node would refuse the request without an explanation; admission.ts returns a problem document.
       requireHostHeader: false,
     }),
@@ -225,7 +227,7 @@ export async function buildHttp({
         if (peers !== null) peerRoute(uncached, peers)
       })
       openapiRoute(routes)
-      eventsRoute(routes, service, streams)
+      eventsRoute(routes, service, streams, budget)
       pageRoutes(routes, pageFiles)
       apiReferenceRoute(routes, pageFiles)
     },
@@ -255,7 +257,9 @@ export async function buildHttp({
  * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
  * of the longest names, all characters escaped, has 45 KiB.
  */
-function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
+export function callBackShape({
+  callBackPartitions,
+}: Pick<AdmissionLimits, 'callBackPartitions'>): ShapeLimits {
   return {
     elements: callBackPartitions,
     values: Math.max(1_000_000, 10 * callBackPartitions),

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { partitionName } from '@baton/protocol'
-import { type EventFacts, factsOf, type StoredDelivery } from '../handoff/outbox.ts'
+import { type EventMessage, factsOf, type StoredDelivery } from '../handoff/outbox.ts'
 
 export const CLOUD_EVENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 
@@ -17,7 +17,7 @@ export function cloudEvent({ event, taskId, at, message }: StoredDelivery, sourc
     time: new Date(at).toISOString(),
     datacontenttype: 'application/json' as const,
     sequence: sequenceOf(event),
-    data: { taskId, generation: message.generation, ...dataOf(taskId, factsOf(message)) },
+    data: { taskId, generation: message.generation, ...dataOf(taskId, message) },
   }
 }
 
@@ -25,11 +25,12 @@ export function cloudEvent({ event, taskId, at, message }: StoredDelivery, sourc
 export const sequenceOf = (event: number): string => String(event).padStart(16, '0')
 
 /** With the field names of the wire format. */
-function dataOf(taskId: string, facts: EventFacts): Record<string, unknown> {
+function dataOf(taskId: string, message: EventMessage): Record<string, unknown> {
+  const facts = factsOf(message)
   switch (facts.of) {
     case 'task': {
       const { partitions, records, reportedRecords, reportedDeclared, mismatched, attempts } = facts
-      return {
+      const summary = {
         partitions,
         records: {
           ...records,
@@ -39,6 +40,10 @@ function dataOf(taskId: string, facts: EventFacts): Record<string, unknown> {
         },
         attempts,
         firstCallBackAt: new Date(facts.firstCallBackAt).toISOString(),
+      }
+      if (message.type === 'task.paused') return { ...summary, because: facts.because }
+      return {
+        ...summary,
         endedAt: new Date(facts.endedAt).toISOString(),
         durationSeconds: (facts.endedAt - facts.firstCallBackAt) / 1000,
       }

@@ -7,7 +7,7 @@ import { backUp, exportStore, importStore, verify } from '../../src/archive/stor
 import { RandomLife } from './random-states.ts'
 import { openAt, rowsIn, startOfTests, viewsOf } from './stores.ts'
 
-/** As docs/operations.md describes it. */
+/** As docs/backup.md describes it. */
 async function restored(file: string): Promise<string> {
   const folder = join(await testFolder(), 'restored')
   mkdirSync(folder)

@@ -1,6 +1,6 @@
 import { webhookEventTypes } from '@baton/protocol'
 import type { PulledPartition } from '../../src/handoff/partition.ts'
-import { type Driver, nameOf, one } from '../store/conformance/driver.ts'
+import { type Driver, leaseOf, nameOf, one } from '../store/conformance/driver.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
 /** Pseudo-random numbers from a seed: mulberry32. */
@@ -134,7 +134,11 @@ export class RandomLife {
   }
 
   #renew() {
-    return this.#leases.length === 0 ? null : this.#driver.renew(this.#pick(this.#leases))
+    if (this.#leases.length === 0) return null
+    const checkpoint = this.#pick([undefined, null, 'page "7"', 'größe\n'])
+    const lease = leaseOf(this.#pick(this.#leases))
+    const leases = [{ ...lease, ...(checkpoint === undefined ? {} : { checkpoint }) }]
+    return this.#driver.batch({ renews: [{ leases }] })
   }
 
   #pass() {
@@ -178,7 +182,7 @@ export class RandomLife {
       totals,
       seenMillisAgo: { first: 5, last: 1 },
     }
-    const node = { version: '0.1.0', startedAt: 1_779_000_000_000, draining: true }
+    const node = { version: '0.1.0', startedAt: 1_779_000_000_000, draining: true, load: 12 }
     return this.#driver.store.recordHeartbeats([
       seen.instanceId === 'node-1'
         ? { ...seen, role: 'service', node }

@@ -20,7 +20,7 @@ async function fill(location: Parameters<typeof openAt>[0]): Promise<void> {
   await driver.control({ verb: 'level-barrier', taskId: 'orders', enabled: true })
   const leases = (await driver.pull({ batch: 3 })).partitions.map(({ lease }) => lease?.id ?? '')
   await driver.settle(leases[0] ?? '')
-  await driver.settle(leases[1] ?? '', { outcome: 'failed' })
+  await driver.settle(leases[1] ?? '', { outcome: 'failed', checkpoint: 'half' })
   await driver.store.close()
 }
 
@@ -76,6 +76,14 @@ const damages: [sql: string, found: string[]][] = [
       'level 1 of task orders counts 2 ready, but its rows have 1',
       'level 1 of task orders counts 200 records ready, but its rows have 100',
       'level 1 of task orders has 2 waiting that did not come back, but its rows have 1',
+    ],
+  ],
+  ['DELETE FROM checkpoint', ['partition row 2 has a checkpoint according to its row, but there is none']],
+  [
+    'UPDATE checkpoint SET partition = 3',
+    [
+      'there is a checkpoint of partition row 3, which has none according to its row',
+      'partition row 2 has a checkpoint according to its row, but there is none',
     ],
   ],
   [
@@ -259,7 +267,7 @@ test('on PostgreSQL, contradictions are reported, running nodes prevent an impor
     role: 'service' as const,
     totals: noTotals(),
     seenMillisAgo: { first: 2000, last: 2000 },
-    node: { version: '0.1.0', startedAt: 1, draining: false },
+    node: { version: '0.1.0', startedAt: 1, draining: false, load: 12 },
   }
   await node.recordInstances([heartbeat], (await node.readLeaderRow()).now)
   await node.close()

@@ -38,7 +38,7 @@ test('a leader that takes over from itself announces it before a sweep, because 
   })
   const { store } = cluster
   const told: string[] = []
-  store.onLeadership?.((leads) => told.push(leads ? 'leads' : 'follows'))
+  store.cluster?.onLeadership((leads) => told.push(leads ? 'leads' : 'follows'))
   await cluster.join('http://127.0.0.1:1')
   await store.handOff(calling)
   const before = (await store.handOff(pulling)).pulls[0]?.partitions[0]?.lease

@@ -30,8 +30,8 @@ test.each(Object.keys(writes))('%s is refused after another process took over', 
   )
 })
 
-test.each(Object.keys(writes))('%s is refused if an entry or a flush before it is lost', async (name) => {
-  for (const loss of ['DELETE FROM entry_slot WHERE number = 2', 'UPDATE head SET flushed = 0']) {
+test.each(Object.keys(writes))('%s is refused if an entry or rows before it are lost', async (name) => {
+  for (const loss of ['DELETE FROM entry_slot WHERE number = 2', 'UPDATE head SET writes = writes - 1']) {
     const database = new MemoryDatabase()
     const disk = database.disk()
     await disk.open()

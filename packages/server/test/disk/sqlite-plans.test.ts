@@ -54,8 +54,31 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   ['open tasks', /FROM task WHERE \(finished_at IS NULL OR/, 'task_open (id>?)'],
   ['open lanes', /FROM lane WHERE ready_partitions/, 'lane_open (id>?)'],
-  ['rows of a lane', /idx > \? AND id <= \? ORDER BY/, 'partition_identity (lane=? AND idx>?)'],
-  ['parked rows of a lane', /idx > \? .* 'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
+  [
+    'rows of a lane',
+    /lane = \? AND idx > \? AND idx <= \? AND id <= \? ORDER BY/,
+    'partition_identity (lane=? AND idx>? AND idx<?)',
+  ],
+  [
+    'rows of a lane that failed',
+    /INDEXED BY partition_failed .* id <= \? ORDER BY/,
+    'partition_failed (lane=? AND failure=? AND idx>? AND idx<?)',
+  ],
+  [
+    'rows of a lane parked as',
+    /INDEXED BY partition_parked_as/,
+    'partition_parked_as (lane=? AND failure=? AND idx>? AND idx<?)',
+  ],
+  [
+    'parked rows of a lane',
+    /lane = \? AND idx > \? .* AND state = 'parked' ORDER BY idx/,
+    'partition_parked (lane=? AND idx>? AND idx<?)',
+  ],
+  [
+    'begun rows of a lane',
+    /lane = \? AND idx > \? .* OR state = 'parked'\) ORDER BY idx/,
+    'partition_begun (lane=? AND idx>? AND idx<?)',
+  ],
   ['leases that end at a time', /'leased' AND due_at = /, 'partition_leased (due_at=? AND rowid>?)'],
   ['leases that end later', /'leased' AND due_at > \? ORDER BY due_at, id/, 'partition_leased (due_at>?)'],
   ['back-offs', /'delayed' AND due_at IS NOT NULL ORDER BY due_at, id/, 'partition_delayed (due_at>?)'],
@@ -145,7 +168,7 @@ const auditing = [
   / FROM table_settings $/,
   / FROM lane $/,
   / FROM task $/,
-  /GROUP BY state, kind$/,
+  /GROUP BY state, kind, parkedAs$/,
   /'ready' GROUP BY kind$/,
 ]
 

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { Batcher } from '../../src/handoff/batcher.ts'
+import { Batcher, FULL_BATCH } from '../../src/handoff/batcher.ts'
 import {
-  type Batching,
+  type BatchedCallBack,
   type HandOffAnswers,
   type HandOffBatch,
   type Store,
   StoreUnavailable,
 } from '../../src/handoff/store.ts'
-import { batchedCallBack, batchedPull, leaseOf, one, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, batchedPull, leaseOf, one, settlement } from '../store/conformance/driver.ts'
 
 const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')
 
@@ -29,14 +29,18 @@ function answersTo(batch: HandOffBatch): HandOffAnswers {
 }
 
 class SlowStore {
-  batching?: Batching
+  cluster?: { readonly waitShare: number }
   readonly batches: HandOffBatch[] = []
+  /** Tasks whose call-backs must be sent alone. */
+  readonly alone = new Set<string>()
   readonly #commits: (() => void)[] = []
   readonly #decide: (batch: HandOffBatch) => HandOffAnswers
 
   constructor(decide: (batch: HandOffBatch) => HandOffAnswers = answersTo) {
     this.#decide = decide
   }
+
+  readonly runsAlone = ({ callBack }: BatchedCallBack): boolean => this.alone.has(callBack.taskId)
 
   readonly handOff = (batch: HandOffBatch): Promise<HandOffAnswers> => {
     this.batches.push(batch)
@@ -61,9 +65,9 @@ class SlowStore {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers, batching?: Batching) => {
+const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers, waitShare?: number) => {
   const store = new SlowStore(decide)
-  if (batching !== undefined) store.batching = batching
+  if (waitShare !== undefined) store.cluster = { waitShare }
   const told: string[] = []
   const batcher = new Batcher(store as unknown as Store, {
     committed: () => told.push('committed'),
@@ -76,8 +80,6 @@ afterEach(() => {
   vi.restoreAllMocks()
   vi.useRealTimers()
 })
-
-const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
 describe('batches', () => {
   test('of the requests of one event-loop iteration are one transaction', async () => {
@@ -136,7 +138,7 @@ describe('batches', () => {
         vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
         let now = 0
         vi.spyOn(performance, 'now').mockImplementation(() => now)
-        const { store, batcher } = setUp(answersTo, { ...unbounded, waitShare: 0.5 })
+        const { store, batcher } = setUp(answersTo, 0.5)
         for (let client = 0; client < 3; client += 1) batcher.ask({ pull: batchedPull() })
         await turn()
         now = 1
@@ -166,8 +168,9 @@ describe('batches', () => {
   })
 
   test('have a maximum size: the rest is the next batch, one iteration later', async () => {
-    const { store, batcher } = setUp(answersTo, { ...unbounded, full: 10 })
-    for (let client = 0; client < 5; client += 1) batcher.ask({ pull: batchedPull({ batch: 5 }) })
+    const { store, batcher } = setUp()
+    for (let client = 0; client < 5; client += 1)
+      batcher.ask({ pull: batchedPull({ batch: FULL_BATCH / 2 }) })
     await turn()
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2])
     await store.commit()
@@ -176,37 +179,39 @@ describe('batches', () => {
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2, 1])
   })
 
-  describe('during a large call-back', () => {
-    const large = () => ({ callBack: batchedCallBack('a', some(0, 2001)) })
-    const small = (taskId: string) => ({ callBack: batchedCallBack(taskId, [one(1, 0)]) })
+  describe('do not wait for call-backs that run over several transactions', () => {
+    const callBack = (taskId: string) => ({ callBack: batchedCallBack(taskId, [one(1, 0)]) })
     const sent = ({ batches }: SlowStore) =>
       batches.map(({ callBacks, pulls }) => [...callBacks.map(({ callBack }) => callBack.taskId), ...pulls])
 
-    test('a small one of the same task is sent alone', async () => {
+    test('such ones are sent alone', async () => {
       const { store, batcher } = setUp()
       const pull = batchedPull()
-      for (const ask of [large(), small('a'), small('b'), { pull }]) batcher.ask(ask)
+      store.alone.add('a')
+      for (const ask of [callBack('a'), callBack('a'), callBack('b'), { pull }]) batcher.ask(ask)
       await turn()
       expect(sent(store)).toEqual([['a'], ['a'], ['b', pull]])
       await store.commit()
       await store.commit()
       await store.commit()
-      for (const ask of [small('a'), { pull }]) batcher.ask(ask)
+      store.alone.clear()
+      for (const ask of [callBack('a'), { pull }]) batcher.ask(ask)
       await turn()
       expect(sent(store).slice(3)).toEqual([['a', pull]])
     })
 
-    test('small ones that were queued before it are sent alone, and do not count as a batch', async () => {
+    test('those that were queued before are sent alone, and do not count as a batch', async () => {
       const { store, batcher } = setUp()
       const pull = batchedPull()
       batcher.ask({ pull })
       await turn()
-      for (const ask of [small('a'), small('a'), large()]) batcher.ask(ask)
+      for (const ask of [callBack('a'), callBack('a')]) batcher.ask(ask)
+      store.alone.add('a')
       await store.commit()
-      expect(sent(store)).toEqual([[pull], ['a'], ['a'], ['a']])
+      expect(sent(store)).toEqual([[pull], ['a'], ['a']])
       batcher.ask({ pull })
       await turn()
-      expect(sent(store).slice(4)).toEqual([[pull]])
+      expect(sent(store).slice(3)).toEqual([[pull]])
     })
   })
 

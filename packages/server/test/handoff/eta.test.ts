@@ -122,6 +122,7 @@ describe('the time left, estimated with attempts', () => {
     recordCount: 10,
     renewed: false,
     unheardShare: 0,
+    progress: null,
     ...changes,
   })
   /** Twenty attempts of two seconds. */

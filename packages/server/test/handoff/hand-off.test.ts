@@ -166,7 +166,7 @@ describe('settling', () => {
   test('and renewing are answered lease by lease', async () => {
     await callBack(1)
     const leaseId = await pullOne()
-    const renewals = await handOff.renew(['nonsense', leaseId], 'w')
+    const renewals = await handOff.renew([{ leaseId: 'nonsense' }, { leaseId }], 'w')
     expect(renewals).toMatchObject([
       { leaseId: 'nonsense', refused: 'lease_unknown' },
       { leaseId, refused: null, expiresInMillis: testPolicy.leaseMillis },
@@ -239,7 +239,7 @@ test('a control request in several steps is answered once, with everything it ch
     changed: 2700,
     more: false,
   })
-  const task = await handOff.task('a')
+  const task = await handOff.views.task('a')
   expect(task?.facts.partitions.cancelled).toBe(2700)
 })
 

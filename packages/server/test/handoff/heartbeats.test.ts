@@ -14,6 +14,7 @@ const stored = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
   expectedAt: null,
   pausedAt: null,
   silentAfterMillis: null,
+  leadsSince: null,
   node: null,
   now: NOW,
   tasks: [],
@@ -116,7 +117,7 @@ describe('the status of an instance', () => {
   })
 
   test('is up for a node while its heartbeat is fresh, and draining when it drains', () => {
-    const node = { version: '1', startedAt: NOW - 900_000, draining: false }
+    const node = { version: '1', startedAt: NOW - 900_000, draining: false, load: 12 }
     expect(seenAgo(10_000, { role: 'service', node })).toBe('up')
     expect(seenAgo(10_000, { role: 'service', node: { ...node, draining: true } })).toBe('draining')
     expect(seenAgo(30_000, { role: 'service', node: { ...node, draining: true } })).toBe('down')

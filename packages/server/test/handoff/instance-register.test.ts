@@ -151,3 +151,43 @@ test('heartbeats that cannot be written are still shown, as long as the store ca
   await listing
   hold('writing').resolve()
 })
+
+test('many instances are noted up to a number, and written a few at a time', async () => {
+  const sizes: number[] = []
+  const names = new Set<string>()
+  const store = {
+    ...sharedStore(),
+    recordHeartbeats: async (heartbeats: readonly Heartbeat[]) => {
+      sizes.push(heartbeats.length)
+      for (const { instanceId } of heartbeats) names.add(instanceId)
+    },
+  }
+  const register = await started(store, 'node', 'node')
+  for (let at = 0; at < 30_000; at += 1) register.notePull(`made-up-${at}`)
+  await register.stop()
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(501)
+  expect(names.size).toBe(10_001)
+  expect(names).toContain('node')
+})
+
+test('of instances that cannot be written, each is written with a later heartbeat, and once', async () => {
+  let calls = 0
+  const pulls = new Map<string, number>()
+  const store = {
+    ...sharedStore(),
+    recordHeartbeats: async (heartbeats: readonly Heartbeat[]) => {
+      calls += 1
+      if (calls === 3) throw new Error('the store is away')
+      for (const { instanceId, totals } of heartbeats)
+        pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + totals.pulls)
+    },
+  }
+  const register = await started(store, 'node', 'node')
+  for (let at = 0; at < 1200; at += 1) register.notePull(`w${at}`)
+  await register.stop()
+  expect(pulls.size).toBe(501)
+  await register.stop()
+  expect(pulls.size).toBe(1201)
+  pulls.delete('node')
+  expect(new Set(pulls.values())).toEqual(new Set([1]))
+})

@@ -62,6 +62,7 @@ describe('the fleet', () => {
     expectedAt: null,
     pausedAt: null,
     silentAfterMillis: null,
+    leadsSince: null,
     node: null,
     now: 1000,
     tasks: [],
@@ -85,7 +86,7 @@ describe('the fleet', () => {
       instance(1),
       instance(2, { leases: 3 }),
       instance(3, { role: 'producer' }),
-      instance(4, { role: 'service', node: { version: '1', startedAt: 0, draining: false } }),
+      instance(4, { role: 'service', node: { version: '1', startedAt: 0, draining: false, load: 12 } }),
       instance(5, { expectedAt: 1001 }),
       instance(6, { leases: 1, silentAfterMillis: 30_000, now: 40_000 }),
     ])

@@ -4,6 +4,7 @@ import { formatLeaseId } from '../../src/handoff/lease-id.ts'
 import { expiryGraceMillis } from '../../src/handoff/rules/policy.ts'
 import {
   type BatchedCallBack,
+  type ClusterOfStore,
   type HandOffBatch,
   LeaderUnavailable,
   type Store,
@@ -28,8 +29,18 @@ class EmptyStore {
   /** Sweeps wait for this, as behind a request that the store has not answered. */
   sweepsWait: Promise<void> = Promise.resolve()
   readonly sweptWithExpiry: number[] = []
+  /** Tells the hand-off whether this node leads. */
+  lead: (leads: boolean) => void = () => undefined
+  readonly cluster: ClusterOfStore = {
+    leads: () => true,
+    onLeadership: (listener) => {
+      this.lead = listener
+    },
+    waitShare: 0,
+  }
 
   /** Every settlement was settled before. */
+  runsAlone = () => false
   handOff = async ({ settles, callBacks, pulls }: HandOffBatch) => {
     if (callBacks.length > 0) this.#write()
     const fits =
@@ -177,7 +188,7 @@ describe('the end of an outage is logged', () => {
     await lose()
     await answered(pull())
     await answered(settleAgain())
-    await answered(handOff.task('a'))
+    await answered(handOff.views.task('a'))
     await vi.advanceTimersByTimeAsync(30_000)
     expect(told).toEqual([BEGUN])
   })
@@ -213,6 +224,18 @@ test('the grace period of leases begins when the store is back', async () => {
   const [first = 0] = store.sweptWithExpiry
   expect(first - back).toBeGreaterThanOrEqual(grace - 1)
   expect(first - back).toBeLessThanOrEqual(grace + 1001)
+})
+
+test('the grace period of leases begins when a node takes over that was idle and missed nothing', async () => {
+  const grace = expiryGraceMillis(testPolicy)
+  await vi.advanceTimersByTimeAsync(grace + 2000)
+  expect(store.sweptWithExpiry).not.toEqual([])
+  store.lead(true)
+  store.sweptWithExpiry.length = 0
+  await vi.advanceTimersByTimeAsync(grace - 1)
+  expect(store.sweptWithExpiry).toEqual([])
+  await vi.advanceTimersByTimeAsync(2000)
+  expect(store.sweptWithExpiry).not.toEqual([])
 })
 
 test('a sweep that was requested before an outage and runs after it ends no lease', async () => {

@@ -115,7 +115,7 @@ describe('the API document', () => {
       callBack: ['PartitionDescriptor[]', 'CallBackAnswer'],
       pull: [undefined, 'PullAnswer'],
       settle: ['Settlement[]', 'SettleAnswer'],
-      renew: ['string[]', 'RenewAnswer'],
+      renew: ['LeaseToRenew[]', 'RenewAnswer'],
       instanceStatus: [undefined, 'InstanceStatus'],
       listInstances: [undefined, 'InstanceList'],
       listInstanceAttempts: [undefined, 'InstanceAttemptList'],

@@ -100,6 +100,8 @@ describe('the audit', () => {
     await baton.post('/tasks/nothing/cancel', undefined, as('ops'))
     await baton.ask('DELETE', '/subscriptions/none', { headers: as('ops') })
     await baton.post('/tasks/orders/pause', undefined, as('screen'))
+    const request = { body: { paused: false }, headers: as('ops') }
+    expect((await baton.ask('PATCH', '/tables/results.orders/settings', request)).status).toBe(200)
     expect((await baton.get('/audit', as('ops'))).body.entries).toEqual([])
   })
 
@@ -164,7 +166,8 @@ describe('a task', () => {
       { at, name: 'compute' },
       { at, name: 'ops' },
     ]
-    expect(await control()).toEqual({ paused: { at, name: 'ops' }, cancelled: null, sealed, changed })
+    const paused = { at, name: 'ops', because: null }
+    expect(await control()).toEqual({ paused, cancelled: null, sealed, changed })
     await baton.post('/tasks/orders/resume', undefined, as('ops'))
     await baton.post('/tasks/orders/cancel', undefined, as('ops'))
     expect(await control()).toEqual({ paused: null, cancelled: { at, name: 'ops' }, sealed, changed })

@@ -92,6 +92,22 @@ describe('a user who signed in at a proxy', () => {
     expect((await baton.get('/tasks', both)).body.code).toBe('token_refused')
   })
 
+  test('who has the name of a token uses nothing of its share', async () => {
+    const tokens = {
+      ...content,
+      tokens: [...content.tokens, { name: 'wall', token: tokenNamed('wall'), roles: ['viewer'] }],
+    }
+    const baton = await TestApp.open({
+      tokensFile: await tokensFile(tokens),
+      authProxy: ['127.0.0.1'],
+      maxRequestsPerSecond: 0.001,
+    })
+    const namesake = user('wall', 'everyone')
+    expect((await baton.get('/tasks', namesake)).status).toBe(200)
+    expect((await baton.get('/tasks', namesake)).status).toBe(429)
+    expect((await baton.get('/tasks', bearer(tokenNamed('wall')))).status).toBe(200)
+  })
+
   test('cannot be used by a page of another site', async () => {
     const baton = await behind(['127.0.0.1'])
     const ana = user('ana', 'data-platform')

@@ -54,12 +54,20 @@ describe('a body', () => {
       'send level or partitions, not both: the name of a partition contains its level',
     ],
     ['seal', { partitions: 1.5 }, '/partitions', `partitions ${number}, got the number 1.5`],
-    ['seal', [3], '', 'the body must be omitted, or an object with partitions, got an array'],
+    ['seal', [3], '', 'the body must be an object with partitions, got an array'],
     [
       'retry',
       'x',
       '',
-      'the body must be omitted, or an object with level, partitions or done, got the string "x"',
+      'the body must be an object with level, partitions, reason or done, got the string "x"',
+    ],
+    ['retry', { reason: 7 }, '/reason', 'reason must be a string, got the number 7'],
+    ['retry', { reason: '' }, '/reason', 'reason must not be empty, got an empty string'],
+    [
+      'retry',
+      { reason: 'expired', level: 0 },
+      '',
+      'send reason or level, not both: a reason stands for all parked partitions of its group',
     ],
     ['cancel', null, '', 'the body must be omitted, or an empty object, got null'],
     ['level-barrier', { enabled: 1 }, '/enabled', 'enabled must be true or false, got the number 1'],
@@ -190,6 +198,25 @@ describe('retry', () => {
       'partition_unknown',
       [{ pointer: '/level', detail: 'the task has no partition on that level' }],
     ])
+  })
+
+  test('of a reason changes what is parked for it, and says if the task has no such failures', async () => {
+    const baton = await withTask(1, 2)
+    const [first, second] = (await baton.pull({ prefer: 'batch=2' })).map(leaseId)
+    await baton.post('/settle', [
+      { leaseId: first, outcome: 'failed', final: true, reason: 'locked by 7' },
+      { leaseId: second, outcome: 'failed', final: true, reason: 'no such column' },
+    ])
+    const { failures } = (await baton.get('/tasks/orders')).body
+    const { key } = failures.find(({ reason }: { reason: string }) => reason === 'locked by #')
+    expect((await baton.post('/tasks/orders/retry', { reason: key })).body.changed).toBe(1)
+    const { status, body } = await baton.post('/tasks/orders/retry', { reason: `${key}x` })
+    expect([status, body.code, body.errors]).toEqual([
+      404,
+      'partition_unknown',
+      [{ pointer: '/reason', detail: 'reason must be the key of one of the failures of the task' }],
+    ])
+    expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ ready: 1, parked: 1 })
   })
 
   test('refuses names of another task', async () => {

@@ -1,7 +1,13 @@
+import { once } from 'node:events'
 import { type EventName, eventSchemas } from '@baton/protocol'
 import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
+import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
+import { until } from '../../../../test/support/until.ts'
+import { tickWithinLimits } from '../../src/http/admission/tokens.ts'
+import { MOST_STREAMS_PER_CALLER } from '../../src/http/routes/events-route.ts'
 import { EventStream } from '../support/event-stream.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { TestApp } from '../support/test-app.ts'
 
 const descriptor = (taskId: string, index = 0) => ({
@@ -143,3 +149,37 @@ describe('GET /events', () => {
 function isFormat(fault: unknown): boolean {
   return typeof fault === 'object' && (fault as { keyword?: string }).keyword === 'format'
 }
+
+describe('many event streams', () => {
+  const tokens = [
+    { name: 'greedy', token: tokenNamed('g'), roles: ['viewer'] },
+    { name: 'other', token: tokenNamed('o'), roles: ['viewer'] },
+  ]
+
+  test('of one token are refused beyond a share of those of the node, and others get theirs', async () => {
+    const { url } = await openService({ tokensFile: await tokensFile({ tokens }) })
+    const statusOf = async (token: string) => {
+      const client = await RawConnection.open(Number(new URL(url).port))
+      client.send(
+        `GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${tokenNamed(token)}\r\n\r\n`,
+      )
+      const [head] = (await once(client.socket, 'data')) as [Buffer]
+      return { client, status: Number(head.toString('latin1').slice(9, 12)) }
+    }
+    const greedy = await Promise.all(Array.from({ length: MOST_STREAMS_PER_CALLER }, () => statusOf('g')))
+    expect(new Set(greedy.map(({ status }) => status))).toEqual(new Set([200]))
+    expect((await statusOf('g')).status).toBe(503)
+    expect((await EventStream.open(url, bearer(tokenNamed('o')))).headers.get('content-type')).toContain(
+      'event-stream',
+    )
+    greedy[0]?.client.socket.destroy()
+    await until(async () => (await statusOf('g')).status === 200)
+  })
+
+  test('of one limited token share what they are sent', () => {
+    const tick = { id: 'a-1', events: [{ kind: 'reset' as const }, { kind: 'reset' as const }] }
+    const token = { tasks: ['sales-'] }
+    expect(tickWithinLimits(token, tick)).toBe(tickWithinLimits(token, tick))
+    expect(tickWithinLimits({ tasks: ['stock-'] }, tick)).not.toBe(tickWithinLimits(token, tick))
+  })
+})

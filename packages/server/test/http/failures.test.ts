@@ -31,7 +31,7 @@ describe('an unexpected failure', () => {
     const logged: [object, string][] = []
     const log = { ...quiet, error: (fields: object, text: string) => logged.push([fields, text]) }
     const baton = await TestApp.open({}, { log })
-    baton.app.handOff.tasks = () => Promise.reject(new Error('the password is hunter2'))
+    baton.app.handOff.views.tasks = () => Promise.reject(new Error('the password is hunter2'))
     const answer = await baton.get('/tasks')
     expect([answer.status, answer.body.code]).toEqual([500, 'internal'])
     expect(answer.text).not.toContain('hunter2')

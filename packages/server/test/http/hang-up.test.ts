@@ -26,9 +26,10 @@ class Gate {
     held = Number.POSITIVE_INFINITY,
   ): Gate {
     const gate = new Gate()
-    const original = handOff[verb].bind(handOff) as (...args: unknown[]) => Promise<unknown>
+    const verbs = verb === 'tasks' ? handOff.views : handOff
+    const original = Reflect.get(verbs, verb).bind(verbs) as (...args: unknown[]) => Promise<unknown>
     let calls = 0
-    Object.assign(handOff, {
+    Object.assign(verbs, {
       [verb]: async (...args: unknown[]) => {
         calls += 1
         const isHeld = calls <= held

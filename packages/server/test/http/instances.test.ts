@@ -13,6 +13,9 @@ describe('GET /test/instance-status', () => {
       version: '0.1.0',
     })
     expect(Date.parse(body.startedAt)).not.toBeNaN()
+    expect(Date.parse(body.leadsSince)).not.toBeNaN()
+    expect(body.load).toBeGreaterThanOrEqual(0)
+    expect(body.load).toBeLessThanOrEqual(1)
   })
 
   test('knows the node by its name as well', async () => {

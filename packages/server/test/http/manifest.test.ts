@@ -21,7 +21,7 @@ test.each([
     { facts, partitions: [line], next: { level: 0, index: 0 } },
     { facts: { ...facts, ...change }, partitions: [], next: null },
   ]
-  const handOff = { partitions: async () => pages.shift() }
+  const handOff = { views: { partitions: async () => pages.shift() } }
   const app = Fastify()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   onTestFinished(() => app.close())

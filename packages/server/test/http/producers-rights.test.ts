@@ -98,6 +98,10 @@ describe('a producer', () => {
     const baton = await guarded()
     const give = (token: string) => baton.post('/tasks/orders/owner', { name: 'stock' }, as(token))
     expect((await give('orders')).body.code).toBe('token_refused')
+    for (const name of ['', 'a\0b', 'a\ud800', 'a\u009b2J', 'a\nb'])
+      expect((await baton.post('/tasks/orders/owner', { name }, as('ops'))).body.code).toBe(
+        'contract_violation',
+      )
     expect((await give('ops')).body).toMatchObject({ taskId: 'orders', changed: 1 })
     expect((await baton.post('/call-back', [descriptor('orders', 1, 0)], as('stock'))).status).toBe(200)
     expect((await baton.post('/call-back', [descriptor('orders', 1, 1)], as('orders'))).status).toBe(403)

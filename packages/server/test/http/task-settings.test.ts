@@ -9,6 +9,7 @@ const defaults = {
   levelBarrier: false,
   maxLeases: null,
   weight: 1,
+  pauseAfterFailures: null,
   own: [],
 }
 
@@ -78,6 +79,9 @@ describe('settings of a task', () => {
       ['weight=1, weight=2', 'weight must not be repeated'],
       ['level-barrier=maybe', 'level-barrier must be true or false'],
       ['max-leases=1.5', 'max-leases must be'],
+      ['pause-after-failures=half', 'must be a share and a number of attempts, such as 0.5/20, or null'],
+      ['pause-after-failures=2/20', 'pause-after-failures must be SHARE/OF, and share must'],
+      ['pause-after-failures=0.5/1001', 'pause-after-failures must be SHARE/OF, and of must'],
     ] as const) {
       const { status, body } = await callBack(text)
       expect([status, body.code, body.detail]).toEqual([
@@ -140,6 +144,96 @@ describe('settings of a task', () => {
       own: ['backoffMaxSeconds'],
     })
     expect((await call('backoff-seconds=20')).status).toBe(200)
+  })
+
+  test('may include a limit only in a delivery mode with leases', async () => {
+    const baton = await TestApp.open({ delivery: 'at-most-once' })
+    const headers = { 'task-settings': 'max-leases=2' }
+    const refused = await baton.post('/call-back', [descriptor('orders', 0, 0)], headers)
+    expect([refused.status, refused.body.detail]).toEqual([
+      422,
+      'Task-Settings: max-leases requires leases, and this service delivers at most once',
+    ])
+    expect((await baton.get('/tasks/orders')).status).toBe(404)
+    await baton.callBack(descriptor('orders', 0, 0))
+    const changed = await baton.ask('PATCH', '/tasks/orders/settings', { body: { maxLeases: 2, weight: 3 } })
+    expect([changed.status, changed.body.errors]).toEqual([
+      422,
+      [{ pointer: '/maxLeases', detail: 'a limit requires leases, and this service delivers at most once' }],
+    ])
+    expect((await baton.get('/tasks/orders/settings')).body.settings).toMatchObject({ weight: 1 })
+    const reset = await baton.ask('PATCH', '/tasks/orders/settings', { body: { maxLeases: null } })
+    expect(reset.status).toBe(200)
+  })
+
+  test('may include a pause after failures, which says what is wrong with it', async () => {
+    const baton = await TestApp.open()
+    const change = (pauseAfterFailures: unknown) =>
+      baton.ask('PATCH', '/tasks/a/settings', { body: { weight: 2, pauseAfterFailures } })
+    for (const [value, pointers] of [
+      [0.5, ['/pauseAfterFailures']],
+      [[0.5, 20], ['/pauseAfterFailures']],
+      ['0.5/20', ['/pauseAfterFailures']],
+      [{}, ['/pauseAfterFailures/share', '/pauseAfterFailures/of']],
+      [{ share: 0.5 }, ['/pauseAfterFailures/of']],
+      [{ share: 0, of: 0 }, ['/pauseAfterFailures/share', '/pauseAfterFailures/of']],
+      [{ share: 1.1, of: 1001 }, ['/pauseAfterFailures/share', '/pauseAfterFailures/of']],
+      [{ share: null, of: 2.5 }, ['/pauseAfterFailures/share', '/pauseAfterFailures/of']],
+      [{ share: 0.5, of: 20, off: 3 }, ['/pauseAfterFailures/off']],
+    ] as const) {
+      const { status, body } = await change(value)
+      const found = body.errors?.map(({ pointer }: { pointer: string }) => pointer)
+      expect([value, status, body.code, found]).toEqual([value, 422, 'contract_violation', pointers])
+    }
+    expect((await baton.get('/tasks/a/settings')).status).toBe(404)
+    const least = { share: 0.001, of: 1 }
+    expect((await change(least)).body.settings).toMatchObject({ pauseAfterFailures: least })
+    const headers = { 'task-settings': 'pause-after-failures=1/1000' }
+    expect((await baton.post('/call-back', [descriptor('a', 0, 0)], headers)).status).toBe(200)
+    expect((await baton.get('/tasks/a')).body.settings).toMatchObject({
+      pauseAfterFailures: { share: 1, of: 1000 },
+      own: ['weight', 'pauseAfterFailures'],
+    })
+    expect((await change(null)).body.settings).toMatchObject({ pauseAfterFailures: null, own: ['weight'] })
+  })
+
+  test('pause the task after failures, which its view, its feed and an event say', async () => {
+    const baton = await TestApp.open()
+    const created = await baton.post('/subscriptions', { types: ['task.paused'] })
+    await baton.callBack(descriptor('a', 0, 0), descriptor('a', 0, 1))
+    const body = { pauseAfterFailures: { share: 0.5, of: 2 } }
+    await baton.ask('PATCH', '/tasks/a/settings', { body })
+    const pulled = await baton.pull({ prefer: 'batch=2' })
+    await baton.post(
+      '/settle',
+      pulled.map(({ lease }, at) => ({ leaseId: lease?.id, outcome: at === 0 ? 'done' : 'failed' })),
+    )
+    const because = '1 of the last 2 attempts failed or expired'
+    const at = expect.any(String)
+    const { state, control } = (await baton.get('/tasks/a')).body
+    expect([state, control.paused]).toEqual(['paused', { at, name: null, because }])
+    const [entry] = (await baton.get('/tasks/a/feed')).body.entries
+    expect(entry).toMatchObject({ event: 'pause', name: null, request: { because } })
+    const { events } = (await baton.get(`/subscriptions/${created.body.id}/events`)).body
+    expect(events).toMatchObject([{ type: 'task.paused', subject: 'a', data: { taskId: 'a', because } }])
+    expect(events[0].data).not.toHaveProperty('endedAt')
+    await baton.post('/tasks/a/resume')
+    expect((await baton.get('/tasks/a')).body).toMatchObject({ state: 'open', control: { paused: null } })
+    await baton.post('/tasks/a/pause')
+    const later = (await baton.get(`/subscriptions/${created.body.id}/events`)).body.events
+    expect(later).toMatchObject([{}, { type: 'task.paused', data: { because: null } }])
+  })
+
+  test('may include a pause after failures only in a delivery mode with leases', async () => {
+    const baton = await TestApp.open({ delivery: 'at-most-once' })
+    const pauseAfterFailures = { share: 0.5, of: 20 }
+    const changed = await baton.ask('PATCH', '/tasks/a/settings', { body: { pauseAfterFailures } })
+    expect([changed.status, changed.body.errors[0].pointer]).toEqual([422, '/pauseAfterFailures'])
+    const called = await baton.post('/call-back', [descriptor('a', 0, 0)], {
+      'task-settings': 'pause-after-failures=0.5/20',
+    })
+    expect([called.status, called.body.code]).toEqual([422, 'parameter_invalid'])
+    expect((await baton.get('/tasks/a/settings')).status).toBe(404)
   })
 
   test('may include a level barrier only in a delivery mode with leases', async () => {

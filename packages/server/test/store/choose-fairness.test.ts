@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Choice } from '../../src/handoff/engine/state/choices.ts'
+import { Choice } from '../../src/handoff/engine/state/choice.ts'
 import { Waiting as WaitingPartitions } from '../../src/handoff/engine/waiting.ts'
 import { Driver, one } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'

@@ -58,7 +58,14 @@ describe('a subscriptions file', () => {
     await writeFile(join(path, '..', 'pipeline.secret'), `${secretNamed('b')}\n`)
     const { value, warnings } = read(path, { HOOK_SECRET: secretNamed('c') })
     expect(warnings).toEqual([])
-    const all = ['task.done', 'task.stalled', 'task.cancelled', 'level.done', 'partition.parked']
+    const all = [
+      'task.done',
+      'task.stalled',
+      'task.cancelled',
+      'task.paused',
+      'level.done',
+      'partition.parked',
+    ]
     expect(value).toEqual([
       { ...one, types: all, taskPrefix: '' },
       {
@@ -89,7 +96,7 @@ describe('a subscriptions file', () => {
       [
         `does not have the form ${form}: see /subscriptions/0, which must have no fields except name, url, types, taskPrefix, secret, secretFile, secretEnv`,
         'is invalid: see /subscriptions/0/name, which must be 1 to 100 letters, digits, dots, hyphens or underscores',
-        'is invalid: see /subscriptions/0/types/0, which must be one of task.done, task.stalled, task.cancelled, level.done, partition.parked',
+        'is invalid: see /subscriptions/0/types/0, which must be one of task.done, task.stalled, task.cancelled, task.paused, level.done, partition.parked',
         'is invalid at /subscriptions/1/secret, which must be whsec_ followed by 24 to 64 bytes in base64',
         'is invalid at /subscriptions/2/name, which is also the name of another subscription',
         'is invalid at /subscriptions/2/url, which is not on the public internet; an operator can allow its network with --webhook-networks',

@@ -20,12 +20,14 @@ import {
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
- * entry, which took the number that this append needs.
+ * entry, which took the number that this append needs. Rows that were written since the previous entry must be
+ * there, too: a standby that was promoted without the last commits may have the entry alone.
  *
  * synchronous_commit is switched on, whatever the role's setting. A single-statement transaction can only do
  * that with set_config in the statement itself.
  */
 const MINE = `baton.entry WHERE number = $1::bigint - 1 AND term = $2::text COLLATE "C"
+  AND ($4::bigint IS NULL OR EXISTS (SELECT FROM baton.flushed WHERE writes >= $4))
   AND set_config('synchronous_commit', 'on', true) IS NOT NULL`
 
 const APPEND_ALONE = prepared(
@@ -38,8 +40,8 @@ const APPEND_ALONE = prepared(
  */
 const PLAN_AGAIN_EVERY = 200
 
-const NEW_KEYS = '$4::text[]'
-const FIRST_COLUMN = 5
+const NEW_KEYS = '$5::text[]'
+const FIRST_COLUMN = 6
 
 const APPEND = prepared(`
 WITH known AS MATERIALIZED (
@@ -54,10 +56,16 @@ WITH known AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`)
 
+export interface Confirmed {
+  readonly leaderTerm: string
+  /** How often rows were written, if that was since the previous entry. */
+  readonly writes: number | null
+}
+
 /** The entry is executed once at most. After an error it is unknown whether it was stored. */
-export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {
+export async function append(connection: Connection, confirmed: Confirmed, entry: Appended): Promise<void> {
   const warnings = connection.warnings
-  const [row] = await connection.run(appendStatement(term, entry))
+  const [row] = await connection.run(appendStatement(confirmed, entry))
   // When PostgreSQL stops waiting for a standby, it reports success with a warning. The commit may then be
   // lost together with this server.
   if (connection.warnings > warnings) {
@@ -72,8 +80,11 @@ export async function append(connection: Connection, term: string, entry: Append
   throw known.length > 0 ? new KnownKeys(known) : new NotLeader()
 }
 
-function appendStatement(term: string, { number, body, newRows, newKeys }: Appended): Statement {
-  const values = [number, term, body]
+function appendStatement(
+  { leaderTerm, writes }: Confirmed,
+  { number, body, newRows, newKeys }: Appended,
+): Statement {
+  const values = [number, leaderTerm, body, writes]
   if (newRows.length === 0 && newKeys.length === 0) return { ...APPEND_ALONE, values }
   return { ...APPEND, values: [...values, textArray(newKeys), ...arraysOf(descriptors, newRows)] }
 }

@@ -18,66 +18,20 @@ const ENTRIES_KEPT = 1000
  */
 const FORGET_PACE_EVERY = 20
 
-interface FlushRequest {
-  readonly leaderTerm: string
-  /** The last entry of the previous flush. */
-  readonly from: number
-  readonly upTo: number
-  /** The entry of the take-over. All earlier entries were read at the take-over. */
-  readonly takenOverAt: number
-  /** Entries up to this one have been deleted. */
-  readonly deletedTo: number
-  readonly images: Images
-}
-
 /** The last entry that a flush up to `upTo` deletes. Never the newest. */
 export const deletableTo = (upTo: number): number => Math.max(0, upTo - ENTRIES_KEPT)
 
-/** All statements of the transaction after its fence, sent together. */
-export function flushStatements(request: FlushRequest): Statement[] {
-  const { images } = request
+/** Entries up to `deletedTo` have been deleted. */
+export function flushStatements(images: Images, upTo: number, deletedTo: number): Statement[] {
   return [
-    moveStatement(request),
     ...flushed.flatMap(({ table, text, rowsOf }) => [...sending(table, text, rowsOf(images))]),
     ...rangesStatement(images.ranges),
     ...forgetPaceStatement(images.pace),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
-      values: [request.deletedTo, deletableTo(request.upTo)],
+      values: [deletedTo, deletableTo(upTo)],
     },
   ]
-}
-
-/**
- * Fails if the flushed position is not what this node wrote last, or if this server does not have the entry.
- * The latter happens when it was promoted without the entry while another server still accepts appends.
- */
-function moveStatement({
-  leaderTerm,
-  from,
-  upTo,
-  takenOverAt,
-  images: { nextIds },
-}: FlushRequest): Statement {
-  return {
-    text: `WITH moved AS (
-        UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),
-          next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition),
-          next_event = coalesce($8, next_event)
-        WHERE number = $1 AND EXISTS (SELECT FROM baton.entry e WHERE e.number = greatest($2, $7::bigint) AND e.term = $3::text COLLATE "C")
-        RETURNING 1)
-      SELECT 1 / count(*) FROM moved`,
-    values: [
-      from,
-      upTo,
-      leaderTerm,
-      nextIds?.task ?? null,
-      nextIds?.lane ?? null,
-      nextIds?.partition ?? null,
-      takenOverAt,
-      nextIds?.event ?? null,
-    ],
-  }
 }
 
 const FORGET_PACE = `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (task)

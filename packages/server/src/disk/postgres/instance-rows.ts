@@ -1,5 +1,5 @@
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
-import type { InstanceRowsQuery } from '../../handoff/disk.ts'
+import type { ForgetInstances, InstanceRowsQuery } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import type { InstanceRecord } from '../../handoff/views/queries.ts'
@@ -68,10 +68,12 @@ export const activeInstancesStatement = (since: number, limit: number): Statemen
 })
 
 /** A client that holds a lease or is paused is kept, however long it has been silent. */
-export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({
-  text: `WITH gone AS MATERIALIZED (
+export const forgetStatement = ({ unseenSince, endedSince, most, limit }: ForgetInstances): Statement => ({
+  text: `WITH beyond AS MATERIALIZED (
+      SELECT last_seen_at FROM baton.instance ORDER BY last_seen_at DESC LIMIT 1 OFFSET $4
+    ), gone AS MATERIALIZED (
       SELECT instance_id FROM baton.instance i
-      WHERE (last_seen_at < $1 OR draining AND last_seen_at < $2)
+      WHERE (last_seen_at < $1 OR last_seen_at <= (SELECT last_seen_at FROM beyond) OR draining AND last_seen_at < $2)
         AND paused_at IS NULL AND NOT EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = i.instance_id)
       ORDER BY instance_id LIMIT $3 FOR UPDATE SKIP LOCKED
     ), produced AS (
@@ -80,7 +82,7 @@ export const forgetStatement = (unseenSince: number, endedSince: number, limit: 
       DELETE FROM baton.instance i USING gone g WHERE i.instance_id = g.instance_id RETURNING 1
     )
     SELECT count(*) AS forgotten FROM forgotten`,
-  values: [unseenSince, endedSince, limit],
+  values: [unseenSince, endedSince, limit, most],
 })
 
 export function readInstance(row: Row): InstanceRecord {

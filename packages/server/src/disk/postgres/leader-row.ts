@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import type { LeaderRow } from '../../handoff/stored.ts'
+import type { LeaderRow, NextIds } from '../../handoff/stored.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import type { Channel } from './session/connector.ts'
 import { foundNoRow, NotLeader } from './session/failures.ts'
@@ -19,7 +19,7 @@ export interface NodeAddress {
 
 interface TakenOver extends OpenedDisk {
   readonly leaderTerm: string
-  readonly flushed: number
+  readonly writes: number
   readonly now: number
 }
 
@@ -42,10 +42,46 @@ export const fence = (leaderTerm: string): Statement => ({
  * For what builds on an entry without being written with it. A standby that was promoted without the last
  * commits has the term, but may lack the entry.
  */
-export const entryFence = (leaderTerm: string, number: number): Statement => ({
+const entryFence = (leaderTerm: string, number: number): Statement => ({
   text: `SELECT 1 / count(*) FROM baton.entry WHERE number = $1 AND term = $2::text COLLATE "C"`,
   values: [number, leaderTerm],
 })
+
+export interface RowsWritten {
+  readonly leaderTerm: string
+  /** The last entry that this node has appended. */
+  readonly last: number
+  /** How often rows were written before. */
+  readonly writes: number
+  /** Of a flush: the last entry of which the rows are written. */
+  readonly upTo?: number
+  readonly nextIds?: NextIds | null
+}
+
+/**
+ * Start each transaction that writes rows. It fails unless the database has all that this node wrote before:
+ * a standby that was promoted without the last commits has the term, but may lack an entry, or rows.
+ */
+export const rowFences = ({ leaderTerm, last, writes, upTo, nextIds }: RowsWritten): Statement[] => [
+  fence(leaderTerm),
+  entryFence(leaderTerm, last),
+  {
+    text: `WITH counted AS (
+        UPDATE baton.flushed SET writes = writes + 1, number = greatest(number, $2::bigint),
+          next_task = coalesce($3, next_task), next_lane = coalesce($4, next_lane),
+          next_partition = coalesce($5, next_partition), next_event = coalesce($6, next_event)
+        WHERE writes = $1 RETURNING 1)
+      SELECT 1 / count(*) FROM counted`,
+    values: [
+      writes,
+      upTo ?? null,
+      nextIds?.task ?? null,
+      nextIds?.lane ?? null,
+      nextIds?.partition ?? null,
+      nextIds?.event ?? null,
+    ],
+  },
+]
 
 export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
   const [row] = await channel.useWithRetry((connection) => connection.run(readLeaderRowStatement))
@@ -141,7 +177,7 @@ function takeOverStatements(leaderTerm: string, seen: string | null, node: NodeA
       values: [leaderTerm],
     },
     {
-      text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
+      text: `SELECT f.writes, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
           (SELECT max(number) FROM baton.entry) AS last,
           ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
         FROM baton.flushed f`,
@@ -185,7 +221,7 @@ function opened(leaderTerm: string, state: Row | undefined): TakenOver {
     throw new StoreUnavailable('store_unavailable', 'baton.flushed has lost its only row')
   return {
     leaderTerm,
-    flushed: state['flushed'] as number,
+    writes: state['writes'] as number,
     now: state['now'] as number,
     last: state['last'] as number,
     unflushed: state['unflushed'] as string[],

@@ -2,7 +2,7 @@ import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../ha
 import type { Log } from '../../handoff/log.ts'
 import { append } from './append.ts'
 import { deletableTo, flushStatements } from './flush.ts'
-import { entryFence, fence, type NodeAddress, resignStatement, takeOver } from './leader-row.ts'
+import { type NodeAddress, type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import type { Channels } from './session/connector.ts'
 import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/failures.ts'
@@ -23,10 +23,14 @@ export class LeaderWrites {
    * unknown.
    */
   #leaderTerm: string | null = null
-  #takenOverAt = 0
   /** The last entry that this node has appended, or that of its take-over. */
   #last = 0
-  #flushed = 0
+  /**
+   * How often rows were written: when all that was sent is carried out, as far as answered, and as far as an
+   * entry was appended since. Commits are lost from the newest on, so a database that has this entry has the
+   * rows, too.
+   */
+  #writes = { sent: 0, done: 0, confirmed: 0 }
   #deletedTo = 0
 
   constructor(channels: Channels, node: NodeAddress, log?: Log) {
@@ -42,13 +46,12 @@ export class LeaderWrites {
   async open(from?: string | null): Promise<OpenedPostgres> {
     this.#leaderTerm = null
     const { flush, general } = this.#channels
-    const { leaderTerm, flushed, last, unflushed, nextIds, now } = await orUnavailable(
+    const { leaderTerm, writes, last, unflushed, nextIds, now } = await orUnavailable(
       takeOver(flush, general, this.#node, this.#log, from),
     )
     this.#leaderTerm = leaderTerm
-    this.#takenOverAt = last
     this.#last = last
-    this.#flushed = flushed
+    this.#writes = { sent: writes, done: writes, confirmed: writes }
     this.#deletedTo = 0
     return { last, unflushed, nextIds, now, leaderTerm }
   }
@@ -62,8 +65,12 @@ export class LeaderWrites {
 
   async append(entry: Appended): Promise<void> {
     const leaderTerm = this.#leading()
+    const written = this.#writes
+    const { done } = written
+    const confirmed = { leaderTerm, writes: done > written.confirmed ? done : null }
     try {
-      await this.#channels.append.use((connection) => append(connection, leaderTerm, entry))
+      await this.#channels.append.use((connection) => append(connection, confirmed, entry))
+      written.confirmed = done
       if (this.#leaderTerm === leaderTerm) this.#last = entry.number
     } catch (error) {
       if (error instanceof KnownKeys) throw error
@@ -73,37 +80,33 @@ export class LeaderWrites {
   }
 
   async flush(images: Images, upTo: number): Promise<void> {
-    const leaderTerm = this.#leading()
-    const request = {
-      leaderTerm,
-      from: this.#flushed,
-      upTo,
-      takenOverAt: this.#takenOverAt,
-      deletedTo: this.#deletedTo,
-      images,
-    }
-    try {
-      await this.#channels.flush.use((connection) =>
-        connection.transact(BEGIN_WRITING, [fence(leaderTerm), ...flushStatements(request)]),
-      )
-    } catch (error) {
-      this.#doubt(leaderTerm)
-      throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
-    }
-    this.#flushed = Math.max(this.#flushed, upTo)
+    const { nextIds } = images
+    await this.#write(flushStatements(images, upTo, this.#deletedTo), { upTo, nextIds })
     this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
   }
 
   /** Writes rows that build on the last entry. Resolves with the rows of each statement. */
-  async write(statements: readonly Statement[]): Promise<Row[][]> {
+  write(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#write(statements, {})
+  }
+
+  /** One connection carries all of these, so they are carried out in the order in which they are counted. */
+  async #write(
+    statements: readonly Statement[],
+    flushed: Pick<RowsWritten, 'upTo' | 'nextIds'>,
+  ): Promise<Row[][]> {
     const leaderTerm = this.#leading()
-    const fences = [fence(leaderTerm), entryFence(leaderTerm, this.#last)]
+    const written = this.#writes
+    const fences = rowFences({ leaderTerm, last: this.#last, writes: written.sent, ...flushed })
+    written.sent += 1
     try {
-      const found = await this.#channels.general.use((connection) =>
+      const found = await this.#channels.flush.use((connection) =>
         connection.transact(BEGIN_WRITING, [...fences, ...statements]),
       )
+      written.done += 1
       return found.slice(fences.length)
     } catch (error) {
+      this.#doubt(leaderTerm)
       throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
     }
   }

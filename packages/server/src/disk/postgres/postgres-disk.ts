@@ -147,8 +147,8 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
       const rows = await read(activeInstancesStatement(since, limit))
       return rows.map((row) => row['instance_id'] as string)
     },
-    async forgetInstances(unseenSince, endedSince, limit) {
-      const [row] = await orUnavailable(general.run(forgetStatement(unseenSince, endedSince, limit)))
+    async forgetInstances(forget) {
+      const [row] = await orUnavailable(general.run(forgetStatement(forget)))
       return (row?.['forgotten'] ?? 0) as number
     },
     outbox: {

@@ -87,36 +87,47 @@ export function readLists(rows: readonly Row[], queries: number): StoredPartitio
 }
 
 /**
- * Parked partitions are few and have a partial index; other states are filtered. `id + 0` keeps the planner
- * from using the index on id: rows are to be read in order of their index.
+/**
+ * Parked and begun partitions and those that failed are few and have partial indexes; other states are filtered.
+ * `id + 0` keeps the planner from using the index on id: rows are to be read in order of their index.
  */
 export function rowsStatement(queries: readonly RowsOfLane[]): Statement {
-  const condition = {
-    all: 'true',
-    parked: 'is_parked',
-    other: 'state = w.state COLLATE "C"',
-  }
-  const states = new Set(queries.map(({ state }) => state))
-  const [state = null] = states
-  const kind = states.size > 1 ? 'mixed' : state === null ? 'all' : state === 'parked' ? 'parked' : 'other'
-  const numbers = (field: 'lane' | 'tail' | 'afterIndex' | 'limit') =>
-    plainArray(queries.map((query) => query[field]))
+  const conditions = new Set(queries.map(conditionOfRows))
+  const [condition = ALL_ROWS] = conditions
+  const numbers = (field: 'lane' | 'tail' | 'afterIndex' | 'lastIndex' | 'limit') =>
+    plainArray(queries.map((query) => query[field] ?? Number.MAX_SAFE_INTEGER))
   return {
     text: `SELECT w.n, ${PARTITION}
-      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
-        WITH ORDINALITY AS w (lane, tail, after, most, state, n) CROSS JOIN LATERAL
-      (SELECT * FROM baton.partition WHERE lane = w.lane AND idx > w.after AND id + 0 <= w.tail
-         AND ${kind === 'mixed' ? '(w.state IS NULL OR state = w.state COLLATE "C")' : condition[kind]}
+      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])
+        WITH ORDINALITY AS w (lane, tail, after, last, most, state, failure, n) CROSS JOIN LATERAL
+      (SELECT * FROM baton.partition WHERE lane = w.lane AND idx > w.after AND idx <= w.last AND id + 0 <= w.tail
+         AND ${conditions.size > 1 ? MIXED_ROWS : condition}
        ORDER BY idx LIMIT w.most) partition
       ORDER BY w.n, partition.idx`,
     values: [
       numbers('lane'),
       numbers('tail'),
       numbers('afterIndex'),
+      numbers('lastIndex'),
       numbers('limit'),
       textArray(queries.map((query) => query.state)),
+      textArray(queries.map(({ failure }) => failure ?? null)),
     ],
   }
+}
+
+const ALL_ROWS = 'true'
+const MIXED_ROWS = `CASE w.state WHEN 'begun' THEN is_begun ELSE w.state IS NULL OR state = w.state COLLATE "C" END
+  AND (w.failure IS NULL OR failure = w.failure COLLATE "C")`
+
+function conditionOfRows({ state, failure }: RowsOfLane): string {
+  if (failure === undefined) {
+    if (state === null) return ALL_ROWS
+    if (state === 'begun') return 'is_begun'
+    return state === 'parked' ? 'is_parked' : 'state = w.state COLLATE "C"'
+  }
+  if (state === 'parked') return 'parked_as = w.failure COLLATE "C"'
+  return `failure = w.failure COLLATE "C"${state === null ? '' : ' AND state = w.state COLLATE "C"'}`
 }
 
 /** The next ready partitions of lanes: one branch for each kind of query that there is. */

@@ -1,4 +1,4 @@
-import type { Recount, WaitingCount } from '../../handoff/disk.ts'
+import type { ParkedByFailure, Recount, WaitingCount } from '../../handoff/disk.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
 import type { Row, Statement } from './session/connection.ts'
@@ -21,9 +21,9 @@ export const recountStatement: Statement = {
        FROM baton.lane_table r WHERE r.lane = l.id) AS tables
     FROM baton.lane l
     JOIN baton.task t ON t.id = l.task LEFT JOIN (
-      SELECT lane, json_agg(json_build_array(state, kind, partitions, records)) AS counted FROM (
-        SELECT p.lane, p.state, ${KIND} AS kind, count(*) AS partitions, sum(p.record_count)::bigint AS records
-        FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.id <= l.tail GROUP BY 1, 2, 3) g
+      SELECT lane, json_agg(json_build_array(state, kind, partitions, records, parked_as)) AS counted FROM (
+        SELECT p.lane, p.state, ${KIND} AS kind, p.parked_as, count(*) AS partitions, sum(p.record_count)::bigint AS records
+        FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.id <= l.tail GROUP BY 1, 2, 3, 4) g
       GROUP BY lane) c ON c.lane = l.id
     ORDER BY l.id`,
 }
@@ -31,11 +31,19 @@ export const recountStatement: Statement = {
 export function readRecount(row: Row): Recount {
   const { partitions, records } = noTallies()
   const waiting: WaitingCount = { fresh: 0, returned: 0 }
-  const counted = (row['counted'] ?? []) as [PartitionState, keyof WaitingCount, number, number][]
-  for (const [state, kind, count, sum] of counted) {
+  const parked: ParkedByFailure = new Map()
+  const counted = (row['counted'] ?? []) as [
+    PartitionState,
+    keyof WaitingCount,
+    number,
+    number,
+    string | null,
+  ][]
+  for (const [state, kind, count, sum, failure] of counted) {
     partitions[state] += count
     records[state] += sum
     if (state === 'ready') waiting[kind] += count
+    if (state === 'parked') parked.set(failure, { partitions: count, records: sum })
   }
   const tables = ((row['tables'] ?? []) as [unknown[], [keyof WaitingCount, number][] | null][]).map(
     ([values, counts]) => {
@@ -50,6 +58,7 @@ export function readRecount(row: Row): Recount {
     partitions,
     records,
     waiting,
+    parked,
     tables,
   }
 }

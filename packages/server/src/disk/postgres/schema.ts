@@ -25,16 +25,18 @@ CREATE TABLE baton.head (
 ) WITH (fillfactor = 10);
 INSERT INTO baton.head DEFAULT VALUES;
 
--- How far the rows have followed the entries. Apart from the head, which others lock while rows are flushed.
+-- How far the rows have followed the entries, and how often rows were written. Apart from the head, which others
+-- lock while rows are written.
 CREATE TABLE baton.flushed (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   number bigint NOT NULL,
+  writes bigint NOT NULL DEFAULT 0,
   next_task bigint NOT NULL,
   next_lane bigint NOT NULL,
   next_partition bigint NOT NULL,
   next_event bigint NOT NULL
 ) WITH (fillfactor = 10);
-INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1, 1);
+INSERT INTO baton.flushed VALUES (true, 0, 0, 1, 1, 1, 1);
 
 CREATE TABLE baton.entry (
   number bigint PRIMARY KEY,
@@ -80,7 +82,9 @@ ${postgres.partitions.create(
   generated('leased_by text COLLATE "C"', "WHEN state = 'leased' THEN holder"),
   generated('delayed_until bigint', "WHEN state = 'delayed' THEN due_at"),
   generated('returned_at bigint', "WHEN state = 'ready' THEN due_at"),
+  generated('is_begun boolean', "WHEN due_at IS NOT NULL OR state = 'parked' THEN true"),
   generated('is_parked boolean', "WHEN state = 'parked' THEN true"),
+  generated('parked_as text COLLATE "C"', "WHEN state = 'parked' THEN failure"),
   generated('is_mismatch boolean', 'WHEN reported_records <> record_count THEN true'),
 )} WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX partition_by_index ON baton.partition (lane, idx);
@@ -91,7 +95,13 @@ CREATE INDEX partition_delayed ON baton.partition (delayed_until, id) WHERE dela
 CREATE INDEX partition_returned ON baton.partition (lane, returned_at, id) WHERE returned_at IS NOT NULL;
 CREATE INDEX partition_of_table ON baton.partition (lane, compute_table, id) WHERE of_several;
 CREATE INDEX partition_parked ON baton.partition (lane, idx) WHERE is_parked;
+CREATE INDEX partition_begun ON baton.partition (lane, idx) WHERE is_begun;
+CREATE INDEX partition_parked_as ON baton.partition (lane, parked_as, idx) WHERE parked_as IS NOT NULL;
+CREATE INDEX partition_failed ON baton.partition (lane, failure, idx) WHERE failure IS NOT NULL;
 CREATE INDEX partition_mismatch ON baton.partition (lane, idx) WHERE is_mismatch;
+
+-- Of the partitions that have one.
+${postgres.checkpoints.create()} WITH (fillfactor = 70);
 
 -- The indexes that were ever called back on a lane, as ranges: they show gaps, and they outlive the
 -- partitions, so that a late repeat of a purged call-back is recognised.

@@ -22,7 +22,7 @@ export const leasedOrDelayedStatement = (limit: number): Statement => {
   const part = (column: string) =>
     `(SELECT * FROM baton.partition WHERE ${column} IS NOT NULL ORDER BY ${column}, id LIMIT $1)`
   return {
-    text: `SELECT json_build_object('task', l.task, 'level', l.level, 'index', p.idx, 'spelling', p.spelling,
+    text: `SELECT json_build_object('id', p.id, 'task', l.task, 'level', l.level, 'index', p.idx, 'spelling', p.spelling,
         'state', p.state, 'holder', p.holder, 'leasedAt', coalesce(p.leased_at, 0), 'dueAt', p.due_at,
         'recordCount', p.record_count) AS found
       FROM (${part('lease_ends_at')} UNION ALL ${part('delayed_until')}) p JOIN baton.lane l ON l.id = p.lane`,

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { StoredInstance } from '../../handoff/archived.ts'
-import type { InstanceRowsQuery, PausedInstance } from '../../handoff/disk.ts'
+import type { ForgetInstances, InstanceRowsQuery, PausedInstance } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { InstanceRecord, ProducedTaskDetails } from '../../handoff/views/queries.ts'
 import { insert } from '../flush.ts'
@@ -59,8 +59,9 @@ export class InstanceRows {
     return [...names].slice(0, limit)
   }
 
-  forget(unseenSince: number, endedSince: number, limit: number): number {
-    const unseen = this.#sql.unseen.all(unseenSince, limit)
+  forget({ unseenSince, endedSince, most, limit }: ForgetInstances): number {
+    const [beyond] = this.#sql.beyond.get(most) ?? [0]
+    const unseen = this.#sql.unseen.all(Math.max(unseenSince, beyond + 1), limit)
     const ended = this.#sql.ended.all(endedSince, limit)
     const gone = [...new Set([...unseen, ...ended].map(([name]) => name))].slice(0, limit)
     for (const name of gone) {
@@ -112,6 +113,11 @@ function prepare(db: DatabaseSync) {
       `SELECT produced_task.at, ${tasks.selected()}
        FROM produced_task CROSS JOIN task ON task.id = produced_task.task
        WHERE produced_task.instance = ? ORDER BY produced_task.at DESC ${LIMIT}`,
+    ),
+    beyond: arrayQuery<[number]>(
+      db,
+      `SELECT last_seen_at FROM instance INDEXED BY instance_to_forget WHERE last_seen_at > 0
+       ORDER BY last_seen_at DESC LIMIT 1 OFFSET ? + 0`,
     ),
     unseen: arrayQuery<[string]>(
       db,

@@ -62,10 +62,19 @@ export class Reads {
     return found
   }
 
-  rows({ lane, tail, state, afterIndex, limit }: RowsOfLane): StoredPartition[] {
-    if (state === null) return this.#sql.rows.all(lane, afterIndex, tail, limit)
-    if (state === 'parked') return this.#sql.parkedRows.all(lane, afterIndex, tail, limit)
-    return this.#sql.rowsInState.all(lane, afterIndex, tail, state, limit)
+  rows(query: RowsOfLane): StoredPartition[] {
+    const { lane, tail, state, failure, afterIndex, lastIndex = Number.MAX_SAFE_INTEGER, limit } = query
+    const { rows, begunRows, parkedRows, rowsInState, failed, parkedAs, failedInState } = this.#sql
+    const within = [afterIndex, lastIndex, tail] as const
+    if (failure !== undefined) {
+      if (state === null) return failed.all(lane, failure, ...within, limit)
+      if (state === 'parked') return parkedAs.all(lane, failure, ...within, limit)
+      return failedInState.all(lane, failure, ...within, state, limit)
+    }
+    if (state === null) return rows.all(lane, ...within, limit)
+    if (state === 'begun') return begunRows.all(lane, ...within, limit)
+    if (state === 'parked') return parkedRows.all(lane, ...within, limit)
+    return rowsInState.all(lane, ...within, state, limit)
   }
 
   waiting(query: WaitingOfLane): StoredPartition[] {
@@ -109,8 +118,15 @@ function prepare(db: DatabaseSync) {
   const { partitions, descriptors, knownPartitions } = sqlite
   const returned = (condition: string) =>
     finder(db, partitions, `WHERE lane = ? AND ${partitionIs.returned} AND ${condition} ${LIMIT}`)
-  const rows = (condition: string) =>
-    finder(db, partitions, `WHERE lane = ? AND idx > ? AND id <= ? ${condition} ORDER BY idx ${LIMIT}`)
+  const within = 'idx > ? AND idx <= ? AND id <= ?'
+  const rows = (condition: string, index = '') =>
+    finder(db, partitions, `${index} WHERE lane = ? AND ${within} ${condition} ORDER BY idx ${LIMIT}`)
+  const failed = (index: string, condition: string) =>
+    finder(
+      db,
+      partitions,
+      `INDEXED BY ${index} WHERE lane = ? AND failure = ? AND ${within} ${condition} ORDER BY idx ${LIMIT}`,
+    )
   return {
     leasesEndingThen: finder(
       db,
@@ -124,8 +140,12 @@ function prepare(db: DatabaseSync) {
     ),
     known: finder(db, knownPartitions, 'WHERE lane = ? AND idx = ? AND id <= ?'),
     rows: rows(''),
-    parkedRows: rows(`AND state = 'parked'`),
+    parkedRows: rows(`AND state = 'parked'`, 'INDEXED BY partition_parked'),
+    begunRows: rows(`AND ${partitionIs.begun}`),
     rowsInState: rows('AND state = ?'),
+    failed: failed('partition_failed', ''),
+    parkedAs: failed('partition_parked_as', `AND state = 'parked'`),
+    failedInState: failed('partition_failed', 'AND state = ?'),
     // Skips those that a pull by table took before the others.
     fresh: finder(
       db,

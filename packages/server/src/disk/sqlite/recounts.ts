@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Recount, WaitingCount } from '../../handoff/disk.ts'
+import type { ParkedByFailure, Recount, WaitingCount } from '../../handoff/disk.ts'
 import type { StoredState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/task.ts'
 import { finder, lanes, laneTables, query, tasks } from './tables.ts'
@@ -25,12 +25,15 @@ export class Recounts {
           waitingHere[kind] += rows
         return { row, waiting: waitingHere }
       })
+      const parked: ParkedByFailure = new Map()
       for (const group of this.#sql.count.all(lane.id, lane.tail)) {
         counted[group.state] += group.rows
         records[group.state] += group.records
         if (group.state === 'ready') waiting[group.kind] += group.rows
+        if (group.state === 'parked')
+          parked.set(group.parkedAs, { partitions: group.rows, records: group.records })
       }
-      return [{ lane, task, partitions: counted, records, waiting, tables }]
+      return [{ lane, task, partitions: counted, records, waiting, parked, tables }]
     })
   }
 }
@@ -38,12 +41,15 @@ export class Recounts {
 interface Group {
   readonly state: StoredState
   readonly kind: keyof WaitingCount
+  /** Of those that are parked. */
+  readonly parkedAs: string | null
   readonly rows: number
   readonly records: number
 }
 
 /** In SQL: whether a ready partition came back. */
 const KIND = `iif(due_at IS NULL, 'fresh', 'returned')`
+const PARKED_AS = `iif(state = 'parked', failure, NULL)`
 
 function prepare(db: DatabaseSync) {
   return {
@@ -57,8 +63,8 @@ function prepare(db: DatabaseSync) {
     ),
     count: query<Group>(
       db,
-      `SELECT state, ${KIND} AS kind, count(*) AS rows, sum(record_count) AS records
-       FROM partition WHERE lane = ? AND id <= ? GROUP BY state, kind`,
+      `SELECT state, ${KIND} AS kind, ${PARKED_AS} AS parkedAs, count(*) AS rows, sum(record_count) AS records
+       FROM partition WHERE lane = ? AND id <= ? GROUP BY state, kind, parkedAs`,
     ),
   }
 }

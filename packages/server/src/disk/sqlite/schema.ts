@@ -16,6 +16,7 @@ export const partitionIs = {
   fresh: `state = 'ready' AND due_at IS NULL`,
   returned: `state = 'ready' AND due_at IS NOT NULL`,
   ofSeveral: 'of_several = 1',
+  begun: `(due_at IS NOT NULL OR state = 'parked')`,
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
 }
 
@@ -76,7 +77,13 @@ CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
 CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';
 CREATE INDEX partition_holder ON partition (holder, due_at) WHERE state = 'leased';
 CREATE INDEX partition_parked ON partition (lane, idx) WHERE state = 'parked';
+CREATE INDEX partition_begun ON partition (lane, idx) WHERE ${partitionIs.begun};
+CREATE INDEX partition_parked_as ON partition (lane, failure, idx) WHERE state = 'parked';
+CREATE INDEX partition_failed ON partition (lane, failure, idx) WHERE failure IS NOT NULL;
 CREATE INDEX partition_mismatch ON partition (lane, idx) WHERE ${partitionIs.mismatch};
+
+-- Of the partitions that have one.
+${sqlite.checkpoints.create()} STRICT;
 
 -- The compute tables of a task, in the order of their first use.
 ${sqlite.tables.create('position INTEGER PRIMARY KEY')} STRICT;
@@ -127,11 +134,13 @@ CREATE TABLE entry_slot (
   body BLOB NOT NULL
 ) STRICT;
 
--- The term of the process that writes, the last entry that was flushed, and the next ids as of then.
+-- The term of the process that writes, the last entry that was flushed, the next ids as of then, and how often
+-- rows were written.
 CREATE TABLE head (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   term TEXT NOT NULL DEFAULT '',
   flushed INTEGER NOT NULL,
+  writes INTEGER NOT NULL DEFAULT 0,
   next_task INTEGER NOT NULL,
   next_lane INTEGER NOT NULL,
   next_partition INTEGER NOT NULL,

@@ -48,16 +48,15 @@ export class Entries {
   #free: number[] = []
   #slots = 0
   #last = 0
-  #flushed = 0
 
   constructor(db: DatabaseSync) {
     this.#sql = prepareSlots(db)
   }
 
-  /** Whether the file still has the last entry and the last flush that are known here. */
-  isCurrent(term: string): boolean {
+  /** Whether the file still has the last entry and the last write of rows that are known here. */
+  isCurrent(term: string, writes: number): boolean {
     const slot = this.#live.at(-1)?.slots[0] ?? -1
-    return this.#sql.current.get(term, this.#flushed, this.#last, slot, this.#last) !== undefined
+    return this.#sql.current.get(term, writes, this.#last, slot, this.#last) !== undefined
   }
 
   /** Reads all unflushed entries from the file. Appends continue after them. */
@@ -67,7 +66,6 @@ export class Entries {
     this.#free = []
     this.#slots = 0
     this.#last = flushed
-    this.#flushed = flushed
     for (const [slot, number, part, size, body] of this.#sql.slots.all()) {
       this.#slots = Math.max(this.#slots, slot + 1)
       if (number <= flushed) {
@@ -102,7 +100,6 @@ export class Entries {
 
   forget(upTo: number): void {
     this.#sql.flush.run(upTo)
-    this.#flushed = Math.max(this.#flushed, upTo)
     const isLive = this.#live.findIndex(({ number }) => number > upTo)
     const gone = this.#live.splice(0, isLive === -1 ? this.#live.length : isLive)
     for (const { slots } of gone) this.#free.push(...slots)
@@ -129,7 +126,7 @@ function prepareSlots(db: DatabaseSync) {
     flushed: arrayQuery<[number]>(db, 'SELECT flushed FROM head WHERE id = 1'),
     current: arrayQuery<[number]>(
       db,
-      `SELECT 1 FROM head WHERE id = 1 AND term = ? AND flushed = ?
+      `SELECT 1 FROM head WHERE id = 1 AND term = ? AND writes = ?
          AND (flushed = ? OR (SELECT number FROM entry_slot WHERE slot = ?) = ?)`,
     ),
     slots: arrayQuery<SlotRow>(db, 'SELECT slot, number, part, size, body FROM entry_slot'),
@@ -192,8 +189,12 @@ export class SqliteConnection {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #probe: StatementSync
+  readonly #readWrites: ReturnType<typeof arrayQuery<[number]>>
+  readonly #countWrite: StatementSync
   readonly #key: StatementSync
   #mode: 'FULL' | 'NORMAL' = 'FULL'
+  /** How often rows were written. */
+  #writes = 0
 
   /** Writes are refused unless `term` is that of the process that took over last. */
   constructor(db: DatabaseSync, term: string) {
@@ -216,7 +217,9 @@ export class SqliteConnection {
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.#key = db.prepare('SELECT 1 FROM pull_key WHERE key = ?')
-    this.#entries.read()
+    this.#readWrites = arrayQuery<[number]>(db, 'SELECT writes FROM head WHERE id = 1')
+    this.#countWrite = db.prepare('UPDATE head SET writes = writes + 1 WHERE id = 1')
+    this.open()
   }
 
   /** From now on, writes of all earlier terms are refused. */
@@ -225,6 +228,7 @@ export class SqliteConnection {
   }
 
   open(): OpenedDisk {
+    this.#writes = this.#readWrites.get()?.[0] ?? 0
     return { ...this.#entries.read(), nextIds: this.#images.nextIds() }
   }
 
@@ -243,39 +247,26 @@ export class SqliteConnection {
   }
 
   flush(images: Images, upTo: number): void {
-    this.#unsynced(() => {
-      this.fence()
+    this.#write(() => {
       this.#images.write(images)
       this.#entries.forget(upTo)
     })
   }
 
   stage(rows: readonly PartitionDescriptor[]): void {
-    this.#unsynced(() => {
-      this.fence()
-      this.#newRows.insert(rows)
-    })
+    this.#write(() => this.#newRows.insert(rows))
   }
 
   unstage(ids: StagedIds): void {
-    this.#unsynced(() => {
-      this.fence()
-      this.#newRows.remove(ids)
-    })
+    this.#write(() => this.#newRows.remove(ids))
   }
 
   forgetThroughput(request: ForgetThroughput): number {
-    return this.transaction(() => {
-      this.fence()
-      return this.throughput.forget(request)
-    })
+    return this.#write(() => this.throughput.forget(request))
   }
 
   forgetAudit(request: ForgetAudit): number {
-    return this.transaction(() => {
-      this.fence()
-      return this.audit.forget(request)
-    })
+    return this.#write(() => this.audit.forget(request))
   }
 
   /**
@@ -283,7 +274,7 @@ export class SqliteConnection {
    * does not work, as on some network file systems.
    */
   fence(): void {
-    if (!this.#entries.isCurrent(this.#term))
+    if (!this.#entries.isCurrent(this.#term, this.#writes))
       throw new StoreUnavailable(
         'store_unavailable',
         'another process writes to the data file; nothing of this request was stored',
@@ -295,13 +286,19 @@ export class SqliteConnection {
   }
 
   /**
-   * Runs a transaction that may be lost together with everything after it; SQLite's WAL guarantees this
-   * order. Rows are flushed from durable entries, and staged rows count only with a later entry, whose sync
-   * covers everything before it in the WAL.
+   * Writes rows, in a transaction that may be lost together with everything after it; SQLite's WAL guarantees
+   * this order. Rows are flushed from durable entries, and staged rows count only with a later entry, whose
+   * sync covers everything before it in the WAL.
    */
-  #unsynced(work: () => void): void {
+  #write<Result>(work: () => Result): Result {
     this.#syncing('NORMAL')
-    this.#run(work)
+    const result = this.#run(() => {
+      this.fence()
+      this.#countWrite.run()
+      return work()
+    })
+    this.#writes += 1
+    return result
   }
 
   transaction<Result>(work: () => Result): Result {

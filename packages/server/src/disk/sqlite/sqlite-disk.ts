@@ -146,10 +146,8 @@ export function sqliteDisk(file: Connections): Disk {
     instances: (query) => call(({ instances }) => instances.list(query)),
     pausedInstances: () => call(({ instances }) => instances.paused()),
     activeInstances: (since, limit) => call(({ instances }) => instances.active(since, limit)),
-    forgetInstances: (unseenSince, endedSince, limit) =>
-      call((connection) =>
-        connection.transaction(() => connection.instances.forget(unseenSince, endedSince, limit)),
-      ),
+    forgetInstances: (forget) =>
+      call((connection) => connection.transaction(() => connection.instances.forget(forget))),
     outbox: {
       ...outboxReadsBy(reader, queries),
       backlogs: (subscriptions) => call(({ backlogs }) => backlogs.of(subscriptions)),

@@ -37,7 +37,7 @@ function prepare(db: DatabaseSync) {
   const endingFirst = (state: 'leased' | 'delayed') =>
     query<LeasedOrDelayedRow>(
       db,
-      `SELECT lane.task AS task, lane.level AS level, idx AS "index", spelling, partition.state AS state, holder,
+      `SELECT partition.id AS id, lane.task AS task, lane.level AS level, idx AS "index", spelling, partition.state AS state, holder,
          ifnull(leased_at, 0) AS leasedAt, due_at AS dueAt, record_count AS recordCount
        FROM partition INDEXED BY partition_${state} CROSS JOIN lane ON lane.id = partition.lane
        WHERE partition.state = '${state}' AND due_at IS NOT NULL ORDER BY due_at, partition.id ${LIMIT}`,

@@ -6,7 +6,7 @@ import type {
   HandOffBatch,
   PullResult,
   Renewal,
-  Store,
+  StoreVerb,
   SweepResult,
 } from '../store.ts'
 
@@ -41,8 +41,6 @@ export class Distribution {
     this.sum += value
   }
 }
-
-export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onLeadership' | 'leads' | 'batching'>
 
 interface VerbCounts {
   readonly seconds: Distribution

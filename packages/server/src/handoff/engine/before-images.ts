@@ -1,7 +1,8 @@
 import type { StoredSubscription } from '../outbox.ts'
 import type { TableSettings } from '../rules/policy.ts'
 import type { NextIds } from '../stored.ts'
-import type { Choice } from './state/choices.ts'
+import type { UnflushedCheckpoint } from './state/checkpoints.ts'
+import type { Choice } from './state/choice.ts'
 import type { Memory } from './state/memory.ts'
 import type { Buffers, Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 
@@ -19,6 +20,8 @@ export class BeforeImages {
   readonly levels = new Map<Level, Level>()
   readonly laneTables = new Map<LaneTable, { readonly table: LaneTable; readonly readTo: ReadTo }>()
   readonly partitions = new Map<Partition, Partition>()
+  /** By partition. */
+  readonly checkpoints = new Map<number, UnflushedCheckpoint | undefined>()
   readonly keys = new Map<string, Key | undefined>()
   readonly subscriptions = new Map<string, StoredSubscription | undefined>()
   readonly pausedInstances = new Map<string, number | undefined>()
@@ -102,6 +105,7 @@ export class BeforeImages {
     for (const task of this.newTasks) memory.removeTask(task)
     // A task that could not be served any more has left the order.
     for (const task of this.tasks.keys()) memory.order.reopen(task)
+    for (const [partition, before] of this.checkpoints) memory.checkpoints.set(partition, before)
     for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
     for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
     for (const [table, settings] of this.tableSettings)

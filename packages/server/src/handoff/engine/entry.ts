@@ -62,6 +62,8 @@ export interface Entry {
   readonly audit: readonly AuditRecord[]
   /** Null: the default again. */
   readonly tableSettings: readonly (readonly [table: string, row: StoredTableSettings | null])[]
+  /** Null: it was cleared. */
+  readonly checkpoints: readonly (readonly [partition: number, text: string | null])[]
   /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
   readonly at: number
 }
@@ -130,6 +132,7 @@ export function encodeEntry(entry: Entry): string {
     entry.audit,
     entry.at,
     entry.tableSettings,
+    entry.checkpoints,
   ])
 }
 
@@ -155,6 +158,7 @@ export function decodeEntry(body: string): Entry {
     audit,
     at,
     tableSettings,
+    checkpoints,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, number[], number[]][],
@@ -175,6 +179,7 @@ export function decodeEntry(body: string): Entry {
     Entry['audit'],
     number,
     Entry['tableSettings'],
+    Entry['checkpoints'],
   ]
   const taskImages = tasks.map(([values, counts, sums]) => ({
     ...taskOf(values),
@@ -224,6 +229,7 @@ export function decodeEntry(body: string): Entry {
     })),
     audit,
     tableSettings,
+    checkpoints,
     at,
   }
 }

@@ -41,23 +41,23 @@ export function knownFirst(source: Source): Partition | undefined {
 const kindOf = (source: Source): Kind => (source.returned > 0 ? 'returned' : 'fresh')
 
 /**
- * Returns the next partition of what is to be served. `tables` are the names that a choice is limited to; null:
+ * Returns the next partition of a lane. `tables` are the names that a choice is limited to; null:
  * any. `ahead` returns the lanes that come next.
  */
 export async function firstOf(
   tx: Transaction,
-  source: Source,
+  lane: Lane,
   tables: ReadonlySet<string> | null,
   ahead: () => readonly Lane[],
   demand: number,
 ): Promise<Partition> {
   const first = (sources: readonly Source[]) => firstOfSources(tx, sources, ahead, demand)
-  if (isLaneTable(source) || source.several === null) return first([source])
-  if (tables !== null) return first(tablesWaiting(source, tables))
-  const earliest = await first([source])
+  if (lane.several === null) return first([lane])
+  if (tables !== null) return first(tablesWaiting(lane, tables))
+  const earliest = await first([lane])
   if (!isTableBlocked(tableOf(earliest))) return earliest
-  const table = tx.memory.order.servableTable(source)
-  if (table === undefined) throw disagreement(source)
+  const table = tx.memory.order.servableTable(lane)
+  if (table === undefined) throw disagreement(lane)
   return first([table])
 }
 
@@ -222,6 +222,8 @@ export async function loadLanes(tx: Transaction, task: Task, levels: Iterable<nu
 
 interface WantedRows {
   readonly state: StoredState | null
+  /** Only those whose last failure is of this group. */
+  readonly failure?: string | undefined
   /** The known number of matching rows in a lane. */
   readonly countOf: (lane: Lane) => number
   /** In the first lane, only rows after this index. */
@@ -236,7 +238,7 @@ interface WantedRows {
 export async function firstRows(
   tx: Transaction,
   lanes: readonly Lane[],
-  { state, countOf, afterIndex = -1, most }: WantedRows,
+  { state, failure, countOf, afterIndex = -1, most }: WantedRows,
 ): Promise<{ lane: Lane; rows: Partition[] }[]> {
   const chosen: Lane[] = []
   let expected = 0
@@ -249,6 +251,7 @@ export async function firstRows(
     lane: id,
     tail,
     state,
+    failure,
     afterIndex: at === 0 ? afterIndex : -1,
     limit: most,
   }))

@@ -14,12 +14,14 @@ export const taskEvents: Partial<Record<TaskState, WebhookEventType>> = {
   done: 'task.done',
   stalled: 'task.stalled',
   cancelled: 'task.cancelled',
+  paused: 'task.paused',
 }
 
-/** Everything a follow-up job needs to know about how a task ended. */
+/** Everything a follow-up job needs to know about how a task ended, or why it paused itself. */
 export function summaryOf(task: StoredTask, now: number): TaskSummary {
   const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
-  return [
+  const because = task.state === 'paused' ? task.stamps?.paused?.[2] : undefined
+  const summary = [
     totalOf(partitions),
     partitions.done,
     partitions.parked,
@@ -31,7 +33,8 @@ export function summaryOf(task: StoredTask, now: number): TaskSummary {
     partitions.done + task.attemptsWasted,
     firstCallBackAt,
     task.finishedAt ?? now,
-  ]
+  ] as const
+  return because === undefined ? summary : [...summary, because]
 }
 
 /** An outbox as an entry stores it. Many tasks may end in one entry, so deliveries are short. */

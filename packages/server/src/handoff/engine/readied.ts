@@ -13,10 +13,6 @@ export class Readied {
 
   add(task: string | null, table: string | null, count: number): void {
     this.count += count
-    this.#addKind(task, table, count)
-  }
-
-  #addKind(task: string | null, table: string | null, count: number): void {
     if (count <= 0 || this.#isAnything) return
     this.#kinds ??= new Map()
     let tables = this.#kinds.get(task)
@@ -26,19 +22,9 @@ export class Readied {
     }
     if (!tables.has(table)) this.#size += 1
     tables.set(table, (tables.get(table) ?? 0) + count)
-    if (this.#size > MOST_KINDS) this.#anything()
-  }
-
-  #anything(): void {
+    if (this.#size <= MOST_KINDS) return
     this.#isAnything = true
     this.#kinds = null
-  }
-
-  /** Adds other counts. Without kinds, any task or table may be ready. */
-  merge(count: number, kinds: readonly ReadiedOf[] | null | undefined): void {
-    if (count > 0 && (kinds === null || kinds === undefined)) this.#anything()
-    else for (const [task, table, ready] of kinds ?? []) this.#addKind(task, table, ready)
-    this.count += count
   }
 
   /** Null: any task or table. */

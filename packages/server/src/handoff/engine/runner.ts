@@ -8,7 +8,7 @@ import {
   type OpenWorkLimits,
 } from '../rules/open-work.ts'
 import type { Policy } from '../rules/policy.ts'
-import { LARGE_CALL_BACK_PARTITIONS, LeaderUnavailable } from '../store.ts'
+import { LeaderUnavailable } from '../store.ts'
 import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
 import { readOpenWork } from './open-work.ts'
 import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
@@ -29,6 +29,8 @@ export interface EngineOptions {
   /** Waits for the next iteration of the event loop. A simulation replaces it. */
   readonly nextIteration?: () => Promise<void>
   readonly limits?: Partial<EngineLimits>
+  /** The name of the node on which it runs. */
+  readonly node?: string
   /** Is told how much open work is in memory. */
   readonly openWork?: OpenWorkMeter | undefined
 }
@@ -59,7 +61,7 @@ const LIMITS: EngineLimits = {
   flushEntries: 200,
   flushPiece: 2500,
   flushAheadRows: 5000,
-  largeCallBack: LARGE_CALL_BACK_PARTITIONS,
+  largeCallBack: 2000,
   piece: 500,
 }
 
@@ -109,6 +111,7 @@ export class Runner {
       partitionsNamed: (asked) => disk.partitionsNamed(asked),
       rows: (queries) => disk.rows(queries),
       waiting: (queries) => disk.waiting(queries),
+      checkpoints: (partitions) => disk.checkpoints(partitions),
       keys: (names) => disk.keys(names),
       known: (asked) => disk.known(asked),
       doneRows: (task) => disk.doneRows(task),

@@ -1,5 +1,12 @@
 import type { ControlRequest } from '../rules/control.ts'
-import { areSame, changedBarrier, changedSettings, type TaskSettingsChange } from '../rules/policy.ts'
+import { reasonToPause, withAttempt, withoutExpiry } from '../rules/failure-window.ts'
+import {
+  areSame,
+  changedBarrier,
+  changedSettings,
+  pausesAlike,
+  type TaskSettingsChange,
+} from '../rules/policy.ts'
 import { stamped } from '../rules/stamps.ts'
 import {
   type BarrierLane,
@@ -120,6 +127,7 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   const isBarrierNew = changedBarrier(tx.policy, task.levelBarrier, change) !== task.levelBarrier
   if (areSame(settings, task.settings) && !isBarrierNew) return false
   tx.touchTask(task)
+  if (!pausesAlike(settings, task.settings)) task.failureWindow = ''
   task.settings = settings
   // If a limit was raised, the task can be served again.
   tx.waiting.reopen(task)
@@ -139,4 +147,32 @@ export function noteControl(
   if (stamps === task.stamps) return
   tx.touchTask(task)
   task.stamps = stamps
+}
+
+/** An attempt ended: done, or failed or expired. The task pauses itself if too many of its last ones failed. */
+export function noteAttempt(tx: Transaction, task: Task, hasFailed: boolean): void {
+  const rule = task.settings?.pauseAfterFailures
+  if (rule === undefined) return
+  tx.touchTask(task)
+  task.failureWindow = withAttempt(task.failureWindow, hasFailed, rule)
+  const because =
+    hasFailed && !task.paused && !task.cancelled ? reasonToPause(task.failureWindow, rule) : null
+  if (because === null) return
+  task.paused = true
+  task.stamps = { ...task.stamps, paused: [tx.now, null, because] }
+  const by = { name: null, address: null, body: { because } }
+  tx.audit(by, { action: 'pause', taskId: task.taskId, changed: 1 })
+}
+
+/** An expired lease was renewed. */
+export function forgetExpiry(tx: Transaction, task: Task): void {
+  if (task.failureWindow === '') return
+  tx.touchTask(task)
+  task.failureWindow = withoutExpiry(task.failureWindow)
+}
+
+export function emptyFailureWindow(tx: Transaction, task: Task): void {
+  if (task.failureWindow === '') return
+  tx.touchTask(task)
+  task.failureWindow = ''
 }

@@ -1,4 +1,4 @@
-import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { FailureOutcome, InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { AuditedChange, AuditRecord } from '../audit.ts'
 import type { Disk, Lanes } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry, StoredSubscription } from '../outbox.ts'
@@ -10,6 +10,8 @@ import {
   type StoredPartition,
   statusOf,
 } from '../partition.ts'
+import { failureReason } from '../rules/failure-reason.ts'
+import { countFailure, countParked, uncountEnd } from '../rules/failures.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { OpenWorkLimits } from '../rules/open-work.ts'
 import {
@@ -34,7 +36,7 @@ import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.
 import { BeforeImages } from './before-images.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
 import { Readied } from './readied.ts'
-import type { Choice, Names } from './state/choices.ts'
+import type { Choice, Names } from './state/choice.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
 import { laterOf } from './state/images.ts'
 import type { Memory } from './state/memory.ts'
@@ -72,6 +74,7 @@ export interface EngineReads
     | 'lanesOf'
     | 'lanesFrom'
     | 'partitionsById'
+    | 'checkpoints'
     | 'partitionsNamed'
     | 'rows'
     | 'waiting'
@@ -130,6 +133,7 @@ export class Transaction {
 
   readonly #before: BeforeImages
   readonly #removed: number[] = []
+  readonly #checkpoints = new Map<number, string | null>()
   readonly #keys = new Map<string, StoredKey | null>()
   readonly #pace = new Set<StoredPace>()
   readonly #paceOver: number[] = []
@@ -264,18 +268,18 @@ export class Transaction {
     return first
   }
 
-  /**
-   * Moves a partition between the state counters of its lane and task. Null means a new or a removed
-   * partition.
-   */
-  count(lane: Lane, from: StoredState | null, to: StoredState | null, recordCount: number): void {
+  /** Counts a partition, whose state is about to change, as in its new state. */
+  count({ parentLane: lane, state: from, failure, recordCount }: Partition, to: StoredState): void {
     this.countMany(lane, from, to, 1, recordCount)
+    if (failure === null || (from === 'parked') === (to === 'parked')) return
+    this.countParked(lane.parentTask, failure, to === 'parked' ? 1 : -1, recordCount)
   }
 
+  /** Moves partitions between the state counters of their lane and task. Null: they are new. */
   countMany(
     lane: Lane,
     from: StoredState | null,
-    to: StoredState | null,
+    to: StoredState,
     partitions: number,
     records: number,
   ): void {
@@ -289,12 +293,10 @@ export class Transaction {
       task.partitions[from] -= partitions
       task.records[from] -= records
     }
-    if (to !== null) {
-      lane.partitions[to] += partitions
-      lane.records[to] += records
-      task.partitions[to] += partitions
-      task.records[to] += records
-    }
+    lane.partitions[to] += partitions
+    lane.records[to] += records
+    task.partitions[to] += partitions
+    task.records[to] += records
     if (from === 'leased' && to !== 'leased') this.#freeLeases(task, partitions, wasAtLimit)
   }
 
@@ -314,8 +316,20 @@ export class Transaction {
     this.memory.keys.set(key, known)
   }
 
+  /** Null clears it. */
+  setCheckpoint(partition: Partition, text: string | null): void {
+    const { id } = partition
+    const { checkpoints } = this.memory
+    this.touchPartition(partition)
+    partition.checkpointAt = text === null ? null : this.now
+    if (!this.#before.checkpoints.has(id)) this.#before.checkpoints.set(id, checkpoints.get(id))
+    checkpoints.set(id, text === null ? undefined : { text, changedIn: this.number })
+    this.#checkpoints.set(id, text)
+  }
+
   remove(partition: Partition): void {
     this.touchPartition(partition)
+    if (partition.checkpointAt !== null) this.setCheckpoint(partition, null)
     this.#removed.push(partition.id)
     this.memory.leases.remove(partition)
     this.memory.dropPartition(partition)
@@ -451,6 +465,7 @@ export class Transaction {
       lanes: Array.from(lanes.keys(), imageOfLane),
       levels: Array.from(levels.keys(), ({ level, virtual, served }) => ({ level, virtual, served })),
       partitions: this.#partitionImages(),
+      checkpoints: [...this.#checkpoints],
       keys: [...this.#keys],
       pace: [...this.#pace].map((pace) => ({ ...pace })),
       paceOver: this.#paceOver,
@@ -485,7 +500,27 @@ export class Transaction {
     return { subscriptions: [...subscriptions], deliveries, changes }
   }
 
-  setFailures(task: Task, failures: Task['failures']): void {
+  /** Returns the key of the group. */
+  countFailure(task: Task, outcome: FailureOutcome, reason: string | null): string {
+    const { groups, key } = countFailure(
+      task.failures ?? [],
+      outcome,
+      failureReason(outcome, reason),
+      this.now,
+    )
+    this.#setFailures(task, groups)
+    return key
+  }
+
+  uncountEnd(task: Task, ended: 'expired' | 'revoked'): void {
+    this.#setFailures(task, uncountEnd(task.failures ?? [], ended))
+  }
+
+  countParked(task: Task, failure: string, partitions: 1 | -1, records: number): void {
+    this.#setFailures(task, countParked(task.failures ?? [], failure, partitions, records))
+  }
+
+  #setFailures(task: Task, failures: Task['failures']): void {
     this.touchTask(task)
     task.failures = failures
     task.failuresChangedIn = this.number

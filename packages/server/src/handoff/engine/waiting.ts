@@ -3,7 +3,7 @@ import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
 import type { StoredLaneTable } from '../stored.ts'
 import type { Readied } from './readied.ts'
-import type { Choice } from './state/choices.ts'
+import type { Choice } from './state/choice.ts'
 import type { Memory } from './state/memory.ts'
 import type { Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 

@@ -1,9 +1,4 @@
-import {
-  type AttemptOutcome,
-  type FailureOutcome,
-  MAX_LISTED_ATTEMPTS,
-  MAX_LISTED_FAILURES,
-} from '@baton/protocol'
+import { type AttemptOutcome, MAX_LISTED_ATTEMPTS } from '@baton/protocol'
 
 // The history of unsuccessful attempts. A partition that is done at its first attempt has none: its row
 // contains who finished it and when.
@@ -19,27 +14,8 @@ export interface EndedAttempt {
   readonly records: number | null
 }
 
-/** Attempts that failed or expired, by reason. */
-export interface FailureGroups {
-  readonly groups: readonly FailureGroup[]
-  /** Attempts whose reason is not listed. */
-  readonly others: number
-}
-
-interface FailureGroup {
-  readonly outcome: FailureOutcome
-  /** The first line of the reported reason, or null if there was none. */
-  readonly reason: string | null
-  readonly count: number
-  readonly firstAt: number
-  readonly lastAt: number
-}
-
 /** The maximum length of a reason in the history. The last reason is also stored separately, in full. */
 const REASON_KEPT = 512
-
-/** Reasons are grouped by their first line, up to this length. */
-const GROUP_REASON_KEPT = 200
 
 /** How a change of a lease affects the history of its partition. */
 export type HistoryStep =
@@ -76,7 +52,7 @@ export function withEnded(
     startedAt: partition.leasedAt ?? now,
     endedAt: now,
     outcome,
-    reason: cut(reason, REASON_KEPT),
+    reason: kept(reason),
     records: null,
   })
 }
@@ -108,7 +84,7 @@ export function finishedAttempt(
 export function withAmended(history: History, reason: string | null): History {
   const last = history?.at(-1)
   if (history === null || (last?.outcome !== 'expired' && last?.outcome !== 'revoked')) return history
-  return history.with(-1, { ...last, outcome: 'failed', reason: cut(reason, REASON_KEPT) })
+  return history.with(-1, { ...last, outcome: 'failed', reason: kept(reason) })
 }
 
 /** Removes the last attempt, which had expired or was revoked, but was not over. */
@@ -123,9 +99,10 @@ function appended(history: History, attempt: EndedAttempt): readonly EndedAttemp
   return [...(history ?? []), attempt].slice(-MAX_LISTED_ATTEMPTS)
 }
 
-function cut(reason: string | null, length: number): string | null {
-  if (reason === null || reason.length <= length) return reason
-  return `${truncated(reason, length - 1)}…`
+const kept = (reason: string | null): string | null => (reason === null ? null : cut(reason, REASON_KEPT))
+
+export function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${truncated(text, length - 1)}…`
 }
 
 /** Does not split a surrogate pair: half a character cannot be stored. */
@@ -135,55 +112,6 @@ export function truncated(text: string, length: number): string {
 }
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
-
-const EXPIRED = 'the lease expired before it was settled'
-const REVOKED = 'an operator revoked the lease'
-
-/**
- * Counts an attempt that failed or expired. If there are more reasons than an answer lists, the rarest is
- * added to `others`.
- */
-export function countFailure(
-  failures: FailureGroups | null,
-  outcome: FailureGroup['outcome'],
-  reason: string | null,
-  now: number,
-): FailureGroups {
-  const { groups, others } = failures ?? { groups: [], others: 0 }
-  const name = groupReason(outcome, reason)
-  const at = groups.findIndex((group) => group.outcome === outcome && group.reason === name)
-  const known = groups[at]
-  if (known !== undefined)
-    return { groups: groups.with(at, { ...known, count: known.count + 1, lastAt: now }), others }
-  const added = { outcome, reason: name, count: 1, firstAt: now, lastAt: now }
-  if (groups.length < MAX_LISTED_FAILURES) return { groups: [...groups, added], others }
-  const rarest = groups.reduce((a, b) =>
-    b.count < a.count || (b.count === a.count && b.lastAt < a.lastAt) ? b : a,
-  )
-  return { groups: [...groups.filter((group) => group !== rarest), added], others: others + rarest.count }
-}
-
-/** Takes back a counted expiry or revocation. */
-export function uncountEnd(
-  failures: FailureGroups | null,
-  ended: 'expired' | 'revoked',
-): FailureGroups | null {
-  if (failures === null) return null
-  const { groups, others } = failures
-  const at = groups.findIndex(({ outcome }) => outcome === ended)
-  const known = groups[at]
-  if (known === undefined) return { groups, others: Math.max(0, others - 1) }
-  if (known.count === 1) return { groups: groups.toSpliced(at, 1), others }
-  return { groups: groups.with(at, { ...known, count: known.count - 1 }), others }
-}
-
-function groupReason(outcome: FailureGroup['outcome'], reason: string | null): string | null {
-  // These texts contain the attempt number or the holder, so they cannot be used for grouping.
-  if (outcome === 'expired') return EXPIRED
-  if (outcome === 'revoked') return REVOKED
-  const line = reason?.trim().split('\n', 1)[0]?.trim() ?? ''
-  return line === '' ? null : cut(line, GROUP_REASON_KEPT)
-}
 
 /**
  * A sparse histogram of attempt durations, as a list of (bucket, count) pairs. There are two buckets per

@@ -39,6 +39,10 @@ export interface RetryControl {
   readonly partitions: readonly { readonly level: number; readonly index: number }[] | null
   /** Also rerun done partitions. This must be requested explicitly. */
   readonly done: boolean
+  /** Only parked partitions whose last failure is of this group. */
+  readonly reason?: string
+  /** Of a further step: the level where the one before ended. */
+  readonly from?: number
 }
 
 export type ControlResult =
@@ -47,12 +51,18 @@ export type ControlResult =
   /** A retry of a level on which nothing was ever called back. */
   | { readonly kind: 'level_unknown' }
   | { readonly kind: 'partitions_unknown'; readonly positions: readonly number[] }
+  /** A retry of a group of failures that the task does not have. */
+  | { readonly kind: 'reason_unknown' }
   /** A seal that expects fewer partitions than were called back. */
   | { readonly kind: 'more_are_known'; readonly known: number }
   /** A retry, while there are as many lanes as there may be. */
   | TooManyLanes
   /** In at-most-once delivery, a level would be finished before any work on it is. */
   | { readonly kind: 'barrier_without_leases' }
+  /** In at-most-once delivery there are no leases to limit. */
+  | { readonly kind: 'limit_without_leases' }
+  /** In at-most-once delivery no attempt fails. */
+  | { readonly kind: 'pause_without_leases' }
   /** With the settings, the maximum back-off of the task would be less than the first one. */
   | { readonly kind: 'backoff_max_shorter' }
   | {
@@ -70,6 +80,8 @@ export type ControlResult =
         | null
       /** The request is in effect, but needs another step. */
       readonly more: boolean
+      /** Where the next step of a retry begins. */
+      readonly next?: number
     }
 
 /** Why a request is refused; undefined if it is carried out. */
@@ -85,6 +97,8 @@ export function refusalOfControl(task: MutableTask, request: ControlRequest): Co
       return (request.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
     }
     case 'retry':
+      if (request.reason !== undefined && !(task.failures ?? []).some(({ key }) => key === request.reason))
+        return { kind: 'reason_unknown' }
       if (request.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
       return request.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
     case 'resume':
@@ -101,4 +115,10 @@ export function refusalOfSettings(
   { settings }: SettingsControl,
 ): ControlResult | undefined {
   return isMaxBackoffShorter(changedSettings(before, settings)) ? { kind: 'backoff_max_shorter' } : undefined
+}
+
+/** The request for the step after one that needs another. */
+export function nextStep(request: ControlRequest, { next }: { readonly next?: number }): ControlRequest {
+  const { by: _by, ...step } = request
+  return step.verb === 'retry' && next !== undefined ? { ...step, from: next } : step
 }

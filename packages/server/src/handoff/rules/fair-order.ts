@@ -5,7 +5,7 @@
  * smallest tag is served next. Its partition starts at max(virtual time, tag): the virtual time advances to
  * that start, and the tag to the start plus the cost of the partition. So lanes with work advance side by side
  * in records, however the work was split into partitions or arrays, and a lane gets no credit for the time in
- * which it had no work or could not be served. See docs/fair-order.md for the bounds.
+ * which it had no work or could not be served. See docs/order.md for the bounds.
  *
  * Tags are 64-bit integers and stay bigint: a busy level passes 2^53 records in a few years.
  */

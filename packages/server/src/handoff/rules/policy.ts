@@ -1,3 +1,5 @@
+import type { PauseAfterFailures } from './failure-window.ts'
+
 /** The settings that an operator chooses, and the arithmetic that depends only on them. */
 export interface Policy {
   readonly delivery: 'at-least-once' | 'at-most-once'
@@ -76,6 +78,7 @@ export interface TaskSettings {
   readonly maxLeases?: number
   /** Its share relative to other tasks: the cost of its partitions in the order is divided by it. */
   readonly weight?: number
+  readonly pauseAfterFailures?: PauseAfterFailures
 }
 
 /**
@@ -159,5 +162,11 @@ export function areSame(a: TaskSettings | null, b: TaskSettings | null): boolean
     'maxLeases',
     'weight',
   ] as const
-  return names.every((name) => a?.[name] === b?.[name])
+  return names.every((name) => a?.[name] === b?.[name]) && pausesAlike(a, b)
+}
+
+/** Whether both pause after the same failures. */
+export function pausesAlike(a: TaskSettings | null, b: TaskSettings | null): boolean {
+  const [one, other] = [a?.pauseAfterFailures, b?.pauseAfterFailures]
+  return one?.share === other?.share && one?.of === other?.of
 }

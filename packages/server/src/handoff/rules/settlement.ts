@@ -1,4 +1,4 @@
-import type { RefusalCode } from '@baton/protocol'
+import { isCheckpointTooLong, type RefusalCode } from '@baton/protocol'
 import type { HistoryStep } from './attempts.ts'
 import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
@@ -33,7 +33,11 @@ export interface ReportedOutcome {
   readonly retryAfterMillis: number | null
   readonly final: boolean
   readonly records: number | null
+  readonly checkpoint?: GivenCheckpoint
 }
+
+/** Null clears the checkpoint of the partition; undefined keeps it. */
+export type GivenCheckpoint = string | null | undefined
 
 /** The decided change of the partition. */
 export interface Change {
@@ -70,6 +74,7 @@ export function judgeSettlement(
     return leaseState.outcome === reported.outcome ? accept(null) : refuse('lease_settled')
   }
   if (leaseState.taskCancelled) return refuse('task_cancelled')
+  if (reported.outcome !== 'done' && isTooLong(reported.checkpoint)) return refuse('checkpoint_too_long')
   switch (reported.outcome) {
     case 'done':
       return accept(finish(leaseState, reported))
@@ -82,7 +87,11 @@ export function judgeSettlement(
   }
 }
 
-export function judgeRenewal(leaseState: LeaseState | undefined, lease: NamedLease): Verdict {
+export function judgeRenewal(
+  leaseState: LeaseState | undefined,
+  lease: NamedLease,
+  checkpoint?: GivenCheckpoint,
+): Verdict {
   const refusal = refusalOfLease(leaseState, lease)
   if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
   if (isSettled(leaseState.outcome)) return refuse('lease_settled')
@@ -90,6 +99,7 @@ export function judgeRenewal(leaseState: LeaseState | undefined, lease: NamedLea
   if (leaseState.outcome === 'revoked') return refuse('lease_lost')
   const revived = leaseState.outcome === 'expired'
   if (revived && leaseState.atLimit) return refuse('limit_reached')
+  if (isTooLong(checkpoint)) return refuse('checkpoint_too_long')
   return accept({
     ...changeBy(leaseState, 'renew'),
     outcome: null,
@@ -98,6 +108,9 @@ export function judgeRenewal(leaseState: LeaseState | undefined, lease: NamedLea
     history: revived ? 'withdraw' : 'keep',
   })
 }
+
+const isTooLong = (checkpoint: GivenCheckpoint): boolean =>
+  typeof checkpoint === 'string' && isCheckpointTooLong(checkpoint)
 
 /** An expired lease uses up an attempt, like a failure. */
 export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: number): Change {

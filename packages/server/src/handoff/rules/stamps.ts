@@ -7,8 +7,11 @@ export interface Requester {
   readonly body: Readonly<Record<string, unknown>> | null
 }
 
-/** When a task was last changed by a request, and the name of its sender. */
-export type Stamp = readonly [at: number, name: string | null]
+/**
+ * When a task was last changed by a request, and the name of its sender. A task that paused itself has the reason
+ * for that.
+ */
+export type Stamp = readonly [at: number, name: string | null, because?: string]
 
 /** How a task came to be what it is. Resuming a task removes the stamp of its pause. */
 export interface TaskStamps {

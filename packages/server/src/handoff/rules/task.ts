@@ -1,4 +1,6 @@
 import type { TaskState } from '@baton/protocol'
+import type { FailureWindow } from './failure-window.ts'
+import type { FailureGroup } from './failures.ts'
 import { type PartitionState, partitionStates, unfinishedStates } from './life-cycle.ts'
 import { isAtLimit, type TaskSettings } from './policy.ts'
 import type { TaskStamps } from './stamps.ts'
@@ -25,6 +27,12 @@ export const emptyTally = (): Tally => ({
 export const noTallies = (): Tallies => ({ partitions: emptyTally(), records: emptyTally() })
 
 export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, state) => sum + tally[state], 0)
+
+/**
+ * Whether any partition of the task counts. If only settings were stored, or its first call-back is still in
+ * progress, the task does not exist yet.
+ */
+export const exists = ({ partitions }: { readonly partitions: Tally }): boolean => totalOf(partitions) > 0
 
 export const unfinishedOf = (tally: Tally): number =>
   unfinishedStates.reduce((sum, state) => sum + tally[state], 0)
@@ -84,12 +92,15 @@ export interface TaskFacts extends Tallies {
   readonly owners: readonly string[]
   /** Who paused, cancelled, sealed or changed it, and when. */
   readonly stamps?: TaskStamps | null
+  /** How its last attempts ended, while it may pause itself. */
+  readonly failureWindow?: FailureWindow
 }
 
 /** A task while a transaction changes it. */
 export interface MutableTask extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {
   readonly id: number
   state: TaskState
+  failures: readonly FailureGroup[] | null
 }
 
 type FixedFacts = 'taskId' | 'firstCallBackAt' | 'partitions' | 'records'

@@ -3,13 +3,16 @@ import type {
   InstanceSort,
   InstanceState,
   InstanceTotals,
+  PartitionOrder,
   ProducedTask,
   ThroughputStep,
 } from '@baton/protocol'
-import type { EndedAttempt, FailureGroups } from '../rules/attempts.ts'
+import type { EndedAttempt } from '../rules/attempts.ts'
+import type { FailureGroup } from '../rules/failures.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
 import type { TableSettings } from '../rules/policy.ts'
+import type { Progress } from '../rules/progress.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
 import type { Requester } from '../rules/stamps.ts'
 import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task.ts'
@@ -64,7 +67,7 @@ export interface TaskDetails extends TaskRow {
     readonly declared: number
     readonly reported: number
   }[]
-  readonly failures: FailureGroups | null
+  readonly failures: readonly FailureGroup[]
 }
 
 export interface TaskFeed {
@@ -121,6 +124,9 @@ export interface TaskPage {
 export interface TableDetails {
   readonly table: string
   readonly settings: TableSettings
+  /** The number of tasks that have open work on it, and the ids of the first ones. */
+  readonly tasks: number
+  readonly taskIds: readonly string[]
   readonly leases: number
   /** The number of named holders of its leases. */
   readonly workers: number
@@ -197,6 +203,15 @@ export interface TotalsAdded {
   expectedAt: number | null
 }
 
+/** What a node says of itself with each heartbeat. */
+export interface NodeDetails {
+  readonly version: string
+  readonly startedAt: number
+  readonly draining: boolean
+  /** The share of time in which its event loop was busy, in per cent. Null: not measured yet. */
+  readonly load: number | null
+}
+
 /** An instance as its row has it. */
 export interface InstanceRecord {
   readonly instanceId: string
@@ -211,7 +226,7 @@ export interface InstanceRecord {
   readonly expectedAt: number | null
   /** Since when it is paused. Null: it is not. */
   readonly pausedAt: number | null
-  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
+  readonly node: NodeDetails | null
   /** The newest tasks that it called back, at most 100. Absent in lists, which would read too many tasks. */
   readonly tasks?: readonly ProducedTaskDetails[]
 }
@@ -221,6 +236,8 @@ export interface InstanceDetails extends InstanceRecord {
   readonly leases: number
   /** Unseen for this long, it is silent: four fifths of one of its leases have passed. Null: of none. */
   readonly silentAfterMillis: number | null
+  /** Of the node that leads: since when. Null for all others. */
+  readonly leadsSince: number | null
   readonly now: number
 }
 
@@ -269,6 +286,8 @@ export interface HeldLeaseDetails extends NamedPartition {
   readonly attempt: number
   readonly leasedAt: number
   readonly expiresAt: number
+  readonly progress?: Progress
+  readonly checkpoint?: string
 }
 
 /** Cursor: the last lease seen, ordered by its end. */
@@ -315,9 +334,30 @@ export interface PartitionQuery {
   readonly level: number | null
   /** Of the level; null or absent: all. */
   readonly indexes?: IndexRange | null
-  /** Cursor: the last row seen, ordered by level and index. */
-  readonly after: { readonly level: number; readonly index: number } | null
+  /** A name, or the beginning of names with `*` after it; null or absent: any. */
+  readonly name?: string | null
+  /** Only those of which this instance holds the lease; null or absent: any. */
+  readonly holder?: string | null
+  /** Only those whose last failure is of the group with this key; null or absent: any. */
+  readonly reason?: string | null
+  /** By level and index. `unfinished`: the same, but finished ones last, and before them what was never handed out. */
+  readonly order?: PartitionOrder | null
+  /** Cursor: the last row seen. */
+  readonly after: PartitionPosition | null
   readonly limit: number
+}
+
+/**
+ * A part of a list of partitions: all of them, those that were handed out and are not finished, those that were
+ * never handed out, or the others.
+ */
+export type PartitionPart = 'all' | 'begun' | 'fresh' | 'finished'
+
+export interface PartitionPosition {
+  readonly part: PartitionPart
+  readonly level: number
+  /** The index of a partition, or the id of a fresh one: these are listed as they arrived. */
+  readonly at: number
 }
 
 export interface PartitionDetails {
@@ -340,13 +380,16 @@ export interface PartitionDetails {
   readonly history: readonly EndedAttempt[] | null
   readonly extraFields?: string | null
   readonly traceparent?: string | null
+  /** Of its lease, as this leader knows it. */
+  readonly progress?: Progress
+  readonly checkpoint?: string
 }
 
 export interface PartitionPage {
   readonly facts: TaskFacts
   readonly partitions: readonly PartitionDetails[]
   /** Set while there may be more, even if this page is short: a page reads a bounded number of rows. */
-  readonly next: { readonly level: number; readonly index: number } | null
+  readonly next: PartitionPosition | null
 }
 
 export interface GridQuery {

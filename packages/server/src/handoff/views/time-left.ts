@@ -1,5 +1,6 @@
 import { countOf, longestOf, quantileOf, sumOf } from '../rules/attempts.ts'
 import { SILENT_SHARE } from '../rules/policy.ts'
+import { leftByProgress, type Progress } from '../rules/progress.ts'
 import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 
 // Estimates when a task will be done. The pace determines how long the waiting work takes. Running leases and
@@ -20,6 +21,8 @@ export interface LeasedOrDelayed {
   readonly renewed: boolean
   /** The share of the lease that has passed since it was granted or renewed. 0 in back-off. */
   readonly unheardShare: number
+  /** What its worker reported, as this leader knows it. */
+  readonly progress: Progress | null
 }
 
 /** What is known about the attempts of a task. */
@@ -93,9 +96,16 @@ export function overdueOf(facts: TaskFacts, { durations, underWay }: Timing, now
       expectedMillis: expectedMillis(facts, durations, partition.recordCount) ?? 0,
     }))
     .filter(({ partition, expectedMillis: usual }) =>
-      isBeyond(OVERDUE, now - partition.leasedAt, usual, spread),
+      isBeyond(OVERDUE, likelyMillis(partition, usual, now), usual, spread),
     )
     .sort((a, b) => a.partition.leasedAt - b.partition.leasedAt)
+}
+
+/** How long a lease will take in all, as far as it is known: by its progress, or as long as it has taken. */
+function likelyMillis(partition: LeasedOrDelayed, usual: number, now: number): number {
+  const age = now - partition.leasedAt
+  // The first reports say little.
+  return age < usual ? age : age + (leftByProgress(partition, now) ?? 0)
 }
 
 function isBeyond(times: number, age: number, usual: number, spread: number): boolean {
@@ -124,7 +134,8 @@ export function timeLeft(facts: TaskFacts, timing: Timing, pace: SeenPace, now: 
   if (byPace === null) {
     // Nothing is waiting, so the last lease or back-off determines the end.
     const waiting = facts.partitions.ready + facts.partitions.held
-    if (last === null || waiting > 0 || countOf(durations) === 0) return null
+    const isKnown = countOf(durations) > 0 || underWay.every((one) => leftByProgress(one, now) !== null)
+    if (last === null || waiting > 0 || !isKnown) return null
     return { seconds: last.millis / 1000, waitsFor: last.waitsFor }
   }
   if (last === null || last.millis / 1000 <= byPace) return { seconds: byPace, waitsFor: 'pace' }
@@ -205,21 +216,24 @@ const leasedIn = (underWay: readonly LeasedOrDelayed[]): number =>
 function endsIn(
   facts: TaskFacts,
   durations: readonly number[],
-  { state, leasedAt, dueAt, recordCount, renewed, unheardShare }: LeasedOrDelayed,
+  one: LeasedOrDelayed,
   backoffMillis: number,
   now: number,
 ): number {
+  const { state, leasedAt, dueAt, recordCount, renewed, unheardShare } = one
   const usual = expectedMillis(facts, durations, recordCount)
   const untilDue = Math.max(0, dueAt - now)
   if (state === 'delayed') return untilDue + (usual ?? 0)
   const whenExpired = untilDue + backoffMillis + (usual ?? 0)
   if (unheardShare >= SILENT_SHARE) return whenExpired
-  // Nothing is known yet, so there is no lower bound.
-  if (usual === null) return 0
+  const byProgress = leftByProgress(one, now)
+  // Without progress nothing is known yet, so there is no lower bound.
+  if (usual === null) return byProgress ?? 0
   const age = now - leasedAt
   const spread = spreadOf(durations)
   // Whatever others took: those that took as long had renewed by then.
   if (unheardShare >= UNRENEWED_SHARE && isBeyond(OVERDUE, age, usual, 1)) return whenExpired
+  if (byProgress !== null) return byProgress
   if (!isBeyond(OVERDUE, age, usual, spread)) return Math.max(usual - age, usual * 0.2)
   // Other attempts took as long and finished.
   const longest = longestOf(durations) * LONGEST_MARGIN

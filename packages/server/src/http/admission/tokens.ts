@@ -221,12 +221,22 @@ export function instanceWithinLimits(token: Token | null, instance: InstanceDeta
   return { ...instance, tasks }
 }
 
+const limitedTicks = new WeakMap<Tick, Map<readonly string[], Tick>>()
+
 /**
  * The tick, without the events that the token does not cover. Instances belong to no task, so their events
- * are removed for a limited token.
+ * are removed for a limited token. All watchers with the token get the same object, which is written once.
  */
 export function tickWithinLimits({ tasks }: Pick<Token, 'tasks'>, tick: Tick): Tick {
   if (tasks === null) return tick
+  const known = limitedTicks.get(tick) ?? new Map<readonly string[], Tick>()
+  limitedTicks.set(tick, known)
+  const limitedTick = known.get(tasks) ?? coveredTick(tasks, tick)
+  known.set(tasks, limitedTick)
+  return limitedTick
+}
+
+function coveredTick(tasks: readonly string[], tick: Tick): Tick {
   const events = tick.events.filter((event) => {
     if (event.kind === 'task') return isWithin(tasks, event.row.facts.taskId)
     return event.kind === 'parked' ? isWithin(tasks, event.notice.taskId) : event.kind === 'reset'

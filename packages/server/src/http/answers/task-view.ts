@@ -8,6 +8,7 @@ import {
   type TaskView,
 } from '@baton/protocol'
 import { countOf, quantileOf } from '../../handoff/rules/attempts.ts'
+import { byWeight } from '../../handoff/rules/failures.ts'
 import {
   type Policy,
   policyOf,
@@ -21,7 +22,7 @@ import { paceOf } from '../../handoff/views/eta.ts'
 import type { LaneFacts, TaskDetails, TaskRow } from '../../handoff/views/queries.ts'
 import { overdueOf } from '../../handoff/views/time-left.ts'
 import { laneView, missingPartitions, progressView, waitingFor } from '../../handoff/views/view-state.ts'
-import { nameOf, timestampOf, timestampOrNull } from './views.ts'
+import { nameOf, timestampOf, timestampOrNull, viewWork } from './views.ts'
 
 export function viewTask(record: TaskDetails, policy: Policy): TaskView {
   const { facts } = record
@@ -40,7 +41,7 @@ export function viewTask(record: TaskDetails, policy: Policy): TaskView {
     purgedAt: timestampOrNull(facts.purgedAt),
     attemptsWasted: facts.attemptsWasted,
     ...viewTiming(record),
-    ...viewFailures(record.failures),
+    failures: viewFailures(record.failures),
     reported: {
       declared: facts.reportedDeclared,
       reported: facts.reportedRecords,
@@ -58,7 +59,9 @@ function viewStamps({ stamps }: TaskFacts): TaskView['control'] {
   const view = (stamp: Stamp | undefined) =>
     stamp === undefined ? null : { at: timestampOf(stamp[0]), name: stamp[1] }
   const { paused, cancelled, sealed, changed } = stamps ?? {}
-  return { paused: view(paused), cancelled: view(cancelled), sealed: view(sealed), changed: view(changed) }
+  const pause =
+    paused === undefined ? null : { at: timestampOf(paused[0]), name: paused[1], because: paused[2] ?? null }
+  return { paused: pause, cancelled: view(cancelled), sealed: view(sealed), changed: view(changed) }
 }
 
 function viewTiming({
@@ -84,6 +87,7 @@ function viewTiming({
       startedAt: timestampOf(partition.leasedAt),
       leaseExpiresAt: timestampOf(partition.dueAt),
       expectedSeconds: rounded(expectedMillis),
+      ...viewWork(partition),
     })),
   }
 }
@@ -91,19 +95,12 @@ function viewTiming({
 /** Two significant digits: the values are estimates. */
 const rounded = (millis: number): number => Number((millis / 1000).toPrecision(2))
 
-function viewFailures(failures: TaskDetails['failures']): Pick<TaskView, 'failures' | 'failuresOmitted'> {
-  const { groups, others } = failures ?? { groups: [], others: 0 }
-  return {
-    failures: groups
-      .toSorted((a, b) => b.count - a.count || b.lastAt - a.lastAt)
-      .map(({ firstAt, lastAt, ...group }) => ({
-        ...group,
-        firstAt: timestampOf(firstAt),
-        lastAt: timestampOf(lastAt),
-      })),
-    failuresOmitted: others,
-  }
-}
+const viewFailures = (failures: TaskDetails['failures']): TaskView['failures'] =>
+  byWeight(failures).map(({ firstAt, lastAt, ...group }) => ({
+    ...group,
+    firstAt: timestampOf(firstAt),
+    lastAt: timestampOf(lastAt),
+  }))
 
 export function summariseTask(row: TaskRow, now: number): TaskSummary {
   const { facts, openLane } = row
@@ -154,6 +151,7 @@ export function viewSettings(
     levelBarrier,
     maxLeases: settings?.maxLeases ?? null,
     weight: weightOfTask(task),
+    pauseAfterFailures: settings?.pauseAfterFailures ?? null,
     own: settingNames.filter((name) => set.has(name)),
   }
 }

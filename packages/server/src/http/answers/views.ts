@@ -3,6 +3,7 @@ import {
   type HeldLease,
   type InstanceAttempt,
   type InstanceStatus,
+  type LeaseProgress,
   type ParkedEvent,
   type PartitionRow,
   partitionName,
@@ -10,12 +11,14 @@ import {
 } from '@baton/protocol'
 import { statusOf } from '../../handoff/heartbeats.ts'
 import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
+import type { Progress } from '../../handoff/rules/progress.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'
 import type { TaskFacts } from '../../handoff/rules/task.ts'
 import type {
   HeldLeaseDetails,
   InstanceAttemptDetails,
   InstanceDetails,
+  NodeDetails,
   ParkedNotice,
   PartitionDetails,
 } from '../../handoff/views/queries.ts'
@@ -40,7 +43,8 @@ export function timestampOrNull(millis: number | null): string | null {
 export const secondsOf = (millis: number): number => Math.max(millis, 0) / 1000
 
 export function viewInstance(instance: InstanceDetails): InstanceStatus {
-  const { instanceId, role, firstSeenAt, lastSeenAt, leases, pausedAt, totals, node, tasks } = instance
+  const { instanceId, role, firstSeenAt, lastSeenAt, leases, pausedAt, totals, node, tasks, leadsSince } =
+    instance
   return {
     instanceId,
     role,
@@ -50,12 +54,19 @@ export function viewInstance(instance: InstanceDetails): InstanceStatus {
     leases,
     ...(pausedAt === null ? {} : { pausedAt: timestampOf(pausedAt) }),
     totals,
-    ...(node === null ? {} : { version: node.version, startedAt: timestampOf(node.startedAt) }),
+    ...(node === null ? {} : nodeFields(node)),
+    ...(leadsSince === null ? {} : { leadsSince: timestampOf(leadsSince) }),
     ...(tasks !== undefined && (role === 'producer' || tasks.length > 0)
       ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: timestampOf(task.lastCallBackAt) })) }
       : {}),
   }
 }
+
+const nodeFields = ({ version, startedAt, load }: NodeDetails) => ({
+  version,
+  startedAt: timestampOf(startedAt),
+  ...(load === null ? {} : { load: load / 100 }),
+})
 
 export function viewHeldLease(lease: HeldLeaseDetails): HeldLease {
   const { attempt, leasedAt, expiresAt } = lease
@@ -64,8 +75,28 @@ export function viewHeldLease(lease: HeldLeaseDetails): HeldLease {
     attempt,
     leasedAt: timestampOf(leasedAt),
     expiresAt: timestampOf(expiresAt),
+    ...viewWork(lease),
   }
 }
+
+interface Work {
+  readonly progress?: Progress | null
+  readonly checkpoint?: string
+}
+
+/** How far the work on a partition is. */
+export function viewWork({ progress = null, checkpoint }: Work) {
+  return {
+    ...(progress === null ? {} : { progress: viewProgress(progress) }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+  }
+}
+
+const viewProgress = ({ records, note, at }: Progress): LeaseProgress => ({
+  ...(records === null ? {} : { records }),
+  ...(note === null ? {} : { note }),
+  at: timestampOf(at),
+})
 
 export function viewInstanceAttempt(ended: InstanceAttemptDetails): InstanceAttempt {
   const { attempt, startedAt, endedAt, outcome, reason, records } = ended
@@ -109,6 +140,7 @@ export function viewPartition(facts: TaskFacts, record: PartitionDetails): Parti
     reportedRecords: record.reportedRecords,
     calledBackAt: timestampOf(record.calledBackAt),
     settledAt: timestampOrNull(record.settledAt),
+    ...viewWork(record),
     ...optionalFieldsOf(record),
   }
 }
@@ -206,10 +238,12 @@ function quoter(): (text: string) => string {
 }
 
 /** Lease ids contain no characters that JSON escapes. */
-function leaseJson({ id, attempt, fencingToken, expiresAt, expiresInMillis }: GrantedLease): string {
+function leaseJson(lease: GrantedLease): string {
+  const { id, attempt, fencingToken, expiresAt, expiresInMillis, checkpoint } = lease
+  const more = checkpoint === null ? '' : `,"checkpoint":${JSON.stringify(checkpoint)}`
   return (
     `{"id":"${id}","attempt":${attempt},"fencingToken":${fencingToken}` +
-    `,"expiresAt":"${timestampOf(expiresAt)}","expiresInSeconds":${secondsOf(expiresInMillis)}}`
+    `,"expiresAt":"${timestampOf(expiresAt)}","expiresInSeconds":${secondsOf(expiresInMillis)}${more}}`
   )
 }
 

@@ -52,7 +52,7 @@ interface BodyRules {
  * Limits of all bodies except call-backs. 10,000 settlements with all fields have 80,000 values, and bodies
  * on the fast path are too small to exceed this.
  */
-const OTHER_SHAPE: ShapeLimits = {
+export const OTHER_SHAPE: ShapeLimits = {
   elements: 100_000,
   values: 100_000,
   elementBytes: Number.POSITIVE_INFINITY,

@@ -14,7 +14,7 @@ export type ShapeFault = 'elements' | 'values' | 'element-size' | 'depth'
 
 export const MAX_DEPTH = 16
 
-const SMALL_BYTES = 64 * 1024
+export const SMALL_BYTES = 64 * 1024
 /**
  * A piece of a large array ends after this many bytes or elements. Parsing and checking one takes about a
  * millisecond, or up to 100 milliseconds if it was made to be slow.

@@ -24,7 +24,7 @@ interface Bound {
   readonly effect: string
 }
 
-/** All bounds on concurrent use. A test compares the table in docs/operations.md with this list. */
+/** All bounds on concurrent use. */
 export const bounds = {
   connections: {
     flag: '--max-connections',

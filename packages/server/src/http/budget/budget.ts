@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { Log } from '../../handoff/log.ts'
 import { accessRule, type Urgency } from '../admission/access.ts'
 import { networkOf, type Proxies } from '../admission/proxies.ts'
+import { userOf } from '../admission/proxy-users.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { type AdmissionLimits, BoundsMet } from './bounds.ts'
@@ -146,11 +147,13 @@ export class AdmissionBudget {
   }
 
   /**
-   * The key by which pulls and requests are counted: the name of the token or, without tokens, the address.
+   * The key by which pulls and requests are counted: the name of the token or of the user or, without tokens,
+   * the address.
    */
   quotaKeyOf(headers: IncomingHttpHeaders, socket: Socket): string {
     const name = this.#tokens.nameOf(headers)
-    if (name !== null) return `token ${name}`
+    // A user may have the name of a token.
+    if (name !== null) return `${userOf(headers) === undefined ? 'token' : 'user'} ${name}`
     return networkOf(this.#proxies.addressOf(socket, headers) ?? 'gone')
   }
 

@@ -13,28 +13,54 @@ declare module 'fastify' {
 /** How many reads run at once on a node, and how many of them for one caller. */
 const MOST_READS = 8
 const MOST_READS_PER_CALLER = 2
+/** Beyond this many reads that wait, a client that has closed its side counts as gone. */
+const MOST_OF_CLOSED = 64
+
+/**
+ * After a read, the next one waits until the event loop has spent twice its time on other work. An iteration
+ * counts at least this long, so that a loop with nothing else to do reads at full speed.
+ */
+const REST_SHARE = 0.5
+const LEAST_MILLIS = 0.25
+/** Of the time of one read, most may be that of other work, while it waits for the store. */
+const MOST_MILLIS = 50
+
+/** How long the event loop was busy, in milliseconds. */
+export const busyMillis = (): number => performance.eventLoopUtilization().active
 
 interface WaitingRead {
   readonly socket: Socket
   readonly gone: () => void
+  /** It sends no more. */
+  readonly closed: () => void
   readonly start: () => void
 }
 
 /**
  * Bounds the reads that run at once: views, lists, and each page of a manifest. A read returns a bounded
- * number of rows. Further reads wait, callers take turns, and each iteration of the event loop starts at most
- * one of them, so that pulls and settles are served in between. A read whose client has gone meanwhile, or has
- * closed its side, never starts.
+ * number of rows. Further reads wait, callers take turns, and between reads the event loop has time for pulls
+ * and settles. A read whose client has gone meanwhile never starts. A client that has only closed its side may
+ * still read, or may have gone: it waits while few reads do, and none of the same caller runs.
  */
 export class Reads {
+  readonly #clock: () => number
+  /** The time of reads that other work has not had yet, and when some of it was last paid back. */
+  #owed = 0
+  #paidAt = 0
   #running = 0
   readonly #runningOf = new Map<string, number>()
   /** By caller. The first caller is next. */
   readonly #waiting = new Map<string, Set<WaitingRead>>()
+  #waitingReads = 0
   #isScheduled = false
 
+  constructor(clock: () => number = busyMillis) {
+    this.#clock = clock
+  }
+
   run<Result>(caller: string, socket: Socket, read: () => Promise<Result>): Promise<Result> {
-    if (!this.#waiting.has(caller) && this.#hasRoomFor(caller)) return this.#begin(caller, read)
+    if (this.#owed === 0 && !this.#waiting.has(caller) && this.#hasRoomFor(caller))
+      return this.#begin(caller, read)
     const { promise, resolve } = Promise.withResolvers<Result>()
     const waiting: WaitingRead = {
       socket,
@@ -42,22 +68,32 @@ export class Reads {
         this.#remove(caller, waiting)
         socket.destroy()
       },
+      closed: () => {
+        if (this.#waitingReads > MOST_OF_CLOSED || !this.#hasRoomFor(caller)) waiting.gone()
+      },
       start: () => resolve(this.#begin(caller, read)),
     }
     const line = this.#waiting.get(caller)
     if (line === undefined) this.#waiting.set(caller, new Set([waiting]))
     else line.add(waiting)
-    if (socket.destroyed || socket.readableEnded) waiting.gone()
-    else socket.once('end', waiting.gone).once('close', waiting.gone)
+    this.#waitingReads += 1
+    if (socket.destroyed) waiting.gone()
+    else if (socket.readableEnded) waiting.closed()
+    else socket.once('end', waiting.closed)
+    if (!socket.destroyed) socket.once('close', waiting.gone)
+    if (this.#owed > 0) this.#schedule()
     return promise
   }
 
   async #begin<Result>(caller: string, read: () => Promise<Result>): Promise<Result> {
     this.#running += 1
     this.#runningOf.set(caller, (this.#runningOf.get(caller) ?? 0) + 1)
+    const began = this.#clock()
     try {
       return await read()
     } finally {
+      this.#paidAt = this.#clock()
+      this.#owed += Math.min(this.#paidAt - began, MOST_MILLIS)
       this.#running -= 1
       const left = (this.#runningOf.get(caller) ?? 1) - 1
       if (left === 0) this.#runningOf.delete(caller)
@@ -75,8 +111,15 @@ export class Reads {
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
-      if (this.#startNext()) this.#schedule()
+      this.#payBack()
+      if (this.#owed > 0 || this.#startNext()) this.#schedule()
     })
+  }
+
+  #payBack(): void {
+    const now = this.#clock()
+    this.#owed = Math.max(0, this.#owed - Math.max(LEAST_MILLIS, REST_SHARE * (now - this.#paidAt)))
+    this.#paidAt = now
   }
 
   #startNext(): boolean {
@@ -86,7 +129,7 @@ export class Reads {
       this.#remove(caller, next)
       // The other callers are first now.
       if (this.#waiting.delete(caller)) this.#waiting.set(caller, line)
-      next.socket.off('end', next.gone).off('close', next.gone)
+      next.socket.off('end', next.closed).off('close', next.gone)
       next.start()
       return true
     }
@@ -95,7 +138,7 @@ export class Reads {
 
   #remove(caller: string, read: WaitingRead): void {
     const line = this.#waiting.get(caller)
-    line?.delete(read)
+    if (line?.delete(read)) this.#waitingReads -= 1
     if (line?.size === 0) this.#waiting.delete(caller)
   }
 }

@@ -53,7 +53,7 @@ export function auditRoutes(app: FastifyInstance, { handOff, tokens }: Service):
       response: answers(auditListSchema, 'One page of changes'),
     },
     handler: async ({ query }, reply) => {
-      const page = await handOff.audited({
+      const page = await handOff.views.audited({
         taskId: textOf(query, 'task', MAX_TASK_ID_LENGTH),
         name: textOf(query, 'name', LONGEST_NAME),
         before: cursorOf(query, asId) ?? Number.MAX_SAFE_INTEGER,
@@ -82,7 +82,7 @@ export function auditRoutes(app: FastifyInstance, { handOff, tokens }: Service):
       const taskId = taskIdOf(params)
       const token = tokens.of(raw.headers)
       requireTaskLimit(token, taskId)
-      const found = await handOff.feed(taskId)
+      const found = await handOff.views.feed(taskId)
       if (found === null) throw unknownTask(taskId)
       requireOwn(token, found.task)
       const feed: TaskFeed = {

@@ -199,10 +199,11 @@ function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSett
   if (text === undefined) return null
   const read = readTaskSettings(String(text))
   if (!read.ok) throw new RequestProblem('parameter_invalid', `Task-Settings: ${read.detail}`)
-  if (read.settings.levelBarrier === true && policy.delivery === 'at-most-once')
+  const needsLeases = settingThatNeedsLeases(read.settings as TaskSettingsRequest)
+  if (policy.delivery === 'at-most-once' && needsLeases !== undefined)
     throw new RequestProblem(
       'parameter_invalid',
-      'Task-Settings: a level barrier requires leases, and this service delivers at most once',
+      `Task-Settings: ${needsLeases} requires leases, and this service delivers at most once`,
     )
   return settingsChange(read.settings as TaskSettingsRequest)
 }
@@ -255,4 +256,11 @@ const MAX_SHOWN = 200
 function cut(fields: string | null): string {
   if (fields === null) return 'empty'
   return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`
+}
+
+function settingThatNeedsLeases(settings: TaskSettingsRequest): string | undefined {
+  const { levelBarrier, maxLeases, pauseAfterFailures } = settings
+  if (levelBarrier === true) return 'a level barrier'
+  if (typeof maxLeases === 'number') return 'max-leases'
+  return pauseAfterFailures == null ? undefined : 'pause-after-failures'
 }

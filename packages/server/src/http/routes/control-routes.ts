@@ -78,7 +78,7 @@ const controlRouteList: readonly ControlRoute[] = [
   plain('skip-parked', 'Open the level barrier despite parked partitions'),
   {
     verb: 'retry',
-    summary: 'Retry parked partitions: all of them, one level, or by name',
+    summary: 'Retry parked partitions: all of them, one level, one reason, or by name',
     body: retryRequestSchema,
     repeated:
       'repeating the request has no further effect, except with `done`: partitions that were finished in between run again',
@@ -123,7 +123,7 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens, requester
     const token = tokens.of(headers)
     requireTaskLimit(token, taskId)
     if (mayAccessOthers(token, 'operator')) return
-    const record = await handOff.task(taskId)
+    const record = await handOff.views.task(taskId)
     if (record === null) throw unknownTask(taskId)
     requireOwn(token, record.facts)
   }
@@ -155,7 +155,17 @@ export function controlRoutes(app: FastifyInstance, { handOff, tokens, requester
   }
 }
 
-function retryControl(taskId: string, { level, partitions, done }: RetryRequest): RetryControl {
+function retryControl(taskId: string, { level, partitions, done, reason }: RetryRequest): RetryControl {
+  const beside = { level, partitions, done }
+  const other = Object.entries(beside).find(([, value]) => value !== undefined && value !== false)
+  if (reason !== undefined && other !== undefined) {
+    throw brokenControl([
+      {
+        pointer: '',
+        detail: `send reason or ${other[0]}, not both: a reason stands for all parked partitions of its group`,
+      },
+    ])
+  }
   if (level !== undefined && partitions !== undefined) {
     throw brokenControl([
       {
@@ -177,6 +187,7 @@ function retryControl(taskId: string, { level, partitions, done }: RetryRequest)
     level: level ?? null,
     partitions: named?.filter((parsed) => parsed !== undefined) ?? null,
     done: done ?? false,
+    ...(reason === undefined ? {} : { reason }),
   }
 }
 
@@ -204,7 +215,9 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
         },
       ])
     case 'backoff_max_shorter':
-      throw new Error('only settings have a back-off')
+    case 'limit_without_leases':
+    case 'pause_without_leases':
+      throw new Error(`only settings are answered ${result.kind}`)
     case 'barrier_without_leases':
       throw brokenControl([
         {
@@ -218,6 +231,18 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
         'the task does not have this level; nothing was changed',
         {
           extra: { errors: [{ pointer: '/level', detail: 'the task has no partition on that level' }] },
+        },
+      )
+    case 'reason_unknown':
+      throw new RequestProblem(
+        'partition_unknown',
+        'the task has no failures for this reason; nothing was changed',
+        {
+          extra: {
+            errors: [
+              { pointer: '/reason', detail: 'reason must be the key of one of the failures of the task' },
+            ],
+          },
         },
       )
     case 'partitions_unknown': {

@@ -9,6 +9,7 @@ import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask } from '../answers/task-view.ts'
 import { viewInstance, viewParked } from '../answers/views.ts'
 import { problemAnswers } from '../api-document/route-schemas.ts'
+import type { AdmissionBudget } from '../budget/budget.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whenCrowded } from '../requests/pipelining.ts'
 import type { Service } from '../service.ts'
@@ -111,24 +112,34 @@ export class EventWatcher {
  * Each stream uses a connection and up to half a megabyte. Reaching this limit means that a client opens
  * streams in a loop.
  */
-const MOST_STREAMS = 1000
+export const MOST_STREAMS = 1000
+/** Of one token or, without tokens, of one address. */
+export const MOST_STREAMS_PER_CALLER = MOST_STREAMS / 4
 
 /** The open event streams of this node. They share one heartbeat timer, which stops with the last stream. */
 export class OpenStreams {
   readonly #watchers = new Set<EventWatcher>()
+  readonly #countOf = new Map<string, number>()
   #heartbeat: NodeJS.Timeout | undefined
 
-  get isFull(): boolean {
-    return this.#watchers.size >= MOST_STREAMS
+  /** Why the caller gets no further stream; undefined if it does. */
+  refusal(caller: string): string | undefined {
+    if (this.#watchers.size >= MOST_STREAMS) return `this node already has ${MOST_STREAMS} open event streams`
+    if ((this.#countOf.get(caller) ?? 0) < MOST_STREAMS_PER_CALLER) return undefined
+    return `the token (without tokens: the client address) already has ${MOST_STREAMS_PER_CALLER} open event streams`
   }
 
-  add(watcher: EventWatcher): void {
+  add(watcher: EventWatcher, caller: string): void {
     this.#watchers.add(watcher)
+    this.#countOf.set(caller, (this.#countOf.get(caller) ?? 0) + 1)
     this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_SECONDS * 1000)
   }
 
-  remove(watcher: EventWatcher): void {
+  remove(watcher: EventWatcher, caller: string): void {
     this.#watchers.delete(watcher)
+    const left = (this.#countOf.get(caller) ?? 1) - 1
+    if (left === 0) this.#countOf.delete(caller)
+    else this.#countOf.set(caller, left)
     if (this.#watchers.size > 0) return
     clearInterval(this.#heartbeat)
     this.#heartbeat = undefined
@@ -159,6 +170,7 @@ export function eventsRoute(
   app: FastifyInstance,
   { handOff, tokens, isSecure }: Service,
   streams: OpenStreams,
+  budget: Pick<AdmissionBudget, 'quotaKeyOf'>,
 ): void {
   app.route({
     method: 'GET',
@@ -195,18 +207,18 @@ export function eventsRoute(
       if (handOff.isDraining) {
         throw new RequestProblem('shutting_down', 'this node is shutting down and sends no more events')
       }
-      if (streams.isFull) {
-        throw new RequestProblem('overloaded', `this node already has ${MOST_STREAMS} open event streams`)
-      }
-      const lastId = request.headers['last-event-id']
       const { socket, headers } = request.raw
+      const caller = budget.quotaKeyOf(headers, socket)
+      const refusal = streams.refusal(caller)
+      if (refusal !== undefined) throw new RequestProblem('overloaded', refusal)
+      const lastId = request.headers['last-event-id']
       const token = tokens.of(headers)
       excludeFromDurations(reply)
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead(isSecure))
       const watcher = new EventWatcher(response)
-      streams.add(watcher)
+      streams.add(watcher, caller)
       const stopEvents = handOff.events.watch(knownId(lastId), (tick) =>
         watcher.send(token === null ? tick : tickWithinLimits(token, tick)),
       )
@@ -219,7 +231,7 @@ export function eventsRoute(
         stopWatchingCrowd()
         stopEvents()
         unwatch()
-        streams.remove(watcher)
+        streams.remove(watcher, caller)
       })
       // A client that sees the stream open expects to receive everything that happens from then on.
       await handOff.events.begun()

@@ -48,7 +48,7 @@ export function gridRoute(app: FastifyInstance, { handOff, tokens }: Service): v
           'parameter_invalid',
           `the query parameter cells must be an integer from 1 to ${MAX_GRID_CELLS}`,
         )
-      const grid = await handOff.grid({ taskId, level: numberOf(query, 'level'), cells })
+      const grid = await handOff.views.grid({ taskId, level: numberOf(query, 'level'), cells })
       if (grid === null) throw unknownTask(taskId)
       requireOwn(token, grid.task)
       const { level, partitions, sampled, cells: shown } = grid

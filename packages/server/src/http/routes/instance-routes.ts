@@ -121,7 +121,7 @@ export function instanceRoutes(
     handler: async ({ params, query, raw }, reply) => {
       const instanceId = instanceInPath(params)
       const token = tokens.of(raw.headers)
-      const page = await handOff.instanceLeases({
+      const page = await handOff.views.instanceLeases({
         instanceId,
         after: cursorOf(query, asLeasePosition),
         limit: limitOf(query),
@@ -150,7 +150,7 @@ export function instanceRoutes(
     handler: async ({ params, raw }, reply) => {
       const instanceId = instanceInPath(params)
       const token = tokens.of(raw.headers)
-      const { since, attempts } = await handOff.instanceAttempts(instanceId)
+      const { since, attempts } = await handOff.views.instanceAttempts(instanceId)
       if (attempts.length === 0) await requireKnown(instanceId)
       return reply.send({
         since: timestampOf(since),

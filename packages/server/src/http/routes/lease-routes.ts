@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import {
   checkRenewal,
   checkSettlements,
+  MAX_KEPT_NOTE_LENGTH,
   MAX_KEPT_REASON_LENGTH,
   type Preferences,
   pullAnswerSchema,
+  type Renewal,
   renewAnswerSchema,
   renewRequestSchema,
   type Settlement,
@@ -15,7 +17,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { truncated } from '../../handoff/rules/attempts.ts'
 import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
-import type { EmptyBecause, Settled } from '../../handoff/store.ts'
+import type { EmptyBecause, RenewalRequest, Settled } from '../../handoff/store.ts'
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
@@ -243,10 +245,11 @@ function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
 }
 
 /** Long reasons such as stack traces are truncated instead of refusing the settlement. */
-function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
+function settlementOf(settlement: Settlement): {
   leaseId: string
   reported: ReportedOutcome
 } {
+  const { leaseId, outcome, reason, retryAfterSeconds, final, records, checkpoint } = settlement
   return {
     leaseId,
     reported: {
@@ -255,9 +258,23 @@ function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, reco
       retryAfterMillis: retryAfterSeconds === undefined ? null : retryAfterSeconds * 1000,
       final: final ?? false,
       records: records ?? null,
+      ...(checkpoint === undefined ? {} : { checkpoint }),
     },
   }
 }
+
+function renewalOf({ leaseId, progress, checkpoint }: Renewal): RenewalRequest {
+  return {
+    leaseId,
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(progress === undefined ? {} : { progress: progressOf(progress) }),
+  }
+}
+
+const progressOf = ({ records, note }: NonNullable<Renewal['progress']>) => ({
+  records: records ?? null,
+  note: note === undefined ? null : truncated(note, MAX_KEPT_NOTE_LENGTH),
+})
 
 export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: Service): void {
   app.route({
@@ -274,9 +291,9 @@ export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: S
     },
     handler: tracing.handler('POST /renew', async (request, reply) => {
       const checked = checkRenewal(request.body)
-      if (!checked.ok) throw brokenContract('the lease ids violate the contract', checked)
+      if (!checked.ok) throw brokenContract('the renewals violate the contract', checked)
       const renewals = await handOff.renew(
-        checked.leaseIds,
+        checked.renewals.map(renewalOf),
         instanceOf(request.raw.headers),
         tokens.of(request.raw.headers)?.tables ?? null,
       )

@@ -40,7 +40,7 @@ export function manifestRoute(
   const withTableField = tableFieldRenamer(tableField)
 
   const pageAfter = (which: Which, after: PartitionQuery['after']) =>
-    handOff.partitions({ ...which, after, limit: LINES_PER_PAGE })
+    handOff.views.partitions({ ...which, after, limit: LINES_PER_PAGE })
 
   const textOf = ({ facts, partitions }: PartitionPage): string =>
     partitions
@@ -128,6 +128,7 @@ export function manifestRoute(
 }
 
 function manifestLine(row: PartitionRow): ManifestLine {
-  const { holder: _holder, leaseExpiresAt: _expiry, readyAt: _ready, ...line } = row
+  const { holder: _holder, leaseExpiresAt: _expiry, readyAt: _ready, ...settled } = row
+  const { progress: _progress, checkpoint: _checkpoint, ...line } = settled
   return line
 }

@@ -16,6 +16,12 @@ import { type TaskParams, taskIdOf, taskParams, unknownTask } from '../requests/
 import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-routes.ts'
 
+/** A task or a table cannot have a limit in at-most-once delivery. */
+export const limitWithoutLeases = {
+  pointer: '/maxLeases',
+  detail: 'a limit requires leases, and this service delivers at most once',
+}
+
 export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requesterOf }: Service): void {
   const view = (task: Pick<SettingsOfTask, 'taskId' | 'settings' | 'levelBarrier'>): TaskSettingsAnswer => ({
     taskId: task.taskId,
@@ -42,7 +48,7 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requeste
       const taskId = taskIdOf(params)
       const token = tokens.of(raw.headers)
       requireTaskLimit(token, taskId)
-      const known = await handOff.taskSettings(taskId)
+      const known = await handOff.views.taskSettings(taskId)
       if (known === null) throw unknownTask(taskId)
       if (!mayAccessOthers(token, 'operator', 'viewer')) requireRight(token, known)
       return reply.send(view(known))
@@ -68,7 +74,7 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requeste
       const taskId = taskIdOf(request.params)
       const token = tokens.of(request.raw.headers)
       requireTaskLimit(token, taskId)
-      if (!mayAccessOthers(token, 'operator')) requireRight(token, await handOff.taskSettings(taskId))
+      if (!mayAccessOthers(token, 'operator')) requireRight(token, await handOff.views.taskSettings(taskId))
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       if (settings.weight !== undefined) requireWeightLimit(token, settings.weight)
       const by = requesterOf(request.raw, request.body)
@@ -92,6 +98,15 @@ export function settingsRoutes(app: FastifyInstance, { handOff, tokens, requeste
             {
               pointer: '/levelBarrier',
               detail: 'a level barrier requires leases, and this service delivers at most once',
+            },
+          ])
+        case 'limit_without_leases':
+          throw brokenControl([limitWithoutLeases])
+        case 'pause_without_leases':
+          throw brokenControl([
+            {
+              pointer: '/pauseAfterFailures',
+              detail: 'a pause after failures requires leases, and this service delivers at most once',
             },
           ])
         default:

@@ -18,6 +18,7 @@ import { answers } from '../api-document/route-schemas.ts'
 import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-routes.ts'
+import { limitWithoutLeases } from './settings-routes.ts'
 
 interface TableParams {
   readonly table: string
@@ -44,7 +45,7 @@ export function tableRoutes(app: FastifyInstance, { handOff, requesterOf }: Serv
       response: answers(tableListSchema, 'One page of tables'),
     },
     handler: async ({ query }, reply) => {
-      const page = await handOff.tables({ after: cursorOf(query, asName), limit: limitOf(query) })
+      const page = await handOff.views.tables({ after: cursorOf(query, asName), limit: limitOf(query) })
       const list: TableList = {
         tables: page.tables.map(viewTable),
         next: page.next === null ? null : writeCursor(page.next),
@@ -66,7 +67,7 @@ export function tableRoutes(app: FastifyInstance, { handOff, requesterOf }: Serv
     },
     handler: async ({ params }, reply) => {
       const name = tableOf(params)
-      const table = await handOff.table(name)
+      const table = await handOff.views.table(name)
       if (table === null)
         throw new RequestProblem(
           'table_unknown',
@@ -89,7 +90,9 @@ export function tableRoutes(app: FastifyInstance, { handOff, requesterOf }: Serv
     },
     handler: async ({ params }, reply) => {
       const table = tableOf(params)
-      const { settings } = (await handOff.table(table)) ?? { settings: { maxLeases: null, paused: false } }
+      const { settings } = (await handOff.views.table(table)) ?? {
+        settings: { maxLeases: null, paused: false },
+      }
       const answer: TableSettingsAnswer = { table, settings }
       return reply.send(answer)
     },
@@ -119,13 +122,7 @@ export function tableRoutes(app: FastifyInstance, { handOff, requesterOf }: Serv
         ...(maxLeases === undefined ? {} : { maxLeases }),
         ...(paused === undefined ? {} : { paused: paused ?? false }),
       })
-      if (settings === null)
-        throw brokenControl([
-          {
-            pointer: '/maxLeases',
-            detail: 'a limit requires leases, and this service delivers at most once',
-          },
-        ])
+      if (settings === null) throw brokenControl([limitWithoutLeases])
       const answer: TableSettingsAnswer = { table, settings }
       return reply.send(answer)
     },
@@ -148,6 +145,8 @@ const asName = (position: unknown): string | undefined =>
 
 function viewTable({
   table,
+  tasks,
+  taskIds,
   leases,
   workers,
   waiting,
@@ -157,6 +156,8 @@ function viewTable({
 }: TableDetails): TableView {
   return {
     table,
+    tasks,
+    taskIds: [...taskIds],
     leases,
     workers,
     waiting,

@@ -1,5 +1,10 @@
 import {
+  explainPartitionName,
+  instanceIdKeywords,
+  MAX_PARTITION_NAME_LENGTH,
+  parsePartitionName,
   partitionListSchema,
+  partitionOrders,
   partitionStates,
   type TaskList,
   taskListSchema,
@@ -9,7 +14,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
-import type { PartitionQuery } from '../../handoff/views/queries.ts'
+import type { PartitionPart, PartitionPosition } from '../../handoff/views/queries.ts'
 import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
@@ -26,11 +31,15 @@ import {
   type TaskParams,
   taskIdOf,
   taskParams,
+  textOf,
   unknownTask,
   wordOf,
   writeCursor,
 } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
+
+/** Far longer than any key. */
+const MAX_REASON_KEY_LENGTH = 100
 
 const filter = (words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))
@@ -66,7 +75,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, 
     },
     handler: async ({ query, raw }, reply) => {
       const token = tokens.of(raw.headers)
-      const page = await handOff.tasks({
+      const page = await handOff.views.tasks({
         state: wordOf(query, 'state', taskStates),
         parked: isGiven(query, 'parked'),
         search: once(query, 'search') ?? null,
@@ -98,7 +107,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, 
       const taskId = taskIdOf(params)
       const token = tokens.of(raw.headers)
       requireTaskLimit(token, taskId)
-      const record = await handOff.task(taskId)
+      const record = await handOff.views.task(taskId)
       if (record === null) throw unknownTask(taskId)
       requireOwn(token, record.facts)
       return reply.send(viewTask(record, handOff.policy))
@@ -124,6 +133,37 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, 
             examples: ['100-199'],
           }),
         ),
+        name: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: MAX_PARTITION_NAME_LENGTH,
+            description:
+              'Only the partition with this name, or those whose name begins with the text before `*`',
+            examples: ['orders-2026-03-0-17', 'orders-2026-03-0-1*'],
+          }),
+        ),
+        holder: Type.Optional(
+          Type.Unsafe<string>({
+            ...instanceIdKeywords,
+            description: 'Only partitions of which this instance holds the lease',
+            examples: ['loader-7'],
+          }),
+        ),
+        reason: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description:
+              'Only partitions whose last failure belongs to the group with this `key`, see `failures` of the task',
+          }),
+        ),
+        order: Type.Optional(
+          Type.Unsafe<string>({
+            type: 'string',
+            enum: [...partitionOrders],
+            description:
+              '`unfinished`: first what was handed out and is not finished, then what was never handed out, in the order of arrival on each level, then what is finished',
+          }),
+        ),
         ...pageParameters,
       }),
       response: answers(
@@ -135,11 +175,15 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, 
       const taskId = taskIdOf(params)
       const token = tokens.of(raw.headers)
       requireTaskLimit(token, taskId)
-      const page = await handOff.partitions({
+      const page = await handOff.views.partitions({
         taskId,
         state: wordOf(query, 'state', partitionStates),
         level: numberOf(query, 'level'),
         indexes: indexesOf(query),
+        name: nameOf(query, taskId),
+        holder: textOf(query, 'holder', instanceIdKeywords.maxLength),
+        reason: textOf(query, 'reason', MAX_REASON_KEY_LENGTH),
+        order: wordOf(query, 'order', partitionOrders),
         after: cursorOf(query, asPlace),
         limit: limitOf(query),
       })
@@ -148,7 +192,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField, logUrl, 
       requireOwn(token, facts)
       return reply.send({
         partitions: partitions.map((record) => withTableField(withLogUrls(viewPartition(facts, record)))),
-        next: next === null ? null : writeCursor([next.level, next.index]),
+        next: next === null ? null : writeCursor([next.level, next.at, next.part]),
       })
     },
   })
@@ -172,9 +216,21 @@ function asPosition(position: unknown): number | undefined {
   return Number.isSafeInteger(position) ? (position as number) : undefined
 }
 
-function asPlace(position: unknown): NonNullable<PartitionQuery['after']> | undefined {
-  if (!Array.isArray(position) || position.length !== 2 || !position.every(Number.isSafeInteger))
-    return undefined
-  const [level, index] = position as [number, number]
-  return { level, index }
+function nameOf(query: Query, taskId: string): string | null {
+  const name = textOf(query, 'name', MAX_PARTITION_NAME_LENGTH)
+  if (name === null || name.endsWith('*') || parsePartitionName(taskId, name) !== undefined) return name
+  throw new RequestProblem(
+    'parameter_invalid',
+    `the query parameter name ${explainPartitionName(taskId, name)}, or end in * for names that begin with it`,
+  )
+}
+
+const parts: readonly PartitionPart[] = ['all', 'begun', 'fresh', 'finished']
+
+function asPlace(position: unknown): PartitionPosition | undefined {
+  if (!Array.isArray(position) || position.length !== 3) return undefined
+  const [level, at, part] = position as [number, number, PartitionPart]
+  return Number.isSafeInteger(level) && Number.isSafeInteger(at) && parts.includes(part)
+    ? { level, at, part }
+    : undefined
 }

@@ -52,7 +52,7 @@ export function throughputRoutes(app: FastifyInstance, { handOff, tokens }: Serv
     },
     handler: async ({ query }, reply) => {
       const asked = throughputQuery(query, null)
-      const history = await handOff.throughput(asked)
+      const history = await handOff.views.throughput(asked)
       // The history of all tasks exists from the start.
       return reply.send(history === null ? undefined : answerOf(asked, history))
     },
@@ -75,7 +75,7 @@ export function throughputRoutes(app: FastifyInstance, { handOff, tokens }: Serv
       const token = tokens.of(raw.headers)
       requireTaskLimit(token, taskId)
       const asked = throughputQuery(query, taskId)
-      const history = await handOff.throughput(asked)
+      const history = await handOff.views.throughput(asked)
       if (history?.task == null) throw unknownTask(taskId)
       requireOwn(token, history.task)
       return reply.send({ taskId, ...answerOf(asked, history) })

@@ -39,6 +39,7 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   failures: null,
   durations: [],
   stamps: null,
+  failureWindow: '',
   ...changes,
 })
 

@@ -52,15 +52,22 @@ const fullTask: StoredTask = {
     backoffMaxMillis: 7,
     maxLeases: 3,
     weight: 0.5,
+    pauseAfterFailures: { share: 0.5, of: 20 },
   },
-  failures: {
-    groups: [
-      { outcome: 'failed', reason: 'the "täble" is\tlocked', count: 3, firstAt: NOW, lastAt: NOW + 4 },
-    ],
-    others: 9,
-  },
+  failures: [
+    {
+      key: 'the-table-is-locked-1x',
+      outcome: 'failed',
+      reason: 'the "täble" is\tlocked',
+      count: 3,
+      firstAt: NOW,
+      lastAt: NOW + 4,
+      parked: { partitions: 2, records: 70 },
+    },
+  ],
   durations: [3, 1, 21, 400],
-  stamps: { paused: [NOW, 'on "call"'], changed: [NOW + 1, null] },
+  stamps: { paused: [NOW, 'on "call"', 'too many "failures"'], changed: [NOW + 1, null] },
+  failureWindow: '01101',
 }
 
 const fullLane: StoredLane = {
@@ -97,6 +104,7 @@ const fullStatus = status({
   settledAt: NOW + 3,
   reportedRecords: 99,
   reason: 'it\nbroke',
+  checkpointAt: NOW + 5,
   history: [
     {
       attempt: 1,
@@ -108,6 +116,7 @@ const fullStatus = status({
       records: null,
     },
   ],
+  failure: 'it-broke-1x',
 })
 
 export function imagesTopic(harness: DiskHarness): void {
@@ -163,6 +172,19 @@ export function imagesTopic(harness: DiskHarness): void {
       ])
       await disk.flush(images({ partitions: new Map([[1, status()]]) }), 0)
       expect(await disk.partitionsById([1])).toEqual([{ ...descriptor, ...status() }])
+    })
+
+    test('add, change and remove checkpoints', async () => {
+      const { disk } = await create()
+      const save = (...checkpoints: [number, string | null][]) =>
+        disk.flush(images({ checkpoints: new Map(checkpoints) }), 0)
+      await save([1, 'page 1'], [2, '"ä"\\\n,{}😀'], [3, ''])
+      await save([1, 'page 2'], [3, null], [9, null])
+      expect(await disk.checkpoints([1, 2, 3, 4])).toEqual([
+        { partition: 1, text: 'page 2' },
+        { partition: 2, text: '"ä"\\\n,{}😀' },
+      ])
+      expect(await disk.checkpoints([])).toEqual([])
     })
 
     test('add and remove keys', async () => {

@@ -50,7 +50,7 @@ export function instancesTopic(harness: DiskHarness): void {
 
     test('stay nodes when a client uses their name', async () => {
       const { disk } = await create()
-      const node = { version: '1.2.3', startedAt: NOW - 5, draining: false }
+      const node = { version: '1.2.3', startedAt: NOW - 5, draining: false, load: 12 }
       await disk.recordInstances([seen('n', {}, { role: 'service', node })], NOW)
       await disk.recordInstances([seen('n', { pulls: 1 })], NOW + 10)
       const record = await disk.instance('n')
@@ -189,7 +189,7 @@ export function instancesTopic(harness: DiskHarness): void {
 
     test('are forgotten when unseen for long, unless they hold a lease or are paused', async () => {
       const { disk } = await create()
-      const node = (draining: boolean) => ({ version: '1', startedAt: 1, draining })
+      const node = (draining: boolean) => ({ version: '1', startedAt: 1, draining, load: 12 })
       await disk.recordInstances(
         [
           seen('gone'),
@@ -207,12 +207,30 @@ export function instancesTopic(harness: DiskHarness): void {
       await disk.flush(images({ partitions: new Map([[1, leased({ holder: 'holder', dueAt: NOW })]]) }), 0)
       const left = async () =>
         (await disk.instances({ sort: 'name', after: null, limit: 9 })).map(({ instanceId }) => instanceId)
-      expect(await disk.forgetInstances(NOW, NOW + 1, 9)).toBe(1)
+      const forget = (unseenSince: number, endedSince: number, limit: number) =>
+        disk.forgetInstances({ unseenSince, endedSince, most: 9, limit })
+      expect(await forget(NOW, NOW + 1, 9)).toBe(1)
       expect(await left()).toEqual(['fresh', 'gone', 'gone-too', 'holder', 'paused', 'up'])
-      expect(await disk.forgetInstances(NOW + 1, NOW, 1)).toBe(1)
-      expect(await disk.forgetInstances(NOW + 1, NOW, 9)).toBe(2)
-      expect(await disk.forgetInstances(NOW + 1, NOW, 9)).toBe(0)
+      expect(await forget(NOW + 1, NOW, 1)).toBe(1)
+      expect(await forget(NOW + 1, NOW, 9)).toBe(2)
+      expect(await forget(NOW + 1, NOW, 9)).toBe(0)
       expect(await left()).toEqual(['fresh', 'holder', 'paused'])
+    })
+
+    test('are forgotten beyond a number, those seen longest ago first', async () => {
+      const { disk } = await create()
+      for (const [at, name] of ['a', 'b', 'c', 'd', 'e'].entries())
+        await disk.recordInstances([seen(name)], NOW + at)
+      const paused = { instanceId: 'paused', role: 'worker' as const, at: NOW, pausedAt: NOW }
+      await disk.flush(images({ instances: new Map([['paused', paused]]) }), 0)
+      const forget = (most: number, limit: number) =>
+        disk.forgetInstances({ unseenSince: 0, endedSince: 0, most, limit })
+      expect(await forget(6, 9)).toBe(0)
+      expect(await forget(3, 1)).toBe(1)
+      expect(await forget(3, 9)).toBe(1)
+      expect(await forget(3, 9)).toBe(0)
+      const left = await disk.instances({ sort: 'name', after: null, limit: 9 })
+      expect(left.map(({ instanceId }) => instanceId)).toEqual(['c', 'd', 'e', 'paused'])
     })
   })
 }

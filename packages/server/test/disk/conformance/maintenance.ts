@@ -141,7 +141,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
             [2, leased({ dueAt: NOW })],
             [3, status({ term: 1, dueAt: NOW - 2 })],
             [4, status({ term: 1, dueAt: NOW - 1 })],
-            [5, status({ state: 'parked', term: 1 })],
+            [5, status({ state: 'parked', term: 1, failure: 'expired' })],
           ]),
         }),
         0,
@@ -154,6 +154,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
           partitions: tally({ ready: 5, leased: 1, parked: 1, done: 1 }),
           records: tally({ ready: 500, leased: 100, parked: 100, done: 100 }),
           waiting: { fresh: 3, returned: 2 },
+          parked: new Map([['expired', { partitions: 1, records: 100 }]]),
           tables: [
             { row: tables[0], waiting: { fresh: 2, returned: 2 } },
             { row: tables[1], waiting: { fresh: 1, returned: 0 } },
@@ -165,6 +166,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
           partitions: tally({ ready: 2 }),
           records: tally({ ready: 200 }),
           waiting: { fresh: 2, returned: 0 },
+          parked: new Map(),
           tables: [{ row: tables[2], waiting: { fresh: 0, returned: 0 } }],
         },
       ])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { LanesFrom, WaitingOfLane } from '../../../src/handoff/disk.ts'
+import type { LanesFrom, RowsOfLane, WaitingOfLane } from '../../../src/handoff/disk.ts'
 import {
   aLane,
   aLaneTable,
@@ -230,14 +230,28 @@ export function readsTopic(harness: DiskHarness): void {
       await disk.flush(
         images({
           partitions: new Map([
-            [2, status({ state: 'parked', term: 1 })],
-            [3, status({ state: 'done', term: 1 })],
-            [4, status({ state: 'parked', term: 1 })],
+            [2, status({ state: 'parked', term: 1, failure: 'locked-1' })],
+            [3, status({ state: 'done', term: 1, failure: 'locked-1' })],
+            [4, status({ state: 'parked', term: 1, failure: 'expired' })],
+            [5, status({ state: 'leased', term: 1, dueAt: 9 })],
           ]),
         }),
         0,
       )
-      const some = async (state: 'parked' | 'done' | null, afterIndex = -1, limit = 10, tail = 4) =>
+      const failed = async (state: 'parked' | 'ready' | 'done' | null, failure: string, afterIndex = -1) =>
+        (await disk.rows([{ lane: 1, tail: 4, state, failure, afterIndex, limit: 10 }])).map(ids)[0]
+      expect(await failed(null, 'locked-1')).toEqual([3, 2])
+      expect(await failed(null, 'locked-1', 7)).toEqual([2])
+      expect(await failed('parked', 'locked-1')).toEqual([2])
+      expect(await failed('parked', 'expired')).toEqual([4])
+      expect(await failed('done', 'locked-1')).toEqual([3])
+      expect(await failed('parked', 'other')).toEqual([])
+      const mixed = await disk.rows([
+        { lane: 1, tail: 4, state: null, failure: 'locked-1', afterIndex: -1, limit: 1 },
+        { lane: 1, tail: 4, state: 'parked', afterIndex: -1, limit: 9 },
+      ])
+      expect(mixed.map(ids)).toEqual([[3], [4, 2]])
+      const some = async (state: RowsOfLane['state'], afterIndex = -1, limit = 10, tail = 4) =>
         (await disk.rows([{ lane: 1, tail, state, afterIndex, limit }])).map(ids)[0]
       expect(await some(null)).toEqual([4, 3, 2, 1])
       expect(await some(null, -1, 10, 5)).toEqual([5, 4, 3, 2, 1])
@@ -245,11 +259,16 @@ export function readsTopic(harness: DiskHarness): void {
       expect(await some('parked')).toEqual([4, 2])
       expect(await some('parked', 6)).toEqual([2])
       expect(await some('done')).toEqual([3])
+      expect(await some('begun')).toEqual([4, 2])
+      expect(await some('begun', -1, 10, 5)).toEqual([5, 4, 2])
+      expect(await some('begun', 5, 1, 5)).toEqual([4])
       const several = await disk.rows([
         { lane: 2, tail: 9, state: null, afterIndex: -1, limit: 9 },
         { lane: 1, tail: 9, state: null, afterIndex: 8, limit: 9 },
+        { lane: 1, tail: 9, state: null, afterIndex: 5, lastIndex: 7, limit: 9 },
+        { lane: 1, tail: 9, state: 'begun', afterIndex: -1, lastIndex: 7, limit: 9 },
       ])
-      expect(several.map(ids)).toEqual([[6], [1]])
+      expect(several.map(ids)).toEqual([[6], [1], [4, 3], [5, 4]])
     })
   })
 }

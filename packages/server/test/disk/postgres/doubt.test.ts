@@ -59,11 +59,20 @@ test('an append whose wait for a standby was cancelled is in doubt', async () =>
     await again.query('ALTER SYSTEM RESET synchronous_standby_names')
     await again.query('SELECT pg_reload_conf()')
   })
-  const appending = disk.append(entry(last + 1))
   const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '${database.name}' AND wait_event = 'SyncRep'`
-  const outcome = appending.catch((error: unknown) => error)
-  while ((await operator.query(cancel)).rowCount === 0);
-  const error = await outcome
+  // The session of the disk may read the setting only after some appends.
+  let error: unknown
+  for (let number = last + 1; error === undefined; number += 1) {
+    let isOver = false
+    const outcome = disk
+      .append(entry(number))
+      .catch((failure: unknown) => failure)
+      .finally(() => {
+        isOver = true
+      })
+    while (!isOver && (await operator.query(cancel)).rowCount === 0);
+    error = await outcome
+  }
   expect(error).toBeInstanceOf(StoreUnavailable)
   expect((error as Error).message).toContain('standby')
 })

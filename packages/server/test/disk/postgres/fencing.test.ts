@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { NotLeader } from '../../../src/disk/postgres/session/failures.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
@@ -139,14 +140,6 @@ describe('a flush', () => {
     expect(await database.query(kept)).toEqual([{ first: 2003, last: 3002 }])
   })
 
-  test('is refused if the rows are not at the position of this node', async () => {
-    const database = await databases.create()
-    const disk = await database.disk()
-    const { last } = await disk.open()
-    await database.query('UPDATE baton.flushed SET number = 7')
-    await expect(disk.flush(noImages(), last)).rejects.toThrow(NotLeader)
-  })
-
   test('of the previous leader delays a take-over', async () => {
     const database = await databases.create()
     const old = await database.disk()
@@ -188,6 +181,60 @@ describe('a flush', () => {
     await expect
       .poll(() => told)
       .toContain('terminated a database session that blocked the take-over by this node')
+  })
+})
+
+describe('a server that lost rows, and no entry', () => {
+  // As a standby that was promoted without the last commits.
+  test.each<[string, (disk: PostgresDisk, last: number) => Promise<unknown>]>([
+    ['an append', (disk, last) => disk.append(entry(last + 1))],
+    ['an append with rows', (disk, last) => disk.append(entry(last + 1, { newRows: [row(9)] }))],
+    ['the last piece of a flush', (disk, last) => disk.flush(noImages(), last)],
+    ['another piece of a call-back', (disk) => disk.stage([row(9)])],
+    ['an unstage', (disk) => disk.unstage({ first: 5, last: 6 })],
+  ])('refuses %s', async (_, write) => {
+    for (const lost of ['a piece of a flush', 'a piece of a call-back', 'an unstage']) {
+      const database = await databases.create()
+      const disk = await database.disk()
+      const { last } = await disk.open()
+      await disk.append(entry(last + 1, { newRows: [row(1)] }))
+      const before = await database.query('SELECT writes FROM baton.flushed')
+      if (lost === 'a piece of a flush') await disk.flush(noImages(), last)
+      else if (lost === 'a piece of a call-back') await disk.stage([row(5)])
+      else await disk.unstage({ first: 5, last: 6 })
+      await database.query(`UPDATE baton.flushed SET writes = ${before[0]?.['writes']}`)
+      await expect(write(disk, last + 1)).rejects.toThrow(NotLeader)
+      expect((await disk.open()).unflushed).toEqual([`entry ${last + 1}`])
+    }
+  })
+
+  test('is found in time: an entry that was appended after rows cannot outlast them', async () => {
+    const database = await databases.create()
+    const disk = await database.disk()
+    const { last } = await disk.open()
+    await disk.stage([row(1)])
+    await disk.append(entry(last + 1))
+    await database.query('UPDATE baton.flushed SET writes = 0')
+    // Not asked again: a server without the rows would not have the entry before this one.
+    await disk.append(entry(last + 2))
+    await expect(disk.stage([row(2)])).rejects.toThrow(NotLeader)
+  })
+
+  test('is not suspected while a flush runs', async () => {
+    const database = await databases.create()
+    const disk = await database.disk()
+    const { last } = await disk.open()
+    await disk.append(entry(last + 1))
+    await disk.stage([row(1)])
+    const blocking = await database.session()
+    await blocking.query('BEGIN; LOCK TABLE baton.task IN EXCLUSIVE MODE')
+    const flushing = disk.flush({ ...noImages(), tasks: new Map([[1, task(1)]]) }, last + 1)
+    await untilWaiting(database.name, 1)
+    const staging = disk.stage([row(2)])
+    await disk.append(entry(last + 2))
+    await blocking.query('ROLLBACK')
+    await Promise.all([flushing, staging])
+    await disk.append(entry(last + 3))
   })
 })
 

@@ -7,7 +7,7 @@ import {
   instanceStatement,
   instancesStatement,
 } from '../../../src/disk/postgres/instance-rows.ts'
-import { fence } from '../../../src/disk/postgres/leader-row.ts'
+import { rowFences } from '../../../src/disk/postgres/leader-row.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import {
   leasesStatement,
@@ -110,6 +110,8 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['partitions by name', lookUpStatement(queries.partitionNamed, [[1, 1]]), 'partition_by_index'],
   ['rows', rowsStatement([rowsOf(null)]), 'partition_by_index'],
   ['parked rows', rowsStatement([rowsOf('parked')]), 'partition_parked'],
+  ['rows that failed', rowsStatement([{ ...rowsOf(null), failure: 'a' }]), 'partition_failed'],
+  ['rows parked as', rowsStatement([{ ...rowsOf('parked'), failure: 'a' }]), 'partition_parked_as'],
   [
     'what waits',
     waitingStatement([
@@ -172,7 +174,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'partition_parked',
   ],
   ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
-  ...flushStatements({ leaderTerm: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(
+  ...flushStatements(images, 5000, 3).map(
     (statement) => [`flush: ${statement.text.trim().slice(0, 60)}`, statement] as const,
   ),
 ]
@@ -187,7 +189,8 @@ describe('the plan avoids reading a whole table', () => {
     for (const index of indexes) expect(plan).toContain(index)
   })
 
-  test('of the fence', async () => {
-    expect(await explain(fence('t'))).not.toMatch(/Seq Scan on (?!head)/)
+  test('of the fences', async () => {
+    for (const statement of rowFences({ leaderTerm: 't', last: 1, writes: 1 }))
+      expect((await explain(statement)).replaceAll(ONE_ROW, '')).not.toContain('Seq Scan')
   })
 })

@@ -1,5 +1,7 @@
 import { expect, test, vi } from 'vitest'
+import { Memory } from '../../../src/handoff/engine/state/memory.ts'
 import { mayServe } from '../../../src/handoff/rules/task.ts'
+import { aTask } from '../../disk/conformance/builders.ts'
 import { nameOf, one } from '../../store/conformance/driver.ts'
 import { storesOf } from '../../store/conformance/harness.ts'
 import { memoryHarness } from '../../store/memory-harness.ts'
@@ -27,4 +29,25 @@ test('a pull that names tasks looks through the lanes of a task only when its lo
   // Each task once, one task for each lane that is empty, and the lowest lane of each task per partition.
   const most = TASKS * LEVELS + BATCH * LEVELS + BATCH * TASKS
   expect(vi.mocked(mayServe).mock.calls.length).toBeLessThanOrEqual(most)
+})
+
+test('of pulls with names that nobody has, memory keeps nothing but a bounded number of choices', () => {
+  const memory = new Memory({ task: 1, lane: 1, partition: 1, event: 1 }, 0)
+  const { choices, order } = memory
+  expect(choices.haveWork({ tables: ['a.none'], tasks: null })).toBe(false)
+  expect(choices.haveWork({ tables: null, tasks: ['none'] })).toBe(false)
+  order.tables.use('a.known', memory.addTask(aTask(1)))
+  const used = Array.from({ length: 500 }, (_, pull) => {
+    const others = Array.from({ length: 49 }, (_, at) => `a.${pull}-${at}-`.padEnd(500, 'x'))
+    const names = { tables: ['a.known', ...others], tasks: null }
+    expect(choices.haveWork(names)).toBe(true)
+    const choice = choices.of(names)
+    expect(choice.next()).toBeUndefined()
+    choices.used(choice)
+    expect(others.filter((name) => order.tables.get(name) !== undefined)).toEqual([])
+    return { names, choice }
+  })
+  const kept = used.filter(({ names, choice }) => choices.of(names) === choice)
+  expect(kept.length).toBeLessThan(400)
+  expect(kept.at(-1)).toBe(used.at(-1))
 })

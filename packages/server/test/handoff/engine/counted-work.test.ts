@@ -70,14 +70,15 @@ async function openCounted() {
   })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
 
-  /** The work of each of these pulls, which all get a partition unless they are to get none. */
-  const workOf = async (pulls: readonly Partial<BatchedPull>[], expected = 1) => {
+  /** The work of each of these pulls, which get this many partitions, and of settling these. */
+  const workOf = async (pulls: readonly Partial<BatchedPull>[], { expected = 1, settled = false } = {}) => {
     await store.audit()
     await blocksRun()
     counted.reads = 0
     for (const pull of pulls) {
       const { partitions } = await driver.pull(pull)
       expect(partitions).toHaveLength(expected)
+      if (settled) for (const { lease } of partitions) await driver.settle(lease?.id ?? '')
     }
     return { blocks: (await blocksRun()) / pulls.length, reads: counted.reads / pulls.length }
   }
@@ -114,6 +115,31 @@ const CASES = {
     await workOf(pulls)
     return workOf(pulls)
   },
+  'new choices that name one hot table of many tasks': async (scale: number) => {
+    const { driver, workOf } = await openCounted()
+    await callBackTasks(driver, 100 * scale, 2, () => 'hot')
+    await workOf([{ tables: ['hot'] }])
+    return workOf(listOf(20, (at) => ({ tables: ['hot', `other${at}`] })))
+  },
+  'a choice of a hot table that reaches its limit with each pull': async (scale: number) => {
+    const { driver, workOf } = await openCounted()
+    await callBackTasks(driver, 100 * scale, 2, () => 'hot')
+    await driver.store.setTable({ table: 'hot', maxLeases: 1 })
+    const pulls = listOf(20, () => ({ tables: ['hot'] }))
+    await workOf(pulls.slice(0, 1), { settled: true })
+    return workOf(pulls, { settled: true })
+  },
+  'a choice of a table of many tasks with other tables in their lanes': async (scale: number) => {
+    const { driver, workOf } = await openCounted()
+    const callBacks = listOf(50 * scale, (at) =>
+      batchedCallBack(`t${at}`, [
+        one(1, 0, { computeTableName: `own${at}` }),
+        one(1, 1, { computeTableName: 'hot' }),
+      ]),
+    )
+    await driver.batch({ callBacks })
+    return workOf(listOf(20, (at) => ({ tables: ['hot', `own${at}`] })))
+  },
   'pulls that name unknown tables': async (scale: number) => {
     const { driver, workOf } = await openCounted()
     await driver.callBack(
@@ -122,7 +148,7 @@ const CASES = {
     )
     return workOf(
       listOf(50 * scale, (at) => ({ tables: [`unknown${at}`] })),
-      0,
+      { expected: 0 },
     )
   },
   'a choice of 50 of the tables of a lane': async (scale: number) => {

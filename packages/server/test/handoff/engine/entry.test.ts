@@ -55,6 +55,7 @@ const entry = (partitions: Entry['partitions'], at = NOW): Entry => ({
   outbox: null,
   throughput: [],
   audit: [],
+  checkpoints: [],
   tableSettings: [],
   at,
 })
@@ -99,6 +100,7 @@ test('deliveries of tasks take everything from the image of the task', () => {
     ...{ firstCallBackAt: NOW - 5, lastCallBackAt: NOW - 4, finishedAt: NOW - 1, purgedAt: null },
     ...{ delivered: 0, attemptsWasted: 1, reportedDeclared: 30, reportedRecords: 29, mismatched: 1 },
     ...{ owners: [], reruns: [], staging: null, settings: null, failures: null, durations: [], stamps: null },
+    failureWindow: '',
     partitions: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 2, cancelled: 0 },
     records: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 30, cancelled: 0 },
     ...changes,

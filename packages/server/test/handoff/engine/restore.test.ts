@@ -8,7 +8,6 @@ import {
   isOpen,
   type Key,
   type Lane,
-  laneOf,
   type Partition,
   type Table,
   type Task,
@@ -267,7 +266,7 @@ function checkOrder(memory: Memory): void {
   const front = memory.order.front()
   const lowest = waiting.filter((lane) => lane.standsIn?.lane === lane)
   const served = lowest.filter(({ parentTask, level }) => mayServe(parentTask, level)).toSorted(byPlace)
-  assert.equal(front === undefined ? undefined : laneOf(front).id, served[0]?.id)
+  assert.equal(front?.id, served[0]?.id)
 }
 
 function checkLeases(memory: Memory): void {

@@ -24,6 +24,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   laneTables: [],
   throughput: [],
   audit: [],
+  checkpoints: [],
   tableSettings: [],
   nextIds: null,
   at: 0,
@@ -63,7 +64,12 @@ test('taking everything yields the last image of each row', () => {
 
 test('failures and totals of an entry are written even if a later entry changed the task', () => {
   const unflushed = new Unflushed()
-  const failures = { groups: [], others: 3 }
+  const failures = [
+    {
+      ...{ key: 'locked-1', outcome: 'failed' as const, reason: 'locked', count: 3, firstAt: 1, lastAt: 2 },
+      parked: { partitions: 1, records: 10 },
+    },
+  ]
   const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
   const added = { instanceId: 'w', role: 'worker' as const, at: 1, expectedAt: null }
   const totals = [{ ...added, totals: { ...noTotals(), done: 2 } }]
@@ -120,4 +126,20 @@ test('a large flush is split into pieces: each row once, totals and the rest in 
   expect(pieces.map((piece) => piece.totals.size)).toEqual([0, 0, 1])
   expect(pieces.map(({ tasks }) => tasks.size)).toEqual([1, 0, 0])
   expect(inPieces(images, 26)).toEqual([images])
+})
+
+test('the tables of a task and of a lane count as rows, and are written in pieces, too', () => {
+  const [FEW, MANY] = [100, 1000]
+  const named = Array.from({ length: MANY }, (_, at) => `r.${at}`)
+  const row = { lane: 1, cursor: 0, ready: 1, returned: 0, readyRecords: 1 }
+  const laneTables = named.map((table) => ({ ...row, table }))
+  const called = { ...entry(), tables: named.map((name): [number, string] => [1, name]), laneTables }
+  const unflushed = new Unflushed()
+  unflushed.add(called, 1)
+  expect(unflushed.rows).toBeGreaterThanOrEqual(2 * MANY)
+  const pieces = inPieces(imagesOf([called]), FEW)
+  for (const piece of pieces)
+    expect(piece.laneTables.size + (piece.tables.get(1)?.size ?? 0)).toBeLessThanOrEqual(FEW)
+  expect(pieces.flatMap(({ tables }) => [...(tables.get(1) ?? [])])).toEqual(named)
+  expect(pieces.flatMap((piece) => [...piece.laneTables.values()])).toEqual(laneTables)
 })

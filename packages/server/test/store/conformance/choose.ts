@@ -91,6 +91,20 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(Math.abs(records('large') - records('small'))).toBeLessThanOrEqual(400)
     })
 
+    test('tasks share a table that reaches its limit with each pull', async () => {
+      const store = await open()
+      for (const task of ['a', 'b', 'c']) await store.callBack(task, some(0, 10, sales))
+      await store.store.setTable({ table: 'results.sales', maxLeases: 1 })
+      const turns: string[] = []
+      for (let at = 0; at < 9; at += 1) {
+        const { taskId, leaseId } = await store.pullOne({ tables: SALES })
+        turns.push(taskId)
+        expect((await store.pull({ tables: SALES })).partitions).toEqual([])
+        await store.settle(leaseId)
+      }
+      expect(turns).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'])
+    })
+
     test('a task that comes later starts at the current position of its table', async () => {
       const store = await open()
       await store.callBack('early', some(0, 30, sales))

@@ -1,7 +1,12 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { type LeaseRef, parseLeaseId } from '../../../src/handoff/lease-id.ts'
 import type { PulledPartition } from '../../../src/handoff/partition.ts'
-import type { ControlRequest, ControlResult, RetryControl } from '../../../src/handoff/rules/control.ts'
+import {
+  type ControlRequest,
+  type ControlResult,
+  nextStep,
+  type RetryControl,
+} from '../../../src/handoff/rules/control.ts'
 import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
 import type { RefusalCode, ReportedOutcome } from '../../../src/handoff/rules/settlement.ts'
 import { type TaskState, taskState } from '../../../src/handoff/rules/task.ts'
@@ -16,7 +21,7 @@ import type {
   Store,
   SweepResult,
 } from '../../../src/handoff/store.ts'
-import type { PartitionDetails, TaskDetails } from '../../../src/handoff/views/queries.ts'
+import type { PartitionDetails, PartitionPosition, TaskDetails } from '../../../src/handoff/views/queries.ts'
 import { partitionView } from '../../../src/handoff/views/view-state.ts'
 import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
@@ -111,13 +116,13 @@ export class Driver {
 
   /** Repeats a control request until it has no further step, as the hand-off does. */
   async control(request: ControlRequest): Promise<ControlResult> {
-    const { by = { name: 'tests', address: null, body: null }, ...steps } = request
     let changed = 0
-    for (let step = 0; ; step += 1) {
-      const result = await this.store.control((step === 0 ? { ...steps, by } : steps) as ControlRequest)
+    for (let step = { by: { name: 'tests', address: null, body: null }, ...request }; ; ) {
+      const result = await this.store.control(step)
       if (result.kind !== 'applied') return result
       changed += result.changed
       if (!result.more) return { ...result, changed }
+      step = nextStep(step, result) as typeof step
     }
   }
 
@@ -141,7 +146,7 @@ export class Driver {
 
   async partitions(taskId: string): Promise<PartitionDetails[]> {
     const all: PartitionDetails[] = []
-    let after: { level: number; index: number } | null = null
+    let after: PartitionPosition | null = null
     do {
       const page = await this.store.partitions({ taskId, state: null, level: null, after, limit: 1000 })
       if (page === null) throw new Error(`task ${taskId} is unknown`)

@@ -4,9 +4,11 @@ import { auditTopic } from './audit.ts'
 import { callBackTopic } from './call-back.ts'
 import { cancelTopic } from './cancel.ts'
 import { changesTopic } from './changes.ts'
+import { checkpointsTopic } from './checkpoints.ts'
 import { chooseTopic } from './choose.ts'
 import { expiryTopic } from './expiry.ts'
 import { extraFieldsTopic } from './extra-fields.ts'
+import { failuresTopic } from './failures.ts'
 import { fencingTokensTopic } from './fencing-tokens.ts'
 import type { StoreHarness } from './harness.ts'
 import { historyTopic } from './history.ts'
@@ -20,6 +22,7 @@ import { openWorkTopic } from './open-work.ts'
 import { outboxTopic } from './outbox.ts'
 import { partitionPagesTopic } from './partition-pages.ts'
 import { pauseTopic } from './pause.ts'
+import { pauseAfterFailuresTopic } from './pause-after-failures.ts'
 import { pullKeysTopic } from './pull-keys.ts'
 import { pullOrderTopic } from './pull-order.ts'
 import { releaseTopic } from './release.ts'
@@ -53,7 +56,9 @@ const topics = [
   expiryTopic,
   undoTopic,
   fencingTokensTopic,
+  checkpointsTopic,
   historyTopic,
+  failuresTopic,
   timingTopic,
   throughputTopic,
   atMostOnceTopic,
@@ -66,6 +71,7 @@ const topics = [
   levelBarrierTopic,
   stuckTaskTopic,
   taskSettingsTopic,
+  pauseAfterFailuresTopic,
   tableSettingsTopic,
   manyLevelsTopic,
   retentionTopic,
@@ -90,6 +96,8 @@ export const diskTopics = [
   chooseTopic,
   pullKeysTopic,
   throughputTopic,
+  failuresTopic,
+  pauseAfterFailuresTopic,
   taskViewsTopic,
   partitionPagesTopic,
   instancesTopic,

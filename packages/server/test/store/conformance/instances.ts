@@ -147,6 +147,8 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await released('a', 0, 1)).toMatchObject({ released: 0 })
       expect(await store.states('a')).toEqual({ '0-0': 'parked', '0-1': 'ready' })
       expect(await released('b', 0, 0)).toEqual({ unknown: 'task' })
+      await store.control({ verb: 'settings', taskId: 'b', settings: { maxLeases: 1 } })
+      expect(await released('b', 0, 0)).toEqual({ unknown: 'task' })
       expect(await released('a', 0, 2)).toEqual({ unknown: 'partition' })
       expect(await released('a', 1, 0)).toEqual({ unknown: 'partition' })
       expect(await store.settle(leaseId)).toBeNull()
@@ -343,7 +345,7 @@ export function instancesTopic(harness: StoreHarness): void {
 
     test('a node stores its own description', async () => {
       const store = await open()
-      const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false }
+      const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false, load: 12 }
       const heartbeat = {
         instanceId: 'node',
         role: 'service' as const,
@@ -359,7 +361,7 @@ export function instancesTopic(harness: StoreHarness): void {
     test('a client that uses the name of a node does not become a node', async () => {
       const store = await open()
       const seenAt = store.clock.now()
-      const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false }
+      const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false, load: 12 }
       await store.store.recordHeartbeats([{ ...seen('n'), role: 'service', node }])
       store.clock.advance(MINUTE)
       await store.store.recordHeartbeats([seen('n', { pulls: 1 })])

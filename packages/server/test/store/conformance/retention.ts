@@ -216,7 +216,7 @@ export function retentionTopic(harness: StoreHarness): void {
     test('a node that stopped gracefully is forgotten after an hour, a crashed one after a week', async () => {
       const store = await open()
       const heartbeat = { role: 'service' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
-      const node = { version: '1.2.3', startedAt: store.clock.now(), draining: false }
+      const node = { version: '1.2.3', startedAt: store.clock.now(), draining: false, load: 12 }
       const ended = { ...heartbeat, node: { ...node, draining: true } }
       await store.store.recordHeartbeats([
         { ...ended, instanceId: 'ended' },

@@ -38,6 +38,8 @@ export function tableSettingsTopic(harness: StoreHarness): void {
       const first = await store.pull({ batch: 5, instance: 'w' })
       expect(first.partitions.map(nameOf)).toEqual(['a-0-0', 'b-0-0', 'a-0-1', 'c-1-0', 'c-1-1'])
       expect(await store.store.table(HOT)).toMatchObject({
+        tasks: 2,
+        taskIds: ['a', 'b'],
         leases: 3,
         workers: 1,
         waiting: { partitions: 17, records: 1700 },
@@ -223,6 +225,22 @@ export function tableSettingsTopic(harness: StoreHarness): void {
       }
       expect(await store.store.audit()).toEqual([])
       expect([await store.state('mixed'), await store.state('second')]).toEqual(['done', 'done'])
+    })
+
+    test('a lane with several tables is served by arrival again as soon as none of them is blocked', async () => {
+      for (const tables of [
+        ['t.a', 't.b', 't.c'],
+        ['t.c', 't.b', 't.a'],
+      ]) {
+        for (const resumed of [tables, tables.toReversed()]) {
+          const store = await open()
+          await store.callBack('mixed', inTurn(0, 9, ...tables))
+          for (const table of tables) await pause(store, table, true)
+          expect(await names(store, 9)).toEqual([])
+          for (const table of resumed) await pause(store, table, false)
+          expect(await names(store, 9)).toEqual(Array.from({ length: 9 }, (_, at) => `mixed-0-${at}`))
+        }
+      }
     })
 
     test('a waiting pull is woken for each lease below the limit that is free', async () => {

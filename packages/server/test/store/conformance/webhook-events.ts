@@ -30,6 +30,7 @@ export function webhookEventsTopic(harness: StoreHarness): void {
         attempts: 4,
         firstCallBackAt: store.clock.now() - DAY - 3000,
         endedAt: store.clock.now(),
+        because: null,
       })
       expect(done).toMatchObject({ taskId: 'a', at: store.clock.now(), progress: null })
     })

@@ -13,6 +13,8 @@ export interface EndedAttemptOf extends InstanceAttemptDetails {
 
 /** The last attempts of each instance, since this node leads. */
 export class EndedAttempts {
+  /** When this node began to lead, possibly again. */
+  since: number | null = null
   /** Oldest first. */
   readonly #byInstance = new Map<string, EndedAttemptOf[]>()
   readonly #most: number
@@ -51,10 +53,5 @@ export class EndedAttempts {
   /** The last to end first. */
   of(instanceId: string): InstanceAttemptDetails[] {
     return this.#byInstance.get(instanceId)?.toReversed() ?? []
-  }
-
-  clear(): void {
-    this.#byInstance.clear()
-    this.#kept = 0
   }
 }

@@ -11,6 +11,7 @@ export const noImages = (): Images => ({
   levels: new Map(),
   laneTables: new Map(),
   partitions: new Map(),
+  checkpoints: new Map(),
   keys: new Map(),
   pace: new Map(),
   ranges: [],
@@ -33,6 +34,7 @@ export function addToImages(images: Images, entry: Entry): void {
   for (const level of entry.levels) images.levels.set(level.level, level)
   for (const row of entry.laneTables) images.laneTables.set(`${row.lane}:${row.table}`, row)
   for (const [id, status] of entry.partitions) images.partitions.set(id, status)
+  for (const [partition, text] of entry.checkpoints) images.checkpoints.set(partition, text)
   for (const [key, row] of entry.keys) images.keys.set(key, row)
   for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
   for (const task of entry.paceOver) {
@@ -74,8 +76,20 @@ function withFailures(task: StoredTask, failures: StoredTask['failures']): Store
 }
 
 /** The approximate number of rows in an entry. */
-function rowsOf({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number {
-  const rows = 1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length
+function rowsOf({
+  tasks,
+  lanes,
+  laneTables,
+  partitions,
+  checkpoints,
+  keys,
+  ranges,
+  tables,
+  outbox,
+}: Entry): number {
+  const ofLanes = lanes.length + laneTables.length
+  const changed = tasks.length + ofLanes + partitions.length + checkpoints.length
+  const rows = 1 + changed + keys.length + ranges.length + tables.length
   return outbox === null ? rows : rows + outboxRowsOf(outbox)
 }
 
@@ -159,8 +173,11 @@ const ROWS_PER_LANE = 4
  * the last piece.
  */
 export function inPieces(images: Images, rows: number): Images[] {
-  const { tasks, lanes, laneTables, partitions, ranges } = images
-  const all = tasks.size + ROWS_PER_LANE * lanes.size + laneTables.size + partitions.size + ranges.length
+  const { tasks, lanes, laneTables, partitions, checkpoints, ranges, tables } = images
+  let ofTables = 0
+  for (const names of tables.values()) ofTables += names.size
+  const ofLanes = ROWS_PER_LANE * lanes.size + laneTables.size
+  const all = tasks.size + ofLanes + partitions.size + checkpoints.size + ranges.length + ofTables
   if (all <= rows) return [images]
   const pieces: Images[] = []
   let piece = noImages()
@@ -189,17 +206,30 @@ export function inPieces(images: Images, rows: number): Images[] {
     piece.partitions.set(id, status)
     filledBy(1)
   }
+  for (const [partition, text] of checkpoints) {
+    piece.checkpoints.set(partition, text)
+    filledBy(1)
+  }
   for (const range of ranges) {
     piece.ranges.push(range)
     filledBy(1)
   }
+  for (const [task, names] of tables)
+    for (const name of names) {
+      const ofPiece = piece.tables.get(task)
+      if (ofPiece === undefined) piece.tables.set(task, new Set([name]))
+      else ofPiece.add(name)
+      filledBy(1)
+    }
   pieces.push({
     ...images,
     tasks: piece.tasks,
     lanes: piece.lanes,
     laneTables: piece.laneTables,
     partitions: piece.partitions,
+    checkpoints: piece.checkpoints,
     ranges: piece.ranges,
+    tables: piece.tables,
   })
   return pieces
 }
@@ -211,5 +241,6 @@ function removeFromImages(images: Images, entry: Entry): void {
   for (const { id } of entry.lanes) images.lanes.delete(id)
   for (const { level } of entry.levels) images.levels.delete(level)
   for (const [id] of entry.partitions) images.partitions.delete(id)
+  for (const [partition] of entry.checkpoints) images.checkpoints.delete(partition)
   for (const [key] of entry.keys) images.keys.delete(key)
 }

@@ -1,5 +1,6 @@
 import type { StoredPartition } from '../../partition.ts'
 import { NO_TABLE_SETTINGS, type TableSettings } from '../../rules/policy.ts'
+import type { Progress } from '../../rules/progress.ts'
 import type {
   StoredKey,
   StoredLane,
@@ -9,6 +10,7 @@ import type {
   StoredTask,
 } from '../../stored.ts'
 import type { DoneWithin } from '../throughput.ts'
+import { type Arrival, Arrivals } from './arrivals.ts'
 import { Heap, type InHeap } from './heap.ts'
 import type { RecentPace } from './recent-pace.ts'
 import { WaitingBuffer } from './waiting-buffer.ts'
@@ -101,6 +103,8 @@ export interface Amount {
 /** The heap is that of the leases. */
 export interface Partition extends StoredPartition, InHeap, Changing {
   readonly parentLane: Lane
+  /** What its worker last reported of its lease. It is not stored: a new leader starts without it. */
+  progress: Progress | null
   /** The number of buffers that contain it. */
   buffers: number
 }
@@ -154,6 +158,8 @@ export class TaskTable implements InHeap {
   readonly task: Task
   readonly table: Table
   readonly lanes = new Heap<Lane>((a, b) => a.level - b.level)
+  /** Its place among the arrivals of its table. Null while it has left the order. */
+  arrival: Arrival<InTable> | null = null
   heapIndex = -1
 
   constructor(task: Task, table: Table) {
@@ -182,6 +188,8 @@ export class LaneTablePlace implements InHeap {
   tag = 0n
   /** What the table counts of it as waiting. */
   readonly counted: Amount = { partitions: 0, records: 0 }
+  /** Its place among the arrivals of its table. Null while nothing of it waits, or its task may not be served. */
+  arrival: Arrival<InTable> | null = null
   heapIndex = -1
 
   constructor(lane: Lane, table: Table) {
@@ -203,9 +211,12 @@ export class SeveralTables {
   })
   /** Those that are below their tables. */
   readonly belowTables = new Set<LaneTablePlace>()
+  /** Those that a choice took from the arrivals, because their task may not be served. */
+  readonly withdrawn = new Set<LaneTablePlace>()
 }
 
-type InTable = TaskTable | LaneTablePlace
+/** What a pull that names a table may be served from. */
+export type InTable = TaskTable | LaneTablePlace
 
 /**
  * A compute table: its settings, its leases over all tasks, and what of it waits. While it is blocked, it takes
@@ -222,47 +233,18 @@ export class Table implements InHeap {
   /** When a worker last asked for it by name, or got a partition of it. */
   askedAt: number | null = null
   pace: RecentPace | null = null
-  /** The number of lanes in memory that have it. */
-  lanes = 0
+  /** The number of lanes in memory that have it, by task. */
+  readonly lanesOf = new Map<Task, number>()
   /** The order of those that have waiting partitions of it: by level, then by tag; the older lane if tags are equal. */
   readonly heap = new Heap<InTable>(compareInTable)
-  /** Those tasks, whether they are in the heap or not. */
-  readonly members = new Set<TaskTable>()
-  /** For choices: what moved forward since `logStart`. Written while a choice reads it. */
-  readonly log: TaskTable[] = []
-  logStart = 0
-  readers = 0
-  /** Some choice has read the log up to here. */
-  readTo = 0
+  /** For choices: what of it may be served, or was not yet found to be closed. */
+  readonly arrivals = new Arrivals<InTable>()
   heapIndex = -1
 
   constructor(name: string | null) {
     this.name = name
   }
-
-  get logEnd(): number {
-    return this.logStart + this.log.length
-  }
-
-  note(moved: TaskTable): void {
-    if (this.readers === 0) return
-    if (this.log.at(-1) === moved && this.readTo < this.logEnd) return
-    this.log.push(moved)
-    if (this.log.length <= MOST_LOGGED) return
-    this.logStart += this.log.length >> 1
-    this.log.splice(0, this.log.length >> 1)
-  }
-
-  /** All of them may be served again. */
-  noteAll(): void {
-    if (this.readers === 0) return
-    this.logStart = this.logEnd + 1
-    this.log.length = 0
-  }
 }
-
-/** A choice that has missed more than about this many movements is built again. */
-const MOST_LOGGED = 1000
 
 function compareInTable(a: InTable, b: InTable): number {
   const [laneA, laneB] = [a.lane as Lane, b.lane as Lane]

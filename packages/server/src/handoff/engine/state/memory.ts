@@ -5,6 +5,7 @@ import type { StoredPartition } from '../../partition.ts'
 import type { LanesOfTask } from '../../rules/open-work.ts'
 import { finishedOf } from '../../rules/task.ts'
 import type { NextIds, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
+import { Checkpoints } from './checkpoints.ts'
 import { Choices } from './choices.ts'
 import { Leases } from './leases.ts'
 import {
@@ -36,6 +37,7 @@ export class Memory {
   readonly lanes = new Map<number, Lane>()
   readonly levels = new Map<number, Level>()
   readonly partitions = new Map<number, Partition>()
+  readonly checkpoints = new Checkpoints()
   readonly keys = new Map<string, Key>()
   /** Instances that are known to have a row on disk. */
   readonly instances = new Map<string, InstanceRole>()
@@ -134,7 +136,7 @@ export class Memory {
       },
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
-      firstTable: this.order.tables.use(row.table),
+      firstTable: this.order.tables.use(row.table, task),
       tables: new Map(),
       several: null,
       counted: { partitions: 0, records: 0 },
@@ -152,7 +154,8 @@ export class Memory {
 
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
     const isFirst = row.table === lane.table
-    const place = new LaneTablePlace(lane, isFirst ? lane.firstTable : this.order.tables.use(row.table))
+    const used = isFirst ? lane.firstTable : this.order.tables.use(row.table, lane.parentTask)
+    const place = new LaneTablePlace(lane, used)
     const table: LaneTable = { ...row, parentLane: lane, place, buffers: null, changedIn: 0 }
     if (lane.tables.size > 0) this.furtherTables += 1
     lane.several ??= new SeveralTables()
@@ -164,7 +167,14 @@ export class Memory {
   addPartition(row: StoredPartition): Partition {
     const lane = this.lanes.get(row.lane)
     if (lane === undefined) throw new Error(`partition ${row.id} was read without its lane`)
-    const partition: Partition = { ...row, parentLane: lane, buffers: 0, heapIndex: -1, changedIn: 0 }
+    const partition: Partition = {
+      ...row,
+      parentLane: lane,
+      progress: null,
+      buffers: 0,
+      heapIndex: -1,
+      changedIn: 0,
+    }
     this.partitions.set(partition.id, partition)
     lane.pins += 1
     if (partition.state === 'leased') this.leases.put(partition)
@@ -192,6 +202,7 @@ export class Memory {
   flushed(upTo: number, changed: RowIds): void {
     this.#flushed = upTo
     this.#flushedLately.push(changed)
+    this.checkpoints.flushed(upTo)
   }
 
   /** Drops those of these rows that are not open work and have no unflushed change. */
@@ -278,7 +289,7 @@ export class Memory {
   removeLane(lane: Lane): void {
     this.furtherTables -= Math.max(0, lane.tables.size - 1)
     this.lanes.delete(lane.id)
-    for (const table of tablesOf(lane)) this.order.tables.unuse(table)
+    for (const table of tablesOf(lane)) this.order.tables.unuse(table, lane.parentTask)
     this.#buffered.delete(lane)
     lane.parentTask.lanes.delete(lane.level)
   }
@@ -288,7 +299,7 @@ export class Memory {
     table.ready = 0
     this.order.updateTable(table)
     lane.tables.delete(table.table)
-    if (place.table !== lane.firstTable) this.order.tables.unuse(place.table)
+    if (place.table !== lane.firstTable) this.order.tables.unuse(place.table, lane.parentTask)
     if (lane.tables.size > 0) this.furtherTables -= 1
     else lane.several = null
   }

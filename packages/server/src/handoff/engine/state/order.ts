@@ -4,11 +4,11 @@ import { Heap } from './heap.ts'
 import {
   type Amount,
   compareTables,
+  type InTable,
   type Lane,
   type LaneTable,
   LaneTablePlace,
   type Partition,
-  type Source,
   Table,
   type Task,
   TaskTable,
@@ -22,8 +22,8 @@ import { Tables } from './tables.ts'
  * table that is blocked leaves with all that is below it.
  *
  * A lane with several tables is an entry of its own. Which of its tables may be served is determined when it
- * comes to the front: those that are blocked then are put below their tables. A lane that is served raises
- * its tag, so such a place is out of date when it comes to the front, and returns to its lane.
+ * comes to the front: those that are blocked then are put below their tables, and return to their lane when
+ * they come to the front there.
  */
 export class Order {
   readonly tables = new Tables()
@@ -31,14 +31,12 @@ export class Order {
   readonly #several = new Table(null)
   readonly #heap = new Heap<Table>(compareTables)
 
-  /** What is served next: a lane, or one table of a lane with several. Undefined if nothing may be served. */
-  front(): Source | undefined {
+  /** The lane that is served next. Undefined if none may be served. */
+  front(): Lane | undefined {
     while (true) {
       const first = this.#heap.first?.heap.first
       if (first === undefined) return undefined
       if (first instanceof LaneTablePlace) {
-        const { lane } = first
-        if (first.tag === lane.tag && mayServe(lane.parentTask, lane.level)) return first.row
         this.#toLane(first)
         continue
       }
@@ -76,16 +74,14 @@ export class Order {
     return lanes
   }
 
-  /** For a choice, which reads the log from now on. Null: of lanes with several tables. */
-  follow(name: string | null): Table {
-    const table = name === null ? this.#several : this.tables.obtain(name)
-    table.readers += 1
-    return table
-  }
-
-  unfollow(table: Table): void {
-    table.readers -= 1
-    this.tables.dropIfUnneeded(table)
+  /** For a choice, which found that its task may not be served. */
+  withdraw(one: InTable): void {
+    if (one instanceof TaskTable) {
+      this.#take(one)
+      return
+    }
+    one.table.arrivals.remove(one)
+    one.lane.several?.withdrawn.add(one)
   }
 
   leaseBegan(partition: Partition): void {
@@ -110,9 +106,6 @@ export class Order {
   place(table: Table): void {
     if (isTableBlocked(table) || table.heap.size === 0) this.#heap.remove(table)
     else this.#heap.put(table)
-    if (isTableBlocked(table)) return
-    table.noteAll()
-    this.#several.noteAll()
   }
 
   /** Call it after the tag of a lane changed, or after partitions came to it or left it. */
@@ -140,10 +133,15 @@ export class Order {
   updateTable({ place, ready, readyRecords }: LaneTable): void {
     const { lane, table, counted } = place
     const isWaiting = ready > 0 && !lane.parentTask.cancelled
-    if (isWaiting && counted.partitions === 0) lane.standsIn?.table.note(lane.standsIn)
     count(table, counted, isWaiting ? ready : 0, isWaiting ? readyRecords : 0)
-    if (!isWaiting) this.#remove(place)
-    else if (!place.isBelowTable) {
+    if (isWaiting) table.arrivals.put(place, lane.level)
+    else {
+      table.arrivals.remove(place)
+      lane.several?.withdrawn.delete(place)
+      this.#remove(place)
+      return
+    }
+    if (!place.isBelowTable) {
       const isNew = place.heapIndex < 0
       lane.several?.servable.put(place)
       if (isNew && lane.standsIn !== null) this.#move(lane.standsIn)
@@ -154,7 +152,9 @@ export class Order {
   reopen(task: Task): void {
     for (const one of task.tables.values()) {
       this.#move(one)
-      one.table.note(one)
+      const withdrawn = one.lane?.several?.withdrawn
+      for (const place of withdrawn ?? []) place.table.arrivals.put(place, place.lane.level)
+      withdrawn?.clear()
     }
   }
 
@@ -165,13 +165,11 @@ export class Order {
     if (one === undefined) {
       one = new TaskTable(task, table)
       task.tables.set(key, one)
-      table.members.add(one)
     }
     time.waitingLanes += 1
     lane.standsIn = one
     one.lanes.put(lane)
     this.#move(one)
-    table.note(one)
   }
 
   #leave(lane: Lane, one: TaskTable): void {
@@ -184,19 +182,20 @@ export class Order {
     }
     this.#take(one)
     one.task.tables.delete(one.table.name ?? lane.id)
-    one.table.members.delete(one)
   }
 
-  #move(one: TaskTable | LaneTablePlace): void {
-    const { table } = one
+  #move(one: InTable): void {
+    const { table, lane } = one
     table.heap.put(one)
+    if (one instanceof TaskTable && lane !== undefined) table.arrivals.put(one, lane.level)
     if (!isTableBlocked(table)) this.#heap.put(table)
   }
 
-  /** Removes it from the heap, not from its table. */
-  #take(one: TaskTable | LaneTablePlace): void {
+  /** Removes it from the order, not from its task. */
+  #take(one: InTable): void {
     const { table } = one
     table.heap.remove(one)
+    if (one instanceof TaskTable) table.arrivals.remove(one)
     if (table.heap.size === 0) this.#heap.remove(table)
     else if (!isTableBlocked(table)) this.#heap.put(table)
   }

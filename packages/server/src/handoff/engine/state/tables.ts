@@ -1,8 +1,8 @@
 import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
 import type { StoredTableSettings } from '../../stored.ts'
-import { type Lane, Table } from './memory-rows.ts'
+import { type Lane, Table, type Task } from './memory-rows.ts'
 
-/** The compute tables that have open work, settings, or a choice that names them. */
+/** The compute tables that have open work or settings. */
 export class Tables {
   readonly #byName = new Map<string, Table>()
   /** Names of those that are paused. */
@@ -32,26 +32,27 @@ export class Tables {
     return table
   }
 
-  /** A lane with this table was added to memory. */
-  use(name: string): Table {
+  /** A lane of this task with this table was added to memory. */
+  use(name: string, task: Task): Table {
     const table = this.obtain(name)
-    table.lanes += 1
+    table.lanesOf.set(task, (table.lanesOf.get(task) ?? 0) + 1)
     return table
   }
 
-  unuse(table: Table): void {
-    table.lanes -= 1
-    this.dropIfUnneeded(table)
+  unuse(table: Table, task: Task): void {
+    const lanes = table.lanesOf.get(task) ?? 0
+    if (lanes > 1) table.lanesOf.set(task, lanes - 1)
+    else table.lanesOf.delete(task)
+    this.#dropIfUnneeded(table)
   }
 
-  dropIfUnneeded({ name, lanes, readers, settings }: Table): void {
-    if (name !== null && lanes === 0 && readers === 0 && settings === NO_TABLE_SETTINGS)
-      this.#byName.delete(name)
+  #dropIfUnneeded({ name, lanesOf, settings }: Table): void {
+    if (name !== null && lanesOf.size === 0 && settings === NO_TABLE_SETTINGS) this.#byName.delete(name)
   }
 
   /** Whether it has work or settings. */
-  isShown({ lanes, settings }: Table): boolean {
-    return lanes > 0 || settings !== NO_TABLE_SETTINGS
+  isShown({ lanesOf, settings }: Table): boolean {
+    return lanesOf.size > 0 || settings !== NO_TABLE_SETTINGS
   }
 
   /** A worker asked for these tables; null: for any. */

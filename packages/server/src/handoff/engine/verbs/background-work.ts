@@ -1,10 +1,12 @@
 import { MOST_AUDIT_RECORDS } from '../../audit.ts'
 import type { Disk } from '../../disk.ts'
+import { MOST_INSTANCES } from '../../heartbeats.ts'
 import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task.ts'
 import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } from '../../store.ts'
 import type { StoredKey } from '../../stored.ts'
+import type { Exclusive } from '../exclusive.ts'
 import { firstRows, lanesFrom } from '../load-lanes.ts'
 import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
@@ -22,8 +24,6 @@ const RECORDS_PER_STEP = 500
 const HOUR_MILLIS = 3_600_000
 
 /** Runs work exclusively, after all rows are flushed. */
-type Flushed = <Result>(work: () => Promise<Result>) => Promise<Result>
-
 interface Step {
   readonly more: boolean
   readonly readied: number
@@ -35,7 +35,7 @@ const NOTHING: Step = { more: false, readied: 0 }
 export class BackgroundWork {
   readonly #disk: Disk
   readonly #runner: Runner
-  readonly #flushed: Flushed
+  readonly #exclusive: Exclusive
   readonly #outbox: Subscriptions
   readonly #throughput: ThroughputRetention
   /**
@@ -46,10 +46,10 @@ export class BackgroundWork {
   /** The last hour in which old records of the audit were deleted. */
   #auditHour = -1
 
-  constructor(disk: Disk, runner: Runner, flushed: Flushed, outbox: Subscriptions) {
+  constructor(disk: Disk, runner: Runner, exclusive: Exclusive, outbox: Subscriptions) {
     this.#disk = disk
     this.#runner = runner
-    this.#flushed = flushed
+    this.#exclusive = exclusive
     this.#outbox = outbox
     this.#throughput = new ThroughputRetention(disk)
   }
@@ -68,7 +68,7 @@ export class BackgroundWork {
     ]
     for (const duty of duties) {
       try {
-        const { more, readied } = await this.#flushed(duty)
+        const { more, readied } = await this.#exclusive.runFlushed(duty)
         result = { ...result, more: result.more || more, readied: result.readied + readied }
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error
@@ -106,11 +106,12 @@ export class BackgroundWork {
     forgetEndedNodesMillis,
   }: MaintenanceRequest): Promise<Step> {
     const { now } = this.#runner
-    const forgotten = await this.#disk.forgetInstances(
-      now - forgetInstancesMillis,
-      now - forgetEndedNodesMillis,
-      INSTANCES_PER_STEP,
-    )
+    const forgotten = await this.#disk.forgetInstances({
+      unseenSince: now - forgetInstancesMillis,
+      endedSince: now - forgetEndedNodesMillis,
+      most: MOST_INSTANCES,
+      limit: INSTANCES_PER_STEP,
+    })
     // Their next pull or call-back stores them again.
     if (forgotten > 0) (await this.#runner.open()).instances.clear()
     return { more: forgotten === INSTANCES_PER_STEP, readied: 0 }
@@ -206,7 +207,7 @@ function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
   tx.touchPartition(partition)
   if (state === 'ready') tx.waiting.remove(partition)
-  if (state !== 'done') tx.count(lane, state, 'cancelled', recordCount)
+  if (state !== 'done') tx.count(partition, 'cancelled')
   tx.touchLane(lane)
   lane.purged += 1
   lane.purgedRecords += recordCount

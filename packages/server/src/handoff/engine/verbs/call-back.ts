@@ -378,6 +378,7 @@ export function newTask(tx: Transaction, taskId: string): Task {
     owners: [],
     reruns: [],
     failures: null,
+    failureWindow: '',
     durations: [],
     stamps: null,
     staging: null,

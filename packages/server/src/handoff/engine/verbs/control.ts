@@ -1,3 +1,4 @@
+import type { Disk } from '../../disk.ts'
 import { withFinished } from '../../rules/attempts.ts'
 import {
   type ControlRequest,
@@ -9,13 +10,14 @@ import {
 } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { changedBarrier } from '../../rules/policy.ts'
-import { totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
+import { exists, totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import {
   applySettings,
   concludeTasks,
+  emptyFailureWindow,
   moveBarriers,
   noteControl,
   placeBarrier,
@@ -31,8 +33,19 @@ const STEP = 500
 interface Applied {
   readonly changed: number
   readonly more?: boolean
+  /** Where the next step begins. */
+  readonly next?: number
   /** The number of partitions that all steps will change, if this step does not change all of them. */
   readonly total?: number
+}
+
+/** When a partition of a task that is to be done again was last settled; 0 unless a clock was set back since. */
+export async function lastSettledAt(disk: Disk, request: ControlRequest, now: number): Promise<number> {
+  if (request.verb !== 'retry' || !request.done) return 0
+  const tasks = await disk.tasksNamed([request.taskId])
+  const [summary] = await disk.taskSummaries(tasks.map(({ id }) => id))
+  const newest = (summary?.pace[0]?.second ?? 0) * 1000
+  return newest > now ? newest + 999 : 0
 }
 
 /**
@@ -45,9 +58,9 @@ export async function control(
   lastSettledAt: number,
 ): Promise<ControlResult> {
   const known = await taskNamed(tx, request.taskId)
-  if (request.verb === 'settings' && (known === undefined || hasNoPartitions(known)))
+  if (request.verb === 'settings' && (known === undefined || !exists(known)))
     return setBefore(tx, known, request)
-  if (known === undefined || hasNoPartitions(known)) return { kind: 'task_unknown' }
+  if (known === undefined || !exists(known)) return { kind: 'task_unknown' }
   const task = known
   const refusal = refusalOfControl(task, request)
   if (refusal !== undefined) return refusal
@@ -55,7 +68,7 @@ export async function control(
   if ('kind' in outcome) return outcome
   await moveBarriers(tx)
   await concludeTasks(tx)
-  const { changed, more = false, total = changed } = outcome
+  const { changed, more = false, next, total = changed } = outcome
   if (changed > 0) noteControl(tx, task, request, total)
   const { count: readied, kinds: readiedOf } = tx.readied
   const { settings, levelBarrier } = task
@@ -66,6 +79,7 @@ export async function control(
     readied,
     readiedOf,
     more,
+    ...(next === undefined ? {} : { next }),
     ...(request.verb === 'settings' ? { settings, levelBarrier } : {}),
   }
 }
@@ -96,10 +110,6 @@ function setBefore(
   }
 }
 
-/** No partition counts yet: the first call-back is in progress, or only settings were stored. */
-const hasNoPartitions = ({ partitions }: Task): boolean =>
-  unfinishedOf(partitions) + partitions.done + partitions.cancelled === 0
-
 async function carryOut(
   tx: Transaction,
   task: Task,
@@ -112,6 +122,7 @@ async function carryOut(
     case 'resume': {
       const applied = flag(tx, task, { paused: false })
       if (applied.changed > 0) reopenLanes(tx, task)
+      emptyFailureWindow(tx, task)
       return applied
     }
     case 'cancel': {
@@ -143,8 +154,11 @@ async function carryOut(
     }
     case 'skip-parked':
       return await skipParked(tx, task)
-    case 'retry':
-      return await retry(tx, task, request, lastSettledAt)
+    case 'retry': {
+      const outcome = await retry(tx, task, request, lastSettledAt)
+      if (!('kind' in outcome)) emptyFailureWindow(tx, task)
+      return outcome
+    }
   }
 }
 
@@ -204,39 +218,55 @@ async function retry(
     await loadLanes(tx, task, [request.level])
     if (!task.lanes.has(request.level)) return { kind: 'level_unknown' }
   }
-  const lane = request.level === null ? task : task.lanes.get(request.level)
-  const total = lane?.partitions.parked ?? 0
-  const parked = await retryParked(tx, task, request.level)
-  if (!request.done || parked.more) return { ...parked, total }
+  const parked = await retryParked(tx, task, request)
+  if (!request.done || parked.more) return { ...parked, total: parked.changed + parkedOf(task, request) }
   const { changed } = await beginRerun(tx, task, request.level, lastSettledAt)
   return { changed: parked.changed + changed }
 }
 
+/** How many partitions that a retry concerns are parked. */
+function parkedOf({ failures, partitions, lanes }: Task, { level, reason }: RetryControl): number {
+  if (reason !== undefined) return (failures ?? []).find(({ key }) => key === reason)?.parked.partitions ?? 0
+  return (level === null ? partitions : lanes.get(level)?.partitions)?.parked ?? 0
+}
+
+/** Most lanes may have parked partitions for other reasons only, so their number is limited, too. */
+const LANES_PER_STEP = 1000
+const LANES_READ_TOGETHER = 20
+
+/** Each step continues where the one before ended: what is parked again in the meantime is left. */
 async function retryParked(
   tx: Transaction,
   task: Task,
-  only: number | null,
-): Promise<{ changed: number; more: boolean }> {
+  request: RetryControl,
+): Promise<Applied & { readonly more: boolean }> {
+  const { level: only, reason, from = 0 } = request
   let changed = 0
-  let level = only ?? 0
-  while (changed < STEP) {
+  let level = Math.max(only ?? 0, from)
+  const countOf = ({ partitions }: Lane) =>
+    reason === undefined ? partitions.parked : STEP / LANES_READ_TOGETHER
+  for (let lanesSeen = 0; lanesSeen < LANES_PER_STEP; ) {
+    if (parkedOf(task, request) === 0) return { changed, more: false }
     const found = await lanesFrom(tx, task, level, 'parked')
     const lanes = only === null ? found : found.filter((lane) => lane.level === only)
     if (lanes.length === 0) return { changed, more: false }
-    const countOf = ({ partitions }: Lane) => partitions.parked
+    const most = STEP - changed
     for (const { lane, rows } of await firstRows(tx, lanes, {
       state: 'parked',
+      failure: reason,
       countOf,
-      most: STEP - changed,
+      most,
     })) {
-      if (changed >= STEP) break
       const some = rows.slice(0, STEP - changed)
       for (const partition of some) if (partition.state === 'parked') retryOne(tx, partition)
       changed += some.length
-      level = lane.level + 1
+      lanesSeen += 1
+      level = lane.level
+      if (changed === STEP) return { changed, more: true, next: level }
+      level += 1
     }
   }
-  return { changed, more: true }
+  return { changed, more: true, next: level }
 }
 
 async function retryNamed(
@@ -295,7 +325,7 @@ function rerunOne(tx: Transaction, partition: Partition): void {
 function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
   const to = next(partition.state, event)
   tx.touchPartition(partition)
-  tx.count(partition.parentLane, partition.state, to, partition.recordCount)
+  tx.count(partition, to)
   partition.state = to
   partition.dueAt = tx.now
   partition.attempts = 0

@@ -3,10 +3,10 @@ import type { CellCount, Disk } from '../../disk.ts'
 import { totalOf } from '../../rules/task.ts'
 import type { GridCell, GridDetails, GridQuery } from '../../views/queries.ts'
 import { viewState } from '../../views/view-state.ts'
-import type { PausedTables } from './views.ts'
+import type { OnlyInMemory } from './views.ts'
 
 /** Each cell of a sample costs two look-ups. */
-const MOST_CELLS_SAMPLED = 1000
+const MOST_CELLS_SAMPLED = 250
 
 /**
  * The states of the partitions of one level, by cell. All of them are counted, unless there are too many: then
@@ -15,7 +15,7 @@ const MOST_CELLS_SAMPLED = 1000
 export async function viewGrid(
   disk: Disk,
   query: GridQuery,
-  { names: pausedTables }: PausedTables,
+  { pausedTables }: OnlyInMemory,
 ): Promise<GridDetails | null> {
   const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || totalOf(task.partitions) === 0) return null

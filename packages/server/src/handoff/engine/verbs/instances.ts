@@ -11,6 +11,7 @@ import type {
   InstanceQuery,
   InstanceRecord,
 } from '../../views/queries.ts'
+import { checkpointsOf, workOf } from '../checkpoints.ts'
 import type { Memory } from '../state/memory.ts'
 import { namedOf } from './settle.ts'
 
@@ -19,10 +20,11 @@ import { namedOf } from './settle.ts'
 /** Bounds the cost of a page that leaves out most instances. */
 const INSTANCES_SEARCHED = 2000
 
-interface InstanceSource {
+export interface InstanceSource {
   readonly disk: Disk
   readonly memory: Memory
   readonly policy: Policy
+  readonly leader: { readonly node: string | undefined; readonly since: number }
   readonly now: number
 }
 
@@ -119,7 +121,10 @@ function positionOf(
 }
 
 /** A lease that has ended and was not swept yet may be renewed: it does not count, but its holder is silent. */
-function withLeases({ memory, policy, now }: InstanceSource, record: InstanceRecord): InstanceDetails {
+function withLeases(
+  { memory, policy, leader, now }: InstanceSource,
+  record: InstanceRecord,
+): InstanceDetails {
   let leases = 0
   let silentAfterMillis: number | null = null
   for (const { parentLane, recordCount, dueAt } of memory.leases.of(record.instanceId)) {
@@ -130,14 +135,14 @@ function withLeases({ memory, policy, now }: InstanceSource, record: InstanceRec
     const allowed = silenceAllowed(millis)
     if (now >= dueAt - (millis - allowed)) silentAfterMillis = Math.min(silentAfterMillis ?? allowed, allowed)
   }
-  return { ...record, leases, silentAfterMillis, now }
+  const leadsSince = record.instanceId === leader.node ? leader.since : null
+  return { ...record, leases, silentAfterMillis, leadsSince, now }
 }
 
-export function heldLeases(
-  memory: Memory,
+export async function heldLeases(
+  { disk, memory, now }: InstanceSource,
   { instanceId, after, limit }: HeldLeasesQuery,
-  now: number,
-): HeldLeasesPage {
+): Promise<HeldLeasesPage> {
   const held = memory.leases
     .heldBy(instanceId, Number.POSITIVE_INFINITY)
     .filter(({ dueAt, id, parentLane }) => {
@@ -146,12 +151,14 @@ export function heldLeases(
     })
   const page = held.slice(0, limit)
   const last = page.at(-1)
+  const checkpoints = await checkpointsOf(memory, disk, page)
   return {
     leases: page.map((partition) => ({
       ...namedOf(partition),
       attempt: partition.attempts + 1,
       leasedAt: partition.leasedAt ?? now,
       expiresAt: partition.dueAt ?? now,
+      ...workOf(partition, checkpoints),
     })),
     next: held.length > limit && last !== undefined ? { dueAt: last.dueAt ?? 0, id: last.id } : null,
   }

@@ -1,7 +1,13 @@
 import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
-import { type BatchedCallBack, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../../store.ts'
+import {
+  type BatchedCallBack,
+  type CallBackResult,
+  type HandOffAnswers,
+  StoreUnavailable,
+} from '../../store.ts'
 import type { StagedIds } from '../../stored.ts'
+import type { Exclusive } from '../exclusive.ts'
 import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import type { Transaction } from '../transaction.ts'
@@ -21,9 +27,6 @@ import {
   taskNamed,
 } from './call-back.ts'
 
-/** Runs a transaction exclusively. */
-export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
-
 /**
  * Call-backs that are too large for one entry. The array is compared with the known partitions outside of any
  * transaction. One transaction then marks the task and reserves ids. Rows are staged in pieces, concurrently
@@ -32,19 +35,24 @@ export type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Resul
 export class LargeCallBacks {
   readonly #disk: Disk
   readonly #runner: Runner
-  readonly #exclusively: Exclusively
+  readonly #exclusive: Exclusive
   /** By task: the call-back that must end before the task takes another. */
   readonly #running = new Map<string, Promise<unknown>>()
   readonly #pieces = new Set<Promise<void>>()
 
-  constructor(disk: Disk, runner: Runner, exclusively: Exclusively) {
+  constructor(disk: Disk, runner: Runner, exclusive: Exclusive) {
     this.#disk = disk
     this.#runner = runner
-    this.#exclusively = exclusively
+    this.#exclusive = exclusive
   }
 
-  isRunning(taskId: string): boolean {
-    return this.#running.has(taskId)
+  isLarge({ callBack: { partitions } }: BatchedCallBack): boolean {
+    return partitions.length > this.#runner.limits.largeCallBack
+  }
+
+  /** Whether one of these is for a task with a large call-back that has not ended. */
+  isRunning(callBacks: readonly BatchedCallBack[]): boolean {
+    return callBacks.some(({ callBack }) => this.#running.has(callBack.taskId))
   }
 
   /** Resolves when the current call-backs for these tasks have ended. */
@@ -57,7 +65,7 @@ export class LargeCallBacks {
     await Promise.allSettled(this.#running.values())
   }
 
-  async run(batched: BatchedCallBack): Promise<Stored> {
+  async run(batched: BatchedCallBack): Promise<HandOffAnswers> {
     const { taskId } = batched.callBack
     const before = this.#running.get(taskId)
     const stored = (async () => {
@@ -88,11 +96,11 @@ export class LargeCallBacks {
     }
   }
 
-  async #run(batched: BatchedCallBack): Promise<Stored> {
+  async #run(batched: BatchedCallBack): Promise<HandOffAnswers> {
     // The whole call-back must run within one memory epoch. After a new one, the comparison may be outdated
     // and staged rows may be gone.
     let epoch = this.#runner.epoch
-    const lanes = await this.#exclusively(() => {
+    const lanes = await this.#exclusive.complete(() => {
       epoch = this.#runner.epoch
       return this.#runner.transact(
         async (tx) => {
@@ -110,14 +118,16 @@ export class LargeCallBacks {
       )
     })
     const comparison = await compare(this.#runner.reads, batched.callBack, lanes, () => undefined)
-    const opened = await this.#exclusively(async () => {
+    const opened = await this.#exclusive.complete(async () => {
       if (this.#runner.epoch !== epoch) throw interrupted()
       return this.#runner.transact((tx) => this.#open(tx, batched, comparison, lanes))
     })
-    if ('result' in opened) return opened
+    if ('callBacks' in opened) return opened
     try {
       const arrivals = await this.#stage(batched, comparison, opened, lanes, epoch)
-      return await this.#exclusively(() => this.#close(batched, comparison, arrivals, opened.ids, epoch))
+      return await this.#exclusive.complete(() =>
+        this.#close(batched, comparison, arrivals, opened.ids, epoch),
+      )
     } catch (error) {
       // Dropping memory ensures that staged rows are removed before anything else is done with the task.
       if (this.#runner.epoch === epoch) this.#runner.drop()
@@ -131,11 +141,11 @@ export class LargeCallBacks {
     batched: BatchedCallBack,
     comparison: Comparison,
     known: ReadonlyMap<number, { readonly id: number }>,
-  ): Promise<Stored | Opened> {
+  ): Promise<HandOffAnswers | Opened> {
     const { callBack } = batched
     await locate(tx, callBack)
     const refusal = refusalOfCallBack(tx, comparison, batched)
-    if (refusal !== undefined) return { result: refusal, readied: 0 }
+    if (refusal !== undefined) return answerOf(refusal)
     const { fresh, accepted } = comparison
     if (accepted === 0) return await complete(tx, batched, comparison, [])
     const first = tx.issue('partition', accepted)
@@ -197,24 +207,24 @@ export class LargeCallBacks {
     arrivals: readonly Arrival[],
     ids: StagedIds,
     epoch: number,
-  ): Promise<Stored> {
+  ): Promise<HandOffAnswers> {
     if (this.#runner.epoch !== epoch) throw interrupted()
-    const stored = await this.#runner.transact(async (tx): Promise<Stored> => {
+    const answers = await this.#runner.transact(async (tx) => {
       const { task } = await locate(tx, batched.callBack)
       // Another node has created the lane, so this node is no longer the leader. Its append would fail.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
       const refusal = refusalOfCallBack(tx, comparison, batched)
-      if (refusal !== undefined) return { result: refusal, readied: 0 }
+      if (refusal !== undefined) return answerOf(refusal)
       await setStaging(tx, batched.callBack.taskId, null)
       return await complete(tx, batched, comparison, arrivals)
     })
-    if (stored.result.kind !== 'stored') {
+    if (answers.callBacks[0]?.kind !== 'stored') {
       // In this order: staged rows of a task without the mark would never be removed.
       await this.#disk.unstage(ids)
       await this.#runner.transact((tx) => setStaging(tx, batched.callBack.taskId, null))
     }
-    return stored
+    return answers
   }
 }
 
@@ -224,14 +234,24 @@ async function complete(
   batched: BatchedCallBack,
   { accepted, duplicates }: Comparison,
   arrivals: readonly Arrival[],
-): Promise<Stored> {
+): Promise<HandOffAnswers> {
   accept(tx, batched, arrivals)
   countCallBack(tx, batched.producer, accepted)
   await moveBarriers(tx)
   await concludeTasks(tx)
   const { count, kinds } = tx.readied
-  return { result: { kind: 'stored', accepted, duplicates }, readied: count, readiedOf: kinds }
+  return { ...answerOf({ kind: 'stored', accepted, duplicates }), readied: count, readiedOf: kinds }
 }
+
+const answerOf = (result: CallBackResult): HandOffAnswers => ({
+  settles: [],
+  renews: [],
+  undone: 0,
+  callBacks: [result],
+  pulls: [],
+  readied: 0,
+  nextDueInMillis: null,
+})
 
 async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | null): Promise<void> {
   const task = (await taskNamed(tx, taskId)) ?? newTask(tx, taskId)
@@ -272,12 +292,6 @@ const interrupted = () =>
     'store_unavailable',
     'the store failed while the call-back was being written, and nothing of it was stored; send it again',
   )
-
-interface Stored {
-  readonly result: CallBackResult
-  readonly readied: number
-  readonly readiedOf?: readonly ReadiedOf[] | null
-}
 
 interface Opened {
   readonly ids: StagedIds

@@ -10,8 +10,9 @@ import {
 } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
+import { checkpointsOf } from '../checkpoints.ts'
 import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
-import type { Choice } from '../state/choices.ts'
+import type { Choice } from '../state/choice.ts'
 import { type Partition, tableOf } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
@@ -67,9 +68,11 @@ const instancePaused = (instanceId: string): EmptyBecause => ({
 
 async function take(tx: Transaction, asked: BatchedPull, demand: number): Promise<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = asked
-  const choice = tables === null && tasks === null ? null : tx.choiceOf(asked)
   if (tasks === null) tx.memory.order.tables.asked(tables, tx.now)
-  const taken: PulledPartition[] = []
+  const isChosen = tables !== null || tasks !== null
+  if (isChosen && !tx.memory.choices.haveWork(asked)) return []
+  const choice = isChosen ? tx.choiceOf(asked) : null
+  const taken: Partition[] = []
   let takenRecords = 0
   const { leases } = tx.memory
   const most = Math.min(batch, tx.limits.leases - leases.size)
@@ -78,7 +81,8 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
     const wanted = Math.max(batch, demand) - taken.length
     const partition = firstKnown(tx, choice) ?? (await findFirst(tx, choice, wanted))
     if (partition === undefined) break
-    taken.push(handOut(tx, partition, instance, choice))
+    handOut(tx, partition, instance, choice)
+    taken.push(partition)
     takenRecords += partition.recordCount
   }
   if (choice !== null) tx.memory.choices.used(choice)
@@ -88,13 +92,13 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
     totals.partitions += taken.length
     totals.records = addCapped(totals.records, takenRecords)
   }
-  return taken
+  return handedOut(tx, taken)
 }
 
 /** Returns the next partition in the order of all lanes, if it is in memory. */
 function firstKnown(tx: Transaction, choice: Choice | null): Partition | undefined {
-  const source = choice === null ? tx.memory.order.front() : undefined
-  const first = source === undefined ? undefined : knownFirst(source)
+  const lane = choice === null ? tx.memory.order.front() : undefined
+  const first = lane === undefined ? undefined : knownFirst(lane)
   // In a lane with several tables, the first partition may be of a blocked one.
   return first === undefined || isTableBlocked(tableOf(first)) ? undefined : first
 }
@@ -106,9 +110,9 @@ async function findFirst(
   demand: number,
 ): Promise<Partition | undefined> {
   const order = choice ?? tx.memory.order
-  const source = choice === null ? tx.memory.order.front() : choice.next()
-  if (source === undefined) return undefined
-  return firstOf(tx, source, choice?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
+  const lane = choice === null ? tx.memory.order.front() : choice.next()
+  if (lane === undefined) return undefined
+  return firstOf(tx, lane, choice?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
 }
 
 function handOut(
@@ -116,18 +120,19 @@ function handOut(
   partition: Partition,
   instance: string | null,
   choice: Choice | null,
-): PulledPartition {
+): void {
   const { parentLane: lane, recordCount } = partition
   const { delivery } = tx.policy
   tx.touchPartition(partition)
   tx.waiting.serve(partition, choice)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
-  tx.count(lane, 'ready', to, recordCount)
+  tx.count(partition, to)
   tx.waiting.update(lane)
   partition.state = to
   partition.term += 1
   partition.holder = instance
   partition.leasedAt = tx.now
+  partition.progress = null
   if (to === 'done') {
     partition.outcome = 'delivered'
     partition.attempts += 1
@@ -135,7 +140,8 @@ function handOut(
     partition.dueAt = null
     lane.parentTask.delivered += 1
     tx.countFinished(partition)
-    return handedOut(partition, null)
+    if (partition.checkpointAt !== null) tx.setCheckpoint(partition, null)
+    return
   }
   partition.outcome = null
   partition.secret = tx.secret()
@@ -144,7 +150,6 @@ function handOut(
   tx.memory.leases.put(partition)
   tableOf(partition).askedAt = tx.now
   tx.leaseEndsAt(partition.dueAt)
-  return handedOut(partition, leaseOf(partition, tx.now))
 }
 
 /**
@@ -155,14 +160,14 @@ async function repeat(tx: Transaction, key: string): Promise<PullResult | undefi
   if (row === null || row === undefined) return undefined
   const leases = row.leases.map(parseLeaseId).filter((lease) => lease !== undefined)
   await loadLeases(tx, leases)
-  const partitions: PulledPartition[] = []
+  const live: Partition[] = []
   for (const { partition: id, term, secret } of leases) {
     const partition = tx.memory.partitions.get(id)
     if (partition?.state !== 'leased' || partition.term !== term || partition.secret !== secret) continue
     if ((partition.dueAt ?? 0) <= tx.now || partition.parentLane.parentTask.cancelled) continue
-    partitions.push(handedOut(partition, leaseOf(partition, tx.now)))
+    live.push(partition)
   }
-  return { partitions, repeated: true }
+  return { partitions: await handedOut(tx, live), repeated: true }
 }
 
 function remember(tx: Transaction, key: string, partitions: readonly PulledPartition[]): void {
@@ -181,7 +186,17 @@ export async function loadKeys(tx: Transaction, names: readonly string[]): Promi
   }
 }
 
-function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
+async function handedOut(tx: Transaction, partitions: readonly Partition[]): Promise<PulledPartition[]> {
+  const checkpoints = await checkpointsOf(tx.memory, tx.reads, partitions)
+  return partitions.map((partition) =>
+    pulledPartition(
+      partition,
+      partition.state === 'leased' ? leaseOf(partition, tx.now, checkpoints.get(partition.id)) : null,
+    ),
+  )
+}
+
+function pulledPartition(partition: Partition, lease: GrantedLease | null): PulledPartition {
   const { parentLane: lane, index, spelling, computeTable, recordCount } = partition
   const handed = {
     taskId: lane.parentTask.taskId,
@@ -195,7 +210,7 @@ function handedOut(partition: Partition, lease: GrantedLease | null): PulledPart
   return hasNoRare(partition) ? handed : { ...handed, ...rareOf(partition) }
 }
 
-function leaseOf(partition: Partition, now: number): GrantedLease {
+function leaseOf(partition: Partition, now: number, checkpoint: string | undefined): GrantedLease {
   const { id, term, secret, attempts, fencingToken } = partition
   const expiresAt = partition.dueAt ?? now
   return {
@@ -204,5 +219,6 @@ function leaseOf(partition: Partition, now: number): GrantedLease {
     fencingToken: fencingToken ?? now,
     expiresAt,
     expiresInMillis: expiresAt - now,
+    checkpoint: checkpoint ?? null,
   }
 }

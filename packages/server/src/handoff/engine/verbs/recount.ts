@@ -38,6 +38,7 @@ export function checkRecount(counted: readonly Recount[]): string[] {
     ),
     ...counted.flatMap(checkWaiting),
     ...counted.flatMap(checkTables),
+    ...tasks.flatMap((task) => checkParked(task, byTask.get(task.id) ?? [])),
     ...tasks.flatMap((task) =>
       checkBarrier(
         task,
@@ -65,6 +66,23 @@ function checkTables({ lane, task, tables }: Recount): string[] {
     return [
       ...unequal(name, 'waiting', row.ready, waiting.fresh + waiting.returned),
       ...unequal(name, 'waiting that came back', row.returned, waiting.returned),
+    ]
+  })
+}
+
+/** What the groups of failures say is parked. */
+function checkParked({ taskId, failures }: StoredTask, lanes: readonly Recount[]): string[] {
+  const groups = failures ?? []
+  const found = lanes.flatMap(({ parked }) => [...parked])
+  const keys = new Set([...groups.map(({ key }) => key), ...found.map(([key]) => key)])
+  return [...keys].flatMap((key) => {
+    const name = `reason ${key} of task ${taskId}`
+    const kept = groups.find((group) => group.key === key)?.parked
+    const rows = found.filter(([other]) => other === key).map(([, count]) => count)
+    const sum = (field: 'partitions' | 'records') => rows.reduce((all, row) => all + row[field], 0)
+    return [
+      ...unequal(name, 'parked', kept?.partitions ?? 0, sum('partitions')),
+      ...unequal(name, 'records parked', kept?.records ?? 0, sum('records')),
     ]
   })
 }

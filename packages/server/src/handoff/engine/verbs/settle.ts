@@ -1,16 +1,10 @@
 import { formatLeaseId, type LeaseRef } from '../../lease-id.ts'
-import {
-  countDuration,
-  countFailure,
-  truncated,
-  uncountEnd,
-  withAmended,
-  withEnded,
-  withoutExpired,
-} from '../../rules/attempts.ts'
+import { countDuration, truncated, withAmended, withEnded, withoutExpired } from '../../rules/attempts.ts'
 import { isAtLimit, isTableAtLimit, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
+import { withReported } from '../../rules/progress.ts'
 import {
   type Change,
+  type GivenCheckpoint,
   judgeRenewal,
   judgeSettlement,
   judgeUndo,
@@ -18,14 +12,20 @@ import {
   type ReportedOutcome,
 } from '../../rules/settlement.ts'
 import { countReport } from '../../rules/task.ts'
-import type { BatchedRenew, BatchedSettle, RenewResult, SettleResult } from '../../store.ts'
+import type { BatchedRenew, BatchedSettle, RenewedLease, RenewResult, SettleResult } from '../../store.ts'
+import { checkpointsOf } from '../checkpoints.ts'
 import { type Lane, type Partition, tableOf } from '../state/memory-rows.ts'
+import { forgetExpiry, noteAttempt } from '../task-updates.ts'
 import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** Settles, renews and undoes leases. `applyChange` is also how leases expire and are revoked. */
 
 export async function settle(tx: Transaction, batched: BatchedSettle): Promise<SettleResult> {
   const { instance, settlements, tables = null } = batched
+  const given = settlements.flatMap(({ lease, order: { outcome, checkpoint } }) =>
+    outcome === 'done' || checkpoint === undefined ? [] : [lease],
+  )
+  const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: SettleResult[number][] = []
   for (const [at, { lease, order: reported }] of settlements.entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
@@ -39,6 +39,8 @@ export async function settle(tx: Transaction, batched: BatchedSettle): Promise<S
     )
     if (verdict.refused === null && verdict.change !== null && partition !== undefined)
       settleOne(tx, partition, verdict.change, instance, reported)
+    if (verdict.refused === null && reported.outcome !== 'done' && partition !== undefined)
+      save?.(partition, reported.checkpoint)
     if (verdict.refused === null && reported.outcome === 'failed' && partition?.state === 'parked')
       tx.parkedLeases.push(formatLeaseId(lease))
     verdicts.push(verdict.refused)
@@ -58,13 +60,30 @@ function settleOne(
 }
 
 export async function renew(tx: Transaction, { leases, tables = null }: BatchedRenew): Promise<RenewResult> {
+  const given = leases.filter(({ checkpoint }) => checkpoint !== undefined)
+  const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: RenewResult[number][] = []
   for (const [at, lease] of leases.entries()) {
     if (isEndOfSlice(at)) await tx.reads.nextIteration()
     const partition = within(tables, tx.memory.partitions.get(lease.partition))
-    verdicts.push(renewOne(tx, partition, lease))
+    const verdict = renewOne(tx, partition, lease)
+    if (verdict.refused === null && partition !== undefined) save?.(partition, lease.checkpoint)
+    verdicts.push(verdict)
   }
   return verdicts
+}
+
+/** Null clears it, undefined keeps it. */
+type SaveCheckpoint = (partition: Partition, given: GivenCheckpoint) => void
+
+/** Saves checkpoints that differ from the last ones of these partitions. */
+async function checkpointSaver(tx: Transaction, leases: readonly LeaseRef[]): Promise<SaveCheckpoint> {
+  const partitions = leases.flatMap(({ partition }) => tx.memory.partitions.get(partition) ?? [])
+  const known = await checkpointsOf(tx.memory, tx.reads, partitions)
+  return (partition, checkpoint) => {
+    if (checkpoint === undefined || checkpoint === (known.get(partition.id) ?? null)) return
+    tx.setCheckpoint(partition, checkpoint)
+  }
 }
 
 /** For a caller that is limited to some tables, partitions of other tables do not exist. */
@@ -73,11 +92,17 @@ const within = (tables: readonly string[] | null, partition: Partition | undefin
     ? partition
     : undefined
 
-function renewOne(tx: Transaction, partition: Partition | undefined, lease: LeaseRef): RenewResult[number] {
-  const verdict = judgeRenewal(leaseStateOf(partition), lease)
+function renewOne(
+  tx: Transaction,
+  partition: Partition | undefined,
+  lease: RenewedLease,
+): RenewResult[number] {
+  const verdict = judgeRenewal(leaseStateOf(partition), lease, lease.checkpoint)
   if (verdict.refused !== null || verdict.change === null || partition === undefined)
     return { refused: verdict.refused ?? 'lease_unknown' }
   applyChange(tx, partition, verdict.change)
+  if (lease.progress !== undefined)
+    partition.progress = withReported(partition.progress, lease.progress, tx.now)
   const expiresAt = partition.dueAt ?? tx.now
   return { refused: null, expiresAt, expiresInMillis: expiresAt - tx.now }
 }
@@ -116,7 +141,11 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     task.attemptsWasted += change.wasted
   }
   if (change.history !== 'keep') recordAttempt(tx, partition, change)
-  if (change.to === 'done' && change.event !== null) noteEnded(tx, partition, change, change.attempts)
+  if (change.to === 'done' && change.event !== null) {
+    noteEnded(tx, partition, change, change.attempts)
+    // If the lease ended before, its attempt has counted, or does not count.
+    if (change.history === 'keep') noteAttempt(tx, task, false)
+  }
   if (change.reason !== undefined) partition.reason = change.reason
   partition.outcome = change.outcome
   partition.attempts = change.attempts
@@ -126,8 +155,11 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   const { state: from } = partition
   const waited = from === 'ready'
   if (waited) tx.waiting.remove(partition)
-  if (from === 'leased' && to !== 'leased') tx.endLease(partition)
-  tx.count(lane, from, to, recordCount)
+  if (from === 'leased' && to !== 'leased') {
+    tx.endLease(partition)
+    partition.progress = null
+  }
+  tx.count(partition, to)
   partition.state = to
   partition.dueAt = null
   switch (to) {
@@ -152,6 +184,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       partition.reportedRecords = change.records ?? null
       tx.countFinished(partition)
       if (partition.leasedAt !== null) countAttempt(lane, tx.now - partition.leasedAt)
+      if (partition.checkpointAt !== null) tx.setCheckpoint(partition, null)
       if (partition.reportedRecords !== null) countReport(task, recordCount, partition.reportedRecords)
       break
     case 'cancelled':
@@ -181,22 +214,37 @@ function recordAttempt(tx: Transaction, partition: Partition, change: Change): v
       partition.history = withEnded(partition, outcome, reason, tx.now)
       noteEnded(tx, partition, change, partition.attempts + 1)
       if (outcome === 'failed' || outcome === 'expired' || outcome === 'revoked')
-        tx.setFailures(task, countFailure(task.failures, outcome, reason, tx.now))
+        partition.failure = tx.countFailure(task, outcome, reason)
+      // What an operator revoked says nothing about the task.
+      if (outcome === 'failed' || outcome === 'expired') noteAttempt(tx, task, true)
       break
     case 'amend':
       partition.history = withAmended(partition.history, reason)
       noteEnded(tx, partition, change, partition.attempts)
-      tx.setFailures(task, countFailure(uncountEnd(task.failures, endedAs), 'failed', reason, tx.now))
+      tx.uncountEnd(task, endedAs)
+      regroup(tx, partition, tx.countFailure(task, 'failed', reason))
       break
     case 'withdraw':
       partition.history = withoutExpired(partition.history)
       // A late settlement as done leaves the expiry counted, because the attempt was treated as wasted. A
       // renewal withdraws it.
-      if (wasted < 0) tx.setFailures(task, uncountEnd(task.failures, endedAs))
+      if (wasted < 0) {
+        tx.uncountEnd(task, endedAs)
+        forgetExpiry(tx, task)
+      }
       break
     case 'keep':
       break
   }
+}
+
+/** The reason of a late failure replaces the expiry, also if that parked the partition. */
+function regroup(tx: Transaction, partition: Partition, failure: string): void {
+  const { state, failure: before, recordCount, parentLane: lane } = partition
+  partition.failure = failure
+  if (state !== 'parked') return
+  tx.countParked(lane.parentTask, failure, 1, recordCount)
+  if (before !== null) tx.countParked(lane.parentTask, before, -1, recordCount)
 }
 
 const REASON_NOTED = 512

@@ -10,24 +10,21 @@ import {
   type SubscriptionRequest,
   type SubscriptionResult,
 } from '../../outbox.ts'
+import type { Exclusive } from '../exclusive.ts'
 import type { Runner } from '../runner.ts'
 import type { Memory } from '../state/memory.ts'
 import type { Transaction } from '../transaction.ts'
 import { skipPastEvents } from '../webhook-events.ts'
 
 /** Every event is matched against all subscriptions, so their number is limited. */
-const MAX_SUBSCRIPTIONS = 100
+export const MAX_SUBSCRIPTIONS = 100
 const DELETED_PER_STEP = 500
-
-type Exclusively = <Result>(work: () => Promise<Result>) => Promise<Result>
-type View = <Result>(read: (now: number) => Promise<Result>) => Promise<Result>
 
 /** Subscriptions and their deliveries, for operators and for the node that delivers. */
 export class Subscriptions {
   readonly #disk: OutboxDisk
   readonly #runner: Runner
-  readonly #exclusively: Exclusively
-  readonly #view: View
+  readonly #exclusive: Exclusive
   readonly #revisions = new Map<string, number>()
   /**
    * Until when deliveries to a subscription are paused, by subscription id. Reported by this node's
@@ -35,11 +32,10 @@ export class Subscriptions {
    */
   #openCircuits: ReadonlyMap<string, number> = new Map()
 
-  constructor(disk: OutboxDisk, runner: Runner, exclusively: Exclusively, view: View) {
+  constructor(disk: OutboxDisk, runner: Runner, exclusive: Exclusive) {
     this.#disk = disk
     this.#runner = runner
-    this.#exclusively = exclusively
-    this.#view = view
+    this.#exclusive = exclusive
   }
 
   async answer(request: SubscriptionRequest): Promise<SubscriptionResult> {
@@ -47,7 +43,7 @@ export class Subscriptions {
       case 'list': {
         const subscriptions = (await this.#subscriptions()).filter(isListed)
         const ids = subscriptions.map(({ id }) => id)
-        const backlogs = await this.#view(() => this.#disk.backlogs(ids))
+        const backlogs = await this.#exclusive.view(() => this.#disk.backlogs(ids))
         return {
           kind: 'subscriptions',
           subscriptions: subscriptions.map((subscription, at) => ({
@@ -62,7 +58,7 @@ export class Subscriptions {
         if (subscription === undefined || !isListed(subscription)) return { kind: 'subscription_unknown' }
         const { id, after, newestFirst, limit } = request
         const query = { subscription: id, pending: false, ofTask: null, after, newestFirst, limit }
-        const deliveries = await this.#view(() => this.#disk.deliveries(query))
+        const deliveries = await this.#exclusive.view(() => this.#disk.deliveries(query))
         return { kind: 'deliveries', subscription, deliveries }
       }
       case 'redeliver':
@@ -77,11 +73,11 @@ export class Subscriptions {
     if (request.ask === 'pending') {
       const { subscription, ofTask, after, limit } = request
       const query = { subscription, pending: true, ofTask, after, newestFirst: false, limit }
-      deliveries = await this.#view(() => this.#disk.deliveries(query))
+      deliveries = await this.#exclusive.view(() => this.#disk.deliveries(query))
     } else if (request.ask === 'targets') this.#openCircuits = request.openCircuits
-    else if (request.ask === 'record') await this.#exclusively(() => this.#record(request))
-    else await this.#exclusively(() => this.#define(request.subscriptions))
-    return this.#exclusively(async () => {
+    else if (request.ask === 'record') await this.#exclusive.run(() => this.#record(request))
+    else await this.#exclusive.run(() => this.#define(request.subscriptions))
+    return this.#exclusive.run(async () => {
       const { subscriptions, nextIds } = await this.#runner.open()
       return {
         subscriptions: [...subscriptions.values()],
@@ -141,7 +137,7 @@ export class Subscriptions {
   }
 
   #subscriptions(): Promise<StoredSubscription[]> {
-    return this.#exclusively(async () => [...(await this.#runner.open()).subscriptions.values()])
+    return this.#exclusive.run(async () => [...(await this.#runner.open()).subscriptions.values()])
   }
 
   async #redeliver(request: Extract<SubscriptionRequest, { ask: 'redeliver' }>): Promise<SubscriptionResult> {
@@ -154,7 +150,7 @@ export class Subscriptions {
       newestFirst: false,
       limit: 1,
     }
-    const [found] = await this.#view(() => this.#disk.deliveries(query))
+    const [found] = await this.#exclusive.view(() => this.#disk.deliveries(query))
     return this.#change(request, (tx) => {
       const row = listed(tx.memory, subscription)
       if (row === undefined) return { kind: 'subscription_unknown' }
@@ -170,7 +166,7 @@ export class Subscriptions {
     { ask, by }: SubscriptionRequest,
     work: (tx: Transaction) => SubscriptionResult,
   ): Promise<SubscriptionResult> {
-    return this.#exclusively(() =>
+    return this.#exclusive.run(() =>
       this.#transact((tx) => {
         const result = work(tx)
         const changed = changedBy(result)

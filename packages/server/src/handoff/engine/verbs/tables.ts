@@ -1,20 +1,23 @@
+import { MAX_TABLE_TASKS } from '@baton/protocol'
 import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
 import { isLaneOpen } from '../../rules/task.ts'
 import type { TableChange, TableChanged } from '../../store.ts'
 import type { TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
 import type { Memory } from '../state/memory.ts'
-import type { Amount, Lane, Table } from '../state/memory-rows.ts'
+import type { Amount, Lane, Table, Task } from '../state/memory-rows.ts'
 import type { Tables } from '../state/tables.ts'
 import type { Transaction } from '../transaction.ts'
-import type { PausedTables } from './views.ts'
+import type { OnlyInMemory } from './views.ts'
 
 /** Changes the settings of a compute table, also before it is first called back. Its leases go on. */
 export function setTable(tx: Transaction, { table, by, ...change }: TableChange): TableChanged {
   const before = tx.memory.order.tables.get(table)?.settings ?? NO_TABLE_SETTINGS
   const settings = { ...before, ...change }
   const isNew = settings.maxLeases !== before.maxLeases || settings.paused !== before.paused
-  if (isNew) tx.setTable({ table, ...settings })
-  tx.audit(by, { action: 'table-settings', target: table, changed: isNew ? 1 : 0 })
+  if (isNew) {
+    tx.setTable({ table, ...settings })
+    tx.audit(by, { action: 'table-settings', target: table, changed: 1 })
+  }
   return { settings, readied: tx.readied.count, readiedOf: tx.readied.kinds }
 }
 
@@ -33,10 +36,12 @@ export function viewTables(tables: Tables, { after, limit }: TableQuery, now: nu
 }
 
 function detailsOf({ askedAt: anyAskedAt }: Tables, table: Table, now: number): TableDetails {
-  const { name, settings, leases, holders, waiting, pace, askedAt } = table
+  const { name, settings, leases, holders, waiting, pace, askedAt, lanesOf } = table
   return {
     table: name ?? '',
     settings,
+    tasks: lanesOf.size,
+    taskIds: firstOf(lanesOf.keys()),
     leases,
     workers: holders.size,
     waiting: { ...waiting },
@@ -45,8 +50,17 @@ function detailsOf({ askedAt: anyAskedAt }: Tables, table: Table, now: number): 
   }
 }
 
-export const pausedTables = ({ order: { tables }, tasks }: Memory): PausedTables => ({
-  names: tables.paused,
+function firstOf(tasks: Iterable<Task>): string[] {
+  const names: string[] = []
+  for (const { taskId } of tasks) {
+    if (names.length === MAX_TABLE_TASKS) break
+    names.push(taskId)
+  }
+  return names
+}
+
+export const onlyInMemory = ({ order: { tables }, tasks, partitions, leases }: Memory): OnlyInMemory => ({
+  pausedTables: tables.paused,
   heldIn(id, level) {
     const task = tables.paused.size === 0 ? undefined : tasks.get(id)
     if (task === undefined) return undefined
@@ -55,6 +69,8 @@ export const pausedTables = ({ order: { tables }, tasks }: Memory): PausedTables
     for (const lane of lanes) if (lane !== undefined) addHeld(held, lane, tables.paused)
     return held.partitions === 0 ? undefined : held
   },
+  progressOf: (partition) => partitions.get(partition)?.progress ?? null,
+  leasesOf: (holder) => leases.of(holder),
 })
 
 function addHeld(held: Amount, lane: Lane, paused: ReadonlySet<string>): void {

@@ -1,16 +1,14 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
 import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskSummary } from '../../disk.ts'
-import type { StoredPartition } from '../../partition.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
-import { type Tallies, type TaskFacts, totalOf } from '../../rules/task.ts'
+import type { Progress } from '../../rules/progress.ts'
+import { exists, type Tallies, type TaskFacts } from '../../rules/task.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
-import { PartitionWalk, TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
+import { TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
   Amount,
   LaneFacts,
-  PartitionPage,
-  PartitionQuery,
   SettingsOfTask,
   TaskDetails,
   TaskPage,
@@ -21,6 +19,7 @@ import type {
 } from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
+import type { Partition } from '../state/memory-rows.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
 
 // Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
@@ -36,38 +35,42 @@ const LEASES_READ_FOR_LISTS = 500
 /** A lease that ends this much later than its original duration was renewed. */
 const RENEWAL_MILLIS = 500
 
-/** What is held because its compute table is paused. It is known in memory only. */
-export interface PausedTables {
-  readonly names: ReadonlySet<string>
-  /** What waits on open levels of a task, or on one of them. Undefined if there is nothing. */
+/** What views show although rows do not have it. */
+export interface OnlyInMemory {
+  readonly pausedTables: ReadonlySet<string>
+  /**
+   * What waits on open levels of a task, or on one of them, although its table is paused. Undefined if there is
+   * nothing.
+   */
   heldIn(task: number, level?: number): Amount | undefined
+  /** What the worker of a leased partition reported. */
+  progressOf(partition: number): Progress | null
+  /** The leases of an instance, in any order. */
+  leasesOf(holder: string): Iterable<Partition>
 }
 
 /** If the query names tables: whether the task has other tables too. */
 type ChosenSummary = TaskSummary & Pick<TaskRow, 'hasOtherTables'>
-
-/** A task whose first call-back is still in progress does not exist yet. */
-const exists = ({ partitions }: StoredTask): boolean => totalOf(partitions) > 0
 
 export async function viewTask(
   disk: Disk,
   taskId: string,
   now: number,
   policy: Policy,
-  paused: PausedTables,
+  inMemory: OnlyInMemory,
 ): Promise<TaskDetails | null> {
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now), paused)
+  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now, inMemory), inMemory)
   return {
     ...row,
     now,
-    lanes: lanes.map((lane) => laneFacts(row.facts, lane, paused.heldIn(detail.task.id, lane.lane.level))),
+    lanes: lanes.map((lane) => laneFacts(row.facts, lane, inMemory.heldIn(detail.task.id, lane.lane.level))),
     lanesOmitted: laneCount - lanes.length,
     computeTables,
     mismatches,
-    failures: detail.task.failures,
+    failures: detail.task.failures ?? [],
   }
 }
 
@@ -83,11 +86,11 @@ export async function viewTasks(
   query: TaskQuery,
   now: number,
   policy: Policy,
-  paused: PausedTables,
+  inMemory: OnlyInMemory,
 ): Promise<TaskPage> {
   const { state, parked, before, limit, search, tasks = null } = query
   if (tasks !== null)
-    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, paused, now), next: null }
+    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, inMemory, now), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -95,7 +98,7 @@ export async function viewTasks(
   const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, leasesRead, paused, now),
+    tasks: await rowsOf(disk, found, policy, leasesRead, inMemory, now),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -122,7 +125,7 @@ async function viewTasksNamed(
   names: readonly string[],
   query: TaskQuery,
   policy: Policy,
-  paused: PausedTables,
+  inMemory: OnlyInMemory,
   now: number,
 ): Promise<TaskRow[]> {
   const { state, parked, search } = query
@@ -138,7 +141,7 @@ async function viewTasksNamed(
     found.toSorted((a, b) => b.task.id - a.task.id),
     policy,
     LEASES_READ,
-    paused,
+    inMemory,
     now,
   )
 }
@@ -163,7 +166,7 @@ export async function viewTasksById(
   disk: Disk,
   ids: readonly number[],
   policy: Policy,
-  paused: PausedTables,
+  inMemory: OnlyInMemory,
   now: number,
 ): Promise<TaskRow[]> {
   const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
@@ -171,7 +174,7 @@ export async function viewTasksById(
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, paused, now)
+  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, inMemory, now)
 }
 
 async function rowsOf(
@@ -179,11 +182,11 @@ async function rowsOf(
   found: readonly ChosenSummary[],
   policy: Policy,
   leasesRead: number,
-  paused: PausedTables,
+  inMemory: OnlyInMemory,
   now: number,
 ): Promise<TaskRow[]> {
-  const timing = await readTiming(disk, found, policy, leasesRead, now)
-  return found.map((summary) => taskRow(summary, timing, paused))
+  const timing = await readTiming(disk, found, policy, leasesRead, now, inMemory)
+  return found.map((summary) => taskRow(summary, timing, inMemory))
 }
 
 type TimingOf = (task: StoredTask) => Timing
@@ -198,6 +201,7 @@ async function readTiming(
   policy: Policy,
   limit: number,
   now: number,
+  { progressOf }: OnlyInMemory,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
   const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
@@ -208,68 +212,24 @@ async function readTiming(
       durations: task.durations,
       // The mean of the jittered back-off.
       backoffMillis: backoffMillis(ofTask, 1, 0.5),
-      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => {
+      underWay: (byTask.get(task.id) ?? []).toSorted(byEnd).map(({ id, task: _task, ...row }) => {
         const millis = leaseMillis(ofTask, row.recordCount)
         return {
           ...row,
           renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
           unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
+          progress: row.state === 'leased' ? progressOf(id) : null,
         }
       }),
     }
   }
 }
 
-export async function viewPartitions(
-  disk: Disk,
-  query: PartitionQuery,
-  { names: pausedTables }: PausedTables,
-): Promise<PartitionPage | null> {
-  const [task] = await disk.tasksNamed([query.taskId])
-  if (task === undefined || !exists(task)) return null
-  const facts = { ...task, rerunning: task.reruns.length > 0 }
-  const walk = new PartitionWalk(facts, query, true, pausedTables.size > 0)
-  for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
-    const [lane] = (await disk.lanesFrom({ task: task.id, from, having: 'any', limit: 1 })).lanes
-    const toRead = walk.enter(lane)
-    if (toRead === null || lane === undefined) continue
-    const state = toRead.onlyParked ? ('parked' as const) : null
-    const part = { lane: lane.id, tail: lane.tail, state, afterIndex: toRead.after, limit: toRead.limit }
-    const [rows = []] = await disk.rows([part])
-    walk.take(rows.map((row) => rowOfLane(row, pausedTables)))
-  }
-  return walk.page
-}
-
-function rowOfLane(row: StoredPartition, pausedTables: ReadonlySet<string>) {
-  const { index, spelling, computeTable, recordCount, attempts, holder, dueAt, reason } = row
-  const { reportedRecords, calledBackAt, settledAt, leasedAt, outcome, history, extraFields, traceparent } =
-    row
-  const shown = {
-    index,
-    spelling,
-    computeTableName: computeTable,
-    recordCount,
-    state: row.state === 'ready' && pausedTables.has(computeTable) ? ('held' as const) : row.state,
-    attempts,
-    holder,
-    dueAt,
-    reason,
-    reportedRecords,
-    calledBackAt,
-    settledAt,
-    leasedAt,
-    outcome,
-    history,
-  }
-  return extraFields === null && traceparent === null ? shown : { ...shown, extraFields, traceparent }
-}
-
-function taskRow(summary: ChosenSummary, timingOf: TimingOf, paused: PausedTables): TaskRow {
+function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMemory): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
   const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
   const stored = { ...rest, rerunning: reruns.length > 0 }
-  const heldByTable = paused.heldIn(task.id)
+  const heldByTable = inMemory.heldIn(task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
   const { partitions, records } = progressView({ facts: stored, openLane, ...held })
   const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }

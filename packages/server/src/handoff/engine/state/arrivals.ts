@@ -1,0 +1,108 @@
+export interface Arrival<Of> {
+  readonly of: Of
+  readonly level: number
+  /** Numbers only grow. */
+  readonly number: number
+}
+
+interface Arriving<Of> {
+  arrival: Arrival<Of> | null
+}
+
+/** Of one level, by number. Those that have left are skipped, and removed when they are most of the list. */
+class ArrivalsOfLevel<Of extends Arriving<Of>> {
+  readonly level: number
+  readonly #list: Arrival<Of>[] = []
+  #left = 0
+
+  constructor(level: number) {
+    this.level = level
+  }
+
+  get isEmpty(): boolean {
+    return this.#list.length === this.#left
+  }
+
+  add(arrival: Arrival<Of>): void {
+    this.#list.push(arrival)
+  }
+
+  /** Call it after one has left. */
+  left(): void {
+    const list = this.#list
+    this.#left += 1
+    if (2 * this.#left < list.length || list.length < FEWEST_KEPT) return
+    list.splice(0, list.length, ...list.filter(isThere))
+    this.#left = 0
+  }
+
+  /** The first with a larger number. */
+  after(number: number): Arrival<Of> | undefined {
+    const list = this.#list
+    if ((list.at(-1)?.number ?? 0) <= number) return undefined
+    let low = 0
+    let high = list.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((list[middle] as Arrival<Of>).number <= number) low = middle + 1
+      else high = middle
+    }
+    while (low < list.length && !isThere(list[low] as Arrival<Of>)) low += 1
+    return list[low]
+  }
+}
+
+const FEWEST_KEPT = 16
+
+const isThere = <Of extends Arriving<Of>>(arrival: Arrival<Of>): boolean => arrival.of.arrival === arrival
+
+/**
+ * What waits of a table, by level, in the order in which it came to the level. A choice reads it as far as it
+ * needs: so one that names a table of many tasks costs no more than what it is served.
+ */
+export class Arrivals<Of extends Arriving<Of>> {
+  /** Those that have some, by level. */
+  readonly #levels: ArrivalsOfLevel<Of>[] = []
+  /** The last number. */
+  last = 0
+
+  /** Adds it, unless it is on this level already. */
+  put(of: Of, level: number): void {
+    if (of.arrival?.level === level) return
+    this.remove(of)
+    let ofLevel = this.from(level)
+    if (ofLevel?.level !== level) {
+      ofLevel = new ArrivalsOfLevel<Of>(level)
+      this.#levels.splice(this.#indexOf(level), 0, ofLevel)
+    }
+    this.last += 1
+    of.arrival = { of, level, number: this.last }
+    ofLevel.add(of.arrival)
+  }
+
+  remove(of: Of): void {
+    if (of.arrival === null) return
+    const at = this.#indexOf(of.arrival.level)
+    const ofLevel = this.#levels[at] as ArrivalsOfLevel<Of>
+    of.arrival = null
+    ofLevel.left()
+    if (ofLevel.isEmpty) this.#levels.splice(at, 1)
+  }
+
+  /** The lowest level that has some, of this level and those above it. */
+  from(level: number): ArrivalsOfLevel<Of> | undefined {
+    return this.#levels[this.#indexOf(level)]
+  }
+
+  /** The first level that is not lower. */
+  #indexOf(level: number): number {
+    let low = 0
+    let high = this.#levels.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#levels[middle] as ArrivalsOfLevel<Of>).level < level) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -1,0 +1,29 @@
+/** Checkpoints that are not flushed yet. All others are read from the disk. */
+export class Checkpoints {
+  /** By partition. Those changed longest ago are first. */
+  readonly #unflushed = new Map<number, UnflushedCheckpoint>()
+
+  get(partition: number): UnflushedCheckpoint | undefined {
+    return this.#unflushed.get(partition)
+  }
+
+  /** Undefined: it was cleared. */
+  set(partition: number, checkpoint: UnflushedCheckpoint | undefined): void {
+    this.#unflushed.delete(partition)
+    if (checkpoint !== undefined) this.#unflushed.set(partition, checkpoint)
+  }
+
+  /** The rows on disk contain all entries up to this number. */
+  flushed(upTo: number): void {
+    for (const [partition, { changedIn }] of this.#unflushed) {
+      if (changedIn > upTo) return
+      this.#unflushed.delete(partition)
+    }
+  }
+}
+
+export interface UnflushedCheckpoint {
+  readonly text: string
+  /** The number of its entry. */
+  readonly changedIn: number
+}

@@ -1,0 +1,51 @@
+import type { CallBackResult, HandOffAnswers, HandOffBatch, RenewResult, SettleResult } from '../../store.ts'
+import { concludeTasks, moveBarriers } from '../task-updates.ts'
+import type { Transaction } from '../transaction.ts'
+import { callBack } from './call-back.ts'
+import { pull } from './pull.ts'
+import { loadLeases, renew, settle, undo } from './settle.ts'
+
+/** Runs a batch: settles first and pulls last, so that pulls see the effects of the other requests. */
+export async function handOff(tx: Transaction, batch: HandOffBatch): Promise<HandOffAnswers> {
+  const leases = [...leasesOf(batch)]
+  if (leases.length > 0) await loadLeases(tx, leases)
+  const settles: SettleResult[] = []
+  for (const settled of batch.settles) settles.push(await settle(tx, settled))
+  const renews: RenewResult[] = []
+  for (const renewed of batch.renews) renews.push(await renew(tx, renewed))
+  let undone = 0
+  for (const lease of batch.undos) if (undo(tx, lease)) undone += 1
+  const callBacks: CallBackResult[] = []
+  for (const calledBack of batch.callBacks) callBacks.push(await callBack(tx, calledBack))
+  await moveBarriers(tx)
+  const pulls = await pull(tx, batch.pulls)
+  await concludeTasks(tx)
+  const { readied, parkedLeases, earliestDueAt } = tx
+  return {
+    settles,
+    renews,
+    undone,
+    callBacks,
+    pulls,
+    readied: readied.count,
+    readiedOf: readied.kinds,
+    nextDueInMillis: earliestDueAt === null ? null : earliestDueAt - tx.now,
+    ...(parkedLeases.length === 0 ? {} : { parked: parkedLeases }),
+  }
+}
+
+function* leasesOf({ settles, renews, undos }: HandOffBatch) {
+  for (const { settlements } of settles) for (const { lease } of settlements) yield lease
+  for (const { leases } of renews) yield* leases
+  yield* undos
+}
+
+const isPullsAlone = ({ settles, renews, undos, callBacks }: HandOffBatch): boolean =>
+  settles.length + renews.length + undos.length + callBacks.length === 0
+
+/**
+ * If the transaction changed nothing, a batch of pulls found nothing and needs no entry: a node that lost
+ * leadership cannot return anything wrong with it. A repeated key needs one, because its leases are returned.
+ */
+export const mayAnswerWithoutEntry = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
+  isPullsAlone(batch) && pulls.every(({ repeated }) => !repeated)

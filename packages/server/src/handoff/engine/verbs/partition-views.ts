@@ -1,0 +1,128 @@
+import type { Disk } from '../../disk.ts'
+import type { StoredPartition } from '../../partition.ts'
+import { type TaskFacts, totalOf } from '../../rules/task.ts'
+import { choiceOf } from '../../views/partition-choice.ts'
+import { type PartitionRow, partitionDetails } from '../../views/partition-details.ts'
+import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ, type RowsToRead } from '../../views/partition-walk.ts'
+import type {
+  PartitionDetails,
+  PartitionPage,
+  PartitionPosition,
+  PartitionQuery,
+} from '../../views/queries.ts'
+import { viewState } from '../../views/view-state.ts'
+import type { Partition } from '../state/memory-rows.ts'
+import type { OnlyInMemory } from './views.ts'
+
+export async function viewPartitions(
+  disk: Disk,
+  query: PartitionQuery,
+  inMemory: OnlyInMemory,
+): Promise<PartitionPage | null> {
+  const [task] = await disk.tasksNamed([query.taskId])
+  if (task === undefined || totalOf(task.partitions) === 0) return null
+  const facts = { ...task, rerunning: task.reruns.length > 0 }
+  const { holder = null } = query
+  if (holder !== null) {
+    const held = [...inMemory.leasesOf(holder)].filter(({ parentLane }) => parentLane.task === task.id)
+    const { rows, ...page } = await heldPage(disk, facts, { ...query, holder }, held)
+    return withReports(disk, page, rows, inMemory)
+  }
+  const walk = new PartitionWalk(facts, query, inMemory.pausedTables)
+  for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
+    const [lane] = (await disk.lanesFrom({ task: task.id, from, having: 'any', limit: 1 })).lanes
+    const toRead = walk.enter(lane)
+    if (toRead !== null && lane !== undefined) walk.take(await rowsOf(disk, lane, toRead))
+  }
+  return withReports(disk, walk.page, walk.rows, inMemory)
+}
+
+/** Adds what workers reported: their progress, and the last checkpoint. */
+async function withReports(
+  disk: Disk,
+  page: PartitionPage,
+  rows: readonly PartitionRow[],
+  { progressOf }: OnlyInMemory,
+): Promise<PartitionPage> {
+  const saved = rows.filter(({ checkpointAt }) => checkpointAt !== null).map(({ id }) => id)
+  const stored = saved.length === 0 ? [] : await disk.checkpoints(saved)
+  const texts = new Map(stored.map(({ partition, text }) => [partition, text]))
+  const partitions = page.partitions.map((shown, at): PartitionDetails => {
+    const id = rows[at]?.id ?? 0
+    const [progress, checkpoint] = [progressOf(id), texts.get(id)]
+    return {
+      ...shown,
+      ...(progress === null ? {} : { progress }),
+      ...(checkpoint === undefined ? {} : { checkpoint }),
+    }
+  })
+  return { ...page, partitions }
+}
+
+async function rowsOf(
+  disk: Disk,
+  lane: { readonly id: number; readonly tail: number },
+  read: RowsToRead,
+): Promise<StoredPartition[]> {
+  if (read.by === 'arrival') {
+    const { last: upTo, limit } = read
+    const after = { dueAt: 0, id: read.after }
+    const [rows = []] = await disk.waiting([{ lane: lane.id, returned: false, after, upTo, limit }])
+    return rows
+  }
+  const { by: _by, after: afterIndex, last: lastIndex, ...which } = read
+  const [rows = []] = await disk.rows([{ lane: lane.id, tail: lane.tail, afterIndex, lastIndex, ...which }])
+  return rows
+}
+
+const byPlace = (a: Partition, b: Partition): number =>
+  a.parentLane.level - b.parentLane.level || a.index - b.index
+
+/** All that an instance holds is unfinished, so both orders are the same. */
+async function heldPage(
+  disk: Disk,
+  facts: TaskFacts,
+  query: PartitionQuery & { readonly holder: string },
+  held: readonly Partition[],
+): Promise<PartitionPage & { readonly rows: readonly PartitionRow[] }> {
+  const { levels, indexes, hasName } = choiceOf(query)
+  const { after, limit, state, holder, reason = null } = query
+  const isAfter = (level: number, index: number) =>
+    after === null || level > after.level || (level === after.level && index > after.at)
+  const chosen = held
+    .filter(({ index, parentLane: { level } }) => {
+      const isChosen = levels(level)?.first === level && indexes(index)?.first === index
+      return isChosen && isAfter(level, index)
+    })
+    .toSorted(byPlace)
+  const partitions: PartitionDetails[] = []
+  const shownRows: PartitionRow[] = []
+  for (let at = 0; at < Math.min(chosen.length, ROWS_READ); at += ROWS_AT_A_TIME) {
+    const some = chosen.slice(at, at + ROWS_AT_A_TIME)
+    const rows = await disk.partitionsById(some.map(({ id }) => id))
+    const rowById = new Map(rows.map((row) => [row.id, row]))
+    for (const { id, parentLane } of some) {
+      const row = rowById.get(id)
+      if (row === undefined || (reason !== null && row.failure !== reason)) continue
+      const details = partitionDetails(row, parentLane.level, NO_TABLES)
+      const shown = viewState(facts, details)
+      // The lease may have ended since memory was looked at.
+      if (shown !== 'leased' || details.holder !== holder) continue
+      if ((state !== null && state !== shown) || hasName?.(details) === false) continue
+      if (partitions.length === limit)
+        return { facts, partitions, rows: shownRows, next: placeOf(partitions.at(-1)) }
+      partitions.push(details)
+      shownRows.push(row)
+    }
+  }
+  const last = chosen.length > ROWS_READ ? chosen[ROWS_READ - 1] : undefined
+  const next = last === undefined ? null : placeOf({ level: last.parentLane.level, index: last.index })
+  return { facts, partitions, rows: shownRows, next }
+}
+
+const NO_TABLES: ReadonlySet<string> = new Set()
+
+const placeOf = (
+  partition: Pick<PartitionDetails, 'level' | 'index'> | undefined,
+): PartitionPosition | null =>
+  partition === undefined ? null : { part: 'begun', level: partition.level, at: partition.index }
