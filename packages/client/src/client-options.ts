@@ -1,6 +1,7 @@
 import type {
   InstanceSort,
   InstanceState,
+  PartitionOrder,
   PartitionState,
   PulledPartition,
   TaskSettingsRequest,
@@ -228,6 +229,14 @@ export interface PartitionsOptions extends PageOptions {
   readonly level?: number | undefined
   /** A range of indexes of the level. */
   readonly indexes?: { readonly first: number; readonly last: number } | undefined
+  /** A name, or the beginning of names followed by `*`. */
+  readonly name?: string | undefined
+  /** Only partitions of which this instance holds the lease. */
+  readonly holder?: string | undefined
+  /** Only partitions whose last failure is of the group with this key; see `failures` of a task. */
+  readonly reason?: string | undefined
+  /** By level and index if omitted. `unfinished`: finished ones last. */
+  readonly order?: PartitionOrder | undefined
 }
 
 /** The trace of a request: the one that all its elements share, or none. */

@@ -15,6 +15,7 @@ import type {
   PulledPartition,
   ReleaseAnswer,
   RenewAnswer,
+  Renewal,
   RetryRequest,
   Scale,
   SealRequest,
@@ -34,7 +35,7 @@ import type {
   Totals,
   Whoami,
 } from '@baton/protocol'
-import { settingWord } from '@baton/protocol/core'
+import { settingText, settingWord } from '@baton/protocol/core'
 import {
   type AuditOptions,
   type BatonClientOptions,
@@ -177,9 +178,9 @@ export class BatonClient {
     }
   }
 
-  /** Extends leases by their full duration from now. */
-  async renew(leaseIds: readonly string[], options: CallOptions = {}): Promise<RenewAnswer> {
-    const body = jsonText(leaseIds, 'the list of leases')
+  /** Extends leases by their full duration from now. An object also says how far the work of a lease is. */
+  async renew(leases: readonly (string | Renewal)[], options: CallOptions = {}): Promise<RenewAnswer> {
+    const body = jsonText(leases, 'the list of leases')
     const spec = { method: 'POST', path: '/renew', body, field: 'renewed' } as const
     return (await this.#call(spec, options)) as RenewAnswer
   }
@@ -215,11 +216,11 @@ export class BatonClient {
     return (await this.#get(taskPath(taskId), {}, 'taskId', options)) as TaskView
   }
 
-  /** The partitions of a task, by level and index. */
+  /** The partitions of a task, by level and index unless `order` is given. */
   async partitions(taskId: string, options: PartitionsOptions = {}): Promise<PartitionList> {
-    const { state, level, indexes, cursor, limit } = options
+    const { state, level, indexes, name, holder, reason, order, cursor, limit } = options
     const range = indexes === undefined ? undefined : `${indexes.first}-${indexes.last}`
-    const query = { state, level, indexes: range, cursor, limit }
+    const query = { state, level, indexes: range, name, holder, reason, order, cursor, limit }
     const path = `${taskPath(taskId)}/partitions`
     const list = (await this.#get(path, query, 'partitions', options)) as PartitionList
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
@@ -303,9 +304,9 @@ export class BatonClient {
   }
 
   /**
-   * Retries parked partitions with new attempts: all, those of a level, or those named. A call with `done`
-   * is tried once unless `retryForSeconds` is given, because a repetition would rerun partitions that
-   * finished since the first try.
+   * Retries parked partitions with new attempts: all, those of a level, those parked for a reason, or those
+   * named. A call with `done` is tried once unless `retryForSeconds` is given, because a repetition would
+   * rerun partitions that finished since the first try.
    */
   async retry(taskId: string, which: RetryRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
     const { retryForSeconds = which.done === true ? 0 : undefined } = options
@@ -496,7 +497,7 @@ function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'sig
 
 function setting({ settings }: SealableCallOptions): Record<string, string> {
   const given = Object.entries(settings ?? {}).filter(([, value]) => value !== undefined)
-  const items = given.map(([name, value]) => `${settingWord(name)}=${value}`)
+  const items = given.map(([name, value]) => `${settingWord(name)}=${settingText(value)}`)
   return items.length === 0 ? {} : { 'task-settings': items.join(', ') }
 }
 

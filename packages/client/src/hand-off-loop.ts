@@ -6,7 +6,7 @@ import { type FailedTry, persist } from './retry.ts'
 import type { ServiceWatch } from './worker-options.ts'
 
 /** Low enough that a request with the longest reasons, escaped, stays below the body limit of the service. */
-const SETTLEMENTS_PER_REQUEST = 250
+const SETTLEMENTS_PER_REQUEST = 160
 /** The pause after an immediate empty answer, if the service does not send one. */
 const REST_SECONDS = 1
 /**

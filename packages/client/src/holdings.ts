@@ -5,6 +5,7 @@ import { type LeaseLostError, WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import { type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
+import { checkCheckpoint } from './work-report.ts'
 import type {
   Handler,
   HandlingContext,
@@ -16,11 +17,15 @@ import type {
 /** One partition that this worker holds, from the pull until its handler has ended. */
 class Holding {
   readonly partition: PulledPartition
+  readonly #keeper: LeaseKeeper
   readonly #controller = new AbortController()
   #lost: LeaseLostError | undefined
+  /** The checkpoint that could not be sent before the lease was lost. */
+  unsaved: string | null | undefined
 
-  constructor(partition: PulledPartition) {
+  constructor(partition: PulledPartition, keeper: LeaseKeeper) {
     this.partition = partition
+    this.#keeper = keeper
   }
 
   /** Set once the lease is lost. The result of the handler must then not count. */
@@ -34,11 +39,26 @@ class Holding {
 
   get context(): HandlingContext {
     const { lease } = this.partition
-    return { signal: this.#controller.signal, lease, attempt: lease?.attempt ?? 1 }
+    return {
+      signal: this.#controller.signal,
+      lease,
+      attempt: lease?.attempt ?? 1,
+      checkpoint: lease?.checkpoint ?? null,
+      progress: (progress) => {
+        if (lease !== null) this.#keeper.progress(lease.id, progress)
+      },
+      saveCheckpoint: async (checkpoint) => {
+        checkCheckpoint(checkpoint)
+        if (this.#lost !== undefined) throw this.#lost
+        if (lease !== null) await this.#keeper.save(lease.id, checkpoint)
+      },
+    }
   }
 
-  lose(error: LeaseLostError): void {
+  /** `checkpoint`: the one that the service does not know yet. */
+  lose(error: LeaseLostError, checkpoint: string | null | undefined): void {
     this.#lost ??= error
+    this.unsaved = checkpoint
     this.#controller.abort(error)
   }
 
@@ -107,14 +127,14 @@ export class Holdings {
     tell({ kind: 'pulled', partitions })
     this.#underLeases = partitions.every(({ lease }) => lease !== null)
     for (const partition of partitions) {
-      const holding = new Holding(partition)
+      const holding = new Holding(partition, keeper)
       this.#waiting.push(holding)
       this.#records += partition.record_count
       if (partition.lease !== null) {
         keeper.keep(
           partition.lease,
-          (error) => {
-            holding.lose(error)
+          (error, checkpoint) => {
+            holding.lose(error, checkpoint)
             tell({ kind: 'lost', partition, error })
             this.#forgetIfWaiting(holding)
           },
@@ -193,10 +213,10 @@ export class Holdings {
       tell({ kind: 'unreported', partition, outcome, reason, millis })
       return
     }
-    keeper.drop(lease.id)
+    const checkpoint = keeper.drop(lease.id) ?? holding.unsaved
     const outcome = holding.lost === undefined ? handled : afterLoss(holding)
     if (outcome === undefined) return
-    const settlement = settlementOf(lease.id, outcome)
+    const settlement = settlementOf(lease.id, outcome, checkpoint)
     this.#settling += 1
     try {
       const answer = await loop().settle(settlement, partition.traceparent)

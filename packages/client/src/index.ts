@@ -22,6 +22,7 @@ export type {
   InstanceList,
   InstanceStatus,
   Lease,
+  LeaseProgress,
   LevelView,
   ManifestLine,
   NodeAudit,
@@ -29,6 +30,7 @@ export type {
   Outcome,
   PartitionDescriptor,
   PartitionList,
+  PartitionOrder,
   PartitionReleaseAnswer,
   PartitionRow,
   PartitionState,
@@ -39,6 +41,7 @@ export type {
   RefusalCode,
   ReleaseAnswer,
   RenewAnswer,
+  Renewal,
   RetryRequest,
   RotateSecretRequest,
   Scale,
@@ -124,6 +127,7 @@ export { HeldPartition, pullEach } from './pull-each.ts'
 export type { FailedTry } from './retry.ts'
 export type { EventPageOptions, Subscriptions } from './subscriptions.ts'
 export { TableField } from './table-field.ts'
+export type { WorkProgress } from './work-report.ts'
 export { type StopOptions, Worker } from './worker.ts'
 export type {
   Handler,

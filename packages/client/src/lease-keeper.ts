@@ -1,9 +1,10 @@
-import type { Lease, RenewAnswer } from '@baton/protocol'
+import type { Lease, RenewAnswer, Renewal } from '@baton/protocol'
 import { MAX_LEASES_PER_REQUEST } from '@baton/protocol/core'
 import type { BatonClient } from './client.ts'
 import { sharedTrace } from './client-options.ts'
 import { BatonError, LeaseLostError } from './errors.ts'
 import { backOffMillis } from './retry.ts'
+import { type WorkProgress, WorkReport } from './work-report.ts'
 import type { ServiceWatch } from './worker-options.ts'
 
 /**
@@ -13,25 +14,24 @@ import type { ServiceWatch } from './worker-options.ts'
 const SHORTEST_MARGIN_MILLIS = 100
 const LONGEST_MARGIN_MILLIS = 5000
 
+/** Called with the checkpoint that the service does not know yet; undefined if there is none. */
+type Lose = (error: LeaseLostError, checkpoint: string | null | undefined) => void
+
 /**
  * A lease as its holder sees it. All times are from the monotonic clock. Changes of the wall clock have no
  * effect, here or at the service, because the service sends the duration of a lease and not only its end.
  */
 class KeptLease {
   readonly id: string
-  readonly lose: (error: LeaseLostError) => void
+  readonly lose: Lose
   readonly traceparent: string | undefined
+  readonly report = new WorkReport()
   #lengthMillis: number
   #endsAt: number
   /** When the first renewal since the last successful one was sent. */
   #triedAt: number | undefined
 
-  constructor(
-    lease: Lease,
-    now: number,
-    lose: (error: LeaseLostError) => void,
-    traceparent: string | undefined,
-  ) {
+  constructor(lease: Lease, now: number, lose: Lose, traceparent: string | undefined) {
     this.id = lease.id
     this.lose = lose
     this.traceparent = traceparent
@@ -66,6 +66,8 @@ class KeptLease {
   }
 }
 
+/** The most checkpoints in one request, so that it stays below the body limit of the service. */
+const CHECKPOINTS_PER_REQUEST = 256
 const LONGEST_REQUEST_MILLIS = 10_000
 const SHORTEST_REQUEST_MILLIS = 100
 
@@ -89,16 +91,40 @@ export class LeaseKeeper {
     this.#options = options
   }
 
-  keep(lease: Lease, lose: (error: LeaseLostError) => void, traceparent?: string): void {
+  keep(lease: Lease, lose: Lose, traceparent?: string): void {
     const kept = new KeptLease(lease, performance.now(), lose, traceparent)
     this.#leases.set(kept.id, kept)
     this.#wakeBy(kept.renewAt)
   }
 
-  /** Stops renewing a lease that has ended or is about to be settled. */
-  drop(leaseId: string): void {
+  /** The progress is sent with the next renewal; soon, if the last one was sent a while ago. */
+  progress(leaseId: string, progress: WorkProgress): void {
+    const lease = this.#leases.get(leaseId)
+    lease?.report.progress(progress)
+    this.#wakeForReport(lease)
+  }
+
+  /** Sends a checkpoint at once. Resolves when it is stored; rejects with a LeaseLostError if it cannot be. */
+  async save(leaseId: string, checkpoint: string | null): Promise<void> {
+    const lease = this.#leases.get(leaseId)
+    const saved = lease?.report.save(checkpoint)
+    this.#wakeForReport(lease)
+    await saved
+  }
+
+  #wakeForReport(lease: KeptLease | undefined): void {
+    if (lease !== undefined && !this.#renewing) this.#wakeBy(Math.max(lease.report.dueAt, this.#notBefore))
+  }
+
+  /**
+   * Stops renewing a lease that has ended or is about to be settled. Returns its checkpoint that the service
+   * does not know yet; undefined if there is none.
+   */
+  drop(leaseId: string): string | null | undefined {
+    const lease = this.#leases.get(leaseId)
     this.#leases.delete(leaseId)
     if (this.#leases.size === 0) this.#sleep()
+    return lease?.report.end()
   }
 
   #sleep(): void {
@@ -127,7 +153,8 @@ export class LeaseKeeper {
 
   #renewalDueAt(): number {
     let earliest = Number.POSITIVE_INFINITY
-    for (const { renewAt } of this.#leases.values()) earliest = Math.min(earliest, renewAt)
+    for (const { renewAt, report } of this.#leases.values())
+      earliest = Math.min(earliest, renewAt, report.dueAt)
     return Math.max(earliest, this.#notBefore)
   }
 
@@ -145,12 +172,10 @@ export class LeaseKeeper {
   async #renew(): Promise<void> {
     this.#renewing = true
     const begun = performance.now()
-    for (const lease of this.#leases.values()) lease.tried(begun)
-    const ids = [...this.#leases.keys()]
+    const renewed = this.#dueWith(begun)
+    for (const lease of renewed) lease.tried(begun)
     try {
-      for (let at = 0; at < ids.length; at += MAX_LEASES_PER_REQUEST) {
-        await this.#renewSome(ids.slice(at, at + MAX_LEASES_PER_REQUEST))
-      }
+      for (const some of inRequests(renewed)) await this.#renewSome(some)
       this.#failures = 0
       this.#notBefore = 0
     } catch (error) {
@@ -160,15 +185,24 @@ export class LeaseKeeper {
     if (this.#leases.size > 0) this.#wakeBy(this.#nextDueAt())
   }
 
-  async #renewSome(leaseIds: readonly string[]): Promise<void> {
+  /** If one lease must be renewed, all are, so that they stay together. Otherwise those with a report. */
+  #dueWith(now: number): KeptLease[] {
+    const all = [...this.#leases.values()]
+    return all.some(({ renewAt }) => renewAt <= now) ? all : all.filter(({ report }) => report.dueAt <= now)
+  }
+
+  async #renewSome(leases: readonly KeptLease[]): Promise<void> {
     const sentAt = performance.now()
     const left = (this.#earliestGiveUp() - sentAt) / 2
     const millis = Math.max(SHORTEST_REQUEST_MILLIS, Math.min(left, LONGEST_REQUEST_MILLIS))
     const { client, watch, onRenewed } = this.#options
-    const traceparent = sharedTrace(leaseIds.map((id) => this.#leases.get(id)?.traceparent))
+    const traceparent = sharedTrace(leases.map((lease) => lease.traceparent))
     const once = { retryForSeconds: 0, timeoutSeconds: millis / 1000, traceparent }
-    const answer = await client.renew(leaseIds, once)
+    const reports = new Map(leases.map(({ id, report }) => [id, report.renewal(id, sentAt)]))
+    const sent: (string | Renewal)[] = Array.from(reports.values(), ({ renewal }) => renewal)
+    const answer = await client.renew(sent, once)
     watch.answered()
+    for (const { leaseId } of answer.renewed) reports.get(leaseId)?.taken()
     this.#take(answer, sentAt)
     if (answer.renewed.length > 0) onRenewed(answer.renewed.length)
   }
@@ -179,7 +213,10 @@ export class LeaseKeeper {
     }
     for (const { leaseId, code, detail } of refused) {
       const lease = this.#leases.get(leaseId)
-      if (lease !== undefined) this.#lose(lease, code, detail)
+      if (lease === undefined) continue
+      // The lease lives on, and the next renewal goes without the checkpoint.
+      if (code === 'checkpoint_too_long') lease.report.refuse(detail)
+      else this.#lose(lease, code, detail)
     }
   }
 
@@ -197,7 +234,23 @@ export class LeaseKeeper {
   }
 
   #lose(lease: KeptLease, code: LeaseLostError['code'], detail: string): void {
+    const error = new LeaseLostError(lease.id, code, detail)
+    const checkpoint = lease.report.end(error)
     this.drop(lease.id)
-    lease.lose(new LeaseLostError(lease.id, code, detail))
+    lease.lose(error, checkpoint)
   }
+}
+
+function* inRequests(leases: readonly KeptLease[]): Iterable<KeptLease[]> {
+  let [some, checkpoints]: [KeptLease[], number] = [[], 0]
+  for (const lease of leases) {
+    if (some.length === MAX_LEASES_PER_REQUEST || checkpoints === CHECKPOINTS_PER_REQUEST) {
+      yield some
+      some = []
+      checkpoints = 0
+    }
+    some.push(lease)
+    if (lease.report.hasCheckpoint) checkpoints += 1
+  }
+  if (some.length > 0) yield some
 }

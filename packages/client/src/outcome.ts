@@ -112,7 +112,11 @@ function reasonOf(error: unknown): string {
  * The settlement of a lease. Converts every outcome of a handler to a settlement that the service accepts:
  * settlements are sent in batches, and an invalid character must not make one fail.
  */
-export function settlementOf(leaseId: string, handled: HandlingOutcome): Settlement {
+export function settlementOf(
+  leaseId: string,
+  handled: HandlingOutcome,
+  checkpoint?: string | null,
+): Settlement {
   const { outcome = 'done', records } = handled as DoneOutcome
   const { reason, retryAfterSeconds, final } = handled as Partial<FailedOutcome>
   return {
@@ -120,6 +124,7 @@ export function settlementOf(leaseId: string, handled: HandlingOutcome): Settlem
     outcome,
     ...(reason === undefined ? {} : { reason: sendable(reason) }),
     ...(isCount(records) ? { records } : {}),
+    ...(checkpoint === undefined || outcome === 'done' ? {} : { checkpoint }),
     ...(final === true ? { final } : {}),
     ...(typeof retryAfterSeconds === 'number' && retryAfterSeconds >= 0
       ? { retryAfterSeconds: Math.min(retryAfterSeconds, MAX_RETRY_AFTER_SECONDS) }

@@ -1,6 +1,7 @@
 import type { Lease, PulledPartition } from '@baton/protocol'
 import type { ServiceAddress } from './client.ts'
 import type { DoneOutcome, FailedOutcome, HandlingOutcome, ReleasedOutcome } from './outcome.ts'
+import type { WorkProgress } from './work-report.ts'
 import { Worker } from './worker.ts'
 import type { HandlingContext, WorkerOptions } from './worker-options.ts'
 
@@ -33,6 +34,21 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
   /** The number of this attempt at the partition, starting with 1. */
   get attempt(): number {
     return this.#context.attempt
+  }
+
+  /** What the last worker of the partition saved to go on from; `null` if there is nothing. */
+  get checkpoint(): string | null {
+    return this.#context.checkpoint
+  }
+
+  /** See {@link HandlingContext.progress}. */
+  progress(progress: WorkProgress): void {
+    this.#context.progress(progress)
+  }
+
+  /** See {@link HandlingContext.saveCheckpoint}. */
+  saveCheckpoint(checkpoint: string | null): Promise<void> {
+    return this.#context.saveCheckpoint(checkpoint)
   }
 
   done(details: Omit<DoneOutcome, 'outcome'> = {}): void {

@@ -65,7 +65,7 @@ export function requestSignal(outer: AbortSignal | undefined, timeoutMillis: num
   if (outer?.aborted) follow()
   else outer?.addEventListener('abort', follow, { once: true })
   return {
-    signal: controller.signal,
+    signal: controller.signal as AbortSignal,
     timedOut: () => timedOut,
     /** Must be called when the request has ended. */
     release: () => {

@@ -3,6 +3,7 @@ import { MAX_WAIT_SECONDS } from '@baton/protocol/core'
 import type { BatonError, LeaseLostError } from './errors.ts'
 import type { HandlingOutcome } from './outcome.ts'
 import type { FailedTry } from './retry.ts'
+import type { WorkProgress } from './work-report.ts'
 
 /** What a handler gets in addition to its partition. */
 export interface HandlingContext {
@@ -16,6 +17,20 @@ export interface HandlingContext {
   readonly lease: Lease | null
   /** The number of this attempt at the partition, starting with 1. */
   readonly attempt: number
+  /** What the last worker of the partition saved to go on from; `null` if there is nothing. */
+  readonly checkpoint: string | null
+  /**
+   * Reports how far the work is. Sent with the next renewal, every ten seconds at most; a later report replaces
+   * an earlier one. Does nothing if there is no lease.
+   */
+  readonly progress: (progress: WorkProgress) => void
+  /**
+   * Saves a text of at most 4,096 bytes of UTF-8, which the next lease of the partition carries; `null` clears
+   * it. Sent at once. Resolves when it is stored. Need not be awaited: what was not sent when the handler fails
+   * or releases goes with its settlement, and a partition that is done needs none. Rejects with a `RangeError`
+   * if it is too long, with a `LeaseLostError` if the lease was lost.
+   */
+  readonly saveCheckpoint: (checkpoint: string | null) => Promise<void>
 }
 
 /**
