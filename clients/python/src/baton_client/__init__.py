@@ -15,10 +15,11 @@ from .errors import (
     UnsendableError,
     WorkerStoppedError,
 )
+from .event_stream import StreamEvent
 from .events import WorkerEvent
 from .outcome import Done, Failed, Released
 from .partition import Partition
-from .protocol import Descriptor, Lease, PulledPartition, RenewAnswer, SettleAnswer, Settlement
+from .protocol import Descriptor, Lease, PulledPartition, Renewal, RenewAnswer, SettleAnswer, Settlement
 from .retry import FailedTry
 from .transport import RequestReport
 from .worker import Worker
@@ -43,9 +44,11 @@ __all__ = [
     "Receipt",
     "Released",
     "RenewAnswer",
+    "Renewal",
     "RequestReport",
     "SettleAnswer",
     "Settlement",
+    "StreamEvent",
     "UnexpectedAnswerError",
     "UnreachableError",
     "UnsendableError",

@@ -6,22 +6,24 @@ import copy
 import secrets
 import ssl
 import time
-import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from .contract import TABLE_FIELD, quoted
-from .errors import UnsendableError
+from .contract import TABLE_FIELD
+from .event_stream import LONGEST_SILENCE_SECONDS, StreamEvent, follow_events
+from .paths import instance_path, query_of, segment, table_path, task_path
 from .protocol import (
     CallBackAnswer,
     Descriptor,
     Json,
     PulledPartition,
+    Renewal,
     RenewAnswer,
     SettleAnswer,
     Settlement,
 )
 from .retry import AbortSignal, FailedTry, persist
+from .subscriptions import Subscriptions
 from .table_field import TableField
 from .transport import Answer, Request, RequestReport, Transport, json_bytes, parsed
 
@@ -59,7 +61,7 @@ class PullChoice(NamedTuple):
         return {"prefer": ", ".join(given)} if given else {}
 
     def query(self) -> list[tuple[str, str]]:
-        return _query(table=self.tables, task=self.tasks)
+        return query_of(table=self.tables, task=self.tasks)
 
 
 def new_idempotency_key() -> str:
@@ -100,7 +102,8 @@ class Client:
         :param timeout_seconds: The timeout of one request, in addition to the requested wait time.
         :param retry_for_seconds: How long a call is repeated while the service is unavailable or answers with a
             retry delay. Zero means a single try. Repeating is safe: a pull has an `Idempotency-Key`, and every
-            other call is idempotent. The exception is `retry` with `done`, which is tried once.
+            other call is idempotent. `retry` with `done`, and `create` and `rotate_secret` of
+            `subscriptions`, are tried once.
         :param headers: Headers of each request, for instance the `traceparent` of the current trace.
         :param ssl_context: For `https`; by default that of `ssl.create_default_context()`.
         :param on_failure: Called for each request that failed and will be repeated.
@@ -243,7 +246,7 @@ class Client:
         answer["partitions"] = self.table_field.pulled(answer["partitions"])
         return cast(SettleAnswer, answer)
 
-    def renew(self, lease_ids: Sequence[str]) -> RenewAnswer:
+    def renew(self, lease_ids: Sequence[str | Renewal]) -> RenewAnswer:
         """Extends leases by their full duration from now."""
         body = json_bytes(lease_ids, "the list of leases")
         return cast(RenewAnswer, self._call("POST", "/renew", "renewed", body=body).body)
@@ -261,12 +264,12 @@ class Client:
     ) -> Json:
         """The tasks, newest first. `next` of the answer is the cursor of the next page."""
         only_parked = "true" if parked else None
-        query = _query(state=state, parked=only_parked, search=search, cursor=cursor, limit=limit)
+        query = query_of(state=state, parked=only_parked, search=search, cursor=cursor, limit=limit)
         return self._call("GET", "/tasks", "tasks", query=query).body
 
     def task(self, task_id: str) -> Json:
         """The state and progress of a task."""
-        return self._call("GET", _task_path(task_id), "taskId").body
+        return self._call("GET", task_path(task_id), "taskId").body
 
     def partitions(
         self,
@@ -274,29 +277,65 @@ class Client:
         *,
         state: str | None = None,
         level: int | None = None,
+        indexes: tuple[int, int] | None = None,
+        name: str | None = None,
+        holder: str | None = None,
+        reason: str | None = None,
+        order: str | None = None,
         cursor: str | None = None,
         limit: int | None = None,
     ) -> Json:
-        """The partitions of a task, by level and index."""
-        query = _query(state=state, level=level, cursor=cursor, limit=limit)
-        answer = self._call("GET", f"{_task_path(task_id)}/partitions", "partitions", query=query).body
+        """
+        The partitions of a task, by level and index, or with `order="unfinished"` finished ones last.
+
+        :param indexes: The first and the last index, of the level.
+        :param name: A name, or the beginning of names followed by `*`.
+        :param holder: Only those of which this instance holds the lease.
+        :param reason: Only those whose last failure is of the group with this `key` in `failures` of the task.
+        """
+        span = None if indexes is None else "-".join(map(str, indexes))
+        query = query_of(
+            state=state,
+            level=level,
+            indexes=span,
+            name=name,
+            holder=holder,
+            reason=reason,
+            order=order,
+            cursor=cursor,
+            limit=limit,
+        )
+        answer = self._call("GET", f"{task_path(task_id)}/partitions", "partitions", query=query).body
         answer["partitions"] = [self.table_field.from_wire(row) for row in answer["partitions"]]
         return answer
+
+    def feed(self, task_id: str) -> Json:
+        """What happened to a task, newest first."""
+        return self._call("GET", f"{task_path(task_id)}/feed", "entries").body
+
+    def grid(self, task_id: str, *, level: int | None = None, cells: int | None = None) -> Json:
+        """The states of the partitions of one level, counted by ranges of indexes."""
+        query = query_of(level=level, cells=cells)
+        return self._call("GET", f"{task_path(task_id)}/grid", "cells", query=query).body
 
     def manifest(
         self, task_id: str, *, state: str | None = None, level: int | None = None
     ) -> Iterator[Json]:
         """All partitions of a task, or those of a state or level, in one answer. Not repeated once it began."""
-        query = _query(state=state, level=level)
-        request = self._request("GET", f"{_task_path(task_id)}/manifest", "", query=query)
+        query = query_of(state=state, level=level)
+        request = self._request("GET", f"{task_path(task_id)}/manifest", "", query=query)
         for line in self._begun(lambda: self._transport.lines(request)):
             if line.strip():
                 yield self.table_field.from_wire(parsed(line, 200, "partition_name"))
 
     def throughput(self, task_id: str, **query: str | int | None) -> Json:
         """The throughput of a task by minute or hour. `query` are the parameters of the route."""
-        path = f"{_task_path(task_id)}/throughput"
-        return self._call("GET", path, "points", query=_query(**query)).body
+        path = f"{task_path(task_id)}/throughput"
+        return self._call("GET", path, "points", query=query_of(**query)).body
+
+    def throughput_of_all(self, **query: str | int | None) -> Json:
+        """The throughput of all tasks together."""
+        return self._call("GET", "/throughput", "points", query=query_of(**query)).body
 
     def totals(self) -> Json:
         """The totals of all unfinished tasks."""
@@ -310,13 +349,86 @@ class Client:
         tasks: Sequence[str] | None = None,
     ) -> Json:
         """The backlog, and the number of workers that would finish it within a target time."""
-        query = _query(table=tables, task=tasks, target=target_seconds)
+        query = query_of(table=tables, task=tasks, target=target_seconds)
         return self._call("GET", "/scale", "desiredWorkers", query=query).body
 
     def instance_status(self, instance_id: str | None = None) -> Json:
         """The status of an instance; without a name, of the node that answers."""
-        query = _query(instanceId=instance_id)
+        query = query_of(instanceId=instance_id)
         return self._call("GET", "/test/instance-status", "instanceId", query=query).body
+
+    def instances(
+        self,
+        *,
+        search: str | None = None,
+        status: str | None = None,
+        sort: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> Json:
+        """All known instances, by name, or those that match. A short page is not necessarily the last one."""
+        query = query_of(search=search, status=status, sort=sort, cursor=cursor, limit=limit)
+        return self._call("GET", "/instances", "instances", query=query).body
+
+    def instance_leases(
+        self, instance_id: str, *, cursor: str | None = None, limit: int | None = None
+    ) -> Json:
+        """The leases that an instance holds, the first to expire first."""
+        path, query = f"{instance_path(instance_id)}/leases", query_of(cursor=cursor, limit=limit)
+        answer = self._call("GET", path, "leases", query=query).body
+        answer["leases"] = [self.table_field.from_wire(lease) for lease in answer["leases"]]
+        return answer
+
+    def instance_attempts(self, instance_id: str) -> Json:
+        """The last attempts of an instance, the last to end first, since the node that leads took over."""
+        answer = self._call("GET", f"{instance_path(instance_id)}/attempts", "attempts").body
+        answer["attempts"] = [self.table_field.from_wire(attempt) for attempt in answer["attempts"]]
+        return answer
+
+    def tables(self, *, cursor: str | None = None, limit: int | None = None) -> Json:
+        """The compute tables with open work or settings, by name."""
+        return self._call("GET", "/tables", "tables", query=query_of(cursor=cursor, limit=limit)).body
+
+    def table(self, table: str) -> Json:
+        """What runs and waits on a compute table over all tasks, and its settings."""
+        return self._call("GET", table_path(table), "table").body
+
+    def audit(
+        self,
+        *,
+        task: str | None = None,
+        name: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> Json:
+        """What was changed by requests, and by whom, newest first: of one task or one sender, or all."""
+        query = query_of(task=task, name=name, cursor=cursor, limit=limit)
+        return self._call("GET", "/audit", "entries", query=query).body
+
+    def node_audit(self, *, cursor: str | None = None, limit: int | None = None) -> Json:
+        """Refused tokens and reloaded files of the node that answers, since its start, newest first."""
+        return self._call("GET", "/audit/node", "entries", query=query_of(cursor=cursor, limit=limit)).body
+
+    def whoami(self) -> Json:
+        """The name and the roles with which the service sees this client."""
+        return self._call("GET", "/whoami", "roles").body
+
+    def ready(self) -> None:
+        """Returns when the service answers and its store accepts writes. Needs no token."""
+        self._call("GET", "/readyz", "status")
+
+    def events(self) -> Iterator[StreamEvent]:
+        """The events of the service from now on, without end. After a `reset`, some may be missing."""
+
+        def opened(last_id: str | None) -> Iterator[bytes]:
+            headers = {"accept": "text/event-stream"}
+            if last_id is not None:
+                headers["last-event-id"] = last_id
+            patient = self.with_options(timeout_seconds=LONGEST_SILENCE_SECONDS)
+            request = patient._request("GET", "/events", "", headers=headers)
+            return self._begun(lambda: self._transport.lines(request))
+
+        return follow_events(opened)
 
     # Control
 
@@ -337,13 +449,15 @@ class Client:
         *,
         level: int | None = None,
         partitions: Sequence[str] | None = None,
+        reason: str | None = None,
         done: bool = False,
     ) -> Json:
         """
-        Retries parked partitions with new attempts: all, those of a level, or those named. With `done`, done
-        ones too; such a call is sent once, because a repetition would rerun what finished meanwhile.
+        Retries parked partitions with new attempts: all, those of a level, those named, or those parked for a
+        reason (the `key` of one of the task's `failures`). With `done`, done ones too; such a call is sent once,
+        because a repetition would rerun what finished meanwhile.
         """
-        body: dict[str, Any] = {"level": level, "partitions": partitions, "done": done or None}
+        body: dict[str, Any] = {"level": level, "partitions": partitions, "reason": reason, "done": done or None}
         which = {name: value for name, value in body.items() if value is not None}
         client = self.with_options(retry_for_seconds=0) if done else self
         return client._control(task_id, "retry", which)
@@ -360,11 +474,58 @@ class Client:
         """Enables or disables the level barrier: each level waits until all lower levels are done."""
         return self._control(task_id, "level-barrier", {"enabled": enabled})
 
+    def change_owner(self, task_id: str, name: str) -> Json:
+        """Gives the task to another producer, by the name of its token."""
+        return self._control(task_id, "owner", {"name": name})
+
+    def settings(self, task_id: str) -> Json:
+        """The settings that apply to a task, and which of them are its own."""
+        return self._call("GET", f"{task_path(task_id)}/settings", "settings").body
+
+    def change_settings(self, task_id: str, settings: Mapping[str, Any]) -> Json:
+        """Changes the named settings of a task, which need not exist yet. None goes back to the service's value."""
+        return self._change(task_path(task_id), settings)
+
+    def table_settings(self, table: str) -> Json:
+        """The limit of a compute table, and whether it is paused."""
+        return self._call("GET", f"{table_path(table)}/settings", "settings").body
+
+    def change_table_settings(self, table: str, settings: Mapping[str, Any]) -> Json:
+        """Limits the leases of a compute table over all tasks, or pauses it. None goes back to the default."""
+        return self._change(table_path(table), settings)
+
+    def pause_instance(self, instance_id: str) -> Json:
+        """Hands out nothing to an instance until it is resumed. Its leases are not affected."""
+        return self._call("POST", f"{instance_path(instance_id)}/pause", "instanceId").body
+
+    def resume_instance(self, instance_id: str) -> Json:
+        return self._call("POST", f"{instance_path(instance_id)}/resume", "instanceId").body
+
+    def release_instance(self, instance_id: str) -> Json:
+        """Revokes all leases of an instance. Each counts as an attempt; the partitions are ready at once."""
+        return self._call("POST", f"{instance_path(instance_id)}/release", "released").body
+
+    def release_partition(self, task_id: str, partition_name: str) -> Json:
+        """Revokes the lease of one partition in the same way."""
+        path = f"{task_path(task_id)}/partitions/{segment(partition_name, 'partition name')}/release"
+        return self._call("POST", path, "released").body
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Subscriptions to events of tasks."""
+        return Subscriptions(self._call, self.with_options(retry_for_seconds=0)._call)
+
+    def _change(self, path: str, settings: Mapping[str, Any]) -> Json:
+        body = json_bytes(settings, "the settings")
+        return self._call("PATCH", f"{path}/settings", "settings", body=body).body
+
     def _control(self, task_id: str, verb: str, body: Mapping[str, Any] | None = None) -> Json:
         sent = None if body is None else json_bytes(body, "the request")
-        return self._call("POST", f"{_task_path(task_id)}/{verb}", "taskId", body=sent).body
+        return self._call("POST", f"{task_path(task_id)}/{verb}", "taskId", body=sent).body
 
-    def _call(self, method: Literal["GET", "POST"], path: str, field: str, **parts: Any) -> Answer:
+    def _call(
+        self, method: Literal["GET", "POST", "PATCH", "DELETE"], path: str, field: str, **parts: Any
+    ) -> Answer:
         request = self._request(method, path, field, **parts)
         if self._retry_for_seconds == 0:
             return self._transport.json(request)
@@ -402,30 +563,6 @@ def client_of(service: str | Sequence[str] | Client) -> Client:
     return service if isinstance(service, Client) else Client(service)
 
 
-def _task_path(task_id: str) -> str:
-    """The ids refused here would make another path of a URL, so the service could not report the error."""
-    if task_id == "":
-        raise UnsendableError("a task id must not be empty")
-    if task_id in (".", ".."):
-        raise UnsendableError(
-            f"{quoted(task_id)} is not a valid task id: it cannot be used as a path segment of a URL"
-        )
-    try:
-        return f"/tasks/{urllib.parse.quote(task_id, safe='')}"
-    except UnicodeEncodeError:
-        raise UnsendableError(f"{quoted(task_id)} is not a valid task id: it contains a lone surrogate") from None
-
-
-def _query(**parameters: Any) -> list[tuple[str, str]]:
-    query = []
-    for name, value in parameters.items():
-        if isinstance(value, (list, tuple, set, frozenset)):
-            query += [(name, str(one)) for one in value]
-        elif value is not None:
-            query.append((name, str(value)))
-    return query
-
-
 def _sealing(seal: bool | int | None) -> dict[str, str]:
     if seal is None or seal is False:
         return {}
@@ -436,6 +573,9 @@ def _setting(settings: Mapping[str, Any] | None) -> dict[str, str]:
     words = []
     for name, value in (settings or {}).items():
         word = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
-        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, Mapping):
+            text = f"{value['share']}/{value['of']}"
+        else:
+            text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
         words.append(f"{word}={text}")
     return {"task-settings": ", ".join(words)} if words else {}

@@ -19,7 +19,7 @@ from .retry import AbortSignal, persist
 T = TypeVar("T")
 
 #: Low enough that a request with the longest reasons, escaped, stays below the body limit of the service.
-SETTLEMENTS_PER_REQUEST = 250
+SETTLEMENTS_PER_REQUEST = 160
 #: The pause after an immediate empty answer, if the service does not send one.
 REST_SECONDS = 1.0
 #: Random spread of the pause, so that workers that were answered at the same time do not pull at the same time.

@@ -23,10 +23,12 @@ Around = Callable[[Partition, Callable[[], object]], object]
 class Holding:
     """One partition, from the pull until its handler has ended."""
 
-    def __init__(self, pulled: PulledPartition) -> None:
-        self.partition = Partition(pulled)
+    def __init__(self, pulled: PulledPartition, keeper: LeaseKeeper) -> None:
+        self.partition = Partition(pulled, keeper)
         #: Set once the lease is lost. The result of the handler must then not count.
         self.lost: LeaseLostError | None = None
+        #: What its settlement says of the checkpoint that the service does not know.
+        self.unsaved: dict[str, str | None] = {}
 
     def abort(self, error: LeaseLostError | WorkerStoppedError) -> None:
         self.partition._signal.abort(error)
@@ -125,7 +127,7 @@ class Holdings:
         return PullChoice(batch=batch, records=max(records, 1))
 
     def receive(self, pulled: Sequence[PulledPartition]) -> None:
-        holdings = [Holding(one) for one in pulled]
+        holdings = [Holding(one, self._keeper) for one in pulled]
         self._tell(Pulled(tuple(holding.partition for holding in holdings)))
         for holding in holdings:
             lease = holding.partition.lease
@@ -210,7 +212,9 @@ class Holdings:
         if lease is None:
             self._tell_unreported([(holding.partition, outcome, seconds)])
         else:
-            self._keeper.drop(lease["id"])
+            unsaved = self._keeper.drop(lease["id"])
+            if holding.lost is None:
+                holding.unsaved = unsaved
         with self._lock:
             self._running.discard(holding)
             self._settle(holding, outcome, seconds)
@@ -227,7 +231,10 @@ class Holdings:
             if holding.lost.code != "lease_unrenewed":
                 return
             outcome = Released("the lease could not be renewed in time")
-        self.reports.append(Report(partition, settlement_of(partition.lease["id"], outcome), seconds))
+        settlement = settlement_of(partition.lease["id"], outcome)
+        if settlement["outcome"] != "done" and "checkpoint" in holding.unsaved:
+            settlement["checkpoint"] = holding.unsaved["checkpoint"]
+        self.reports.append(Report(partition, settlement, seconds))
 
     def _give_back_waiting(self) -> list[tuple[Partition, Outcome, float]]:
         """With the lock. Returns those without a lease, which are still handled as long as there is time."""
@@ -251,10 +258,11 @@ class Holdings:
             said = settlement_of("", outcome)
             self._tell(Unreported(partition, said["outcome"], said.get("reason"), seconds))
 
-    def lose(self, holding: Holding, error: LeaseLostError) -> None:
+    def lose(self, holding: Holding, error: LeaseLostError, unsaved: dict[str, str | None]) -> None:
         with self._lock:
             if holding in self._running:
                 holding.lost = error
+                holding.unsaved = unsaved
             elif holding in self._waiting:
                 self._waiting.remove(holding)
                 self._records -= holding.partition.record_count
@@ -272,5 +280,5 @@ class _Losing:
         self._holdings = holdings
         self._holding = holding
 
-    def __call__(self, error: LeaseLostError) -> None:
-        self._holdings.lose(self._holding, error)
+    def __call__(self, error: LeaseLostError, unsaved: dict[str, str | None]) -> None:
+        self._holdings.lose(self._holding, error, unsaved)

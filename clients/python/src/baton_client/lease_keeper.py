@@ -5,20 +5,27 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from .client import Client
 from .errors import BatonError, LeaseLostError
 from .events import Renewed, ServiceWatch, Tell
 from .protocol import MAX_LEASES_PER_REQUEST, Lease
 from .retry import FailedTry, back_off_seconds
+from .work_report import Saving, WorkReport
 
 #: The margin in which to stop a handler before another worker may start, and to wait for the last renewal.
 SHORTEST_MARGIN_SECONDS = 0.1
 LONGEST_MARGIN_SECONDS = 5.0
 
+#: The most checkpoints in one request, so that it stays below the body limit of the service.
+CHECKPOINTS_PER_REQUEST = 256
 LONGEST_REQUEST_SECONDS = 10.0
 SHORTEST_REQUEST_SECONDS = 0.1
+
+
+#: Called with what a settlement says of the checkpoint that the service does not know yet.
+Lose = Callable[[LeaseLostError, "dict[str, str | None]"], object]
 
 
 class _KeptLease:
@@ -27,9 +34,8 @@ class _KeptLease:
     lease and not only its end, so changes of the wall clock have no effect.
     """
 
-    def __init__(
-        self, lease: Lease, lose: Callable[[LeaseLostError], object], traceparent: str | None
-    ) -> None:
+    def __init__(self, lease: Lease, lose: Lose, traceparent: str | None) -> None:
+        self.report = WorkReport()
         self.id = lease["id"]
         self.lose = lose
         self.traceparent = traceparent
@@ -88,21 +94,44 @@ class LeaseKeeper:
     def threads(self) -> list[Callable[[], None]]:
         return [self._watch_clock, self._renew_when_due]
 
-    def keep(self, lease: Lease, lose: Callable[[LeaseLostError], object], traceparent: str | None) -> None:
+    def keep(self, lease: Lease, lose: Lose, traceparent: str | None) -> None:
         kept = _KeptLease(lease, lose, traceparent)
         with self._lock:
             self._leases[kept.id] = kept
             if kept.renew_at < self._wakes_at:
                 self._clock.notify()
 
-    def drop(self, lease_id: str) -> None:
-        """Stops renewing a lease that has ended or is about to be settled."""
+    def progress(self, lease_id: str, records: int | None, note: str | None) -> None:
+        """Sent with the next renewal; soon, if the last one was sent a while ago."""
         with self._lock:
-            self._leases.pop(lease_id, None)
+            kept = self._leases.get(lease_id)
+            if kept is not None:
+                kept.report.progress(records, note)
+                self._clock.notify()
+
+    def save(self, lease_id: str, checkpoint: str | None) -> Saving | None:
+        """Sends a checkpoint at once. None: the lease has ended."""
+        with self._lock:
+            kept = self._leases.get(lease_id)
+            if kept is None or self._ended:
+                return None
+            self._clock.notify()
+            return kept.report.save(checkpoint)
+
+    def drop(self, lease_id: str) -> dict[str, str | None]:
+        """
+        Stops renewing a lease that has ended or is about to be settled. Returns what its settlement says of the
+        checkpoint that the service does not know yet.
+        """
+        with self._lock:
+            kept = self._leases.pop(lease_id, None)
+            return {} if kept is None else kept.report.end()
 
     def end(self) -> None:
         with self._lock:
             self._ended = True
+            for kept in self._leases.values():
+                kept.report.end()
             self._clock.notify()
             self._due.notify()
 
@@ -112,9 +141,11 @@ class LeaseKeeper:
                 if self._ended:
                     return
                 now = time.monotonic()
-                lost = [lease for lease in self._leases.values() if now >= lease.give_up_at]
-                for lease in lost:
-                    del self._leases[lease.id]
+                lost = [
+                    self._lost(lease, "lease_unrenewed", UNRENEWED)
+                    for lease in list(self._leases.values())
+                    if now >= lease.give_up_at
+                ]
                 if not lost:
                     if not self._renewing and self._renewal_due_at() <= now:
                         self._renewing = True
@@ -123,13 +154,19 @@ class LeaseKeeper:
                     pause = self._wakes_at - now
                     self._clock.wait(None if math.isinf(pause) else max(pause, 0.001))
                     self._wakes_at = 0.0
-            for lease in lost:
-                detail = "the service could not be reached in time to renew the lease"
-                lease.lose(LeaseLostError(lease.id, "lease_unrenewed", detail))
+            for lose in lost:
+                lose()
+
+    def _lost(self, lease: _KeptLease, code: str, detail: str) -> Callable[[], object]:
+        """With the lock. Returns what to call without it."""
+        error = LeaseLostError(lease.id, code, detail)
+        del self._leases[lease.id]
+        unsaved = lease.report.end(error)
+        return lambda: lease.lose(error, unsaved)
 
     def _renewal_due_at(self) -> float:
-        earliest = min((lease.renew_at for lease in self._leases.values()), default=math.inf)
-        return max(earliest, self._not_before)
+        due = (min(lease.renew_at, lease.report.due_at) for lease in self._leases.values())
+        return max(min(due, default=math.inf), self._not_before)
 
     def _earliest_give_up(self) -> float:
         return min((lease.give_up_at for lease in self._leases.values()), default=math.inf)
@@ -146,12 +183,12 @@ class LeaseKeeper:
                 if self._ended:
                     return
                 now = time.monotonic()
-                for lease in self._leases.values():
+                renewed = self._due_with(now)
+                for lease in renewed:
                     lease.tried(now)
-                ids = list(self._leases)
                 # The clock now has to watch for the first lease to give up.
                 self._clock.notify()
-            error = self._renew(ids)
+            error = self._renew(renewed)
             with self._lock:
                 self._renewing = False
                 self._failures = failures = 0 if error is None else self._failures + 1
@@ -161,21 +198,30 @@ class LeaseKeeper:
             if isinstance(error, BatonError):
                 self._watch.failed(FailedTry(error, failures, pause))
 
-    def _renew(self, ids: list[str]) -> Exception | None:
+    def _due_with(self, now: float) -> list[_KeptLease]:
+        """If one lease must be renewed, all are, so that they stay together. Otherwise those with a report."""
+        kept = list(self._leases.values())
+        if any(lease.renew_at <= now for lease in kept):
+            return kept
+        return [lease for lease in kept if lease.report.due_at <= now]
+
+    def _renew(self, leases: list[_KeptLease]) -> Exception | None:
         try:
-            for at in range(0, len(ids), MAX_LEASES_PER_REQUEST):
-                self._renew_some(ids[at : at + MAX_LEASES_PER_REQUEST])
+            for some in _in_requests(leases):
+                self._renew_some(some)
             return None
         except Exception as error:  # also of the function that returns the token
             return error
 
-    def _renew_some(self, ids: list[str]) -> None:
+    def _renew_some(self, leases: list[_KeptLease]) -> None:
         with self._lock:
             sent_at = time.monotonic()
             left = (self._earliest_give_up() - sent_at) / 2
-            traces = {self._leases[id].traceparent for id in ids if id in self._leases}
+            reports = {lease.id: lease.report.renewal(lease.id) for lease in leases}
         timeout = max(SHORTEST_REQUEST_SECONDS, min(left, LONGEST_REQUEST_SECONDS))
-        answer = self._client.once(None, timeout, shared_trace(traces)).renew(ids)
+        trace = shared_trace({lease.traceparent for lease in leases})
+        elements = [element for element, _ in reports.values()]
+        answer = self._client.once(None, timeout, trace).renew(elements)
         self._watch.answered()
         lost = []
         with self._lock:
@@ -183,12 +229,18 @@ class LeaseKeeper:
                 kept = self._leases.get(renewed["leaseId"])
                 if kept is not None:
                     kept.renewed(renewed["expiresInSeconds"], sent_at)
+                    kept.report.taken(reports[kept.id][1], sent_at)
             for refusal in answer["refused"]:
-                kept = self._leases.pop(refusal["leaseId"], None)
-                if kept is not None:
-                    lost.append((kept, LeaseLostError(kept.id, refusal["code"], refusal["detail"])))
-        for kept, error in lost:
-            kept.lose(error)
+                kept = self._leases.get(refusal["leaseId"])
+                if kept is None:
+                    continue
+                # The lease lives on, and the next renewal goes without the checkpoint.
+                if refusal["code"] == "checkpoint_too_long":
+                    kept.report.refuse(refusal["detail"])
+                else:
+                    lost.append(self._lost(kept, refusal["code"], refusal["detail"]))
+        for lose in lost:
+            lose()
         if answer["renewed"]:
             self._tell(Renewed(len(answer["renewed"])))
 
@@ -197,6 +249,22 @@ class LeaseKeeper:
         quarter = max((self._earliest_give_up() - time.monotonic()) / 4, SHORTEST_REQUEST_SECONDS / 2)
         asked = error.retry_after_seconds if isinstance(error, BatonError) else None
         return min(back_off_seconds(self._failures, asked), quarter)
+
+
+UNRENEWED = "the service could not be reached in time to renew the lease"
+
+
+def _in_requests(leases: list[_KeptLease]) -> Iterator[list[_KeptLease]]:
+    some: list[_KeptLease] = []
+    checkpoints = 0
+    for lease in leases:
+        if len(some) == MAX_LEASES_PER_REQUEST or checkpoints == CHECKPOINTS_PER_REQUEST:
+            yield some
+            some, checkpoints = [], 0
+        some.append(lease)
+        checkpoints += lease.report.has_checkpoint
+    if some:
+        yield some
 
 
 def shared_trace(traces: set[str | None]) -> str | None:

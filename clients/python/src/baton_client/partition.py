@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from .protocol import Lease, PulledPartition
 from .retry import AbortSignal
+from .work_report import Saving, check_checkpoint
+
+
+class _Keeper(Protocol):
+    def progress(self, lease_id: str, records: int | None, note: str | None) -> None: ...
+    def save(self, lease_id: str, checkpoint: str | None) -> Saving | None: ...
 
 
 class Partition(Mapping[str, Any]):
@@ -20,7 +26,8 @@ class Partition(Mapping[str, Any]):
     a lost lease, another worker may have the partition.
     """
 
-    def __init__(self, pulled: PulledPartition) -> None:
+    def __init__(self, pulled: PulledPartition, keeper: _Keeper) -> None:
+        self._keeper = keeper
         self._fields = cast("dict[str, Any]", pulled)
         self._signal = AbortSignal()
 
@@ -54,6 +61,34 @@ class Partition(Mapping[str, Any]):
     def attempt(self) -> int:
         """The number of this attempt at the partition, starting with 1."""
         return 1 if self.lease is None else self.lease["attempt"]
+
+    @property
+    def checkpoint(self) -> str | None:
+        """What the last worker of the partition saved to go on from."""
+        return None if self.lease is None else self.lease.get("checkpoint")
+
+    def progress(self, records: int | None = None, note: str | None = None) -> None:
+        """
+        Reports how far the work is. Sent with the next renewal, every ten seconds at most; a later report
+        replaces an earlier one.
+        """
+        if self.lease is not None:
+            self._keeper.progress(self.lease["id"], records, note)
+
+    def save_checkpoint(self, checkpoint: str | None, *, wait: bool = True) -> None:
+        """
+        Saves a text of at most 4,096 bytes of UTF-8, which the next lease of the partition carries; None clears
+        it. Sent at once. Returns when it is stored, or at once if `wait` is false: what was not sent when the
+        handler fails or releases goes with its settlement. Raises a `LeaseLostError` if the lease was lost.
+        """
+        check_checkpoint(checkpoint)
+        if self.lease is None:
+            return
+        saving = self._keeper.save(self.lease["id"], checkpoint)
+        if saving is None:
+            self.raise_if_aborted()
+        elif wait:
+            saving.wait()
 
     @property
     def traceparent(self) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-#: An answer whose fields docs/protocol.md describes.
+#: An answer whose fields docs/protocol.md and docs/protocol-views.md describe.
 Json = dict[str, Any]
 
 Outcome = Literal["done", "failed", "released"]
@@ -23,12 +23,16 @@ class Descriptor(TypedDict):
     priorityLevel: int
 
 
-class Lease(TypedDict):
+class _Lease(TypedDict):
     id: str
     attempt: int
     fencingToken: int
     expiresAt: str
     expiresInSeconds: float
+
+
+class Lease(_Lease, total=False):
+    checkpoint: str
 
 
 class _Traced(TypedDict, total=False):
@@ -56,6 +60,19 @@ class Settlement(_Settled, total=False):
     retryAfterSeconds: float
     final: bool
     records: int
+    checkpoint: str | None
+
+
+class _Renewal(TypedDict):
+    leaseId: str
+
+
+class Renewal(_Renewal, total=False):
+    """A lease to renew, and how far its work is."""
+
+    #: `records` and `note`.
+    progress: Json
+    checkpoint: str | None
 
 
 class Refusal(TypedDict):
@@ -122,5 +139,7 @@ MAX_LISTED_VIOLATIONS = 100
 MAX_BATCH = 1000
 MAX_WAIT_SECONDS = 60
 MAX_LEASES_PER_REQUEST = 10_000
+MAX_CHECKPOINT_BYTES = 4096
+MAX_KEPT_NOTE_LENGTH = 256
 MAX_KEPT_REASON_LENGTH = 4096
 MAX_RETRY_AFTER_SECONDS = 86_400

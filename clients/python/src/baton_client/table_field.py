@@ -19,6 +19,12 @@ _OTHER_TEXTS = {
     "lastReason",
     "calledBackAt",
     "settledAt",
+    "leasedAt",
+    "expiresAt",
+    "startedAt",
+    "endedAt",
+    "outcome",
+    "reason",
     "traceparent",
 }
 
