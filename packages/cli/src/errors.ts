@@ -1,4 +1,4 @@
-/** The exit codes of `baton`, listed in docs/cli.md. */
+/** The exit codes of `baton`, listed in docs/command.md. */
 export const exitCodes = {
   /** Success. */
   ok: 0,

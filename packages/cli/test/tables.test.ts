@@ -30,6 +30,7 @@ test('a table is limited, paused and resumed from the command line, and shown', 
   expect((await run('table', 'story.hot', '--max-leases', 'none', '--pause')).stdout).toMatch(/paused +yes/)
   expect(await pull()).toHaveLength(0)
   expect((await client.task('tabled')).partitions).toMatchObject({ leased: 2, held: 2, ready: 0 })
+  expect((await run('tasks', 'tabled')).stdout).toMatch(/0\/4 +2 +2 held +0 +400$/m)
   const shown = await run('table', 'story.hot', '--json')
   expect(JSON.parse(shown.stdout)).toMatchObject({ settings: { maxLeases: null, paused: true }, leases: 2 })
 

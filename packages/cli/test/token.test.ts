@@ -124,6 +124,8 @@ test('baton audit lists who did what, and baton call-back --seal seals the task'
     calledBackBy: ['compute'],
   })
   await baton(['pause', 'orders'], { url, env: operator })
+  const paused = await baton(['tasks', 'orders'], { url, env: operator })
+  expect(paused.stdout).toMatch(/^paused by on call .* ago, sealed by compute .* ago$/m)
   const refused = await baton(['pause', 'orders'], { url, env: producer })
   expect(refused.code).toBe(1)
   const { stdout } = await baton(['audit', '--json', '--limit', '2'], { url, env: operator })

@@ -33,7 +33,7 @@ describe('the exit code of the command', () => {
     expect(stdout).toBe('loaded orders-0-0\nloaded orders-2-5\n')
     expect(JSON.parse(scratch.read('orders-2-5.stdin'))).toEqual(descriptor('orders', 2, 5, 9))
     expect(
-      scratch.lines('orders-2-5.env').filter((line) => !/_LEASE_ID|_FENCING|_REPORT/.test(line)),
+      scratch.lines('orders-2-5.env').filter((line) => !/_LEASE_ID|_FENCING|_REPORT|_FILE/.test(line)),
     ).toEqual([
       'BATON_ATTEMPT=1',
       'BATON_COMPUTE_TABLE_NAME=results.orders',

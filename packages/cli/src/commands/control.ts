@@ -107,7 +107,9 @@ const verbs: Readonly<Record<string, Verb>> = {
     act: (client, taskId) => client.cancel(taskId),
   },
   retry: {
-    details: 'Retries parked partitions with new attempts: all of a task, one level, or by name.',
+    details:
+      'Retries parked partitions with new attempts: all of a task, one level, one reason, or by name.\n' +
+      '`baton tasks TASK` shows what is parked for which reason.',
     flags: {
       level: { kind: 'number', placeholder: 'N', description: 'only this level' },
       partition: {
@@ -116,6 +118,7 @@ const verbs: Readonly<Record<string, Verb>> = {
         repeatable: true,
         description: 'only these partitions, separated by commas, or one flag per partition',
       },
+      reason: { kind: 'text', placeholder: 'KEY', description: 'only what is parked for this reason' },
       done: {
         kind: 'switch',
         description: 'also run done partitions again; the request is sent once unless --timeout is set',
@@ -124,22 +127,28 @@ const verbs: Readonly<Record<string, Verb>> = {
     examples: [
       { line: 'baton retry orders-2026-03', says: 'All parked partitions' },
       {
+        line: 'baton retry orders-2026-03 --reason compute-table-is-locked-0mofb80',
+        says: 'Those that are parked for one reason',
+      },
+      {
         line: 'baton retry orders-2026-03 --partition orders-2026-03-0-7 --done',
         says: 'One done partition with wrong results',
       },
     ],
     placeOf: (pointer, given) => {
-      if (pointer === '/level') return '--level'
+      if (pointer === '/level' || pointer === '/reason') return `--${pointer.slice(1)}`
       const position = /^\/partitions\/(\d+)$/.exec(pointer)?.[1]
       return position === undefined ? undefined : namesOf(given)[Number(position)]
     },
     act: (client, taskId, given) => {
       const level = given.number('level')
       const partitions = namesOf(given)
+      const reason = given.text('reason')
       const which = {
         ...(level === undefined ? {} : { level }),
         ...(partitions.length === 0 ? {} : { partitions }),
         ...(given.switch('done') ? { done: true } : {}),
+        ...(reason === undefined ? {} : { reason }),
       }
       return client.retry(taskId, which, { retryForSeconds: given.number('timeout') })
     },

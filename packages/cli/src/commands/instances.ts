@@ -13,6 +13,7 @@ import { exitCodes } from '../errors.ts'
 import { count, counted, duration, since } from '../show/numbers.ts'
 import { percent } from '../show/progress.ts'
 import { nameColumn, table, tableWidth } from '../show/table.ts'
+import { progressText, reasonText } from '../show/task.ts'
 import { instanceColours, print, printJson, shown, styled } from '../terminal.ts'
 import { agreed } from './control.ts'
 
@@ -88,6 +89,13 @@ async function allInstances(client: BatonClient, given: Arguments): Promise<Inst
   return instances
 }
 
+function nodeFacts({ leadsSince, load = 0 }: InstanceStatus): [string, string][] {
+  return [
+    ['leads', leadsSince === undefined ? 'no' : `since ${leadsSince} (${since(leadsSince)})`],
+    ['load', `${Math.round(load * 100)} %`],
+  ]
+}
+
 function instanceView(instance: InstanceStatus): string {
   const {
     instanceId,
@@ -108,6 +116,7 @@ function instanceView(instance: InstanceStatus): string {
       ? []
       : [['paused', `since ${pausedAt} (${since(pausedAt)})`] as [string, string]]),
     ...(version === undefined ? [] : [['version', version] as [string, string]]),
+    ...(role === 'service' ? nodeFacts(instance) : []),
     ['first seen', `${firstSeenAt} (${since(firstSeenAt)})`],
     ['last seen', `${lastSeenAt} (${since(lastSeenAt)})`],
     ['leases', count(leases)],
@@ -140,9 +149,10 @@ const MOST_ATTEMPTS = 10
 
 function leaseLines(leases: readonly HeldLease[]): string[] {
   const lines = leases.slice(0, MOST_LEASES).map((lease) => {
-    const { partition_name, attempt, record_count, leasedAt, expiresAt } = lease
+    const { partition_name, attempt, record_count, leasedAt, expiresAt, progress } = lease
+    const done = progress === undefined ? '' : `, ${progressText(progress, record_count)}`
     const left = Math.max(0, Date.parse(expiresAt) - Date.now()) / 1000
-    return `  lease       ${shown(partition_name)}: attempt ${attempt}, ${counted(record_count, 'record')}, since ${since(leasedAt)}, expires in ${duration(left)}`
+    return `  lease       ${shown(partition_name)}: attempt ${attempt}, ${counted(record_count, 'record')}, since ${since(leasedAt)}, expires in ${duration(left)}${done}`
   })
   const more = leases.length - lines.length
   return more > 0 ? [...lines, `  …           ${count(more)} more`] : lines
@@ -152,7 +162,7 @@ function attemptLines(attempts: readonly InstanceAttempt[]): string[] {
   return attempts.slice(0, MOST_ATTEMPTS).map((ended) => {
     const { partition_name, attempt, outcome, reason, startedAt, endedAt } = ended
     const took = duration((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)
-    const why = reason === null ? '' : `: ${shown(reason.split('\n', 1)[0] ?? '')}`
+    const why = reason === null ? '' : `: ${reasonText(reason, 100)}`
     return `  ${outcome.padEnd(12)}${shown(partition_name)}: attempt ${attempt}, ${since(endedAt)}, took ${took}${why}`
   })
 }

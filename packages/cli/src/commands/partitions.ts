@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import type { Attempt, PartitionRow, PartitionState } from '@baton/client'
-import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol/core'
+import type { Attempt, PartitionOrder, PartitionRow, PartitionState } from '@baton/client'
+import { MAX_PAGE_LENGTH, partitionOrders, partitionStates } from '@baton/protocol/core'
 import type { Command } from '../command-line.ts'
 import { connect, connectionFlags, cursorFlag, moreText } from '../connection.ts'
 import { exitCodes } from '../errors.ts'
@@ -85,6 +85,23 @@ export const partitions: Command = {
       description: 'only these',
     },
     level: { kind: 'number', placeholder: 'N', description: 'only this level' },
+    name: {
+      kind: 'text',
+      placeholder: 'NAME',
+      description: "only the partition with this name, or with 'BEGIN*' those whose name begins so",
+    },
+    holder: { kind: 'text', placeholder: 'ID', description: 'only those that this instance holds' },
+    reason: {
+      kind: 'text',
+      placeholder: 'KEY',
+      description: 'only those whose last failure is of this group; `baton tasks TASK --json` shows the keys',
+    },
+    order: {
+      kind: 'text',
+      placeholder: 'ORDER',
+      choices: partitionOrders,
+      description: 'unfinished: finished ones last',
+    },
     limit: {
       kind: 'number',
       placeholder: 'N',
@@ -110,6 +127,11 @@ export const partitions: Command = {
       line: 'baton partitions orders-2026-03 --state leased',
       says: 'The holder and the expiry of each lease',
     },
+    {
+      line: "baton partitions orders-2026-03 --name 'orders-2026-03-0-1*'",
+      says: 'By the beginning of the name',
+    },
+    { line: 'baton partitions orders-2026-03 --holder loader-7', says: 'What a worker holds' },
   ],
   run: async (given) => {
     const client = connect(given)
@@ -117,12 +139,20 @@ export const partitions: Command = {
     const limit = given.numberOrDefault('limit')
     const state = given.text('state') as PartitionState | undefined
     const level = given.number('level')
+    const name = given.text('name')
+    const holder = given.text('holder')
+    const reason = given.text('reason')
+    const order = given.text('order') as PartitionOrder | undefined
     const rows: PartitionRow[] = []
     let cursor = given.text('cursor')
     do {
       const page = await client.partitions(taskId, {
         state,
         level,
+        name,
+        holder,
+        reason,
+        order,
         cursor,
         limit: Math.min(limit - rows.length, MAX_PAGE_LENGTH),
       })

@@ -1,5 +1,12 @@
 import type { TaskSettingsRequest } from '@baton/client'
-import { type SettingName, settingKeywords, settingNames, settingWord } from '@baton/protocol/core'
+import {
+  readPauseAfterFailures,
+  type SettingName,
+  settingKeywords,
+  settingNames,
+  settingText,
+  settingWord,
+} from '@baton/protocol/core'
 import type { Arguments, Command, Flag, Flags } from '../command-line.ts'
 import { connect, connectionFlags, located } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
@@ -32,6 +39,10 @@ export const settings: Command = {
       says: 'Eight leases at a time, of half an hour each',
     },
     { line: 'baton settings orders-2026-03 --weight 3', says: 'Three times the share of other tasks' },
+    {
+      line: 'baton settings orders-2026-03 --pause-after-failures 0.5/20',
+      says: 'Pause when half of the last 20 attempts failed',
+    },
     { line: 'baton settings orders-2026-03 --reset max-leases', says: 'No limit any more' },
   ],
   run: async (given) => {
@@ -51,7 +62,7 @@ export const settings: Command = {
       print(
         table(rows, [
           { title: 'SETTING', of: ({ name }) => settingWord(name) },
-          { title: 'VALUE', of: ({ value }) => String(value ?? 'no limit') },
+          { title: 'VALUE', of: ({ name, value }) => (value === null ? unset(name) : settingText(value)) },
           { title: 'SET FOR', of: ({ isOwn }) => (isOwn ? 'this task' : 'the service') },
         ]),
       )
@@ -59,6 +70,8 @@ export const settings: Command = {
     return exitCodes.ok
   },
 }
+
+const unset = (name: string): string => (name === 'pauseAfterFailures' ? 'never' : 'no limit')
 
 function flagOf(name: SettingName): Flag {
   const rules = settingKeywords[name]
@@ -71,6 +84,8 @@ function flagOf(name: SettingName): Flag {
       otherwise: 'unchanged',
       description,
     }
+  if (rules.type === 'object')
+    return { kind: 'text', placeholder: 'SHARE/OF', otherwise: 'unchanged', description }
   return {
     kind: 'number',
     placeholder: name.endsWith('Seconds') ? 'SECONDS' : 'N',
@@ -90,8 +105,23 @@ function settingsIn(given: Arguments): TaskSettingsRequest {
     if (reset.has(word) && given.switch(word))
       throw new UsageError(`--${word} and --reset ${word} exclude each other`)
     if (reset.has(word)) change[name] = null
-    else if (given.switch(word))
-      change[name] = name === 'levelBarrier' ? given.text(word) === 'on' : given.number(word)
+    else if (given.switch(word)) change[name] = givenValue(name, given)
   }
   return change as TaskSettingsRequest
+}
+
+function givenValue(name: SettingName, given: Arguments): unknown {
+  const word = settingWord(name)
+  switch (settingKeywords[name].type) {
+    case 'boolean':
+      return given.text(word) === 'on'
+    case 'object': {
+      const read = readPauseAfterFailures(given.text(word) ?? '')
+      if (read === undefined)
+        throw new UsageError(`--${word} must be a share and a number of attempts, such as 0.5/20`)
+      return read
+    }
+    default:
+      return given.number(word)
+  }
 }

@@ -131,9 +131,16 @@ function listOf(all: readonly TableView[]): string {
   ])
 }
 
+function tasksOf({ tasks, taskIds }: TableView): string {
+  const others = tasks - taskIds.length
+  const words = [...taskIds.map(shown), ...(others > 0 ? [counted(others, 'other')] : [])]
+  return words.length === 0 ? 'none' : words.join(', ')
+}
+
 function lines(view: TableView): string {
   const { table, workers, waiting, settings } = view
   const facts: [string, string][] = [
+    ['tasks', tasksOf(view)],
     ['leases', `${leasesOf(view)}, ${counted(workers, 'worker')}`],
     ['waiting', `${counted(waiting.partitions, 'partition')}, ${counted(waiting.records, 'record')}`],
     ['pace', paceOf(view)],

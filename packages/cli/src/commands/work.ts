@@ -61,6 +61,8 @@ The exit code is the outcome:
   ${String(commandExitCodes.release).padStart(3)}    released: another worker or a later attempt; does not count as an attempt, up to --give-back-limit
   ${String(commandExitCodes.doNotRetry).padStart(3)}    failed, do not retry: the partition is parked
   other  failed, retried later. The end of stderr is stored as the reason
+BATON_CHECKPOINT_FILE names a file with what the last worker of the partition saved; what the command writes to it is
+saved for the next one. BATON_PROGRESS_FILE names a file for {"records": N, "note": "…"}, which is shown meanwhile.
 The command can write {"records": N, "reason": "…", "retryAfterSeconds": N} to the file named by BATON_REPORT.
 
 Leases are renewed while commands run. When a lease is lost, its command receives SIGTERM, and SIGKILL if it does not

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failed, type Handler } from '@baton/client'
-import { UNREADABLE } from './tasks.ts'
+import { SLOW, SLOW_SECONDS, UNREADABLE } from './tasks.ts'
 
 export interface Temperament {
   /** The records per second that it processes. */
@@ -13,11 +13,13 @@ export interface Temperament {
   readonly crashesAfter?: number
 }
 
+const REPORTED_EVERY_MILLIS = 1000
+
 /** Pretends to read a partition's records from its compute table, with the configured speed and failures. */
 export function pretendedLoad(temperament: Temperament): Handler {
   let begun = 0
   const isEvery = (every: number | undefined) => every !== undefined && begun % every === 0
-  return async (partition, { signal }) => {
+  return async (partition, { signal, progress }) => {
     begun += 1
     const { record_count: records, partition_name: name, computeTableName: table } = partition
     const [fails, loses, crashes] = [
@@ -25,10 +27,17 @@ export function pretendedLoad(temperament: Temperament): Handler {
       isEvery(temperament.losesRecordsEvery),
       begun === temperament.crashesAfter,
     ]
-    const millis = (records / temperament.recordsPerSecond) * 1000
-    await sleep(fails || crashes || name === UNREADABLE ? millis / 3 : millis, undefined, { signal })
+    const reason = UNREADABLE.get(name)
+    const seconds = name === SLOW ? SLOW_SECONDS : records / temperament.recordsPerSecond
+    const millis = seconds * (fails || crashes || reason !== undefined ? 333 : 1000)
+    const startedAt = Date.now()
+    const reporting = setInterval(() => {
+      const share = Math.min(1, (Date.now() - startedAt) / (seconds * 1000))
+      progress({ records: Math.floor(records * share) })
+    }, REPORTED_EVERY_MILLIS)
+    await sleep(millis, undefined, { signal }).finally(() => clearInterval(reporting))
     if (crashes) process.exit(1)
-    if (name === UNREADABLE) throw new Failed(`checksum of ${table} does not match: a block is damaged`)
+    if (reason !== undefined) throw new Failed(reason)
     if (fails) throw new Failed(`${table} is locked by another transaction`)
     return { records: loses ? records - Math.ceil(records / 500) : records }
   }

@@ -1,5 +1,5 @@
 import { BatonClient, Producer } from '@baton/client'
-import { type DemoTask, descriptorsOf, firstTasks, laterTask, PAUSED } from './tasks.ts'
+import { type DemoTask, descriptorsOf, firstTasks, LIMITED, laterTask, PAUSED } from './tasks.ts'
 
 const LATER_EVERY_MILLIS = 25_000
 /** Calls back more work only while the backlog is below this: a demo may run all day. */
@@ -11,6 +11,7 @@ export async function startProduction(url: string): Promise<() => void> {
   const operator = new BatonClient(url)
   const producer = new Producer(compute)
   const callBack = (task: DemoTask) => producer.callBack(descriptorsOf(task))
+  await operator.changeTableSettings(LIMITED.table, { maxLeases: LIMITED.maxLeases })
   for (const task of firstTasks) {
     await callBack(task)
     if (task.taskId === PAUSED) await operator.pause(PAUSED)

@@ -45,8 +45,20 @@ export const firstTasks: readonly DemoTask[] = [
   },
 ]
 
-/** The partition that no worker can read: it ends up parked, and an operator can press Retry. */
-export const UNREADABLE = 'ledger-2026-q1-0-11'
+/** The partitions that no worker can read, and why: they end up parked, and an operator can press Retry. */
+export const UNREADABLE: ReadonlyMap<string, string> = new Map([
+  ['ledger-2026-q1-0-11', 'checksum of results.ledger does not match: block 1182 is damaged'],
+  ['ledger-2026-q1-1-4', 'checksum of results.ledger does not match: block 20471 is damaged'],
+  ['ledger-2026-q1-1-23', 'checksum of results.ledger does not match: block 20533 is damaged'],
+  ['ledger-2026-q1-2-8', 'column "amount" of results.ledger is missing'],
+])
+
+/** A worker takes minutes for it, and renews its lease all the while. */
+export const SLOW = 'orders-2026-03-1-7'
+export const SLOW_SECONDS = 240
+
+/** Read by at most this many workers at a time. */
+export const LIMITED = { table: 'results.web_events', maxLeases: 8 } as const
 
 /** Stays paused, as if by an operator. */
 export const PAUSED = 'inventory-snapshot'

@@ -45,6 +45,15 @@ test('a column without values is omitted', () => {
   ])
 })
 
+test('fields beyond the contract have a column', () => {
+  const kept = row(0, { fields: { snapshot: 's3://results/0-0', shard: 3 } })
+  expect(shownIn(100, kept, row(1, {}))).toEqual([
+    'PARTITION   STATE  RECORDS  ATTEMPTS  FIELDS',
+    'orders-0-0  ready   25,000         1  snapshot=s3://results/0-0 shard=3',
+    'orders-0-1  ready   25,000         1',
+  ])
+})
+
 test('the terminal shows the last line of a long reason, and more if it fits', () => {
   const lastReason = `exit code 1: Traceback (most recent call last):\n${'  File "load.py"\n'.repeat(9)}ValueError: no such table\n`
   const parked = row(0, { state: 'parked', lastReason })

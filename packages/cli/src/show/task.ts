@@ -1,4 +1,12 @@
-import type { LevelView, PartitionRow, StateCounts, TaskSummary, TaskView } from '@baton/client'
+import type {
+  Failure,
+  LeaseProgress,
+  LevelView,
+  PartitionRow,
+  StateCounts,
+  TaskSummary,
+  TaskView,
+} from '@baton/client'
 import { shown, stateColours, styled, taskColours } from '../terminal.ts'
 import { ahead, count, counted, duration, rounded, since } from './numbers.ts'
 import { bar, percent } from './progress.ts'
@@ -59,6 +67,7 @@ export function taskView(task: TaskView): string {
   return [
     `${styled('bold', shown(taskId))}  ${styled(taskColours[state], state)}${marks.map((mark) => `  ${mark}`).join('')}`,
     `called back ${since(firstCallBackAt)}, ${task.computeTables.map(shown).join(', ')}`,
+    ...controlLines(task.control),
     '',
     levelTable(task),
     ...(task.levelsOmitted > 0 ? [`… and ${counted(task.levelsOmitted, 'level')} more`] : []),
@@ -67,6 +76,16 @@ export function taskView(task: TaskView): string {
       `${count(records.done)} of ${counted(records.total, 'record')}${paceOf(task)}`,
     ...remarks(task),
   ].join('\n')
+}
+
+/** Who changed the task, and when. Without tokens, nobody has a name. */
+function controlLines({ paused, cancelled, sealed, changed }: TaskView['control']): string[] {
+  const lines = Object.entries({ paused, cancelled, sealed, changed }).flatMap(([did, stamp]) =>
+    stamp === null
+      ? []
+      : [`${did}${stamp.name === null ? '' : ` by ${shown(stamp.name)}`} ${since(stamp.at)}`],
+  )
+  return lines.length === 0 ? [] : [lines.join(', ')]
 }
 
 function levelTable(task: TaskView): string {
@@ -89,9 +108,11 @@ function levelTable(task: TaskView): string {
   return hidden > 0 ? `${rows}\n… and ${counted(hidden, 'level')} more` : rows
 }
 
-function waitingCell({ open, partitions }: LevelView): string {
-  const waiting = partitions.ready + partitions.held + partitions.delayed
-  return open || waiting === 0 ? count(waiting) : `${count(waiting)} held`
+/** A level is held by a barrier, by the pause of its task, or of a compute table. */
+function waitingCell({ partitions: { ready, held, delayed } }: LevelView): string {
+  const waiting = ready + held + delayed
+  if (held === 0) return count(waiting)
+  return held === waiting ? `${count(held)} held` : `${count(waiting)}, ${count(held)} held`
 }
 
 /** A task that is done but incomplete must not look complete. */
@@ -119,9 +140,13 @@ function reasonOfEta(waitsFor: TaskSummary['etaWaitsFor']): string {
 
 /** Notes that may need action, or that prevent a wrong impression. */
 function remarks(task: TaskView): string[] {
-  const { taskId, partitions, missingPartitions, reported, settledByDelivery, waitingFor } = task
+  const { taskId, state, partitions, missingPartitions, reported, settledByDelivery, waitingFor } = task
+  const { paused } = task.control
   const name = shown(taskId)
   return [
+    ...(state === 'paused' && paused?.because != null
+      ? [`paused itself ${since(paused.at)}, because ${paused.because}: baton resume ${name}`]
+      : []),
     ...(settledByDelivery > 0
       ? [`${counted(settledByDelivery, 'partition')} settled by delivery, which counts as done`]
       : []),
@@ -150,27 +175,37 @@ function remarks(task: TaskView): string[] {
 /** Partitions that take much longer than others, and their holders. */
 function stragglerLines({ stragglers, attemptSeconds }: TaskView): string[] {
   const usual = attemptSeconds === null ? '' : `; the median attempt takes ${duration(attemptSeconds.median)}`
-  return stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt }) => {
+  return stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt, progress }) => {
     const who = holder === null ? '' : ` with ${shown(holder)}`
-    return `${shown(partition_name)} is overdue${who}: started ${since(startedAt)}, lease expires ${ahead(leaseExpiresAt)}${usual}`
+    const done = progress?.records === undefined ? '' : `, ${counted(progress.records, 'record')} so far`
+    return `${shown(partition_name)} is overdue${who}: started ${since(startedAt)}, lease expires ${ahead(leaseExpiresAt)}${done}${usual}`
   })
 }
 
 const MOST_FAILURES = 5
 
-/** Reasons of unsuccessful attempts, most frequent first. */
-function failureLines({ attemptsWasted, failures, failuresOmitted }: TaskView): string[] {
+/** Reasons of unsuccessful attempts, those of parked partitions first. */
+function failureLines({ taskId, attemptsWasted, failures }: TaskView): string[] {
   if (failures.length === 0) return []
   const listed = failures.slice(0, MOST_FAILURES)
-  const rest = failures.slice(MOST_FAILURES).reduce((sum, one) => sum + one.count, failuresOmitted)
+  const rest = failures.slice(MOST_FAILURES).reduce((sum, one) => sum + one.count, 0)
   return [
     `${counted(attemptsWasted, 'attempt')} failed or expired:`,
-    ...listed.map(
-      ({ count: times, reason }) => `  ${count(times)} × ${reasonText(reason ?? 'no reason', 100)}`,
-    ),
+    ...listed.flatMap((failure) => [
+      `  ${count(failure.count)} × ${reasonText(wordsOf(failure), 100)}`,
+      ...(failure.parked.partitions === 0
+        ? []
+        : [
+            `    ${counted(failure.parked.partitions, 'partition')} parked, ${counted(failure.parked.records, 'record')}: ` +
+              `baton retry ${shown(taskId)} --reason ${failure.key}`,
+          ]),
+    ]),
     ...(rest > 0 ? [`  ${count(rest)} × other reasons`] : []),
   ]
 }
+
+const wordsOf = ({ key, reason }: Failure): string =>
+  reason ?? (key === 'other' ? 'other reasons' : 'no reason')
 
 function orDash<T>(value: T | null, show: (value: T) => string): string {
   return value === null ? '-' : show(value)
@@ -191,6 +226,13 @@ export function reasonText(reason: string, width: number): string {
 }
 
 const REASON = { least: 30 }
+const PROGRESS = { least: 20 }
+
+/** What a worker reported about its partition. */
+export function progressText({ records, note }: LeaseProgress, recordCount: number): string {
+  const share = records === undefined ? '' : `${count(records)} of ${count(recordCount)}`
+  return [share, shown(note ?? '')].filter((words) => words !== '').join(': ') || 'working'
+}
 
 /** A table of partitions. Columns without any value are omitted. */
 export function partitionTable(
@@ -221,16 +263,43 @@ export function partitionTable(
       ),
       ...where(
         {
+          title: 'PROGRESS',
+          of: ({ progress, record_count }, cellWidth) =>
+            progress === undefined ? '' : beginning(progressText(progress, record_count), cellWidth),
+          text: PROGRESS,
+        },
+        ({ progress }) => progress !== undefined,
+      ),
+      ...where(
+        {
+          title: 'CHECKPOINT',
+          of: ({ checkpoint }, cellWidth) => reasonText(checkpoint ?? '', cellWidth),
+          text: PROGRESS,
+        },
+        ({ checkpoint }) => checkpoint !== undefined,
+      ),
+      ...where(
+        {
           title: 'LAST REASON',
           of: ({ lastReason }, cellWidth) => reasonText(lastReason ?? '', cellWidth),
           text: REASON,
         },
         ({ lastReason }) => lastReason !== null,
       ),
+      ...where(
+        { title: 'FIELDS', of: ({ fields }) => shown(fieldsText(fields)), text: REASON },
+        ({ fields }) => fields !== undefined,
+      ),
     ],
     width,
   )
 }
+
+/** The fields beyond the contract, as the service keeps them. */
+const fieldsText = (fields: PartitionRow['fields'] = {}): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
 
 function moment(timestamp: string | null, now: number): string {
   return timestamp === null ? '' : ahead(timestamp, now)

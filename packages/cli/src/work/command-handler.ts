@@ -16,6 +16,7 @@ import {
   runCommand,
   type StderrSink,
 } from './command-run.ts'
+import { type WorkFilePaths, WorkFiles } from './work-files.ts'
 
 /** The number of partitions whose releases are counted. The oldest are evicted. */
 const REMEMBERED = 10_000
@@ -71,11 +72,20 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
   return async (partition, context) => {
     const reportPath = await reports.next()
     const { signal } = context
+    const files = { checkpoint: `${reportPath}.checkpoint`, progress: `${reportPath}.progress` }
+    let work: WorkFiles | undefined
     try {
+      work = await WorkFiles.open(files, context, (text) => complain(partition, text)).catch((error) => {
+        throw new CommandUnusable(program, error)
+      })
       const end = await runCommand({
         command: program,
         args,
-        env: { ...ownVariables(), ...variablesOf(partition, context, options.url, reportPath) },
+        env: {
+          ...ownVariables(),
+          ...variablesOf(partition, context, options.url),
+          ...fileVariables(reportPath, files),
+        },
         input: `${JSON.stringify(client.tableField.describe(partition))}\n`,
         stderr: options.stderrOf(partition),
         signal,
@@ -94,6 +104,8 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
       if (!(error instanceof CommandUnusable)) throw error
       onUnusable(error)
       return { outcome: 'released', reason: error.message }
+    } finally {
+      await work?.end()
     }
   }
 }
@@ -121,15 +133,11 @@ function ownVariables(): NodeJS.ProcessEnv {
   return others
 }
 
-/**
- * The descriptor, the lease and the path of the report as environment variables, for programs that do not
- * parse JSON.
- */
+/** The descriptor and the lease as environment variables, for programs that do not parse JSON. */
 function variablesOf(
   partition: PulledPartition,
   { lease, attempt }: HandlingContext,
   url: string,
-  reportPath: string,
 ): Record<string, string> {
   return {
     BATON_URL: url,
@@ -141,10 +149,15 @@ function variablesOf(
     BATON_ATTEMPT: String(attempt),
     BATON_LEASE_ID: lease?.id ?? '',
     BATON_FENCING_TOKEN: String(lease?.fencingToken ?? ''),
-    BATON_REPORT: reportPath,
     ...(partition.traceparent === undefined ? {} : { TRACEPARENT: partition.traceparent }),
   }
 }
+
+const fileVariables = (report: string, { checkpoint, progress }: WorkFilePaths): Record<string, string> => ({
+  BATON_REPORT: report,
+  BATON_CHECKPOINT_FILE: checkpoint,
+  BATON_PROGRESS_FILE: progress,
+})
 
 function outcomeOf(end: CommandEnd, report: Report, doNotRetryCode: number): HandlingOutcome {
   const { code } = end
