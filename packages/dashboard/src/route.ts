@@ -158,6 +158,12 @@ export function placeOf(route: Route): string {
 export const taskHref = (taskId: string, filter: Partial<PartitionFilter> = {}): string =>
   hrefOf({ page: 'task', taskId, span: null, ...everyPartition, ...filter })
 
+/** A partition in the list of its task. Its name says where it is. */
+export function partitionHref(name: string): string {
+  const [, taskId = name, level, index] = /^(.+)-(\d+)-(\d+)$/.exec(name) ?? []
+  return taskHref(taskId, { level: Number(level), indexes: { first: Number(index), last: Number(index) } })
+}
+
 export const instanceHref = (instanceId: string): string => hrefOf({ page: 'instance', instanceId })
 
 export const subscriptionHref = (subscriptionId: string): string =>

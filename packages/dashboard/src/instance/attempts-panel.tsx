@@ -2,7 +2,7 @@ import type { InstanceAttempt, InstanceStatus } from '@baton/protocol'
 import { brief, exact, lastLine, percent } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Scrolling } from '../parts/panel.tsx'
-import { taskHref } from '../route.ts'
+import { partitionHref } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { useReading } from '../service/reading.ts'
 
@@ -62,14 +62,12 @@ export function AttemptsPanel({ instance }: { instance: InstanceStatus }) {
 }
 
 function AttemptRow({ attempt }: { attempt: InstanceAttempt }) {
-  const { taskId, partition_name, outcome, startedAt, endedAt, reason } = attempt
+  const { partition_name, outcome, startedAt, endedAt, reason } = attempt
   const isBad = outcome === 'failed' || outcome === 'expired'
-  const [, level, index] = /-(\d+)-(\d+)$/.exec(partition_name) ?? []
-  const at = { first: Number(index), last: Number(index) }
   return (
     <tr>
       <th scope="row" title={partition_name}>
-        <a class="cut-start" href={taskHref(taskId, { level: Number(level), indexes: at })}>
+        <a class="cut-start" href={partitionHref(partition_name)}>
           <bdi>{partition_name}</bdi>
         </a>
       </th>

@@ -102,7 +102,7 @@ const useInstance = (instanceId: string) =>
 
 /** The role, totals and times of an instance. */
 function InstanceFacts({ instance }: { instance: InstanceStatus }) {
-  const { role, totals, firstSeenAt, lastSeenAt, startedAt, version } = instance
+  const { role, totals, firstSeenAt, lastSeenAt } = instance
   // A program may be both producer and worker. Its role is the latest of the two.
   const [pulls, callsBack] = [
     totals.pulls > 0 || role === 'worker',
@@ -113,21 +113,37 @@ function InstanceFacts({ instance }: { instance: InstanceStatus }) {
       <dl class="facts">
         {pulls ? <WorkerFacts instance={instance} /> : null}
         {callsBack ? <ProducerFacts instance={instance} /> : null}
-        {version === undefined ? null : (
-          <Fact name="Version" value={version}>
-            of Baton
-          </Fact>
-        )}
-        {startedAt === undefined ? null : (
-          <Fact name="Started" value={<Ago at={startedAt} />}>
-            of this process
-          </Fact>
-        )}
+        {role === 'service' ? <NodeFacts node={instance} /> : null}
         <Fact name="Last seen" value={<Ago at={lastSeenAt} />}>
           first <Ago at={firstSeenAt} />
         </Fact>
       </dl>
     </section>
+  )
+}
+
+function NodeFacts({ node: { version, startedAt, leadsSince, load } }: { node: InstanceStatus }) {
+  return (
+    <>
+      <Fact name="Role" value={leadsSince === undefined ? 'Follower' : 'Leader'}>
+        {leadsSince === undefined ? (
+          'passes requests on to the leader'
+        ) : (
+          <>
+            since <Ago at={leadsSince} />
+          </>
+        )}
+      </Fact>
+      <Fact name="Load" value={load === undefined ? '–' : percent(load * 100, 100)}>
+        busy in the last seconds
+      </Fact>
+      <Fact name="Version" value={version ?? '–'}>
+        of Baton
+      </Fact>
+      <Fact name="Started" value={startedAt === undefined ? '–' : <Ago at={startedAt} />}>
+        of this process
+      </Fact>
+    </>
   )
 }
 

@@ -126,25 +126,35 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
   )
 }
 
-function doingOf({ role, status, leases, totals, version }: InstanceStatus): string {
-  if (role === 'service') return status === 'draining' ? 'draining' : `version ${version ?? 'unknown'}`
+function doingOf({ role, status, leases, totals, version, leadsSince }: InstanceStatus): string {
+  if (role === 'service')
+    return status === 'draining'
+      ? 'draining'
+      : leadsSince === undefined
+        ? `version ${version ?? 'unknown'}`
+        : 'leader'
   if (status === 'silent' || status === 'lost') return `${status}, ${compact(leases)} leased`
   if (role === 'producer') return `${compact(totals.calledBack)} called back`
   return leases > 0 ? `${compact(leases)} leased` : 'idle'
 }
 
 function upOf(members: readonly InstanceStatus[]): string {
-  const up = members.filter(({ status }) => status !== 'down').length
+  const up = members.filter(({ status }) => status !== 'down' && status !== 'lost').length
   return members.length === 0 ? '' : `${up} of ${members.length} ${isAway.value ? 'were up' : 'up'}`
 }
 
+const GONE = 3
+
 /**
- * Orders instances: those with leases first, then the others that are up, then those that are down, latest
- * first.
+ * Orders instances: lost and silent ones first, then those with leases, then the others that are up, then those
+ * that are down, latest first.
  */
 function byUse(a: InstanceStatus, b: InstanceStatus): number {
-  const rank = ({ status, leases }: InstanceStatus) => (status === 'down' ? 2 : leases > 0 ? 0 : 1)
+  const rank = ({ status, leases }: InstanceStatus) => {
+    if (status === 'down') return GONE
+    return status === 'lost' || status === 'silent' ? 0 : leases > 0 ? 1 : 2
+  }
   if (rank(a) !== rank(b)) return rank(a) - rank(b)
-  if (rank(a) === 2 && a.lastSeenAt !== b.lastSeenAt) return a.lastSeenAt < b.lastSeenAt ? 1 : -1
+  if (rank(a) === GONE && a.lastSeenAt !== b.lastSeenAt) return a.lastSeenAt < b.lastSeenAt ? 1 : -1
   return a.instanceId < b.instanceId ? -1 : 1
 }

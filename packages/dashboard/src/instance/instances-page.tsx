@@ -70,7 +70,8 @@ function Everyone({ loaded: { instances, hasMore }, at }: { loaded: LoadedFleet;
   )
 }
 
-const nodeWords = ({ version }: InstanceStatus) => `version ${version ?? 'unknown'}`
+const nodeWords = ({ version, leadsSince, load }: InstanceStatus) =>
+  `${leadsSince === undefined ? 'follower' : 'leader'}, version ${version ?? 'unknown'}${load === undefined ? '' : `, ${percent(load * 100, 100)} busy`}`
 
 const producerWords = ({ totals }: InstanceStatus) => `${counted(totals.calledBack, 'partition')} called back`
 

@@ -1,10 +1,10 @@
 import type { HeldLease, InstanceStatus, ReleaseAnswer } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation, say, useControl } from '../parts/control.tsx'
-import { counted, exact } from '../parts/format.ts'
+import { counted, exact, progressWords } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
 import { Finding, Scrolling } from '../parts/panel.tsx'
-import { taskHref } from '../route.ts'
+import { partitionHref, taskHref } from '../route.ts'
 import { client, explainedControl, mayControl, noteRefusedControl } from '../service/connection.ts'
 import { useReading } from '../service/reading.ts'
 
@@ -73,18 +73,19 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
 }
 
 function HeldRow({ lease, refresh }: { lease: HeldLease; refresh: () => void }) {
-  const { taskId, partition_name, record_count, attempt, leasedAt, expiresAt } = lease
-  const [, level, index] = /-(\d+)-(\d+)$/.exec(partition_name) ?? []
-  const at = { first: Number(index), last: Number(index) }
+  const { taskId, partition_name, record_count, attempt, leasedAt, expiresAt, progress } = lease
   return (
     <tr>
       <th scope="row" title={partition_name}>
-        <a class="cut-start" href={taskHref(taskId, { level: Number(level), indexes: at })}>
+        <a class="cut-start" href={partitionHref(partition_name)}>
           <bdi>{partition_name}</bdi>
         </a>
         <span class="under narrow-only">
           <LeaseEnd at={expiresAt} />
         </span>
+        {progress === undefined ? null : (
+          <span class="under cut">{progressWords(progress, record_count)}</span>
+        )}
       </th>
       <td class="wide-only" title={taskId}>
         <a class="cut-start" href={taskHref(taskId)}>
@@ -99,7 +100,7 @@ function HeldRow({ lease, refresh }: { lease: HeldLease; refresh: () => void }) 
       <td class="wide-only">
         <LeaseEnd at={expiresAt} />
       </td>
-      <td>
+      <td class="acts">
         <ReleaseLease taskId={taskId} name={partition_name} refresh={refresh} />
       </td>
     </tr>
@@ -112,7 +113,7 @@ interface ReleaseLeaseProps {
   readonly refresh: () => void
 }
 
-/** Revokes one lease, after a confirmation: if its worker is alive, the work is done twice. */
+/** Releases one lease, after a confirmation: if its worker is alive, the work is done twice. */
 export function ReleaseLease({ taskId, name, refresh }: ReleaseLeaseProps) {
   const { busy, request } = useControl(refresh)
   const [isAsking, setAsking] = useState(false)
@@ -152,7 +153,7 @@ export function ReleaseLease({ taskId, name, refresh }: ReleaseLeaseProps) {
   )
 }
 
-/** Shown for an instance that holds leases: whether it is silent, and an offer to revoke the leases. */
+/** Shown for an instance that holds leases: whether it is silent, and an offer to release them. */
 export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus; refresh: () => void }) {
   const { status, leases, lastSeenAt } = instance
   const [isAsking, setAsking] = useState(false)
@@ -169,7 +170,7 @@ export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus
         action={
           mayControl.value ? (
             <button type="button" class="button" onClick={() => setAsking(true)}>
-              Revoke leases…
+              Release its leases…
             </button>
           ) : null
         }
@@ -180,7 +181,7 @@ export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus
             expire.
           </>
         ) : (
-          'If the worker will not return, revoke its leases to hand out its partitions now.'
+          'If the worker will not return, release its leases: its partitions are handed out again at once.'
         )}
       </Finding>
       {isAsking ? (
@@ -214,8 +215,8 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
   }
   return (
     <Confirmation
-      title={`Revoke the leases of ${instanceId}?`}
-      action="Revoke leases"
+      title={`Release the leases of ${instanceId}?`}
+      action={`Release ${counted(leases, 'lease')}`}
       destroys
       busy={busy}
       fault={fault}
@@ -231,8 +232,8 @@ function ReleaseConfirmation({ instance: { instanceId, leases }, onClose, refres
 }
 
 function wordsOf({ released, parked }: Pick<ReleaseAnswer, 'released' | 'parked'>): string {
-  const revoked = `${counted(released, 'lease')} revoked`
+  const words = `${counted(released, 'lease')} released`
   return parked === 0
-    ? revoked
-    : `${revoked}; ${counted(parked, 'partition is', 'partitions are')} parked, without attempts left`
+    ? words
+    : `${words}; ${counted(parked, 'partition is', 'partitions are')} parked, without attempts left`
 }

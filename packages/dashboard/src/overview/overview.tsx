@@ -5,7 +5,7 @@ import { HistoryChart, SpanSelect, spans } from '../parts/history.tsx'
 import { Ago } from '../parts/moment.tsx'
 import { Copyable, Empty, Skeleton } from '../parts/panel.tsx'
 import type { SpanName } from '../route.ts'
-import { baseUrl, client, explained, token } from '../service/connection.ts'
+import { baseUrl, client, explained, mayControl, token } from '../service/connection.ts'
 import { now } from '../service/live.ts'
 import { useReading } from '../service/reading.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
@@ -29,7 +29,7 @@ export function Overview({ span }: { span: SpanName }) {
         <div class="column">
           {isEmpty ? null : <LevelBacklog />}
           <InstancePanel />
-          <AuditPanel />
+          {mayControl.value ? <AuditPanel /> : null}
         </div>
       </div>
     </main>

@@ -8,7 +8,7 @@ import { atLeast, compact, counted, duration, exact, percent, perSecond } from '
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Skeleton } from '../parts/panel.tsx'
 import { LevelBar, measureOf, TaskBadge, taskStatesAsShown, taskStateWords } from '../parts/states.tsx'
-import { hrefOf, type Route, type TaskFilter, taskHref } from '../route.ts'
+import { hrefOf, partitionHref, type Route, type TaskFilter, taskHref } from '../route.ts'
 import { explained, noteRefusal } from '../service/connection.ts'
 import { isAway } from '../service/live.ts'
 import {
@@ -59,6 +59,7 @@ export function TaskPanel() {
       {load === 'loaded' && shown.length === 0 && found === 'searched' ? (
         <Empty title={hasMore ? 'No task matches so far.' : 'No task matches.'} />
       ) : null}
+      <PartitionNamed name={at.search} />
       {typeof found === 'object' ? (
         <p class="quiet fault" role="alert">
           The search covers only tasks that were already read: {found.failed}
@@ -77,6 +78,17 @@ export function TaskPanel() {
         />
       ) : null}
     </section>
+  )
+}
+
+/** A search for the name of a partition leads to it. */
+function PartitionNamed({ name }: { name: string }) {
+  const taskId = /^(.+)-\d+-\d+$/.exec(name.trim())?.[1]
+  if (taskId === undefined) return null
+  return (
+    <p class="quiet">
+      If this is a partition: <a href={partitionHref(name.trim())}>find it in {taskId}</a>
+    </p>
   )
 }
 

@@ -1,3 +1,4 @@
+import type { LeaseProgress } from '@baton/protocol'
 import { percentOf } from '@baton/protocol/core'
 
 const whole = new Intl.NumberFormat('en')
@@ -87,4 +88,10 @@ export function lastLine(text: string): string {
       .findLast((line) => line.trim() !== '')
       ?.trim() ?? text
   )
+}
+
+/** What a worker reported about its partition. */
+export function progressWords({ records, note }: LeaseProgress, recordCount: number): string {
+  const share = records === undefined ? '' : `${compact(records)} of ${compact(recordCount)}`
+  return [share, note ?? ''].filter((words) => words !== '').join(' · ') || 'working'
 }

@@ -66,7 +66,10 @@ export function HistoryChart({ throughput, measure, span }: HistoryProps) {
   return <Chart series={series} span={length} until={span.until} text={compact} label={label} />
 }
 
-/** One value for each step, up to the current one; 0 for steps in which nothing was done. */
+/**
+ * One value for each step; 0 for steps in which nothing was done. The step in progress would look like a fall, so
+ * it is shown only while there is no earlier one.
+ */
 function seriesOf(
   { points }: Throughput,
   measure: HistoryProps['measure'],
@@ -74,7 +77,9 @@ function seriesOf(
   now: number,
 ): number[] {
   const stepMillis = STEP_MILLIS[span.step]
-  const last = Math.floor((span.until ?? now) / stepMillis)
+  const current = Math.floor((span.until ?? now) / stepMillis)
+  const isBegun = ({ at }: Throughput['points'][number]) => Math.floor(Date.parse(at) / stepMillis) < current
+  const last = span.until === null && points.some(isBegun) ? current - 1 : current
   const series = Array<number>(Math.ceil(span.millis / stepMillis) + 1).fill(0)
   for (const point of points) {
     const at = series.length - 1 - (last - Math.floor(Date.parse(point.at) / stepMillis))

@@ -6,7 +6,7 @@ import { CopyAs } from '../parts/copy.tsx'
 import { compact, counted, exact, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
-import type { Route } from '../route.ts'
+import { type Route, taskHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import { load, usePolled } from '../service/live.ts'
 import { isUnasked } from './unasked.tsx'
@@ -90,6 +90,9 @@ function Tables({ loaded: { tables, hasMore }, at, refresh }: TablesProps) {
                 <th scope="col" class="number">
                   Waiting
                 </th>
+                <th scope="col" class="wide-only">
+                  Tasks
+                </th>
                 <th scope="col" class="number wide-only">
                   Workers
                 </th>
@@ -142,19 +145,27 @@ function TableRow({ table, edit }: { table: TableView; edit: () => void }) {
       <td class="number">
         {exact(leases)}
         {settings.maxLeases === null ? '' : ` of ${exact(settings.maxLeases)}`}
-        {settings.paused ? <span class="tag">paused</span> : null}
-        {!settings.paused && isAtLimit(table) ? <span class="tag warn">at its limit</span> : null}
+        {settings.paused || isAtLimit(table) ? (
+          <span class="under">
+            <span class={settings.paused ? 'tag' : 'tag warn'}>
+              {settings.paused ? 'paused' : 'at its limit'}
+            </span>
+          </span>
+        ) : null}
       </td>
       <td class="number" title={`${exact(waiting.records)} records`}>
         {exact(waiting.partitions)}
         <span class="under">{compact(waiting.records)} records</span>
+      </td>
+      <td class="wide-only">
+        <TasksOf table={table} />
       </td>
       <td class="number wide-only">{exact(workers)}</td>
       <td class="number wide-only">{perSecond(pace.recordsPerSecond)}</td>
       <td class={isUnasked(table) ? 'wide-only alarm' : 'wide-only'}>
         {lastAskedAt === null ? 'not yet' : <Ago at={lastAskedAt} />}
       </td>
-      <td>
+      <td class="acts">
         {mayControl.value ? (
           <button type="button" class="button small" aria-label={`Edit ${table.table}`} onClick={edit}>
             Edit
@@ -162,6 +173,23 @@ function TableRow({ table, edit }: { table: TableView; edit: () => void }) {
         ) : null}
       </td>
     </tr>
+  )
+}
+
+function TasksOf({ table: { tasks, taskIds } }: { table: TableView }) {
+  const [first] = taskIds
+  if (first === undefined) return '–'
+  return (
+    <>
+      <a class="cut-start" href={taskHref(first)} title={first}>
+        <bdi>{first}</bdi>
+      </a>
+      {tasks > 1 ? (
+        <span class="under" title={taskIds.slice(1).join(', ')}>
+          and {counted(tasks - 1, 'other')}
+        </span>
+      ) : null}
+    </>
   )
 }
 

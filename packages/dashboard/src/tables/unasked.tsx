@@ -12,9 +12,11 @@ const TABLES_NAMED = 3
 const UNASKED_MILLIS = 120_000
 
 /** Partitions could be handed out, but no worker has asked for this table for some time. */
-export function isUnasked({ waiting, settings, lastAskedAt }: TableView): boolean {
+export function isUnasked({ waiting, leases, settings, lastAskedAt }: TableView): boolean {
   if (waiting.partitions === 0 || settings.paused) return false
-  return lastAskedAt === null || now.value - Date.parse(lastAskedAt) > UNASKED_MILLIS
+  // After a change of leader nobody has asked yet; leases show that workers take it.
+  if (lastAskedAt === null) return leases === 0
+  return now.value - Date.parse(lastAskedAt) > UNASKED_MILLIS
 }
 
 /** Ready work that nobody asks for, by table. */

@@ -1,6 +1,7 @@
 import type { FeedEntry, TaskView } from '@baton/protocol'
 import { counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
+import { Scrolling } from '../parts/panel.tsx'
 import { client } from '../service/connection.ts'
 import { useReading } from '../service/reading.ts'
 
@@ -22,24 +23,26 @@ export function FeedPanel({ view }: { view: TaskView }) {
       <header class="panel-head">
         <h2 id="feed-title">What happened</h2>
       </header>
-      <ol class="feed" aria-label="What happened">
-        {entries.slice(0, SHOWN).map((entry, place) => (
-          <li key={`${entry.at} ${place}`}>
-            <span class="muted">
-              <Ago at={entry.at} />
-            </span>
-            <span>
-              {wordsOf(entry)}
-              {entry.name === null ? null : (
-                <>
-                  {' '}
-                  by <strong>{entry.name}</strong>
-                </>
-              )}
-            </span>
-          </li>
-        ))}
-      </ol>
+      <Scrolling label="Events of the task" kind="feed-box">
+        <ol class="feed" aria-label="What happened">
+          {entries.slice(0, SHOWN).map((entry, place) => (
+            <li key={`${entry.at} ${place}`}>
+              <span class="muted">
+                <Ago at={entry.at} />
+              </span>
+              <span>
+                {wordsOf(entry)}
+                {entry.name === null ? null : (
+                  <>
+                    {' '}
+                    by <strong>{entry.name}</strong>
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ol>
+      </Scrolling>
       {entries.length > SHOWN || !complete ? <p class="quiet">and what came before</p> : null}
     </section>
   )
@@ -54,13 +57,15 @@ const verbs: Readonly<Record<string, string>> = {
   seal: 'Sealed',
   retry: 'Retried',
   settings: 'Settings changed',
-  release: 'Lease revoked',
+  release: 'Lease released',
   owner: 'Owner changed',
   'level-barrier': 'Level barrier changed',
   'skip-parked': 'Parked partitions skipped',
 }
 
-function wordsOf({ event, level, partitions, target }: FeedEntry): string {
+function wordsOf({ event, level, partitions, target, request }: FeedEntry): string {
+  const { because } = request ?? {}
+  if (event === 'pause' && typeof because === 'string') return `Paused itself, because ${because}`
   if (event === 'level-done') return `Level ${level ?? ''} done`
   const verb = verbs[event] ?? event
   if (target !== null) return `${verb}: ${target}`

@@ -4,8 +4,9 @@ import { Confirmation, type ControlConfirmationProps, useControl } from '../part
 import { brief, counted, exact } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
 import { Finding, focusContent, Scrolling } from '../parts/panel.tsx'
-import { instanceHref, taskHref } from '../route.ts'
+import { instanceHref, partitionHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
+import { Failures, ParkedReasons } from './failures.tsx'
 
 interface SkipProps extends ControlConfirmationProps {
   readonly waitingFor: WaitingFor
@@ -46,39 +47,15 @@ function SkipConfirmation({ view, waitingFor, busy, request, onClose }: SkipProp
   )
 }
 
-const LISTED = 5
-
-/** Reasons of unsuccessful attempts, most frequent first. */
-function Failures({ view: { failures, failuresOmitted } }: { view: TaskView }) {
-  const listed = failures.slice(0, LISTED)
-  const rest = failures.slice(LISTED)
-  const omitted = rest.reduce((sum, { count }) => sum + count, failuresOmitted)
-  return (
-    <ul class="failures" aria-label="Failures by reason">
-      {listed.map(({ outcome, reason, count, lastAt }) => (
-        <li key={`${outcome} ${reason}`}>
-          <strong>{exact(count)}</strong> × {reason ?? 'without a reason'}{' '}
-          <span class="muted">
-            last <Ago at={lastAt} />
-          </span>
-        </li>
-      ))}
-      {omitted === 0 ? null : (
-        <li>
-          <strong>{exact(omitted)}</strong> × other reasons
-        </li>
-      )}
-    </ul>
-  )
-}
-
 /** Overdue partitions, their holders, and the end of their leases. */
 function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
   return (
     <ul class="failures" aria-label="Overdue partitions">
-      {stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt, expectedSeconds }) => (
+      {stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt, expectedSeconds, progress }) => (
         <li key={partition_name}>
-          <strong>{partition_name}</strong>
+          <a href={partitionHref(partition_name)}>
+            <strong>{partition_name}</strong>
+          </a>
           {holder === null ? null : (
             <>
               {' '}
@@ -86,6 +63,7 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
             </>
           )}
           , begun <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />{' '}
+          {progress?.records === undefined ? '' : `${exact(progress.records)} records so far, `}
           <span class="muted">others of this size take {brief(expectedSeconds)}</span>
         </li>
       ))}
@@ -110,11 +88,8 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
   const [isSkipping, setSkipping] = useState(false)
   const gapped = view.levels.filter(({ indexes }) => indexes.missing > 0)
   const canRetry = partitions.parked > 0 && state !== 'cancelled'
-  const retryAll = async () => {
-    const isDone = await request(
-      () => client.peek().retry(taskId),
-      ({ changed }) => `${counted(changed, 'partition')} retried`,
-    )
+  const retry = async (send = () => client.peek().retry(taskId)) => {
+    const isDone = await request(send, ({ changed }) => `${counted(changed, 'partition')} retried`)
     // The finding disappears together with the focused button.
     if (isDone) focusContent()
   }
@@ -126,8 +101,9 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
             'Nothing of it is handed out.'
           ) : (
             <>
-              {control.paused.name === null ? 'Paused' : `${control.paused.name} paused it`}{' '}
-              <Ago at={control.paused.at} />. Nothing of it is handed out.
+              {pausedBy(control.paused)} <Ago at={control.paused.at} />
+              {control.paused.because === null ? '' : `, because ${control.paused.because}`}. Nothing of it is
+              handed out.
             </>
           )}
         </Finding>
@@ -138,20 +114,15 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           title={`${counted(partitions.parked, 'partition is', 'partitions are')} parked`}
           action={
             mayControl.value ? (
-              <button
-                type="button"
-                class="button primary"
-                aria-disabled={busy}
-                onClick={() => void retryAll()}
-              >
+              <button type="button" class="button primary" aria-disabled={busy} onClick={() => void retry()}>
                 Retry all parked
               </button>
             ) : null
           }
         >
           {partitions.parked === 1 ? 'It has' : 'They have'} run out of attempts or failed without retry
-          {state === 'stalled' ? ', and no other partition can continue' : ''}.{' '}
-          <a href={taskHref(taskId, { state: 'parked' })}>See why</a>
+          {state === 'stalled' ? ', and no other partition can continue' : ''}.
+          <ParkedReasons view={view} busy={busy} retry={retry} />
         </Finding>
       ) : null}
       {view.stragglers.length === 0 ? null : (
@@ -289,4 +260,9 @@ function Mismatches({ reported }: { reported: ReportedRecords }) {
       ) : null}
     </details>
   )
+}
+
+function pausedBy({ name, because }: NonNullable<TaskView['control']['paused']>): string {
+  if (because !== null) return 'It paused itself'
+  return name === null ? 'Paused' : `${name} paused it`
 }

@@ -2,7 +2,7 @@ import type { Attempt, PartitionRow } from '@baton/protocol'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { ReleaseLease } from '../instance/leases.tsx'
 import { CopyAs } from '../parts/copy.tsx'
-import { brief, exact } from '../parts/format.ts'
+import { brief, exact, progressWords } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { instanceHref } from '../route.ts'
 import { now } from '../service/live.ts'
@@ -20,6 +20,7 @@ interface DetailProps {
 export function PartitionDetail({ id, partition, columns, refresh, measured }: DetailProps) {
   const { taskId, partition_name, lastReason, history, computeTableName, traceparent, priorityLevel } =
     partition
+  const { progress, checkpoint } = partition
   const row = useRef<HTMLTableRowElement>(null)
   useLayoutEffect(() => {
     const element = row.current
@@ -28,7 +29,7 @@ export function PartitionDetail({ id, partition, columns, refresh, measured }: D
     watch.observe(element)
     measured(element.offsetHeight)
     return () => watch.disconnect()
-  }, [lastReason, history.length])
+  }, [lastReason, history.length, progress, checkpoint])
   const index = Number(/(\d+)$/.exec(partition_name)?.[1] ?? 0)
   const path = `tasks/${encodeURIComponent(taskId)}/partitions?level=${priorityLevel}&indexes=${index}-${index}`
   return (
@@ -41,6 +42,12 @@ export function PartitionDetail({ id, partition, columns, refresh, measured }: D
           <Detail name="Called back">
             <Ago at={partition.calledBackAt} />
           </Detail>
+          {progress === undefined ? null : (
+            <Detail name="Progress">
+              {progressWords(progress, partition.record_count)}, <Ago at={progress.at} />
+            </Detail>
+          )}
+          {checkpoint === undefined ? null : <Detail name="Checkpoint">{checkpoint}</Detail>}
           {traceparent === undefined ? null : <Detail name="Trace">{traceparent}</Detail>}
           {Object.entries(partition.fields ?? {}).map(([field, value]) => (
             <Detail key={field} name={field}>

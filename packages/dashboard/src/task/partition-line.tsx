@@ -2,7 +2,7 @@ import type { PartitionRow } from '@baton/protocol'
 import { signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { useControl } from '../parts/control.tsx'
-import { compact, exact, inColumn, lastLine } from '../parts/format.ts'
+import { compact, exact, inColumn, lastLine, progressWords } from '../parts/format.ts'
 import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
 import { PartitionBadge, partitionStateMeanings } from '../parts/states.tsx'
 import { instanceHref } from '../route.ts'
@@ -113,10 +113,17 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
 
 function Happened({ partition }: { partition: PartitionRow }) {
   const { state, leaseExpiresAt, readyAt, settledAt, lastReason, calledBackAt } = partition
+  const { progress, record_count } = partition
   const reason = lastReason === null ? null : <span class="reason-line">{lastLine(lastReason)}</span>
   const words = (() => {
     if (state === 'done' && settledAt !== null) return <>done {<Ago at={settledAt} />}</>
-    if (state === 'leased' && leaseExpiresAt !== null) return <LeaseEnd at={leaseExpiresAt} />
+    if (state === 'leased' && leaseExpiresAt !== null)
+      return (
+        <>
+          {progress === undefined ? '' : `${progressWords(progress, record_count)} · `}
+          <LeaseEnd at={leaseExpiresAt} />
+        </>
+      )
     if (state === 'delayed' && readyAt !== null) return <>ready {<Ahead at={readyAt} />}</>
     return reason === null ? <>called back {<Ago at={calledBackAt} />}</> : null
   })()

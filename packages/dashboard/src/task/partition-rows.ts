@@ -146,21 +146,30 @@ function pagesOf({ taskId, ...filter }: TaskRoute): PartitionPages {
   return new PartitionPages(async (cursor) => {
     const { partitions, next } = await client.peek().partitions(taskId, {
       limit: PAGE_ROWS,
-      ...queryOf(filter),
+      ...queryOf(taskId, filter),
       ...(cursor === null ? {} : { cursor }),
     })
     return { rows: partitions, next }
   })
 }
 
-/** A name ends in its level and index, so it is found by these. */
-function queryOf({ state, level, indexes, name }: PartitionFilter): PartitionsOptions {
-  const [, ofLevel, ofIndex] = /(?:^|-)(\d{1,15})-(\d{1,15})$/.exec(name) ?? []
-  if (ofLevel !== undefined && ofIndex !== undefined)
-    return { level: Number(ofLevel), indexes: { first: Number(ofIndex), last: Number(ofIndex) } }
+function queryOf(taskId: string, filter: PartitionFilter): PartitionsOptions {
+  const { state, level, indexes, name, holder, reason } = filter
   return {
+    // What is finished is of little interest, and there is most of it.
+    order: 'unfinished',
     ...(state === null ? {} : { state }),
     ...(level === null ? {} : { level }),
     ...(indexes === null ? {} : { indexes }),
+    ...(name === '' ? {} : { name: beginningOf(taskId, name) }),
+    ...(holder === '' ? {} : { holder }),
+    ...(reason === '' ? {} : { reason }),
   }
+}
+
+/** Whoever looks at a task need not type its name: `0-17` is `<taskId>-0-17*`. */
+function beginningOf(taskId: string, name: string): string {
+  const start = `${taskId}-`
+  const isWhole = name.startsWith(start) || start.startsWith(name)
+  return `${isWhole ? name : start + name}*`
 }

@@ -1,7 +1,7 @@
 import type { TaskSettings, TaskSettingsRequest, TaskView } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation, type ControlConfirmationProps, useControl } from '../parts/control.tsx'
-import { exact } from '../parts/format.ts'
+import { exact, percent } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { client, mayControl } from '../service/connection.ts'
 
@@ -48,6 +48,12 @@ export function SettingsLine({ view, refresh }: { view: TaskView; refresh: () =>
       <p>
         {shown}
         <span>{settings.levelBarrier ? 'level barrier' : 'no level barrier'}</span>
+        {settings.pauseAfterFailures === null ? null : (
+          <b>
+            pauses if {percent(settings.pauseAfterFailures.share, 1)} of{' '}
+            {exact(settings.pauseAfterFailures.of)} attempts fail
+          </b>
+        )}
         {control.changed === null ? null : (
           <span>
             changed <Ago at={control.changed.at} />

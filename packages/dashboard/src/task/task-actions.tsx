@@ -10,6 +10,7 @@ import {
   say,
   useControl,
 } from '../parts/control.tsx'
+import { CopyAs } from '../parts/copy.tsx'
 import { counted } from '../parts/format.ts'
 import { baseUrl, client, explained, mayControl, token } from '../service/connection.ts'
 
@@ -296,7 +297,6 @@ function MoreActions({ view, mayControl, busy, request }: MoreProps) {
     )
   const offersBarrier = mayControl && state !== 'cancelled'
   const offersRerun = mayControl && canRerun(view)
-  if (!offersBarrier && !offersRerun && view.purgedAt !== null) return null
   return (
     <>
       <More>
@@ -311,6 +311,7 @@ function MoreActions({ view, mayControl, busy, request }: MoreProps) {
           </button>
         ) : null}
         {view.purgedAt === null ? <ManifestLink taskId={taskId} /> : null}
+        <CopyAs path={`tasks/${encodeURIComponent(taskId)}`} />
       </More>
       {isAsking ? (
         <RerunConfirmation view={view} busy={busy} request={request} onClose={() => setAsking(false)} />

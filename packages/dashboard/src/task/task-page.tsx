@@ -66,11 +66,13 @@ function Task({ at, view, refresh }: TaskProps) {
         <SettingsLine view={view} refresh={refresh} />
       </section>
       <Findings view={view} refresh={refresh} />
-      <ThroughputPanel view={view} chosen={at.span} />
+      <div class="columns">
+        <ThroughputPanel view={view} chosen={at.span} />
+        <FeedPanel view={view} />
+      </div>
       <LevelTable view={view} at={at} />
       <GridPanel view={view} at={at} />
       <PartitionPanel view={view} at={at} refresh={refresh} />
-      <FeedPanel view={view} />
     </>
   )
 }
