@@ -47,6 +47,14 @@ export const fleets: readonly Fleet[] = [
     attempt: (_records, random) => around(5000)(0, random) * (random() < 0.02 ? 20 : 1),
   },
   {
+    name: 'stragglers that report progress',
+    workers: 8,
+    partitions: sizes(400, 1000),
+    ...lease(),
+    attempt: (_records, random) => around(5000)(0, random) * (random() < 0.02 ? 20 : 1),
+    reportsEveryMillis: 5000,
+  },
+  {
     name: 'levels of different size',
     workers: 8,
     partitions: [...sizes(200, 500), ...sizes(100, 4000), ...sizes(12, 40_000)],

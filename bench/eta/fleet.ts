@@ -1,4 +1,5 @@
 import { countDuration } from '../../packages/server/src/handoff/rules/attempts.ts'
+import type { Progress } from '../../packages/server/src/handoff/rules/progress.ts'
 import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task.ts'
 import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'
 import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/queries.ts'
@@ -21,6 +22,8 @@ export interface Fleet {
   readonly failing?: number
   /** The number of attempts after which each of these workers dies in the middle of one. */
   readonly dyingAfter?: readonly number[]
+  /** Its workers report their progress this often. */
+  readonly reportsEveryMillis?: number
 }
 
 export interface Look {
@@ -120,6 +123,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
         dueAt: lease.dueAt,
         renewed: lease.dueAt - lease.leasedAt > fleet.leaseMillis + 500,
         unheardShare: Math.max(0, 1 - (lease.dueAt - at) / fleet.leaseMillis),
+        progress: progressOf(fleet, lease, at),
       })),
       ...delayed.map(({ partition, dueAt }) => ({
         ...place(fleet, partition),
@@ -129,6 +133,7 @@ export function run(fleet: Fleet, seed: number, everyMillis: number): { looks: L
         dueAt,
         renewed: false,
         unheardShare: 0,
+        progress: null,
       })),
     ]
     const seconds = [...pace].map(([second, counts]): PaceSecond => ({ second, ...counts }))
@@ -196,6 +201,26 @@ function renew(leases: ReadonlyMap<number, Lease>, fleet: Fleet, now: number): v
     if (lease.end === 'never') continue
     const renewals = Math.floor((now - lease.leasedAt) / third)
     lease.dueAt = lease.leasedAt + renewals * third + fleet.leaseMillis
+  }
+}
+
+/** A report renews the lease, and every attempt works at a constant pace. A dead worker reports nothing. */
+function progressOf(
+  { reportsEveryMillis, partitions }: Fleet,
+  { partition, leasedAt, endsAt }: Lease,
+  now: number,
+): Progress | null {
+  if (reportsEveryMillis === undefined || !Number.isFinite(endsAt)) return null
+  const reports = Math.floor((now - leasedAt) / reportsEveryMillis)
+  if (reports === 0) return null
+  const recordsAt = (at: number) =>
+    Math.floor(((partitions[partition] ?? 0) * (at - leasedAt)) / (endsAt - leasedAt))
+  const [first, last] = [leasedAt + reportsEveryMillis, leasedAt + reports * reportsEveryMillis]
+  return {
+    records: recordsAt(last),
+    note: null,
+    at: last,
+    first: { records: recordsAt(first), at: first },
   }
 }
 

@@ -14,6 +14,12 @@ export interface Sizes {
   backlogs: readonly number[]
   /** The number of lanes on one level. */
   lanes: readonly number[]
+  /** Tasks, and tables in one lane, of the pulls that choose. */
+  chosenTasks: number
+  tablesInLane: number
+  /** Compute tables with a limit, and tasks on one that is at its limit. */
+  limitedTables: number
+  tasksAtLimit: number
   /** The number of nodes that share a database. */
   nodes: readonly number[]
   smallCallBack: number
@@ -26,6 +32,10 @@ export interface Sizes {
   littleWorkSeconds: number
   idleSeconds: number
   storedAtStart: number
+  /** What the page shows. */
+  pageLevels: number
+  pageInstances: number
+  pageTables: number
   /** How often a round requests each view. */
   looks: number
   /** How often the leader is killed, and frozen. */
@@ -51,6 +61,10 @@ const NORMAL: Sizes = {
   warmUps: 5,
   backlogs: [1_000, 1_000_000],
   lanes: [1, 10_000],
+  chosenTasks: 4_000,
+  tablesInLane: 100_000,
+  limitedTables: 1_000,
+  tasksAtLimit: 4_000,
   nodes: [1, 2, 3],
   smallCallBack: 500,
   largeCallBack: 50_000,
@@ -61,6 +75,9 @@ const NORMAL: Sizes = {
   littleWorkSeconds: 30,
   idleSeconds: 10,
   storedAtStart: 1_000_000,
+  pageLevels: 5_000,
+  pageInstances: 2_000,
+  pageTables: 500,
   looks: 50,
   kills: 30,
   freezes: 3,
@@ -73,6 +90,10 @@ const QUICK: Sizes = {
   warmUps: 1,
   backlogs: [1_000, 5_000],
   lanes: [1, 100],
+  chosenTasks: 100,
+  tablesInLane: 500,
+  limitedTables: 20,
+  tasksAtLimit: 50,
   nodes: [1, 2],
   smallCallBack: 500,
   largeCallBack: 5_000,
@@ -83,6 +104,9 @@ const QUICK: Sizes = {
   littleWorkSeconds: 1,
   idleSeconds: 0.5,
   storedAtStart: 5_000,
+  pageLevels: 50,
+  pageInstances: 20,
+  pageTables: 10,
   looks: 5,
   kills: 1,
   freezes: 0,

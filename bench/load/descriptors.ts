@@ -10,8 +10,13 @@ const RUN = `${process.pid.toString(36)}${Date.now().toString(36)}`
 export interface Task {
   id: string
   table: string
+  /** If present, its partitions are of this many tables, whose names begin with `table`. */
+  tables?: number
   nextIndex: number
 }
+
+const tableOf = ({ table, tables }: Task, index: number): string =>
+  tables === undefined ? table : `${table}_${index % tables}`
 
 export function newTask(): Task {
   const number = ++tasksMade
@@ -27,7 +32,7 @@ export function callBackBody(count: number, task: Task = newTask(), levels = LEV
     const level = Math.floor((made * levels) / count)
     const index = task.nextIndex++
     parts.push(
-      `{"taskId":"${task.id}","computeTableName":"${task.table}",` +
+      `{"taskId":"${task.id}","computeTableName":"${tableOf(task, index)}",` +
         `"partition_name":"${task.id}-${level}-${index}","record_count":${1_000 + ((index * 7_919) % 9_000)},` +
         `"priorityLevel":${level}}`,
     )

@@ -5,6 +5,10 @@ export interface PullPreferences {
   waitSeconds?: number
 }
 
+/** The path of a pull that names these tables. */
+export const pathOfPull = (tables: readonly string[]): string =>
+  `/pull?${tables.map((table) => `table=${encodeURIComponent(table)}`).join('&')}`
+
 function head(method: string, path: string, url: string, headers: Readonly<Record<string, string>>): string {
   let text = `${method} ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\n`
   for (const [name, value] of Object.entries(headers)) text += `${name}: ${value}\r\n`
@@ -18,8 +22,13 @@ function preferHeader({ batch, waitSeconds }: PullPreferences): Record<string, s
   return preferences.length === 0 ? {} : { Prefer: preferences.join(', ') }
 }
 
-export function pullRequest(url: string, instanceId: string, preferences: PullPreferences = {}): string {
-  return `${head('GET', '/pull', url, { 'X-Instance-Id': instanceId, ...preferHeader(preferences) })}\r\n`
+export function pullRequest(
+  url: string,
+  instanceId: string,
+  preferences: PullPreferences = {},
+  path = '/pull',
+): string {
+  return `${head('GET', path, url, { 'X-Instance-Id': instanceId, ...preferHeader(preferences) })}\r\n`
 }
 
 /** The head of a pull without its last line: the caller adds a new Idempotency-Key each time. */

@@ -1,7 +1,14 @@
 import { type HandOffResult, runClients } from '../clients.ts'
 import { callBackBody, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
-import { callBackRequest, leaseIds, pullRequest, renewRequest, settleRequest } from '../requests.ts'
+import {
+  callBackRequest,
+  leaseIds,
+  pathOfPull,
+  pullRequest,
+  renewRequest,
+  settleRequest,
+} from '../requests.ts'
 
 export interface SteadyBacklogInput {
   url: string
@@ -11,6 +18,8 @@ export interface SteadyBacklogInput {
   tasks: readonly Task[]
   /** Each lease is renewed once before it is settled, as by workers with long attempts. */
   renews?: boolean
+  /** The tables that pulls name, in rotation. Absent: none. */
+  choices?: readonly (readonly string[])[]
 }
 
 const PER_CALL_BACK = 250
@@ -24,7 +33,11 @@ export async function steadyBacklog(
   input: SteadyBacklogInput,
 ): Promise<HandOffResult & { tasks: readonly Task[] }> {
   const { tasks } = input
+  const chosen = input.choices?.map((tables) =>
+    pullRequest(input.url, 'bench-worker', {}, pathOfPull(tables)),
+  )
   let turn = 0
+  let pulls = 0
   const producer = await HttpConnection.open(input.url)
   let owed = 0
   let producing: Promise<void> | undefined
@@ -50,7 +63,7 @@ export async function steadyBacklog(
   }
   try {
     const result = await runClients({ ...input, urls: [input.url] }, (client) => {
-      const pull = pullRequest(client.url, client.instanceId)
+      const requests = chosen ?? [pullRequest(client.url, client.instanceId)]
       const settle = settleRequest(client.url, client.instanceId)
       const renew = renewRequest(client.url, client.instanceId)
       const settleThem = (leases: readonly string[]) =>
@@ -60,6 +73,7 @@ export async function steadyBacklog(
         })
       const next = () => {
         if (failure || !client.goOn()) return client.finish()
+        const pull = requests[pulls++ % requests.length] as string
         client.request(pull, (body) => {
           const leases = leaseIds(body)
           if (leases.length === 0) {
