@@ -42,6 +42,21 @@ describe('an operator', () => {
     await page.getByText('Open', { exact: true }).waitFor()
   })
 
+  test('sees for which reasons partitions are parked, and retries those of one', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [3]))
+    await workThrough(client, 2, { outcome: 'failed', reason: 'locked by 7', final: true })
+    await workThrough(client, 1, { outcome: 'failed', reason: 'no such column', final: true })
+    const page = await visit(`${url}/#/tasks/orders`)
+    const reasons = page.getByRole('list', { name: 'Why they are parked' })
+    const locked = reasons.getByRole('listitem').filter({ hasText: 'locked by #' })
+    await locked.getByRole('button', { name: 'Retry these 2, ' }).click()
+    await page.getByText('2 partitions retried').waitFor()
+    await locked.waitFor({ state: 'detached' })
+    await reasons.getByText('no such column').waitFor()
+    expect(await client.task('orders')).toMatchObject({ partitions: { parked: 1, ready: 2 } })
+  })
+
   test('has to confirm before a task is cancelled, and can decline', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [4]))

@@ -61,33 +61,33 @@ async function fleetWithBadHost() {
 }
 
 describe('the fleet', () => {
-  test.each([
-    { width: 1440, colorScheme: 'dark' },
-    { width: 390, colorScheme: 'light' },
-  ] as const)('at $width px, a bad host stands out, shows why, and is paused', async (look) => {
-    const { url, client } = await fleetWithBadHost()
-    const { width, colorScheme } = look
-    const page = await visit(url, { colorScheme, viewport: { width, height: 900 } })
-    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Instances' }).click()
-    const workers = page.getByRole('region', { name: 'Rows of workers' })
-    await workers.getByRole('rowheader').first().getByText('bad-host').waitFor()
-    expect(await accessibilityFaults(page)).toEqual([])
-    expect(await overflow(page)).toBe(0)
-    await page.getByRole('searchbox', { name: 'Search instances by name' }).fill('loader-3')
-    await workers.getByRole('link', { name: 'bad-host' }).waitFor({ state: 'detached' })
-    expect(page.url()).toContain('search=loader-3')
-    await page
-      .getByRole('region', { name: '1 worker fails far more often than the others' })
-      .getByRole('link', { name: 'bad-host' })
-      .click()
-    await page.getByText('75% of 8 failed or expired').waitFor()
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await page.getByRole('region', { name: 'The instance is paused' }).waitFor()
-    expect((await client.instanceStatus('bad-host')).pausedAt).toBeDefined()
-    await page.getByRole('button', { name: /^Release the lease of orders-0-/ }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Release this lease' }).click()
-    await page.getByText('It holds no leases.').waitFor()
-    expect(await accessibilityFaults(page)).toEqual([])
-    expect(await overflow(page)).toBe(0)
-  })
+  test.each([{ width: 390, colorScheme: 'light' }] as const)(
+    'at $width px, a bad host stands out, shows why, and is paused',
+    async (look) => {
+      const { url, client } = await fleetWithBadHost()
+      const { width, colorScheme } = look
+      const page = await visit(url, { colorScheme, viewport: { width, height: 900 } })
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Instances' }).click()
+      const workers = page.getByRole('region', { name: 'Rows of workers' })
+      await workers.getByRole('rowheader').first().getByText('bad-host').waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await overflow(page)).toBe(0)
+      await page.getByRole('searchbox', { name: 'Search instances by name' }).fill('loader-3')
+      await workers.getByRole('link', { name: 'bad-host' }).waitFor({ state: 'detached' })
+      expect(page.url()).toContain('search=loader-3')
+      await page
+        .getByRole('region', { name: '1 worker fails far more often than the others' })
+        .getByRole('link', { name: 'bad-host' })
+        .click()
+      await page.getByText('75% of 8 failed or expired').waitFor()
+      await page.getByRole('button', { name: 'Pause' }).click()
+      await page.getByRole('region', { name: 'The instance is paused' }).waitFor()
+      expect((await client.instanceStatus('bad-host')).pausedAt).toBeDefined()
+      await page.getByRole('button', { name: /^Release the lease of orders-0-/ }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Release this lease' }).click()
+      await page.getByText('It holds no leases.').waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+      expect(await overflow(page)).toBe(0)
+    },
+  )
 })

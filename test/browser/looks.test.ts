@@ -9,7 +9,7 @@ const views = [
   { path: '/', ready: (page: Page) => page.getByRole('link', { name: 'parked-task' }).first().waitFor() },
   {
     path: '/#/tasks/orders',
-    ready: (page: Page) => page.getByRole('rowheader', { name: 'orders-0-0' }).waitFor(),
+    ready: (page: Page) => page.getByRole('rowheader', { name: 'orders-0-10' }).waitFor(),
   },
   {
     path: '/#/tasks/parked-task?state=parked',
@@ -88,6 +88,8 @@ test('no animation runs forever, so an open page costs nothing', async () => {
   const page = await visit(url, { reducedMotion: 'no-preference' })
   await views[0]?.ready(page)
   await page.locator('.live-state.live').waitFor()
+  // What stands in for data that is on its way moves until it is there.
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   const endless = await page.evaluate(
     'document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations === Infinity).length',
   )

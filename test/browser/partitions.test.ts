@@ -70,3 +70,16 @@ test('a task with two compute tables names both, apart from whether it is sealed
   const page = await visit(`${url}/#/tasks/orders`)
   await page.getByText('and results.sales · not sealed').waitFor()
 })
+
+test('a leased partition shows the progress that its worker reports, and its checkpoint', async () => {
+  const { url, client } = await startService()
+  await client.callBack(partitionsOf('orders', [1], 500))
+  const { partitions } = await client.pull()
+  const leaseId = partitions[0]?.lease?.id ?? ''
+  await client.renew([{ leaseId, progress: { records: 120, note: 'sorting' }, checkpoint: 'page 3' }])
+  const page = await visit(`${url}/#/tasks/orders`)
+  await page.getByRole('row').filter({ hasText: '120 of 500 · sorting' }).getByRole('button').first().click()
+  await page.getByText('page 3', { exact: true }).waitFor()
+  await page.goto(`${url}/#/instances/browser-test`)
+  await page.getByText('120 of 500 · sorting').waitFor()
+})

@@ -39,7 +39,7 @@ describe('webhooks', () => {
     await form.getByRole('button', { name: 'Subscribe' }).click()
     await form.getByRole('alert').getByText('is not on the public internet').waitFor()
     await form.getByLabel('URL').fill(receiver.url)
-    for (const type of ['task.stalled', 'task.cancelled', 'level.done', 'partition.parked'])
+    for (const type of ['task.stalled', 'task.cancelled', 'task.paused', 'level.done', 'partition.parked'])
       await form.getByLabel(type).uncheck()
     await form.getByLabel('Task id prefix').fill('orders-')
     await form.getByRole('button', { name: 'Subscribe' }).click()

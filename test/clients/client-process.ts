@@ -7,7 +7,9 @@ import type {
   PartitionDescriptor,
   ProducerOptions,
   StopOptions,
+  Subscriptions,
   WorkerOptions,
+  WorkProgress,
 } from '@baton/client'
 import { onTestFinished } from 'vitest'
 import { pythonProgram } from '../support/python.ts'
@@ -17,7 +19,7 @@ import { pythonProgram } from '../support/python.ts'
  * standard input is a command, a line on their standard output an answer or an event. Options have the names
  * of the TypeScript client.
  */
-export type Command = CallCommand | ProduceCommand | WorkCommand | OpenCommand | StopCommand
+export type Command = CallCommand | ProduceCommand | WorkCommand | FollowCommand | OpenCommand | StopCommand
 
 /** The part of the options that can be written as JSON. */
 export type ServiceOptions = Pick<
@@ -25,11 +27,13 @@ export type ServiceOptions = Pick<
   'url' | 'token' | 'instanceId' | 'tableField' | 'timeoutSeconds' | 'retryForSeconds'
 >
 
+export type Method = keyof BatonClient | `subscriptions.${keyof Subscriptions}`
+
 /** Calls one method of the client. Options come last. */
 export interface CallCommand {
   readonly op: 'call'
   readonly service: ServiceOptions
-  readonly method: keyof BatonClient
+  readonly method: Method
   readonly given: readonly unknown[]
 }
 
@@ -55,6 +59,13 @@ export interface Action {
   readonly final?: boolean
   readonly retryAfterSeconds?: number
   readonly records?: number
+  /** Reported after the gate. */
+  readonly progress?: WorkProgress
+  /** Saved then. The handler waits until it is stored, unless `awaits` is false. */
+  readonly checkpoint?: string | null
+  readonly awaits?: false
+  /** Waits then until its gate is opened. */
+  readonly holds?: true
 }
 
 /** Starts a worker. */
@@ -68,6 +79,13 @@ export interface WorkCommand {
   readonly options?: Omit<WorkerOptions, 'signal' | 'onEvent' | 'around'>
   /** SIGTERM stops the worker. */
   readonly untilSignal?: boolean
+}
+
+/** Follows the events of the service until one of this task arrives. Each is an event of `follower`. */
+interface FollowCommand {
+  readonly op: 'follow'
+  readonly service: ServiceOptions
+  readonly task: string
 }
 
 interface OpenCommand {
@@ -93,6 +111,8 @@ export interface ClientEvent {
   readonly path?: string
   readonly leases?: number
   readonly abandoned?: number
+  /** Of a `resumed` event of the driver: what came with the lease. */
+  readonly checkpoint?: string
   readonly error?: { readonly name: string; readonly code?: string }
 }
 
@@ -155,13 +175,17 @@ export class ClientProcess {
     return other
   }
 
-  call(service: ServiceOptions, method: keyof BatonClient, ...given: unknown[]): Promise<unknown> {
+  call(service: ServiceOptions, method: Method, ...given: unknown[]): Promise<unknown> {
     return this.#ask({ op: 'call', service: sent(service), method, given })
   }
 
   produce(command: Omit<ProduceCommand, 'op'>): Promise<unknown> {
     this.#events.delete('producer')
     return this.#ask({ op: 'produce', ...command, service: sent(command.service) })
+  }
+
+  async follow(service: ServiceOptions, task: string): Promise<void> {
+    await this.#ask({ op: 'follow', service: sent(service), task })
   }
 
   async work(command: Omit<WorkCommand, 'op' | 'on'>): Promise<WorkerOfClient> {

@@ -28,7 +28,7 @@ describe.skipIf(cannotRun)('baton-client', () => {
 
     expect(await run(pythonIn('docs/client-python.md', url))).toBe('100 0\ndone\n')
 
-    const [cron = ''] = pythonIn('docs/recipes.md', url).split('from airflow')
+    const [cron = ''] = pythonIn('docs/workers.md', url).split('from airflow')
     await new BatonClient(url).callBack(descriptors('nightly', 3))
     await run(cron)
     expect(await new BatonClient(url).task('nightly')).toMatchObject({ state: 'done' })

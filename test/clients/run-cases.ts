@@ -4,6 +4,7 @@ import { callBacks } from './cases/call-backs.ts'
 import { calls } from './cases/calls.ts'
 import { leaders } from './cases/leaders.ts'
 import { leases } from './cases/leases.ts'
+import { operations } from './cases/operations.ts'
 import { outages } from './cases/outages.ts'
 import { stopping } from './cases/stopping.ts'
 import { workers } from './cases/workers.ts'
@@ -15,6 +16,7 @@ export type Cases = Readonly<Record<string, Case>>
 
 const subjects: Readonly<Record<string, Cases>> = {
   'a call': calls,
+  'an operation': operations,
   'a call-back': callBacks,
   'a worker': workers,
   'a lease': leases,

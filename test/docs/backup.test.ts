@@ -43,14 +43,14 @@ const settleDone = (url: string, leases: string[]) =>
     leases.map((leaseId) => ({ leaseId, outcome: 'done' })),
   )
 
-test('the backup of docs/operations.md, taken from a running service, can be restored', async () => {
+test('the backup of docs/backup.md, taken from a running service, can be restored', async () => {
   const folder = await testFolder()
   const live = await ServiceProcess.started([], join(folder, 'data'))
   await callBack(live.url, 4)
   const [first = '', second = ''] = (await pull(live.url, 2)).map(({ lease }) => lease?.id ?? '')
   await settleDone(live.url, [first])
 
-  const [backup = '', restore = ''] = commandsOf(readDocument('docs/operations.md'), 'Backup and restore', {
+  const [backup = '', restore = ''] = commandsOf(readDocument('docs/backup.md'), 'Backup and restore', {
     'DATA=./data': `DATA=${folder}/data`,
     'COPY=./baton-backup.db': `COPY=${folder}/copy.db`,
     'mkdir ./restored': `COPY=${folder}/copy.db; cd ${folder}; mkdir ./restored`,

@@ -6,9 +6,9 @@ import { exportStore } from '../../packages/server/src/archive/store-tools.ts'
 import { openSqliteDisk } from '../../packages/server/src/disk/sqlite/sqlite-disk.ts'
 import { bigFields, sections } from '../../packages/server/src/handoff/archived.ts'
 import { testFolder } from '../support/test-folder.ts'
-import { fencesOf, inCode, readDocument, tableRows } from './support/markdown.ts'
+import { fencesOf, inCode, readDocument, sectionNamed, tableRows } from './support/markdown.ts'
 
-const document = readDocument('docs/export-format.md')
+const document = sectionNamed(readDocument('docs/backup.md'), 'The file of an export').text
 
 test('the table of sections is complete and in order', () => {
   const rows = tableRows(document.slice(document.indexOf('All sections are present')))

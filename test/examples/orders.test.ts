@@ -14,6 +14,8 @@ test.skipIf(await withoutPython('examples/orders', 'psycopg'))(
     expect(stdout).toContain('proved: every record was counted once; declared, reported and read are equal')
     expect(stdout).not.toContain('FAULT')
     expect(stdout).toMatch(/late writes that the fencing token refused: orders-/)
+    expect(stdout).toMatch(/gone on from a checkpoint: orders-/)
+    expect(stdout).toMatch(/results\.orders had at most [1-5] leases at a time; its limit is 5/)
     // Both of them held partitions, which others got.
     const [, wasted] = /(\d+) attempts were wasted/.exec(stdout) ?? []
     expect(Number(wasted)).toBeGreaterThanOrEqual(2)

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { formatLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { ControlRequest, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
 import type {
@@ -6,24 +7,29 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   MaintenanceRequest,
+  NamedLease,
+  NotReleased,
+  PauseRequest,
   ReadiedOf,
   ReleaseRequest,
   ReleaseResult,
   Store,
   SweepRequest,
   SweepResult,
+  TableChange,
+  TableChanged,
 } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from './model/disagreement.ts'
 import { learnPulls, learnRelease, learnSteps, learnSweep, type ModelSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
-import { controlModel } from './model/model-control.ts'
+import { controlModel, pauseInstance, releasePartition, setTable } from './model/model-control.ts'
 import type { Truth } from './model/truth.ts'
 import type { Append, SimulatedNode } from './node.ts'
 
 /** A call to a store, and how its answer is checked. */
 export interface Call {
   readonly what: string
-  /** Batches of hand-offs, which share a transaction. */
+  /** Of a hand-off. */
   readonly batch: HandOffBatch | null
   /**
    * The task of a call-back that is so large that it runs concurrently with other calls. Its entries are
@@ -62,7 +68,6 @@ const call = ({
   late,
 })
 
-/** One batch, or several that shared a transaction. */
 export function handOffCall(batch: HandOffBatch, largeTask: string | null = null): Call {
   return call({
     what: largeTask === null ? 'hand-off' : `large call-back of ${largeTask}`,
@@ -112,7 +117,9 @@ function hintOf(model: Model): (readied: number, readiedOf?: readonly ReadiedOf[
     const lane = model.firstOpenLane()
     if (lane === null) return
     const { taskId } = lane.task
-    if (readied === 0 || readiedOf?.every(([task]) => task !== taskId) === true)
+    const isHint = ([task, table]: ReadiedOf) =>
+      (task === null || task === taskId) && model.hasOf(lane, table)
+    if (readied === 0 || readiedOf?.some(isHint) === false)
       disagree(`waiting pulls were not told that level ${lane.level} of ${taskId} has work`)
   }
 }
@@ -216,6 +223,60 @@ export function releaseCall(request: ReleaseRequest): Call {
   })
 }
 
+/** A call that the model can follow from the request alone. `take` returns the expected answer. */
+function operatorCall<Answer>(
+  what: string,
+  ask: (store: Store) => Promise<Answer>,
+  take: (model: Model) => Answer,
+): Call {
+  const follow = ({ simulation: { model } }: SimulatedNode, append: Append) => {
+    model.now = append.now
+    const expected = take(model)
+    model.conclude()
+    return expected
+  }
+  return call({
+    what,
+    ask,
+    answered: (answer, node, append) => {
+      if (append?.isDurable !== true) disagree(`${what} was answered before it was durable`)
+      const expectHint = hintOf(node.simulation.model)
+      const expected = follow(node, append)
+      const { readied, readiedOf, ...rest } = { readied: 0, ...(answer as object) } as Partial<TableChanged>
+      if (!isDeepStrictEqual(isObject(answer) ? rest : answer, expected))
+        disagree(`${what} was answered ${JSON.stringify(answer)} instead of ${JSON.stringify(expected)}`)
+      expectHint(readied ?? 0, readiedOf)
+    },
+    lost: follow,
+  })
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+/** Waiting pulls are told what it makes ready; the answer is compared without that. */
+type Told<Answer> = Answer | Omit<Answer, 'readied' | 'readiedOf'>
+
+export const tableCall = (change: TableChange): Call =>
+  operatorCall<Told<TableChanged>>(
+    `settings of ${change.table}`,
+    (store) => store.setTable(change),
+    (model) => ({ settings: setTable(model, change) }),
+  )
+
+export const pauseCall = (request: PauseRequest): Call =>
+  operatorCall<number | null>(
+    `${request.paused ? 'pause' : 'resume'} ${request.instanceId}`,
+    (store) => store.pauseInstance(request),
+    (model) => pauseInstance(model, request),
+  )
+
+export const releasePartitionCall = (lease: NamedLease): Call =>
+  operatorCall<Told<ReleaseResult> | NotReleased>(
+    `release of ${lease.taskId}-${lease.level}-${lease.index}`,
+    (store) => store.releasePartition(lease),
+    (model) => releasePartition(model, lease),
+  )
+
 /** No other call runs, so everything that was removed or rerun was so by this call. */
 export function maintainCall(request: MaintenanceRequest): Call {
   const take = ({ simulation }: SimulatedNode, append: Append | null) => {
@@ -233,36 +294,6 @@ export function maintainCall(request: MaintenanceRequest): Call {
   })
 }
 
-/**
- * Combines batches that shared a transaction: each kind of request of all batches is processed before the
- * next kind.
- */
-export function together(calls: readonly Call[], answers: ReadonlyMap<Call, unknown>): [Call, unknown] {
-  const [first] = calls as readonly [Call]
-  if (calls.length === 1) return [first, answers.get(first)]
-  const merged = handOffCall({
-    settles: calls.flatMap(({ batch }) => batch?.settles ?? []),
-    renews: calls.flatMap(({ batch }) => batch?.renews ?? []),
-    undos: calls.flatMap(({ batch }) => batch?.undos ?? []),
-    callBacks: calls.flatMap(({ batch }) => batch?.callBacks ?? []),
-    pulls: calls.flatMap(({ batch }) => batch?.pulls ?? []),
-  })
-  const all = calls.flatMap((one) => (answers.get(one) as HandOffAnswers | undefined) ?? [])
-  const answer: HandOffAnswers = {
-    settles: all.flatMap(({ settles }) => settles),
-    renews: all.flatMap(({ renews }) => renews),
-    undone: all.reduce((sum, { undone }) => sum + undone, 0),
-    callBacks: all.flatMap(({ callBacks }) => callBacks),
-    pulls: all.flatMap(({ pulls }) => pulls),
-    readied: all.reduce((sum, { readied }) => sum + readied, 0),
-    readiedOf: all.some(({ readiedOf }) => !readiedOf)
-      ? null
-      : all.flatMap(({ readiedOf }) => readiedOf ?? []),
-    nextDueInMillis: null,
-  }
-  return [merged, answer]
-}
-
 /** In the order in which a store processes a batch. */
 function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
   for (const [at, { settlements }] of batch.settles.entries())
@@ -273,7 +304,7 @@ function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void 
   for (const [at, { leases }] of batch.renews.entries())
     for (const [position, lease] of leases.entries()) {
       const id = formatLeaseId(lease)
-      judgeVerdict(id, answer.renews[at]?.[position]?.refused, model.renew(id))
+      judgeVerdict(id, answer.renews[at]?.[position]?.refused, model.renew(id, lease.checkpoint))
     }
   let undone = 0
   for (const lease of batch.undos) if (model.undo(formatLeaseId(lease))) undone += 1
@@ -287,7 +318,8 @@ function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void 
 function apply({ settles, renews, undos, callBacks }: HandOffBatch, model: Model): void {
   for (const { settlements } of settles)
     for (const { lease, order } of settlements) model.settle(formatLeaseId(lease), order)
-  for (const { leases } of renews) for (const lease of leases) model.renew(formatLeaseId(lease))
+  for (const { leases } of renews)
+    for (const lease of leases) model.renew(formatLeaseId(lease), lease.checkpoint)
   for (const lease of undos) model.undo(formatLeaseId(lease))
   for (const { callBack } of callBacks) model.callBack(callBack, null)
 }
@@ -337,6 +369,7 @@ function isEmptyPull({ settles, renews, undos, callBacks }: HandOffBatch, answer
 
 /** Short enough for a long trace. */
 export function brief(value: unknown): string {
+  if (value === null) return 'null'
   const text = JSON.stringify(value, (name, part) =>
     part === null || (Array.isArray(part) && part.length === 0) || name === 'computeTableName'
       ? undefined

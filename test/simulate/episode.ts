@@ -1,10 +1,21 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/lease-id.ts'
 import type { BatchedSettle, HandOffAnswers, HandOffBatch } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
-import { brief, controlCall, handOffCall, maintainCall, releaseCall, sweepCall } from './calls.ts'
+import {
+  brief,
+  type Call,
+  controlCall,
+  handOffCall,
+  maintainCall,
+  pauseCall,
+  releaseCall,
+  releasePartitionCall,
+  sweepCall,
+  tableCall,
+} from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
-import { emptyBatch, Workload } from './workload.ts'
+import { emptyBatch, WORKERS, Workload } from './workload.ts'
 
 export interface Outcome {
   readonly operations: number
@@ -61,6 +72,9 @@ class Episode {
   readonly #workload: Workload
   readonly #weather: Weather
   readonly #chanceOfControl: Chance
+  readonly #chanceOfOperators: Chance
+  /** How often operators limit or pause tables, pause instances or release single partitions, per thousand steps. */
+  readonly #operators: number
   #steps = 0
   #stepsLeft = 0
   /** The largest call-back. */
@@ -72,6 +86,8 @@ class Episode {
     this.#workload = new Workload(simulation.chance.for('workload'))
     const { chance } = simulation
     this.#chanceOfControl = chance.for('control')
+    this.#chanceOfOperators = chance.for('operators')
+    this.#operators = this.#chanceOfOperators.pick([0, 10, 40])
     this.#longest = chance.for('long lanes').pick([120, 120, 120, 900])
     this.#weather = {
       crash: chance.pick([0, 2, 10]),
@@ -131,6 +147,7 @@ class Episode {
     }
     if (simulation.leader.store === null && chance.happens(0.2)) simulation.lead(simulation.leader)
     this.#disturb(chance.below(1000))
+    if (this.#chanceOfOperators.below(1000) < this.#operators) this.#operate()
     const drawn = chance.below(1000)
     if (drawn < 20) this.#control()
     else if (drawn < 60) this.#sweep()
@@ -170,14 +187,9 @@ class Episode {
     return chance.happens(0.95) ? leader : chance.pick(this.#simulation.nodes)
   }
 
-  /**
-   * Hand-offs share a transaction, so a hand-off may run before a call that was made earlier. None is sent in
-   * that case, because it would be unclear which entry belongs to which call.
-   */
-  #mayCall(node: SimulatedNode, isHandOff: boolean): boolean {
+  #mayCall(node: SimulatedNode): boolean {
     if (node.store === null || node.calls.size >= CALLS_UNDER_WAY) return false
-    for (const { what, batch } of node.calls)
-      if (what === 'maintain' || (isHandOff && batch === null)) return false
+    for (const { what } of node.calls) if (what === 'maintain') return false
     return true
   }
 
@@ -201,7 +213,7 @@ class Episode {
   async #handOff(batch: HandOffBatch, largeTask: string | null): Promise<void> {
     const simulation = this.#simulation
     const node = this.#target()
-    if (!this.#mayCall(node, true) || requestsOf(batch) === 0) return
+    if (!this.#mayCall(node) || requestsOf(batch) === 0) return
     // A small and a large call-back of one task are not sent at the same time: it would be unclear to which
     // an entry belongs.
     for (const call of node.calls)
@@ -243,6 +255,23 @@ class Episode {
     this.#forward(() => this.#call((node) => node.run(releaseCall(request))), this.#chanceOfControl)
   }
 
+  #operate(): void {
+    const chance = this.#chanceOfOperators
+    const drawn = chance.below(10)
+    let call: () => Call
+    if (drawn < 5) {
+      const change = this.#workload.tableChange(chance)
+      call = () => tableCall(change)
+    } else if (drawn < 7) {
+      const request = this.#workload.pause(chance)
+      call = () => pauseCall(request)
+    } else {
+      const lease = this.#workload.partition(chance)
+      call = () => releasePartitionCall(lease)
+    }
+    this.#forward(() => this.#call((node) => node.run(call())), chance)
+  }
+
   /** Takes several appends, which look like those of other calls, so it runs only without other calls. */
   #maintain(): void {
     const { chance } = this.#simulation
@@ -272,7 +301,7 @@ class Episode {
 
   #call(ask: (node: SimulatedNode) => unknown): void {
     const node = this.#target()
-    if (!this.#mayCall(node, false)) return
+    if (!this.#mayCall(node)) return
     this.#simulation.operations += 1
     void ask(node)
   }
@@ -294,6 +323,10 @@ class Episode {
     start()
     await simulation.until(() => node.store !== null, 'no leader starts')
     for (const taskId of model.tasks.keys()) await this.#wait(simulation.compareViews(node, taskId))
+    for (const table of this.#workload.tables())
+      await this.#wait(node.run(tableCall({ table, maxLeases: null, paused: false })))
+    for (const instanceId of WORKERS)
+      await this.#wait(node.run(pauseCall({ instanceId, role: 'worker', paused: false })))
     for (let round = 0; simulation.failure === null; round += 1) {
       if (round === 1000) throw new Error('work is left that is never handed out')
       for (const { taskId, cancelled, paused, counts } of model.tasks.values()) {

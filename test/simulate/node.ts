@@ -8,15 +8,14 @@ import type { Call } from './calls.ts'
 import { type Appending, faultyDisk, type Host } from './faulty-disk.ts'
 import type { Simulation } from './simulation.ts'
 
-/** An append, and the calls that it makes durable. */
+/** An append, and the call that it makes durable. */
 export interface Append {
   isDurable: boolean
   /** It changes nothing, so losing its answer loses no information. */
   readonly isEmpty: boolean
   /** The time that the engine used. */
   readonly now: number
-  readonly calls: readonly Call[]
-  readonly answers: Map<Call, unknown>
+  readonly call: Call | undefined
   /** The model has taken the same step. */
   isJudged: boolean
   /** It was lost in a fail-over. */
@@ -157,20 +156,17 @@ export class SimulatedNode implements Host {
     return {
       // Only now, because it is known only now which calls were answered meanwhile.
       isUnderWay: () => {
-        const calls = this.#callsOf(staged, callsThen)
+        const call = this.#callOf(staged, callsThen)
         append = {
           isDurable: false,
           isEmpty,
           now,
-          calls,
-          answers: new Map(),
+          call,
           isJudged: false,
           isForgotten: false,
         }
-        for (const call of calls) call.append = append
-        simulation.tell(
-          () => `${this.name} appends ${entry.number} for ${calls.map(({ what }) => what).join(', ')}`,
-        )
+        if (call !== undefined) call.append = append
+        simulation.tell(() => `${this.name} appends ${entry.number} for ${call?.what}`)
       },
       isDurable: () => {
         if (append !== null) append.isDurable = true
@@ -188,7 +184,8 @@ export class SimulatedNode implements Host {
    */
   #isEmpty({ body }: Appended): boolean {
     if (!body.includes(NO_PARTITIONS)) return false
-    const { tasks, lanes } = decodeEntry(body)
+    const { tasks, lanes, tableSettings } = decodeEntry(body)
+    if (tableSettings.length > 0) return false
     const { truth } = this.simulation
     // A request to skip parked partitions changes lanes alone, too.
     if (lanes.some((lane) => !isDeepStrictEqual(lane, truth.laneWithId(lane.id)))) return false
@@ -211,16 +208,9 @@ export class SimulatedNode implements Host {
     return changed?.taskId ?? null
   }
 
-  /**
-   * Calls run in the order in which they came. Hand-offs run together with the first of them, and large
-   * call-backs run concurrently with all others.
-   */
-  #callsOf(staged: string | null, callsThen: number): Call[] {
-    const calls = [...this.calls].filter(
-      ({ largeTask, number }) => largeTask === staged && number <= callsThen,
-    )
-    const [first] = calls
-    if (first === undefined) return []
-    return first.batch === null || staged !== null ? [first] : calls.filter(({ batch }) => batch !== null)
+  /** Calls run in the order in which they came, but for large call-backs. */
+  #callOf(staged: string | null, callsThen: number): Call | undefined {
+    for (const call of this.calls) if (call.largeTask === staged && call.number <= callsThen) return call
+    return undefined
   }
 }

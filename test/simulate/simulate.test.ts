@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { episode } from './episode.ts'
 
-const EPISODES = 12
-const STEPS = 1000
+const EPISODES = 6
+const STEPS = 800
 
 /**
  * The same seed for all runs of the suite, so that a change is not blamed for a random failure; `npm run
  * simulate` uses other seeds.
  */
-const SEED = 1
+const SEED = 7
 
 test.each(Array.from({ length: EPISODES }, (_, at) => SEED + at))(
   'under all faults, nothing acknowledged is lost and nothing is handed out twice, seed %s',

@@ -3,7 +3,7 @@ import type { EngineOptions } from '../../packages/server/src/handoff/engine/run
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import { Chance } from '../chaos/support/chance.ts'
-import { brief, type Call, together } from './calls.ts'
+import { brief, type Call } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
 import { compareAll, compareChanged } from './model/comparing.ts'
 import { copy } from './model/copy.ts'
@@ -210,7 +210,6 @@ export class Simulation {
     this.#standby = null
   }
 
-  /** Calls that shared a transaction are answered together, and checked when all of them are answered. */
   answered(node: SimulatedNode, call: Call, answer: unknown): void {
     const { append } = call
     this.events += 1
@@ -219,11 +218,8 @@ export class Simulation {
     if (append?.isDurable !== true) call.answered(answer, node, append)
     else if (append.isJudged) call.late(answer, node)
     else {
-      append.answers.set(call, answer)
-      if (append.answers.size < append.calls.length) return
       append.isJudged = true
-      const [all, answers] = together(append.calls, append.answers)
-      all.answered(answers, node, append)
+      call.answered(answer, node, append)
     }
   }
 
@@ -239,9 +235,8 @@ export class Simulation {
       for (const process of this.#processes) {
         for (const append of process.missed()) {
           append.isJudged = true
-          const [all] = together(append.calls, append.answers)
-          this.tell(() => `${process.name} ${all.what} unanswered`)
-          all.lost(process, append)
+          this.tell(() => `${process.name} ${append.call?.what} unanswered`)
+          append.call?.lost(process, append)
         }
         process.inDoubt.clear()
         // An answer that is still in flight is about an earlier time.

@@ -5,10 +5,14 @@ import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules
 import type {
   BatchedCallBack,
   BatchedPull,
+  BatchedRenew,
   BatchedSettle,
   HandOffAnswers,
   HandOffBatch,
+  NamedLease,
+  PauseRequest,
   ReleaseRequest,
+  TableChange,
 } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
 
@@ -34,12 +38,15 @@ interface Habits {
   readonly tables: number
   /** How often a pull names tables. */
   readonly filters: number
+  /** How often a renewal or a settlement gives a checkpoint. */
+  readonly checkpoints: number
 }
 
 const RECORDS = [0, 1, 50, 100, 100, 1000]
 const RETURNS = ['failed', 'released', 'released'] as const
-const WORKERS = ['w1', 'w2', 'w3']
+export const WORKERS = ['w1', 'w2', 'w3']
 const PULLERS = [null, ...WORKERS]
+const CHECKPOINTS = ['page 1', 'page 2', 'page 3', null]
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
@@ -48,6 +55,7 @@ const KEYS_REMEMBERED = 8
  */
 export class Workload {
   readonly #chance: Chance
+  readonly #chanceOfCheckpoints: Chance
   readonly #habits: Habits
   readonly #leases: LeaseRef[] = []
   readonly #keys: string[] = []
@@ -56,6 +64,7 @@ export class Workload {
 
   constructor(chance: Chance) {
     this.#chance = chance
+    this.#chanceOfCheckpoints = chance.for('checkpoints')
     const { tasks, levels } = { tasks: chance.pick([2, 4, 8]), levels: chance.pick([1, 2, 3, 6]) }
     this.#habits = {
       requests: chance.pick([2, 8, 24]),
@@ -72,6 +81,7 @@ export class Workload {
       tables: chance.pick([0, 1, 2, 5]),
       filters: chance.pick([0, 0.2, 0.7]),
       returned: chance.pick([0.4, 0.4, 0.4, 0.95]),
+      checkpoints: this.#chanceOfCheckpoints.pick([0, 0.1, 0.5]),
     }
     this.#tasksMade = tasks
   }
@@ -85,7 +95,7 @@ export class Workload {
       if (drawn < 12) batch.callBacks.push(this.callBack(chance.between(1, 6)))
       else if (drawn < 50) batch.pulls.push(this.#pull())
       else if (drawn < 90 && this.#leases.length > 0) batch.settles.push(this.#settle())
-      else if (chance.happens(this.#habits.renews)) batch.renews.push({ leases: this.#some() })
+      else if (chance.happens(this.#habits.renews)) batch.renews.push(this.#renew())
       else if (chance.happens(this.#habits.undos)) batch.undos.push(...this.#some())
     }
     return batch
@@ -157,6 +167,31 @@ export class Workload {
     return { instanceId: this.#chance.pick(WORKERS), limit: this.#chance.pick([1, 5, 1000]) }
   }
 
+  tableChange(chance: Chance): TableChange {
+    return {
+      table: this.#table(chance),
+      ...(chance.happens(0.6) ? { maxLeases: chance.pick([1, 1, 2, 5, null, null]) } : {}),
+      ...(chance.happens(0.6) ? { paused: chance.happens(0.4) } : {}),
+    }
+  }
+
+  pause(chance: Chance): PauseRequest {
+    return { instanceId: chance.pick(WORKERS), role: 'worker', paused: chance.happens(0.4) }
+  }
+
+  partition(chance: Chance): NamedLease {
+    const { tasks, levels, indexes } = this.#habits
+    const taskId = `t${this.#tasksMade - chance.below(tasks)}`
+    return { taskId, level: chance.below(levels), index: chance.below(indexes) }
+  }
+
+  tables(): string[] {
+    const { levels, tables } = this.#habits
+    return tables === 0
+      ? Array.from({ length: levels }, (_, level) => `r.l${level}`)
+      : Array.from({ length: tables }, (_, at) => `r.t${at}`)
+  }
+
   /** The answer reached its client. */
   answered(answers: HandOffAnswers): void {
     for (const { partitions } of answers.pulls)
@@ -192,10 +227,15 @@ export class Workload {
     return tables === 0 ? `r.l${level}` : `r.t${(index * 5 + level) % tables}`
   }
 
+  #table(chance: Chance): string {
+    const { levels, tables } = this.#habits
+    return tables === 0 ? `r.l${chance.below(levels)}` : `r.t${chance.below(tables)}`
+  }
+
   #filter(): Pick<BatchedPull, 'tables' | 'tasks'> {
     const chance = this.#chance
-    const { filters, levels, tables } = this.#habits
-    const table = () => (tables === 0 ? `r.l${chance.below(levels)}` : `r.t${chance.below(tables)}`)
+    const { filters } = this.#habits
+    const table = () => this.#table(chance)
     const some = (name: () => string) => {
       const names: string[] = []
       for (let left = chance.between(1, 3); left > 0; left -= 1) {
@@ -231,9 +271,19 @@ export class Workload {
         retryAfterMillis: chance.happens(returned / 2) ? chance.pick([0, 0, 300]) : null,
         final: chance.happens(0.1),
         records: chance.happens(0.3) ? 100 : null,
+        ...this.#checkpoint(),
       },
     }))
     return { instance: null, settlements }
+  }
+
+  #renew(): BatchedRenew {
+    return { leases: this.#some().map((lease) => ({ ...lease, ...this.#checkpoint() })) }
+  }
+
+  #checkpoint(): { checkpoint?: string | null } {
+    const chance = this.#chanceOfCheckpoints
+    return chance.happens(this.#habits.checkpoints) ? { checkpoint: chance.pick(CHECKPOINTS) } : {}
   }
 
   /** Leases are mostly settled once. Careless workers settle them again, or send wrong ids. */
@@ -259,7 +309,7 @@ export class Workload {
 
 export const emptyBatch = () => ({
   settles: [] as BatchedSettle[],
-  renews: [] as { leases: LeaseRef[] }[],
+  renews: [] as BatchedRenew[],
   undos: [] as LeaseRef[],
   callBacks: [] as BatchedCallBack[],
   pulls: [] as BatchedPull[],

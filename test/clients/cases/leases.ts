@@ -43,6 +43,73 @@ export const leases: Cases = {
     expect(await operator.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
   },
 
+  'shows its progress, and its checkpoint comes with the next lease': async (client) => {
+    const { url, operator } = await called(1, patientLeases)
+    const [progress, checkpoint] = [{ records: 40, note: 'sorting' }, 'page "2" – ä']
+    const first = await client.work({
+      service: { url },
+      actions: { '*': { progress, checkpoint, holds: true } },
+      options: { waitSeconds: 0 },
+    })
+    await until(async () => (await operator.partitions('orders')).partitions[0]?.checkpoint === checkpoint)
+    expect((await operator.partitions('orders')).partitions).toMatchObject([{ progress, checkpoint }])
+    await first.stop({ finishWithinSeconds: 0, releaseWithinSeconds: 0 })
+    await client.open()
+    const { partitions } = await operator.partitions('orders')
+    await operator.releasePartition('orders', partitions[0]?.partition_name ?? '')
+    const second = await client.work({ service: { url }, options: { untilIdle: true } })
+    await second.stopped()
+    expect(second.of('resumed')).toMatchObject([{ checkpoint }])
+    expect(second.of('settled')).toMatchObject([{ outcome: 'done' }])
+    expect((await operator.partitions('orders')).partitions[0]).not.toHaveProperty('checkpoint')
+  },
+
+  'gives a checkpoint that was not sent with its settlement': async (client) => {
+    const { url, operator } = await called(2, patientLeases)
+    const actions = {
+      'orders-0-0': { checkpoint: 'half', awaits: false, outcome: 'failed', retryAfterSeconds: 0 },
+      'orders-0-1': { checkpoint: 'third', awaits: false, outcome: 'released' },
+    } as const
+    const worker = await client.work({ service: { url }, actions, options: { concurrency: 2 } })
+    await until(() => worker.of('resumed').length >= 2)
+    await worker.stop()
+    const shown = (await operator.partitions('orders')).partitions.map(({ checkpoint }) => checkpoint)
+    expect(shown).toEqual(['half', 'third'])
+  },
+
+  'has its checkpoint sent at once, also when the answer is lost': async (client) => {
+    const { port, operator } = await called(1, ['--lease-seconds', '600'])
+    const network = await FaultyNetwork.to(port)
+    const worker = await client.work({
+      service: { url: network.url },
+      actions: { '*': { gate: 'ignores abort', checkpoint: 'half', outcome: 'failed', final: true } },
+    })
+    await until(() => worker.of('started').length === 1)
+    network.loseAnswers(2)
+    await client.open()
+    await until(() => worker.of('settled').length === 1)
+    expect(network.lost).toBe(2)
+    await worker.stop()
+    expect((await operator.partitions('orders')).partitions).toMatchObject([
+      { state: 'parked', checkpoint: 'half' },
+    ])
+  },
+
+  'goes on if its checkpoint is too long: saving it is an error of the handler': async (client) => {
+    const { url, operator } = await called(1, patientLeases)
+    const worker = await client.work({
+      service: { url },
+      actions: { '*': { checkpoint: 'ä'.repeat(2049), outcome: 'failed' } },
+      options: { untilIdle: true },
+    })
+    await worker.stopped()
+    expect(worker.of('lost')).toEqual([])
+    expect(worker.of('settled')).toMatchObject([
+      { outcome: 'failed', reason: expect.stringContaining('a checkpoint has at most 4096 bytes of UTF-8') },
+    ])
+    expect((await operator.partitions('orders')).partitions[0]).not.toHaveProperty('checkpoint')
+  },
+
   'that cannot be renewed in time aborts its handler, whose result is not reported': async (client) => {
     const { port, operator } = await called(1, shortLeases)
     const network = await FaultyNetwork.to(port)

@@ -5,6 +5,7 @@ import queue
 import re
 import sys
 import threading
+from operator import attrgetter
 
 from baton_client import BatonError, Client, Done, Failed, PullChoice, Released, Worker, call_back
 
@@ -59,6 +60,12 @@ def handle(action, partition):
         opened.wait()
         if kind == "raises at abort":
             partition.raise_if_aborted()
+    if "progress" in action:
+        partition.progress(**snaked(action["progress"]))
+    if "checkpoint" in action:
+        partition.save_checkpoint(action["checkpoint"], wait=action.get("awaits", True))
+    if action.get("holds"):
+        new_gate(partition.partition_name).wait()
     reason, outcome = action.get("reason", ""), action.get("outcome")
     delay = action.get("retryAfterSeconds")
     if outcome == "error":
@@ -72,6 +79,9 @@ def handle(action, partition):
 
 def work(on, service, actions=None, options=None, untilSignal=False):
     def handler(partition):
+        name, checkpoint = partition.partition_name, partition.checkpoint
+        if checkpoint is not None:
+            say({"on": on, "event": {"kind": "resumed", "partition": name, "checkpoint": checkpoint}})
         return handle(action_for(partition), partition)
 
     def action_for(partition):
@@ -145,10 +155,19 @@ def call(service, method, given):
     with lock:
         client = clients.get(json.dumps(service)) or client_for(service)
         clients[json.dumps(service)] = client
-    answer = getattr(client, snake(method))(*plain_ones, **options)
+    if "indexes" in options:
+        options["indexes"] = (options["indexes"]["first"], options["indexes"]["last"])
+    answer = attrgetter(snake(method))(client)(*plain_ones, **options)
     if method == "pull":
         return {"partitions": answer.partitions, "retryAfterSeconds": answer.retry_after_seconds}
     return list(answer) if method == "manifest" else answer
+
+
+def follow(service, task):
+    for event in client_for(service).events():
+        say({"on": "follower", "event": {"kind": event.name}})
+        if event.name == "task" and event.data["taskId"] == task:
+            return
 
 
 def perform(op, **command):
@@ -158,6 +177,8 @@ def perform(op, **command):
         return produce(**command)
     if op == "work":
         return work(**command)
+    if op == "follow":
+        return follow(**command)
     if op == "open":
         return open_gates(command.get("names"))
     if op == "stop":

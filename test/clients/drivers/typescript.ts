@@ -38,7 +38,8 @@ function open(names: readonly string[] | undefined): void {
   }
 }
 
-async function handle(action: Action, name: string, { signal }: HandlingContext): Promise<HandlingOutcome> {
+async function handle(action: Action, name: string, context: HandlingContext): Promise<HandlingOutcome> {
+  const { signal } = context
   if (action.gate !== undefined) {
     const aborted = new Promise<void>((resolve) => {
       if (action.gate !== 'ignores abort') signal.addEventListener('abort', () => resolve())
@@ -46,6 +47,12 @@ async function handle(action: Action, name: string, { signal }: HandlingContext)
     await Promise.race([gate(name), aborted])
     if (action.gate === 'raises at abort') signal.throwIfAborted()
   }
+  if (action.progress !== undefined) context.progress(action.progress)
+  if (action.checkpoint !== undefined) {
+    const saved = context.saveCheckpoint(action.checkpoint)
+    if (action.awaits !== false) await saved
+  }
+  if (action.holds) await gate(name)
   const { reason = '', final = false, retryAfterSeconds } = action
   const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
   if (action.outcome === 'error') throw new Error(reason, { cause: new Error('the cause') })
@@ -58,6 +65,9 @@ function work({ on, service, actions = {}, options = {}, untilSignal }: WorkComm
   const worker = new Worker(
     clientFor(service, on),
     (partition, context) => {
+      const { partition_name } = partition
+      const { checkpoint } = context
+      if (checkpoint !== null) say({ on, event: { kind: 'resumed', partition: partition_name, checkpoint } })
       const action = actions[partition.partition_name] ?? actions['*'] ?? {}
       return handle(action, partition.partition_name, context)
     },
@@ -102,19 +112,31 @@ async function produce({ service, descriptors, stream, pauseAt, options = {}, se
   return { ...receipt, progress }
 }
 
+async function follow(service: BatonClientOptions, task: string): Promise<void> {
+  for await (const { name, data } of clientFor(service).events()) {
+    say({ on: 'follower', event: { kind: name } })
+    if (name === 'task' && data.taskId === task) return
+  }
+}
+
+type Operations = Record<string, (...given: readonly unknown[]) => Promise<unknown>>
+
 async function perform(command: Command): Promise<unknown> {
   switch (command.op) {
     case 'call': {
       const key = JSON.stringify(command.service)
       const client = clients.get(key) ?? clientFor(command.service)
       clients.set(key, client)
-      const method = client[command.method] as (...given: unknown[]) => Promise<unknown>
-      return method.apply(client, [...command.given])
+      const [group, name] = command.method.split('.')
+      const on = (name === undefined ? client : client.subscriptions) as unknown as Operations
+      return on[name ?? group ?? '']?.(...command.given)
     }
     case 'produce':
       return produce(command)
     case 'work':
       return work(command)
+    case 'follow':
+      return follow(command.service, command.task)
     case 'open':
       return open(command.names)
     case 'stop':

@@ -77,7 +77,67 @@ const manyLevels = Buffer.from(
     })),
   ),
 )
-const waitingPull = 'GET /pull?table=bad.table HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=60\r\n\r\n'
+const get = (target: string, headers = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+const waitingPull = get('/pull?table=bad.table', 'Prefer: wait=60\r\n')
+const chunked = postHead('/call-back', 0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
+
+/** Behind all levels of honest producers, so that nobody pulls it. */
+const LAST_LEVEL = 1_000_000
+const large = Buffer.from(
+  JSON.stringify(
+    Array.from({ length: 50_000 }, (_, index) => ({
+      taskId: 'bad',
+      computeTableName: 'bad.table',
+      partition_name: `bad-${LAST_LEVEL}-${index}`,
+      record_count: 1,
+      priorityLevel: LAST_LEVEL,
+    })),
+  ),
+)
+
+/** `count` names of the longest that fit into a request, other ones each time. */
+function strangeNames(name: string, count: number, length: number): string {
+  named += 1
+  const names = Array.from({ length: count }, (_, at) => `${name}=bad.${named}-${at}-`.padEnd(length, 'x'))
+  return names.join('&')
+}
+let named = 0
+
+/** Sends requests on many connections, reads all answers, and hangs up in the middle of every round. */
+const readAndLeave =
+  (targets: readonly string[], count: number): Attack['run'] =>
+  async (port, over) => {
+    await post(port, '/call-back', large, over)
+    await until(over, async () => {
+      const sockets = await open(port, count)
+      for (const [at, socket] of sockets.entries())
+        socket.resume().write(get(targets[at % targets.length] as string))
+      await stay(700, over)
+      close(sockets)
+    })
+  }
+
+/** Keeps connections busy with the same text: each sends it again when it has read that many answers. */
+const keepSending =
+  (texts: readonly string[], connections: number, times: number): Attack['run'] =>
+  async (port, over) => {
+    const sockets = await open(port, connections)
+    for (const [at, socket] of sockets.entries()) {
+      const text = (texts[at % texts.length] as string).repeat(times)
+      let left = 0
+      const send = () => {
+        left += times
+        socket.write(text)
+      }
+      socket.on('data', (chunk: Buffer) => {
+        left -= chunk.toString('latin1').split('HTTP/1.1 ').length - 1
+        if (left <= times / 2 && !over.aborted) send()
+      })
+      send()
+    }
+    await stay(600_000, over)
+    close(sockets)
+  }
 
 export const attacks: readonly Attack[] = [
   {
@@ -141,6 +201,113 @@ export const attacks: readonly Attack[] = [
   {
     name: 'call-backs with 100,000 levels',
     run: (port, over) => until(over, () => post(port, '/call-back', manyLevels, over)),
+  },
+  {
+    name: 'pipelined unknown paths, probes and peer paths',
+    run: keepSending(
+      [
+        get('/nothing-here'),
+        get('/livez'),
+        get('/peer/stream'),
+        get('/tasks', 'Baton-Forwarded: a.b\r\n'),
+        'OPTIONS /tasks/a/partitions/b/release HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'HEAD /tasks HTTP/1.1\r\nHost: localhost\r\n\r\n',
+      ],
+      50,
+      1000,
+    ),
+  },
+  {
+    name: 'manifests and partition lists, then a hang-up',
+    run: readAndLeave(['/tasks/bad/manifest', '/tasks/bad/partitions?limit=1000'], 500),
+  },
+  {
+    name: 'grids, tables and instances, then a hang-up',
+    run: readAndLeave(['/tasks/bad/grid', '/tables?limit=1000', '/instances?limit=1000&sort=leases'], 300),
+  },
+  {
+    name: '9,000 waiting pulls with long filters',
+    run: async (port, over) => {
+      const sockets = await open(port, 9000)
+      for (const socket of sockets)
+        socket.resume().write(get(`/pull?${strangeNames('task', 50, 300)}`, 'Prefer: wait=60\r\n'))
+      await stay(600_000, over)
+      close(sockets)
+    },
+  },
+  {
+    name: 'pulls with names that nobody has',
+    run: (port, over) =>
+      Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const [socket] = await open(port, 1)
+          await until(over, async () => {
+            socket?.write(get(`/pull?${strangeNames('table', 50, 500)}`))
+            if (socket === undefined || (await statusOf(socket)) === undefined) await stay(1000, over)
+          })
+          socket?.destroy()
+        }),
+      ).then(() => undefined),
+  },
+  {
+    name: 'pulls of ever new instances',
+    run: (port, over) =>
+      until(over, async () => {
+        const [socket] = await open(port, 1)
+        const pulls = Array.from({ length: 5000 }, () => {
+          named += 1
+          return get('/pull?table=bad.none', `X-Instance-Id: bad-${named}\r\n`)
+        })
+        socket?.write(pulls.join(''))
+        let left = pulls.length
+        await new Promise((resolve) => {
+          const done = () => resolve(undefined)
+          over.addEventListener('abort', done)
+          socket?.once('close', done).on('data', (chunk: Buffer) => {
+            left -= chunk.toString('latin1').split('HTTP/1.1 ').length - 1
+            if (left <= 0) done()
+          })
+        })
+        socket?.destroy()
+      }),
+  },
+  {
+    name: '4,000 call-backs of 100 KB that do not end',
+    run: async (port, over) => {
+      const sockets: Socket[] = []
+      const body = postHead('/call-back', 200_000) + ' '.repeat(100_000)
+      for (let of = 0; of < 40 && !over.aborted; of += 1) {
+        const more = await open(port, 100)
+        for (const socket of more) socket.resume().write(body)
+        sockets.push(...more)
+      }
+      await stay(600_000, over)
+      close(sockets)
+    },
+  },
+  {
+    name: '40 call-backs in chunks of one byte',
+    run: async (port, over) => {
+      const sockets = await open(port, 40)
+      const chunks = Buffer.from('1\r\n \r\n'.repeat(10_000))
+      for (const socket of sockets) {
+        const send = () => {
+          if (!over.aborted && !socket.destroyed) socket.write(chunks, send)
+        }
+        socket.resume().write(chunked, send)
+      }
+      await stay(600_000, over)
+      close(sockets)
+    },
+  },
+  {
+    name: 'event streams, as many as there may be',
+    run: async (port, over) => {
+      const sockets = await open(port, 1000)
+      for (const socket of sockets) socket.resume().write(get('/events'))
+      await stay(600_000, over)
+      close(sockets)
+    },
   },
   {
     name: 'answers that are not read',

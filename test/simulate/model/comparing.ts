@@ -4,14 +4,31 @@ import { isHistory } from './history.ts'
 import type { Model } from './model.ts'
 import { type ModelLane, type ModelPartition, type ModelTask, nameOf } from './model-task.ts'
 import type { Place } from './partition.ts'
+import type { ModelTable } from './tables.ts'
 import type { Truth } from './truth.ts'
 
 /** Compares what changed since the last time with what is durable. */
 export function compareChanged(model: Model, truth: Truth): void {
   for (const partition of model.changed) comparePartition(partition, truth)
   for (const task of model.changedTasks) compareTask(task, truth)
-  model.changed.clear()
-  model.changedTasks.clear()
+  for (const name of model.changedTables) compareTable(model.tables.of(name), truth)
+  for (const name of model.changedInstances) compareInstance(model, name, truth)
+  forgetChanges(model)
+}
+
+function forgetChanges({ changed, changedTasks, changedTables, changedInstances }: Model): void {
+  for (const changes of [changed, changedTasks, changedTables, changedInstances]) changes.clear()
+}
+
+function compareTable({ name, maxLeases, paused }: ModelTable, truth: Truth): void {
+  const stored = truth.tableSettings(name) ?? { maxLeases: null, paused: false }
+  if ((stored.maxLeases ?? Number.POSITIVE_INFINITY) !== maxLeases || stored.paused !== paused)
+    disagree(`the settings of ${name} are stored as ${JSON.stringify(stored)}, not ${maxLeases} ${paused}`)
+}
+
+function compareInstance({ pausedInstances }: Model, name: string, truth: Truth): void {
+  const [stored, expected] = [truth.pausedAt(name), pausedInstances.get(name) ?? null]
+  if (stored !== expected) disagree(`${name} is stored as paused at ${stored}, not ${expected}`)
 }
 
 /** Everything that was ever acknowledged must be stored unchanged. */
@@ -26,8 +43,9 @@ export function compareAll(model: Model, truth: Truth): void {
     if (stored?.length !== leaseIds.length || !stored.every((id, at) => id === leaseIds[at]))
       disagree(`the key ${key} has the leases ${stored?.join()} instead of ${leaseIds.join()}`)
   }
-  model.changed.clear()
-  model.changedTasks.clear()
+  for (const table of model.tables.all.values()) compareTable(table, truth)
+  for (const name of model.pausedInstances.keys()) compareInstance(model, name, truth)
+  forgetChanges(model)
 }
 
 function compareTask(task: ModelTask, truth: Truth): void {
@@ -94,6 +112,9 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
     disagree(
       `${nameOf(partition)} is stored with the fencing token ${status.fencingToken}, not ${partition.fencingToken}`,
     )
+  const checkpoint = status.checkpointAt === null ? null : truth.checkpoint(row.id)
+  if (checkpoint !== partition.checkpoint)
+    disagree(`${nameOf(partition)} is stored with the checkpoint ${checkpoint}, not ${partition.checkpoint}`)
   if (status.outcome !== outcome)
     disagree(`${nameOf(partition)} is stored with the outcome ${status.outcome}, not ${outcome}`)
   if ((place === 'leased' || place === 'delayed') && status.dueAt !== dueAt)

@@ -16,11 +16,10 @@ interface Lead {
 export class Fairness {
   private readonly leads = new Map<ModelLane, Map<ModelLane, Lead>>()
 
-  /** A partition of this cost is handed out; `waiting` are the lanes with something to hand out. */
-  served(lane: ModelLane, cost: number, waiting: Iterable<ModelLane>): void {
-    for (const other of waiting) {
-      if (other === lane || other.level !== lane.level || other.counts.waiting === 0) continue
-      if (!other.task.isOpen(other.level)) continue
+  /** A partition of this cost is handed out; `servable` are the lanes that could be served instead. */
+  served(lane: ModelLane, cost: number, servable: Iterable<ModelLane>): void {
+    for (const other of servable) {
+      if (other === lane || other.level !== lane.level) continue
       const ahead = this.lead(lane, other)
       ahead.records += charged(cost, lane.task.weight)
       const behind = this.lead(other, lane)

@@ -45,16 +45,18 @@ export function recordEnd(
   add(partition, { attempt: attempts + 1, holder, startedAt, endedAt: now, outcome, reason, records: null })
 }
 
-/** The lease expired, or an operator revoked it. */
-export function recordExpiry(partition: Attempted, revokedFrom: string | null, now: number): void {
+export function recordExpiry(partition: Attempted, now: number): void {
   const { attempts, holder, leasedAt: startedAt } = partition
   const attempt = attempts + 1
-  const reason =
-    revokedFrom === null
-      ? `the lease of attempt ${attempt} expired before it was settled`
-      : `an operator revoked the lease of attempt ${attempt} from ${revokedFrom}`
-  const outcome = revokedFrom === null ? 'expired' : 'revoked'
-  add(partition, { attempt, holder, startedAt, endedAt: now, outcome, reason, records: null })
+  const reason = `the lease of attempt ${attempt} expired before it was settled`
+  add(partition, { attempt, holder, startedAt, endedAt: now, outcome: 'expired', reason, records: null })
+}
+
+export function recordRevocation(partition: Attempted, now: number): void {
+  const { attempts, holder, leasedAt: startedAt } = partition
+  const attempt = attempts + 1
+  const reason = `an operator revoked the lease of attempt ${attempt}${holder === null ? '' : ` from ${holder}`}`
+  add(partition, { attempt, holder, startedAt, endedAt: now, outcome: 'revoked', reason, records: null })
 }
 
 /** A done partition is rerun: the attempt that ended as done becomes a part of the history. */

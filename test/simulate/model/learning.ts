@@ -73,7 +73,7 @@ export function learnRelease(
   const expected = Math.min(limit, held.length)
   if (taken.length !== expected)
     disagree(`a release of ${instanceId} ended ${taken.length} leases, and it held ${held.length}`)
-  for (const partition of taken) model.revoke(partition, instanceId)
+  for (const partition of taken) model.revoke(partition)
   for (const partition of model.leased)
     if (truth.partition(partition)?.status.state !== 'leased')
       disagree(`a release of ${instanceId} ended the lease of ${nameOf(partition)}`)
@@ -124,6 +124,8 @@ export function learnPulls(model: Model, truth: Truth, pulls: readonly BatchedPu
     if (row.term === partition.term) continue
     const leaseId = formatLeaseId({ partition: row.id, term: row.term, secret: row.secret })
     found.push({ partition, leaseId, holder: row.holder })
+    if (row.holder !== null && model.pausedInstances.has(row.holder))
+      disagree(`${nameOf(partition)} is leased to ${row.holder}, which is paused`)
     if (!pulls.some(({ instance }) => instance === row.holder))
       disagree(`${nameOf(partition)} is leased to ${row.holder}, which has not pulled`)
   }
@@ -143,7 +145,7 @@ export function learnPulls(model: Model, truth: Truth, pulls: readonly BatchedPu
       model.keys.remember(
         key,
         stored.leases.map((id) => ({
-          lease: { id, attempt: 0, fencingToken: 0, expiresAt, expiresInMillis: 0 },
+          lease: { id, attempt: 0, fencingToken: 0, expiresAt, expiresInMillis: 0, checkpoint: null },
         })),
       )
   }

@@ -3,6 +3,14 @@ import type {
   RetryControl,
   SettingsControl,
 } from '../../../packages/server/src/handoff/rules/control.ts'
+import type { TableSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
+import type {
+  NamedLease,
+  NotReleased,
+  PauseRequest,
+  ReleaseResult,
+  TableChange,
+} from '../../../packages/server/src/handoff/store.ts'
 import { recordFinished } from './history.ts'
 import type { Model } from './model.ts'
 import { type ModelPartition, ModelTask } from './model-task.ts'
@@ -62,6 +70,44 @@ function set(model: Model, { taskId, settings }: SettingsControl): string {
   model.touch(task)
   model.interrupt(task)
   return 'applied'
+}
+
+/** Changes the settings of a compute table; returns all of them. */
+export function setTable(
+  { tables, changedTables }: Model,
+  { table: name, ...change }: TableChange,
+): TableSettings {
+  const table = tables.of(name)
+  tables.change(table, () => {
+    if (change.maxLeases !== undefined) table.maxLeases = change.maxLeases ?? Number.POSITIVE_INFINITY
+    if (change.paused !== undefined) table.paused = change.paused
+  })
+  changedTables.add(name)
+  return { maxLeases: Number.isFinite(table.maxLeases) ? table.maxLeases : null, paused: table.paused }
+}
+
+/** Returns since when the instance is paused. */
+export function pauseInstance(model: Model, { instanceId, paused }: PauseRequest): number | null {
+  const { pausedInstances } = model
+  if (!paused) pausedInstances.delete(instanceId)
+  else if (!pausedInstances.has(instanceId)) pausedInstances.set(instanceId, model.now)
+  model.changedInstances.add(instanceId)
+  return pausedInstances.get(instanceId) ?? null
+}
+
+/** Revokes the lease of a partition, if it is leased. */
+export function releasePartition(
+  model: Model,
+  { taskId, level, index }: NamedLease,
+): Omit<ReleaseResult, 'readied'> | NotReleased {
+  const task = model.tasks.get(taskId)
+  if (task === undefined || !task.isKnown) return { unknown: 'task' }
+  const partition = task.find(level, index)
+  if (partition === undefined || partition.purged) return { unknown: 'partition' }
+  const isLeased = partition.place === 'leased'
+  if (isLeased) model.revoke(partition)
+  const isParked = isLeased && partition.place === 'parked'
+  return { released: isLeased ? 1 : 0, parked: isParked ? 1 : 0, more: false }
 }
 
 const isOver = (task: ModelTask): boolean => task.isDone && !task.rerunning

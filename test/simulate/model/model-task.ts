@@ -2,6 +2,7 @@ import type { CalledBackPartition } from '@baton/protocol'
 import type { TaskSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { Attempted } from './history.ts'
 import type { LeaseOutcome, Place } from './partition.ts'
+import type { ModelTable } from './tables.ts'
 
 /** Whether a waiting partition was never handed out, or came back. */
 export type WaitingLine = 'fresh' | 'returned'
@@ -9,6 +10,7 @@ export type WaitingLine = 'fresh' | 'returned'
 export interface ModelPartition extends Attempted {
   readonly lane: ModelLane
   readonly descriptor: CalledBackPartition
+  readonly table: ModelTable
   /** Known from its first lease on. */
   id: number
   place: Place
@@ -20,6 +22,8 @@ export interface ModelPartition extends Attempted {
   /** The newest lease; null before the first one, and again after a rerun. */
   leaseId: string | null
   outcome: LeaseOutcome | null
+  /** The last one that a worker gave. */
+  checkpoint: string | null
   /** When the lease or the back-off ends, or when it came back. */
   dueAt: number
   purged: boolean

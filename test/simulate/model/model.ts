@@ -2,14 +2,25 @@ import type { CallBack } from '@baton/protocol'
 import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
 import type { PulledPartition } from '../../../packages/server/src/handoff/partition.ts'
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
-import type { ReportedOutcome } from '../../../packages/server/src/handoff/rules/settlement.ts'
+import type {
+  GivenCheckpoint,
+  ReportedOutcome,
+} from '../../../packages/server/src/handoff/rules/settlement.ts'
 import type { BatchedPull, PullResult } from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from './disagreement.ts'
 import { Fairness } from './fairness.ts'
-import { amendExpiry, notAttempted, recordEnd, recordExpiry, withdrawExpiry } from './history.ts'
+import {
+  amendExpiry,
+  notAttempted,
+  recordEnd,
+  recordExpiry,
+  recordRevocation,
+  withdrawExpiry,
+} from './history.ts'
 import { ModelKeys } from './keys.ts'
 import { type ModelLane, type ModelPartition, ModelTask, nameOf, type WaitingLine } from './model-task.ts'
 import { type Filter, isSameDescriptor, isWanted, type Place } from './partition.ts'
+import { isAtLimit, isBlocked, ModelTables } from './tables.ts'
 import { WaitingPartitions } from './waiting-partitions.ts'
 
 /**
@@ -22,15 +33,21 @@ import { WaitingPartitions } from './waiting-partitions.ts'
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
+  readonly tables = new ModelTables()
+  /** Since when an instance is paused. */
+  readonly pausedInstances = new Map<string, number>()
   readonly keys = new ModelKeys()
   /** What changed since it was last compared with what is stored. */
   readonly changed = new Set<ModelPartition>()
   readonly changedTasks = new Set<ModelTask>()
+  /** Names of tables and of instances. */
+  readonly changedTables = new Set<string>()
+  readonly changedInstances = new Set<string>()
   readonly leased = new Set<ModelPartition>()
   readonly delayed = new Set<ModelPartition>()
   readonly policy: Policy
   private readonly leases = new Map<string, ModelPartition>()
-  private readonly lines = new WaitingPartitions()
+  private readonly lines = new WaitingPartitions(this.tables)
   private readonly touched = new Set<ModelTask>()
   private readonly fairness = new Fairness()
   /** Back-offs are randomized; here the random factor is constant. */
@@ -101,10 +118,13 @@ export class Model {
 
   private arrive(task: ModelTask, descriptor: ModelPartition['descriptor']): void {
     const lane = task.lane(descriptor.level)
+    const table = this.tables.of(descriptor.computeTableName)
+    table.lanes.add(lane)
     const partition: ModelPartition = {
       ...notAttempted(),
       lane,
       descriptor,
+      table,
       id: 0,
       place: 'waiting',
       line: 'fresh',
@@ -114,6 +134,7 @@ export class Model {
       fencingToken: null,
       leaseId: null,
       outcome: null,
+      checkpoint: null,
       dueAt: 0,
       purged: false,
     }
@@ -128,7 +149,14 @@ export class Model {
   /** Checks what was handed out and adopts it. */
   pulled(pull: BatchedPull, result: PullResult): void {
     if (this.keys.isRepeat(pull, result, this.now, (id) => this.isAlive(id))) return
-    const { partitions } = result
+    const { partitions, because } = result
+    const isPaused = pull.instance !== null && this.pausedInstances.has(pull.instance)
+    if (isPaused !== (because?.code === 'instance_paused'))
+      disagree(`a pull of ${pull.instance} was told ${because?.code}`)
+    if (isPaused) {
+      if (partitions.length > 0) disagree(`the paused ${pull.instance} got ${partitions.length} partitions`)
+      return
+    }
     let records = 0
     for (const [position, handedOut] of partitions.entries()) {
       if (position >= pull.batch) disagree('a pull got more than it asked for')
@@ -164,6 +192,10 @@ export class Model {
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
     if (!isWanted(taskId, computeTableName, pull))
       disagree(`${nameOf(partition)} went to a pull that did not want it`)
+    if (lease.checkpoint !== partition.checkpoint)
+      disagree(
+        `${nameOf(partition)} came with the checkpoint ${lease.checkpoint}, not ${partition.checkpoint}`,
+      )
     const latest = partition.fencingToken
     if (latest !== null && lease.fencingToken <= latest)
       disagree(`${nameOf(partition)} came with the fencing token ${lease.fencingToken} after ${latest}`)
@@ -191,6 +223,8 @@ export class Model {
       disagree(`${nameOf(partition)} was handed out while it was ${purged ? 'purged' : place}`)
     if (!lane.task.isOpen(lane.level))
       disagree(`${nameOf(partition)} was handed out while its lane was closed`)
+    if (isBlocked(partition.table))
+      disagree(`${nameOf(partition)} was handed out while ${partition.table.name} was paused or at its limit`)
     const lowest = this.lines.lowestOpen(wanted)
     if (lowest !== null && lowest.level < lane.level)
       disagree(`${nameOf(partition)} went before level ${lowest.level} of ${lowest.task.taskId}`)
@@ -204,7 +238,7 @@ export class Model {
     this.lines.checkIsNext(partition, wanted)
     if (filter === null) lane.epoch += 1
     else if (filter.tables === null && filter.tasks === null)
-      this.fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.lines.lanes)
+      this.fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.lines.servable())
     this.move(partition, 'leased', 'returned')
     partition.term = term
     partition.fencingToken = Math.max((partition.fencingToken ?? 0) + 1, this.now)
@@ -220,9 +254,13 @@ export class Model {
     const partition = this.newest(leaseId)
     if (partition === undefined) return this.refusal(leaseId)
     const { outcome } = partition
-    if (outcome !== null && outcome !== 'expired' && outcome !== 'revoked')
-      return outcome === reported.outcome ? null : 'lease_settled'
+    if (outcome !== null && outcome !== 'expired' && outcome !== 'revoked') {
+      if (outcome !== reported.outcome) return 'lease_settled'
+      if (outcome !== 'done') this.save(partition, reported.checkpoint)
+      return null
+    }
     if (partition.lane.task.cancelled) return 'task_cancelled'
+    this.save(partition, reported.outcome === 'done' ? null : reported.checkpoint)
     const isLate = outcome !== null
     if (reported.outcome === 'done') {
       // An expiry has counted the attempt, unless an operator has reset it since.
@@ -247,13 +285,16 @@ export class Model {
     return null
   }
 
-  renew(leaseId: string): string | null {
+  renew(leaseId: string, checkpoint: GivenCheckpoint): string | null {
     const partition = this.newest(leaseId)
     if (partition === undefined) return this.refusal(leaseId)
     const { outcome } = partition
     if (outcome !== null && outcome !== 'expired' && outcome !== 'revoked') return 'lease_settled'
     if (partition.lane.task.cancelled) return 'task_cancelled'
     if (outcome === 'revoked') return 'lease_lost'
+    const { task } = partition.lane
+    if (outcome === 'expired' && (task.counts.leased >= task.maxLeases || isAtLimit(partition.table)))
+      return 'limit_reached'
     if (outcome === 'expired') {
       partition.attempts = Math.max(0, partition.attempts - 1)
       withdrawExpiry(partition)
@@ -261,7 +302,15 @@ export class Model {
     partition.outcome = null
     this.move(partition, 'leased')
     partition.dueAt = this.now + this.policy.leaseMillis
+    this.save(partition, checkpoint)
     return null
+  }
+
+  /** For its next lease. */
+  private save(partition: ModelPartition, checkpoint: GivenCheckpoint): void {
+    if (checkpoint === undefined) return
+    partition.checkpoint = checkpoint
+    this.changed.add(partition)
   }
 
   undo(leaseId: string): boolean {
@@ -279,18 +328,18 @@ export class Model {
       return
     }
     partition.outcome = 'expired'
-    recordExpiry(partition, null, this.now)
+    recordExpiry(partition, this.now)
     this.useAttempt(partition, false, null)
   }
 
   /** An operator revokes its lease: that counts like an expiry, without a back-off. */
-  revoke(partition: ModelPartition, from: string): void {
+  revoke(partition: ModelPartition): void {
     if (partition.lane.task.cancelled) {
       this.move(partition, 'cancelled')
       return
     }
     partition.outcome = 'revoked'
-    recordExpiry(partition, from, this.now)
+    recordRevocation(partition, this.now)
     partition.attempts += 1
     partition.releases = 0
     partition.dueAt = this.now
@@ -359,6 +408,10 @@ export class Model {
     partition.line = line
     if (from === 'leased') this.leased.delete(partition)
     if (to === 'leased') this.leased.add(partition)
+    if (from !== to && (from === 'leased' || to === 'leased'))
+      this.tables.change(partition.table, () => {
+        partition.table.leased += to === 'leased' ? 1 : -1
+      })
     if (from === 'delayed') this.delayed.delete(partition)
     if (to === 'delayed') this.delayed.add(partition)
     if (to === 'waiting') this.lines.comeBack(partition)
@@ -390,6 +443,11 @@ export class Model {
   /** A lane of the lowest level that has something to hand out to a pull without a filter. */
   firstOpenLane(): ModelLane | null {
     return this.lines.lowestOpen({ tables: null, tasks: null })
+  }
+
+  /** Whether it has something of this table to hand out. Null: of any table. */
+  hasOf(lane: ModelLane, table: string | null): boolean {
+    return this.lines.hasOf(lane, table)
   }
 
   knowsLease(leaseId: string): boolean {

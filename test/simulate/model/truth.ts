@@ -6,12 +6,18 @@ import {
   keys,
   lanes,
   partitions,
+  sqlite,
   tasks,
 } from '../../../packages/server/src/disk/sqlite/tables.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
 import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'
-import type { StoredKey, StoredLane, StoredTask } from '../../../packages/server/src/handoff/stored.ts'
+import type {
+  StoredKey,
+  StoredLane,
+  StoredTableSettings,
+  StoredTask,
+} from '../../../packages/server/src/handoff/stored.ts'
 import type { ModelLane, ModelPartition } from './model-task.ts'
 
 type Step = 'minute' | 'hour'
@@ -35,6 +41,9 @@ export class Truth {
   readonly #lanes = new Map<number, StoredLane>()
   readonly #partitions = new Map<number, PartitionStatus | null>()
   readonly #keys = new Map<string, StoredKey | null>()
+  readonly #checkpoints = new Map<number, string | null>()
+  readonly #tableSettings = new Map<string, StoredTableSettings | null>()
+  readonly #pausedAt = new Map<string, number | null>()
   /** What these entries add to the history. */
   #added: DoneWithin[] = []
   #done: Map<number, Done> | null = null
@@ -62,6 +71,9 @@ export class Truth {
     }
     for (const images of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
       images.clear()
+    this.#checkpoints.clear()
+    this.#tableSettings.clear()
+    this.#pausedAt.clear()
     this.#added = []
     const entries = this.#entries
     this.#entries = new Map()
@@ -78,6 +90,10 @@ export class Truth {
     for (const lane of entry.lanes) this.#lanes.set(lane.id, lane)
     for (const [id, status] of entry.partitions) this.#partitions.set(id, status)
     for (const [key, row] of entry.keys) this.#keys.set(key, row)
+    for (const [id, text] of entry.checkpoints) this.#checkpoints.set(id, text)
+    for (const [name, row] of entry.tableSettings) this.#tableSettings.set(name, row)
+    for (const [name, , , pausedAt] of entry.instances)
+      if (pausedAt !== undefined) this.#pausedAt.set(name, pausedAt)
     for (const done of entry.throughput) this.#added.push(done)
   }
 
@@ -170,6 +186,22 @@ export class Truth {
     const image = this.#keys.get(key)
     return image === null ? undefined : (image ?? this.#rows.key.get(key))
   }
+
+  checkpoint(partition: number): string | null {
+    const image = this.#checkpoints.get(partition)
+    return image === undefined ? (this.#rows.checkpoint.get(partition)?.text ?? null) : image
+  }
+
+  tableSettings(name: string): StoredTableSettings | undefined {
+    const image = this.#tableSettings.get(name)
+    return image === null ? undefined : (image ?? this.#rows.tableSettings.get(name))
+  }
+
+  /** Since when an instance is paused. */
+  pausedAt(instanceId: string): number | null {
+    const image = this.#pausedAt.get(instanceId)
+    return image === undefined ? (this.#rows.pausedAt.get(instanceId)?.[0] ?? null) : image
+  }
 }
 
 function prepare(db: DatabaseSync) {
@@ -185,6 +217,9 @@ function prepare(db: DatabaseSync) {
     partitionWithId: finder(db, partitions, 'WHERE id = ?'),
     leased: arrayQuery<[number]>(db, "SELECT id FROM partition WHERE state = 'leased'"),
     key: finder(db, keys, 'WHERE key = ?'),
+    checkpoint: finder(db, sqlite.checkpoints, 'WHERE partition = ?'),
+    tableSettings: finder(db, sqlite.tableSettings, 'WHERE name = ?'),
+    pausedAt: arrayQuery<[number | null]>(db, 'SELECT paused_at FROM instance WHERE instance_id = ?'),
     throughput: arrayQuery<Counted>(
       db,
       'SELECT task, level, step, sum(partitions), sum(records) FROM throughput GROUP BY task, level, step',

@@ -1,7 +1,11 @@
 import { partitionStates } from '../../../packages/server/src/handoff/rules/life-cycle.ts'
 import { type TaskFacts, taskState } from '../../../packages/server/src/handoff/rules/task.ts'
 import type { Store } from '../../../packages/server/src/handoff/store.ts'
-import type { PartitionDetails, TaskDetails } from '../../../packages/server/src/handoff/views/queries.ts'
+import type {
+  PartitionDetails,
+  PartitionPosition,
+  TaskDetails,
+} from '../../../packages/server/src/handoff/views/queries.ts'
 import {
   laneView,
   type ProgressView,
@@ -22,7 +26,7 @@ const PAGE = 100
 export async function readViews(store: Store, taskId: string): Promise<Shown> {
   const task = await store.task(taskId)
   const partitions: PartitionDetails[] = []
-  let after: { level: number; index: number } | null = null
+  let after: PartitionPosition | null = null
   do {
     const page = await store.partitions({ taskId, state: null, level: null, after, limit: PAGE })
     partitions.push(...(page?.partitions ?? []))
@@ -54,6 +58,8 @@ export function compareViews(task: ModelTask, { task: shown, partitions }: Shown
     const seen = partitionView(facts, row).state
     const expected = shownState(partition)
     if (seen !== expected) disagree(`${nameOf(partition)} is shown ${seen} instead of ${expected}`)
+    if ((row.checkpoint ?? null) !== partition.checkpoint)
+      disagree(`${nameOf(partition)} is shown with the checkpoint ${row.checkpoint}`)
   }
 }
 
@@ -85,21 +91,27 @@ function compareCounts(
   }
 }
 
-function shownState({ place, lane }: ModelPartition): string {
+function shownState({ place, lane, table }: ModelPartition): string {
   const { task, level } = lane
   if (place === 'done') return 'done'
   if (task.cancelled) return 'cancelled'
   if (place !== 'waiting') return place
+  return !table.paused && isServed(task, level) ? 'ready' : 'held'
+}
+
+/** Whether the task may be served on this level. */
+function isServed(task: ModelTask, level: number): boolean {
   const lowest = task.barrier ? task.lowestUnfinishedLevel() : null
-  return !task.paused && (lowest === null || level <= lowest) ? 'ready' : 'held'
+  return !task.paused && (lowest === null || level <= lowest)
 }
 
 function stateOf(task: ModelTask): string {
   if (task.cancelled) return 'cancelled'
   if (task.isDone) return 'done'
   if (task.paused) return 'paused'
-  const canMove = [...task.all()].some(
-    (partition) => !['done', 'parked', 'held'].includes(shownState(partition)),
+  // A task whose tables are paused is not stalled.
+  const canMove = [...task.all()].some(({ place, lane }) =>
+    place === 'waiting' ? isServed(task, lane.level) : !['done', 'parked', 'cancelled'].includes(place),
   )
   return canMove ? 'open' : 'stalled'
 }

@@ -1,10 +1,16 @@
 import { disagree } from './disagreement.ts'
 import { type ModelLane, type ModelPartition, nameOf } from './model-task.ts'
 import type { Filter } from './partition.ts'
+import { isBlocked, type ModelTables } from './tables.ts'
 
 /** The lanes with waiting partitions, and which of these goes first. */
 export class WaitingPartitions {
   readonly lanes = new Set<ModelLane>()
+  private readonly tables: ModelTables
+
+  constructor(tables: ModelTables) {
+    this.tables = tables
+  }
 
   /** A partition that was never handed out. */
   arrive(partition: ModelPartition): void {
@@ -34,19 +40,37 @@ export class WaitingPartitions {
 
   /** The lane, or one of the lanes, of the lowest level with something to hand out to this pull. */
   lowestOpen(filter: Filter): ModelLane | null {
+    const { isAnyBlocked } = this.tables
     let lowest: ModelLane | null = null
     for (const lane of this.lanes) {
       if (lowest !== null && lane.level >= lowest.level) continue
-      if (lane.task.isOpen(lane.level) && hasWanted(lane, filter)) lowest = lane
+      if (lane.task.isOpen(lane.level) && hasWanted(lane, filter, isAnyBlocked)) lowest = lane
     }
     return lowest
   }
 
-  /** What came back goes first, the longest ago first, then the others by arrival. */
+  /** The lanes that may serve a pull without a filter. */
+  servable(): ModelLane[] {
+    const { isAnyBlocked } = this.tables
+    const any = { tables: null, tasks: null }
+    return [...this.lanes].filter(
+      (lane) => lane.task.isOpen(lane.level) && hasWanted(lane, any, isAnyBlocked),
+    )
+  }
+
+  /** Whether a partition of such a table waits in the lane and may be handed out. */
+  hasOf(lane: ModelLane, table: string | null): boolean {
+    return hasWanted(lane, { tables: table === null ? null : [table], tasks: null }, true)
+  }
+
+  /**
+   * What came back goes first, the longest ago first, then the others by arrival. While a table of the lane is
+   * blocked, this holds for each table of it.
+   */
   checkIsNext(partition: ModelPartition, { tables }: Filter): void {
-    const { lane, line, descriptor } = partition
-    const isPeer = (other: ModelPartition) =>
-      tables === null || other.descriptor.computeTableName === descriptor.computeTableName
+    const { lane, line, table } = partition
+    const isByTable = tables !== null || (this.tables.isAnyBlocked && hasBlocked(lane))
+    const isPeer = (other: ModelPartition) => !isByTable || other.table === table
     for (const other of lane.returned)
       if (isPeer(other) && (line === 'fresh' || isDueBefore(other, partition)))
         disagree(`${nameOf(partition)} went before ${nameOf(other)}, which had come back`)
@@ -62,11 +86,20 @@ export class WaitingPartitions {
 const isDueBefore = (a: ModelPartition, b: ModelPartition): boolean =>
   a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.id < b.id)
 
-function hasWanted({ task, fresh, freshFrom, returned }: ModelLane, { tables, tasks }: Filter): boolean {
-  if (tasks !== null && !tasks.includes(task.taskId)) return false
-  if (tables === null) return true
-  for (let at = freshFrom; at < fresh.length; at += 1)
-    if (tables.includes((fresh[at] as ModelPartition).descriptor.computeTableName)) return true
-  for (const { descriptor } of returned) if (tables.includes(descriptor.computeTableName)) return true
+function hasWanted(lane: ModelLane, { tables, tasks }: Filter, isAnyBlocked: boolean): boolean {
+  if (tasks !== null && !tasks.includes(lane.task.taskId)) return false
+  if (tables === null && !isAnyBlocked) return true
+  for (const { table } of waitingIn(lane))
+    if ((tables === null || tables.includes(table.name)) && !isBlocked(table)) return true
   return false
+}
+
+function hasBlocked(lane: ModelLane): boolean {
+  for (const { table } of waitingIn(lane)) if (isBlocked(table)) return true
+  return false
+}
+
+function* waitingIn({ fresh, freshFrom, returned }: ModelLane): Generator<ModelPartition> {
+  yield* returned
+  for (let at = freshFrom; at < fresh.length; at += 1) yield fresh[at] as ModelPartition
 }

@@ -1,0 +1,3 @@
+import { allMutants, testFinds } from './find-mutants.ts'
+
+testFinds(allMutants)

@@ -1,0 +1,104 @@
+import type { Partition } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
+import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
+import { Tables } from '../../packages/server/src/handoff/engine/state/tables.ts'
+import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
+import { Waiting } from '../../packages/server/src/handoff/engine/waiting.ts'
+import type { StoredTableSettings } from '../../packages/server/src/handoff/stored.ts'
+import { type Mutant, onDisk, patched } from './mutants.ts'
+import { withCalls } from './task-mutants.ts'
+
+/** Settings of tables are stored and answered as they are, and are others in memory. */
+const withTables = (change: (settings: StoredTableSettings) => StoredTableSettings): (() => () => void) =>
+  patched(
+    Tables.prototype,
+    'setSettings',
+    (setSettings) =>
+      function (this: Tables, ...args: never[]) {
+        const [settings] = args as unknown as [StoredTableSettings]
+        return setSettings.call(this, change(settings) as never)
+      },
+  )
+
+/** Leases of every fifth partition are not counted. */
+const counting = (name: 'leaseBegan' | 'leaseEnded'): (() => () => void) =>
+  patched(
+    Order.prototype,
+    name,
+    (count) =>
+      function (this: Order, ...args: never[]) {
+        const [{ id }] = args as unknown as [Partition]
+        return id % 5 === 0 ? undefined : count.apply(this, args)
+      },
+  )
+
+/** Bugs in limits and pauses of tables, pauses of instances, releases, fencing tokens and checkpoints. */
+export const operatorMutants: readonly Mutant[] = [
+  {
+    bug: 'some leases do not count towards the limit of their table',
+    firstSeed: 6,
+    patch: () => {
+      const restore = [counting('leaseBegan'), counting('leaseEnded')].map((patch) => patch())
+      return () => {
+        for (const one of restore) one()
+      }
+    },
+  },
+  {
+    bug: 'a paused table is handed out',
+    patch: withTables((settings) => ({ ...settings, paused: false })),
+  },
+  {
+    bug: 'settings of tables are not known after a take-over',
+    parts: onDisk(() => ({ tableSettings: async () => [] })),
+  },
+  {
+    bug: 'a paused instance gets partitions',
+    patch: patched(
+      Transaction.prototype,
+      'pauseInstance',
+      (pauseInstance) =>
+        function (this: Transaction, ...args: never[]) {
+          const pausedAt = pauseInstance.apply(this, args)
+          this.memory.pausedInstances.clear()
+          return pausedAt
+        },
+    ),
+  },
+  {
+    bug: 'the pause of an instance is not known after a take-over',
+    firstSeed: 3,
+    parts: onDisk(() => ({ pausedInstances: async () => [] })),
+  },
+  {
+    bug: 'the release of a partition takes its neighbour',
+    parts: withCalls((store) => {
+      const releasePartition = store.releasePartition.bind(store)
+      return { releasePartition: (lease) => releasePartition({ ...lease, index: lease.index + 1 }) }
+    }),
+  },
+  {
+    bug: 'a partition that comes back keeps an earlier time',
+    patch: patched(
+      Waiting.prototype,
+      'add',
+      (add) =>
+        function (this: Waiting, ...args: never[]) {
+          const [partition] = args as unknown as [Partition]
+          if (partition.outcome === 'released') partition.dueAt = partition.leasedAt
+          return add.apply(this, args)
+        },
+    ),
+  },
+  {
+    bug: 'a fencing token is forgotten at a take-over',
+    parts: onDisk((disk) => ({
+      leases: async (after, limit) =>
+        (await disk.leases(after, limit)).map((row) => ({ ...row, fencingToken: null })),
+    })),
+  },
+  {
+    bug: 'a checkpoint that was flushed is forgotten',
+    firstSeed: 2,
+    parts: onDisk(() => ({ checkpoints: async () => [] })),
+  },
+]
