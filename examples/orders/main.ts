@@ -34,6 +34,9 @@ const { values } = parseArgs({
 const rows = Number(values.rows)
 const pythonCommand = values.python ?? (await pythonProgram('psycopg'))
 const taskId = 'orders'
+const table = 'results.orders'
+/** Of all workers together. They have eight handlers, and four leases are held by those that hang. */
+const MOST_LEASES = 5
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const undo: (() => Promise<unknown>)[] = []
 
@@ -117,9 +120,14 @@ async function startBaton(): Promise<string> {
   throw new Error('the service did not start')
 }
 
-/** Works on everything. Returns the share of the time of the workers that is not spent in their handlers. */
-async function work(baton: string, databaseUrl: string): Promise<number> {
+/**
+ * Works on everything. Returns the share of the time of the workers that is not spent in their handlers, and the
+ * most leases that the table had.
+ */
+async function work(baton: string, databaseUrl: string) {
   const client = new BatonClient(baton)
+  await client.changeTableSettings(table, { maxLeases: MOST_LEASES })
+  let leases = 0
   const environment = { BATON: baton, DATABASE_URL: databaseUrl }
   const typescript = (name: string, more = {}) =>
     new WorkerProcess(process.execPath, ['--conditions=baton-source', here('worker.ts'), name], {
@@ -136,13 +144,16 @@ async function work(baton: string, databaseUrl: string): Promise<number> {
   const begun = performance.now()
   const workers = [typescript('typescript'), python('python')]
   const isDone = async () => (await client.task(taskId)).state === 'done'
-  while (!(await isDone())) await pause(50)
+  while (!(await isDone())) {
+    leases = Math.max(leases, (await client.table(table)).leases)
+    await pause(50)
+  }
   const seconds = (performance.now() - begun) / 1000
   // Only now does the stopped one go on, and write results of partitions that others have finished.
   await stopped.continue()
   await Promise.all([...workers, stopped].map((worker) => worker.stop()))
   const busy = workers.reduce((sum, worker) => sum + worker.busy, 0)
-  return 1 - busy / (seconds * 2 * workers.length)
+  return { share: 1 - busy / (seconds * 2 * workers.length), leases }
 }
 
 try {
@@ -155,7 +166,7 @@ try {
   await phase('split it', () => split(database, taskId, Number(values['records-per-partition'])))
   const descriptors = await phase('count', () => descriptorsOf(database, taskId))
   await phase('call back', () => callBack(baton, descriptors))
-  const share = await phase('work', () => work(baton, databaseUrl))
+  const { share, leases } = await phase('work', () => work(baton, databaseUrl))
   const proof = await phase('prove', () => prove(database, baton, taskId))
   const { without, through } = await phase('compare', () => compare(databaseUrl, baton, descriptors))
 
@@ -163,10 +174,15 @@ try {
   console.log(
     `\n${rows} records in ${descriptors.length} partitions; ${percent} % of the work not in handlers`,
   )
-  console.log(`read without Baton in ${without.toFixed(1)} s, through Baton in ${through.toFixed(1)} s`)
+  console.log(
+    `read without Baton in ${without.toFixed(1)} s, through Baton in ${through.toFixed(1)} s: ${(through / without).toFixed(2)} times`,
+  )
   const again = proof.begunAgain.join(', ') || 'none'
   console.log(`${proof.attemptsWasted} attempts were wasted; begun more than once: ${again}`)
   console.log(`late writes that the fencing token refused: ${proof.refused.join(', ') || 'none'}`)
+  console.log(`gone on from a checkpoint: ${proof.resumed.join(', ') || 'none'}`)
+  console.log(`${table} had at most ${leases} leases at a time; its limit is ${MOST_LEASES}`)
+  if (leases > MOST_LEASES) proof.faults.push(`${table} had ${leases} leases`)
   for (const fault of proof.faults) console.log(`FAULT: ${fault}`)
   if (proof.faults.length > 0) process.exitCode = 1
   else console.log('proved: every record was counted once; declared, reported and read are equal')

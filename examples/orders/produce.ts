@@ -61,6 +61,7 @@ export async function split(database: pg.Client, taskId: string, recordsPerParti
        partition_name text NOT NULL,
        attempt int NOT NULL,
        worker text NOT NULL,
+       resumed boolean NOT NULL,
        began_at timestamptz NOT NULL DEFAULT now()
      )`,
   )

@@ -6,12 +6,14 @@ export interface Proof {
   readonly records: number
   /** Partitions that were begun more than once. */
   readonly begunAgain: readonly string[]
+  /** Partitions of which a worker went on from the checkpoint of another. */
+  readonly resumed: readonly string[]
   /** Partitions that a worker wrote after its successor, and was refused. */
   readonly refused: readonly string[]
   /** Leases that ended without a result. */
   readonly attemptsWasted: number
   /** What is wrong. Empty if every record was counted once. */
-  readonly faults: readonly string[]
+  readonly faults: string[]
 }
 
 interface Sums {
@@ -57,6 +59,9 @@ export async function prove(database: pg.Client, baton: string, taskId: string):
   const again = await database.query<{ partition_name: string }>(
     'SELECT partition_name FROM results.order_attempts GROUP BY partition_name HAVING count(*) > 1 ORDER BY 1',
   )
+  const resumed = await database.query<{ partition_name: string }>(
+    'SELECT DISTINCT partition_name FROM results.order_attempts WHERE resumed ORDER BY 1',
+  )
   const refused = await database.query<{ partition_name: string; kept: boolean }>(
     `SELECT DISTINCT partition_name, refused_writes.fencing_token < order_totals.fencing_token AS kept
        FROM results.refused_writes JOIN results.order_totals USING (partition_name) ORDER BY 1`,
@@ -67,6 +72,7 @@ export async function prove(database: pg.Client, baton: string, taskId: string):
     partitions,
     records: Number(source.records),
     begunAgain: again.rows.map(({ partition_name }) => partition_name),
+    resumed: resumed.rows.map(({ partition_name }) => partition_name),
     refused: refused.rows.map(({ partition_name }) => partition_name),
     attemptsWasted: task.attemptsWasted,
     faults,

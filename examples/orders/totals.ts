@@ -23,6 +23,15 @@ export async function readTotals(database: pg.Pool, partition: PartitionDescript
   return { records: rows.length, cents, orderIds: BigInt(orderIds) }
 }
 
+/** The checkpoint between reading and writing, for workers in both languages. */
+export const formatTotals = ({ records, cents, orderIds }: Totals): string =>
+  JSON.stringify([records, cents, Number(orderIds)])
+
+export function parseTotals(checkpoint: string): Totals {
+  const [records, cents, orderIds] = JSON.parse(checkpoint) as [number, number, number]
+  return { records, cents, orderIds: BigInt(orderIds) }
+}
+
 /**
  * Writes the result of a partition. A worker that was cut off may write after its successor, so the result keeps
  * the fencing token of its lease, and a smaller one changes nothing but a row for the proof. Returns whether the result was written.

@@ -1,5 +1,6 @@
 """A worker in Python: `BATON=… DATABASE_URL=… python3 worker.py NAME`. Ends at SIGTERM."""
 
+import json
 import os
 import sys
 import threading
@@ -23,17 +24,23 @@ def connection() -> psycopg.Connection:
 def add_up(partition: Partition) -> Done:
     database = connection()
     database.execute(
-        "INSERT INTO results.order_attempts (partition_name, attempt, worker) VALUES (%s, %s, %s)",
-        [partition.partition_name, partition.attempt, name],
+        "INSERT INTO results.order_attempts (partition_name, attempt, worker, resumed) VALUES (%s, %s, %s, %s)",
+        [partition.partition_name, partition.attempt, name, partition.checkpoint is not None],
     )
     records = cents = order_ids = 0
-    query = f"SELECT order_id, cents FROM {partition.compute_table_name} WHERE partition_name = %s"
-    for order_id, amount in database.execute(query, [partition.partition_name]):
-        records += 1
-        order_ids += order_id
-        cents += amount
+    if partition.checkpoint is not None:
+        # Another worker has read it, and ended before it wrote.
+        records, cents, order_ids = json.loads(partition.checkpoint)
+    else:
+        query = f"SELECT order_id, cents FROM {partition.compute_table_name} WHERE partition_name = %s"
+        for order_id, amount in database.execute(query, [partition.partition_name]):
+            records += 1
+            order_ids += order_id
+            cents += amount
     partition.raise_if_aborted()
     if hangs:
+        partition.progress(records=records, note="writing")
+        partition.save_checkpoint(json.dumps([records, cents, order_ids]))
         print(f"hangs {partition.partition_name}", flush=True)
         threading.Event().wait()
     # A worker that was cut off may write after its successor, so the result keeps the fencing token of its lease,

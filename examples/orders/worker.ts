@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { BatonClient, Released, Worker } from '@baton/client'
 import pg from 'pg'
-import { readTotals, writeTotals } from './totals.ts'
+import { formatTotals, parseTotals, readTotals, writeTotals } from './totals.ts'
 
 const name = process.argv[2] ?? 'typescript'
 const database = new pg.Pool({ connectionString: process.env['DATABASE_URL'], max: 2 })
@@ -12,12 +12,16 @@ const client = new BatonClient({ url: process.env['BATON'] ?? 'http://127.0.0.1:
 
 const worker = new Worker(
   client,
-  async (partition, { signal, lease, attempt }) => {
-    const began = 'INSERT INTO results.order_attempts (partition_name, attempt, worker) VALUES ($1, $2, $3)'
-    await database.query(began, [partition.partition_name, attempt, name])
-    const totals = await readTotals(database, partition)
+  async (partition, { signal, lease, attempt, checkpoint, progress, saveCheckpoint }) => {
+    const began =
+      'INSERT INTO results.order_attempts (partition_name, attempt, worker, resumed) VALUES ($1, $2, $3, $4)'
+    await database.query(began, [partition.partition_name, attempt, name, checkpoint !== null])
+    // Another worker has read it, and ended before it wrote.
+    const totals = checkpoint === null ? await readTotals(database, partition) : parseTotals(checkpoint)
     signal.throwIfAborted()
     if (hangs) {
+      progress({ records: totals.records, note: 'writing' })
+      await saveCheckpoint(formatTotals(totals))
       // Listens before it says so: it may be stopped at once.
       const continued = once(process, 'SIGCONT')
       console.log(`hangs ${partition.partition_name}`)
