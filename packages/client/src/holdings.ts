@@ -213,7 +213,9 @@ export class Holdings {
       tell({ kind: 'unreported', partition, outcome, reason, millis })
       return
     }
-    const checkpoint = keeper.drop(lease.id) ?? holding.unsaved
+    const dropped = keeper.drop(lease.id)
+    // Null is a checkpoint that was cleared.
+    const checkpoint = dropped === undefined ? holding.unsaved : dropped
     const outcome = holding.lost === undefined ? handled : afterLoss(holding)
     if (outcome === undefined) return
     const settlement = settlementOf(lease.id, outcome, checkpoint)

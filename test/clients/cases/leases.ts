@@ -5,6 +5,7 @@ import { FaultyNetwork } from '../../../packages/client/test/support/faulty-netw
 import { statesOf } from '../../../packages/client/test/support/partition-states.ts'
 import { startService } from '../../../packages/client/test/support/service.ts'
 import { until } from '../../support/until.ts'
+import type { Action } from '../client-process.ts'
 import type { Cases } from '../run-cases.ts'
 
 /** Short leases that are handed out again as soon as they expire. */
@@ -75,6 +76,24 @@ export const leases: Cases = {
     await worker.stop()
     const shown = (await operator.partitions('orders')).partitions.map(({ checkpoint }) => checkpoint)
     expect(shown).toEqual(['half', 'third'])
+  },
+
+  'clears a checkpoint with its settlement': async (client) => {
+    const { url, operator } = await called(1, patientLeases)
+    const work = async (action: Action) => {
+      const worker = await client.work({
+        service: { url },
+        actions: { '*': action },
+        options: { waitSeconds: 0 },
+      })
+      await until(() => worker.of('settled').length === 1)
+      await worker.stop()
+      return (await operator.partitions('orders')).partitions[0]
+    }
+    const failed = { outcome: 'failed', final: true } as const
+    expect(await work({ ...failed, checkpoint: 'half' })).toMatchObject({ checkpoint: 'half' })
+    await operator.retry('orders')
+    expect(await work({ ...failed, checkpoint: null, awaits: false })).not.toHaveProperty('checkpoint')
   },
 
   'has its checkpoint sent at once, also when the answer is lost': async (client) => {
