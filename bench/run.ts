@@ -5,6 +5,7 @@ import { type FinishedScenario, unmeasured, withoutGoals } from './report/model.
 import { ResultsFile, resultsPage } from './report/results-file.ts'
 import { asText, scenarioText } from './report/tables.ts'
 import { scenarios } from './scenarios/index.ts'
+import { versionScenarios } from './scenarios/versions.ts'
 
 const WHOLE_PAGE = new URL('./results.md', import.meta.url)
 
@@ -27,9 +28,10 @@ async function runScenario(scenario: Scenario, bench: Bench, quick: boolean): Pr
 }
 
 function chosen({ only }: Options): readonly Scenario[] {
-  const unknown = only.filter((name) => !scenarios.some((scenario) => scenario.name === name))
+  const all = [...scenarios, ...versionScenarios]
+  const unknown = only.filter((name) => !all.some((scenario) => scenario.name === name))
   if (unknown.length > 0) throw new Error(`no scenario named ${unknown.join(', ')}; see --list`)
-  return only.length === 0 ? scenarios : scenarios.filter((scenario) => only.includes(scenario.name))
+  return only.length === 0 ? scenarios : all.filter((scenario) => only.includes(scenario.name))
 }
 
 async function main(options: Options): Promise<void> {
@@ -59,7 +61,8 @@ try {
   const options = readOptions(process.argv.slice(2))
   if (options.help) process.stdout.write(HELP)
   else if (options.list) {
-    for (const { name, title } of scenarios) process.stdout.write(`${name.padEnd(20)} ${title}\n`)
+    for (const { name, title } of [...scenarios, ...versionScenarios])
+      process.stdout.write(`${name.padEnd(20)} ${title}\n`)
   } else await main(options)
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

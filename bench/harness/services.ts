@@ -4,12 +4,7 @@ import { COMPILE_CACHE } from './helper-process.ts'
 import { type ServerProcess, startServer } from './server-process.ts'
 
 const SOURCE_CONDITION = '--conditions=baton-source'
-/**
- * The service to measure. `BENCH_SERVICE` may name the main.ts of another checkout, to compare versions under
- * the same load.
- */
-const BATON_MAIN =
-  process.env['BENCH_SERVICE'] ?? fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
+const BATON_MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
 const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.meta.url))
 
 export interface Service {
@@ -23,6 +18,8 @@ export interface BatonStore {
   databaseUrl?: string
   /** Modules that Node loads before the service. */
   imports?: readonly string[]
+  /** The main.ts of another checkout. */
+  main?: string | undefined
 }
 
 /**
@@ -47,7 +44,11 @@ export async function startBaton(
       {
         name: 'Baton',
         command: process.execPath,
-        args: [SOURCE_CONDITION, ...(store.imports ?? []).flatMap((path) => ['--import', path]), BATON_MAIN],
+        args: [
+          SOURCE_CONDITION,
+          ...(store.imports ?? []).flatMap((path) => ['--import', path]),
+          store.main ?? BATON_MAIN,
+        ],
         env,
         // A node also logs the address of another node when it finds one.
         readyPattern: /listening on (http:\/\/127\.0\.0\.1:\d+)/,

@@ -72,3 +72,14 @@ export function quotient(label: string, subject: Row, limit: Row, goal?: Goal): 
   )
   return { label, unit: '×', values, ...(goal ? { goal } : {}) }
 }
+
+/** The same of what each handed off in a second of its processor time: other load on the machine matters less. */
+export function perProcessorSecond(label: string, subject: Row, limit: Row, goal?: Goal): Figure {
+  const perSecond = ({ measurements, ...row }: Row): Row => ({
+    ...row,
+    measurements: measurements.map((measurement) => ({
+      rate: measurement.rate / (measurement.serverCpuSeconds ?? Number.NaN),
+    })),
+  })
+  return quotient(label, perSecond(subject), perSecond(limit), goal)
+}
