@@ -8,9 +8,9 @@ import type {
   HandOffBatch,
   MaintenanceRequest,
   NamedLease,
+  NewlyReadyOf,
   NotReleased,
   PauseRequest,
-  ReadiedOf,
   ReleaseRequest,
   ReleaseResult,
   Store,
@@ -104,22 +104,22 @@ function judgeHandOff(
   const expectHint = hintOf(model)
   judge(batch, answer, model)
   model.conclude()
-  expectHint(answer.readied, answer.readiedOf)
+  expectHint(answer.newlyReady, answer.newlyReadyOf)
 }
 
 /**
  * Pulls wait while nothing can be handed out. The step that changes this has to say so, or they wait on. Call
  * it before the step, and the result after it.
  */
-function hintOf(model: Model): (readied: number, readiedOf?: readonly ReadiedOf[] | null) => void {
+function hintOf(model: Model): (newlyReady: number, newlyReadyOf?: readonly NewlyReadyOf[] | null) => void {
   if (model.firstOpenLane() !== null) return () => undefined
-  return (readied, readiedOf) => {
+  return (newlyReady, newlyReadyOf) => {
     const lane = model.firstOpenLane()
     if (lane === null) return
     const { taskId } = lane.task
-    const isHint = ([task, table]: ReadiedOf) =>
+    const isHint = ([task, table]: NewlyReadyOf) =>
       (task === null || task === taskId) && model.hasOf(lane, table)
-    if (readied === 0 || readiedOf?.some(isHint) === false)
+    if (newlyReady === 0 || newlyReadyOf?.some(isHint) === false)
       disagree(`waiting pulls were not told that level ${lane.level} of ${taskId} has work`)
   }
 }
@@ -155,7 +155,7 @@ export function controlCall(request: ControlRequest): Call {
       const expected = take(node, append)
       if (result.kind !== expected)
         disagree(`${request.verb} was answered ${result.kind} instead of ${expected}`)
-      if (result.kind === 'applied') expectHint(result.readied, result.readiedOf)
+      if (result.kind === 'applied') expectHint(result.newlyReady, result.newlyReadyOf)
     },
     lost: take,
   })
@@ -181,7 +181,7 @@ export function sweepCall({ limit, mayExpireLeases }: SweepRequest, node: Simula
     const expectHint = hintOf(model)
     learnSweep(model, truth, sweep, answer)
     model.conclude()
-    if (answer !== null) expectHint(answer.woken, answer.readiedOf)
+    if (answer !== null) expectHint(answer.woken, answer.newlyReadyOf)
   }
   return call({
     what: 'sweep',
@@ -205,7 +205,7 @@ export function releaseCall(request: ReleaseRequest): Call {
     const expectHint = hintOf(model)
     learnRelease(model, truth, request, answer)
     model.conclude()
-    if (answer !== null) expectHint(answer.readied)
+    if (answer !== null) expectHint(answer.newlyReady)
   }
   return call({
     what: `release of ${request.instanceId}`,
@@ -242,10 +242,13 @@ function operatorCall<Answer>(
       if (append?.isDurable !== true) disagree(`${what} was answered before it was durable`)
       const expectHint = hintOf(node.simulation.model)
       const expected = follow(node, append)
-      const { readied, readiedOf, ...rest } = { readied: 0, ...(answer as object) } as Partial<TableChanged>
+      const { newlyReady, newlyReadyOf, ...rest } = {
+        newlyReady: 0,
+        ...(answer as object),
+      } as Partial<TableChanged>
       if (!isDeepStrictEqual(isObject(answer) ? rest : answer, expected))
         disagree(`${what} was answered ${JSON.stringify(answer)} instead of ${JSON.stringify(expected)}`)
-      expectHint(readied ?? 0, readiedOf)
+      expectHint(newlyReady ?? 0, newlyReadyOf)
     },
     lost: follow,
   })
@@ -254,7 +257,7 @@ function operatorCall<Answer>(
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** Waiting pulls are told what it makes ready; the answer is compared without that. */
-type Told<Answer> = Answer | Omit<Answer, 'readied' | 'readiedOf'>
+type Told<Answer> = Answer | Omit<Answer, 'newlyReady' | 'newlyReadyOf'>
 
 export const tableCall = (change: TableChange): Call =>
   operatorCall<Told<TableChanged>>(

@@ -1,9 +1,9 @@
 import {
   type Appended,
   type Disk,
-  type Images,
   KnownKeys,
   type OpenedDisk,
+  type RowChanges,
 } from '../../packages/server/src/handoff/disk.ts'
 import type { PartitionDescriptor } from '../../packages/server/src/handoff/partition.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
@@ -66,7 +66,7 @@ export function faultyDisk(database: MemoryDatabase, host: Host): Disk {
   const writes: Partial<Disk> = {
     open: () => faulty.open(),
     append: (entry) => faulty.append(entry),
-    flush: (images, upTo) => faulty.flush(images, upTo),
+    flush: (rowChanges, upTo) => faulty.flush(rowChanges, upTo),
     stage: (rows) => faulty.stage(rows),
     unstage: (ids) => faulty.unstage(ids),
     hasSpace: () => true,
@@ -115,10 +115,10 @@ class FaultyWrites {
     })
   }
 
-  flush(images: Images, upTo: number): Promise<void> {
+  flush(rowChanges: RowChanges, upTo: number): Promise<void> {
     const { disk } = this
     this.#host.flushing(upTo)
-    return this.#write(() => disk.flush(images, upTo), 1)
+    return this.#write(() => disk.flush(rowChanges, upTo), 1)
   }
 
   stage(rows: readonly PartitionDescriptor[]): Promise<void> {

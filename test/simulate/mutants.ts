@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
-import { ImageRows } from '../../packages/server/src/disk/sqlite/image-rows.ts'
+import { ChangedRows } from '../../packages/server/src/disk/sqlite/changed-rows.ts'
 import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
-import type { Disk, Images } from '../../packages/server/src/handoff/disk.ts'
+import type { Disk, RowChanges } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
-import { Readied } from '../../packages/server/src/handoff/engine/readied.ts'
+import { NewlyReady } from '../../packages/server/src/handoff/engine/newly-ready.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
@@ -173,9 +173,9 @@ export const mutants: readonly Mutant[] = [
     bug: 'a flush leaves a row out',
     firstSeed: 2,
     parts: onDisk((disk) => ({
-      flush: (images, upTo) => {
-        for (const id of images.partitions.keys()) if (id % 97 === 0) images.partitions.delete(id)
-        return disk.flush(images, upTo)
+      flush: (rowChanges, upTo) => {
+        for (const id of rowChanges.partitions.keys()) if (id % 97 === 0) rowChanges.partitions.delete(id)
+        return disk.flush(rowChanges, upTo)
       },
     })),
   },
@@ -183,18 +183,18 @@ export const mutants: readonly Mutant[] = [
     bug: 'a flush adds to the history twice',
     isShort: true,
     patch: patched(
-      ImageRows.prototype,
+      ChangedRows.prototype,
       'write',
       (write) =>
-        function (this: ImageRows, images: Images) {
-          const twice = [...images.throughput].flatMap(
+        function (this: ChangedRows, rowChanges: RowChanges) {
+          const twice = [...rowChanges.throughput].flatMap(
             ([key, row]) =>
               [
                 [key, row],
                 [`${key} again`, row],
               ] as const,
           )
-          write.call(this, { ...images, throughput: new Map(twice) } as never)
+          write.call(this, { ...rowChanges, throughput: new Map(twice) } as never)
         },
     ),
   },
@@ -243,11 +243,11 @@ export const mutants: readonly Mutant[] = [
     bug: 'other waiting pulls get no hint of what came back',
     isShort: true,
     patch: patched(
-      Readied.prototype,
+      NewlyReady.prototype,
       'add',
       (add) =>
-        function (this: Readied, ...args: never[]) {
-          const [, , count] = args as unknown as Parameters<Readied['add']>
+        function (this: NewlyReady, ...args: never[]) {
+          const [, , count] = args as unknown as Parameters<NewlyReady['add']>
           return count === 1 ? undefined : add.apply(this, args)
         },
     ),
@@ -256,11 +256,11 @@ export const mutants: readonly Mutant[] = [
     bug: 'other waiting pulls get no hint of a task that continues',
     firstSeed: 3,
     patch: patched(
-      Readied.prototype,
+      NewlyReady.prototype,
       'add',
       (add) =>
-        function (this: Readied, ...args: never[]) {
-          const [, table] = args as unknown as Parameters<Readied['add']>
+        function (this: NewlyReady, ...args: never[]) {
+          const [, table] = args as unknown as Parameters<NewlyReady['add']>
           return table === null ? undefined : add.apply(this, args)
         },
     ),

@@ -85,7 +85,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       maxWaitingPulls: config.maxWaitingPulls,
       openWork,
       log,
-      companion: deliverer,
+      deliverer,
       tracing,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })

@@ -37,7 +37,7 @@ export interface SeenLease {
    * Counts the leases of a partition. An undone lease keeps its number, so no two leases seen from one store
    * have the same.
    */
-  readonly term: number
+  readonly leaseNumber: number
   /** The pull that returned it. */
   readonly asked: AskedPull
   /** When the claim began. It may have taken the partition later, but not after `receivedAt`. */
@@ -125,10 +125,10 @@ export class History {
       known.runs.push(run)
       return known
     }
-    const term = parseLeaseId(id)?.term
-    if (term === undefined) throw new Error(`${partition.partition_name} was given without a lease`)
+    const leaseNumber = parseLeaseId(id)?.leaseNumber
+    if (leaseNumber === undefined) throw new Error(`${partition.partition_name} was given without a lease`)
     const lease: SeenLease = {
-      ...{ id, partition, term, asked, claimedAt: run.from, receivedAt: exchange.receivedAt },
+      ...{ id, partition, leaseNumber, asked, claimedAt: run.from, receivedAt: exchange.receivedAt },
       ...{ runs: [run], settlements: [], renewals: [], sentAt: {} },
     }
     this.leases.set(id, lease)
@@ -158,10 +158,10 @@ export function givenUpAt(lease: SeenLease): number {
   return Math.min(...Object.values(lease.sentAt), Number.POSITIVE_INFINITY)
 }
 
-/** The leases that were seen for each partition, ordered by term. */
+/** The leases that were seen for each partition, ordered by number. */
 export function leasesByPartition({ leases }: History): Map<string, SeenLease[]> {
   const byPartition = Map.groupBy(leases.values(), ({ partition }) => partition.partition_name)
-  for (const ofOne of byPartition.values()) ofOne.sort((a, b) => a.term - b.term)
+  for (const ofOne of byPartition.values()) ofOne.sort((a, b) => a.leaseNumber - b.leaseNumber)
   return byPartition
 }
 

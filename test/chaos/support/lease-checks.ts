@@ -27,8 +27,8 @@ export function checkLeases(history: History, findings: Findings): void {
 
 function checkPair(earlier: SeenLease, later: SeenLease, findings: Findings): void {
   const add = (what: string) => findings.add(`${what}: ${story(earlier)} | ${story(later)}`)
-  if (earlier.term === later.term) add('two leases of one term')
-  if (later.receivedAt < earlier.claimedAt) add('a later term was given earlier')
+  if (earlier.leaseNumber === later.leaseNumber) add('two leases of one number')
+  if (later.receivedAt < earlier.claimedAt) add('a later lease was given earlier')
   // The later lease was taken at the latest when it was received, so the earlier one was still valid.
   const isLive = earlier.runs.some(({ until }) => later.receivedAt < until - ROUNDING_MILLIS)
   if (isLive && later.receivedAt < givenUpAt(earlier)) add('two live leases')

@@ -130,8 +130,8 @@ function turned(descriptor: PartitionDescriptor): PartitionDescriptor {
 function underAnotherLease(partition: PulledPartition): PulledPartition {
   const { lease } = partition
   if (lease === null) return partition
-  const [number, term] = lease.id.split('-')
-  const later = (Number.parseInt(term ?? '1', 36) + 1).toString(36)
+  const [number, leaseNumber] = lease.id.split('-')
+  const later = (Number.parseInt(leaseNumber ?? '1', 36) + 1).toString(36)
   const secret = randomBytes(12).toString('base64url')
   return { ...partition, lease: { ...lease, id: `${number}-${later}-${secret}` } }
 }

@@ -88,7 +88,9 @@ function readyTimes(
     if (task.hasBarrier && level > 0) return []
     const leases = byPartition.get(name) ?? []
     const waits = [
-      ...(leases[0]?.term === 1 ? [{ from: acceptedAt.get(name) ?? 0, until: leases[0].asked.sentAt }] : []),
+      ...(leases[0]?.leaseNumber === 1
+        ? [{ from: acceptedAt.get(name) ?? 0, until: leases[0].asked.sentAt }]
+        : []),
       ...timesReleased(leases),
     ]
     return without(waits, closed).map((wait) => ({ ...wait, name, level }))
@@ -101,7 +103,7 @@ function timesReleased(leases: readonly SeenLease[]): Span[] {
   return leases.flatMap((lease, position) => {
     const next = leases[position + 1]
     const isOnlyReleased = Object.keys(lease.sentAt).join() === 'released'
-    if (next === undefined || next.term !== lease.term + 1 || !isOnlyReleased) return []
+    if (next === undefined || next.leaseNumber !== lease.leaseNumber + 1 || !isOnlyReleased) return []
     const released = lease.settlements.find(
       (one) => isAccepted(one) && lease.runs.some(({ until }) => one.receivedAt < until - ROUNDING_MILLIS),
     )
@@ -138,7 +140,8 @@ function checkLanes(
   const firsts = new Map<string, First>()
   for (const name of task.partitions.keys()) {
     const lease = byPartition.get(name)?.[0]
-    if (lease?.term === 1) firsts.set(name, { lease, from: lease.asked.sentAt, until: lease.receivedAt })
+    if (lease?.leaseNumber === 1)
+      firsts.set(name, { lease, from: lease.asked.sentAt, until: lease.receivedAt })
   }
   const tell = (ahead: First, behind: First) =>
     findings.add(`not in the order of the call-back: ${story(behind.lease)} | ${story(ahead.lease)}`)

@@ -88,7 +88,7 @@ export function checkKeys(history: History, findings: Findings): void {
     const isSettled = lease.settlements.some((one) => isAccepted(one) && one.receivedAt < lastSentAt)
     const newer = byPartition
       .get(lease.partition.partition_name)
-      ?.find(({ term, receivedAt }) => term > lease.term && receivedAt < lastSentAt)
+      ?.find(({ leaseNumber, receivedAt }) => leaseNumber > lease.leaseNumber && receivedAt < lastSentAt)
     if (isSettled || newer !== undefined)
       findings.add(
         `key ${key} gave at ${lastSentAt} or later a lease that had ended: ${story(lease)}` +

@@ -9,7 +9,7 @@ interface Pulled {
 
 interface Granted {
   readonly name: string
-  readonly term: number
+  readonly leaseNumber: number
   readonly from: number
   readonly until: number
 }
@@ -84,12 +84,13 @@ export class Load {
     for (const [name, leases] of this.#done)
       if (leases.size > 1) findings.push(`${name} was settled by ${leases.size} leases`)
     for (const [name, leases] of Map.groupBy(this.#granted, (granted) => granted.name)) {
-      const inOrder = leases.toSorted((a, b) => a.term - b.term)
+      const inOrder = leases.toSorted((a, b) => a.leaseNumber - b.leaseNumber)
       for (const [at, lease] of inOrder.entries()) {
         const before = inOrder[at - 1]
         if (before === undefined) continue
-        const wasGivenBack = this.#released.has(`${name} ${before.term}`)
-        if (lease.term === before.term) findings.push(`${name} was leased twice in term ${lease.term}`)
+        const wasGivenBack = this.#released.has(`${name} ${before.leaseNumber}`)
+        if (lease.leaseNumber === before.leaseNumber)
+          findings.push(`${name} was leased twice with number ${lease.leaseNumber}`)
         else if (lease.from < before.until && !wasGivenBack)
           findings.push(`${name} had two live leases for ${before.until - lease.from} ms`)
       }
@@ -128,9 +129,9 @@ export class Load {
         outcome: at === 0 && chance.happens(0.05) ? 'released' : 'done',
       }))
       for (const [at, { outcome }] of settlements.entries()) {
-        const term = parseLeaseId(partitions[at]?.lease.id ?? '')?.term
+        const leaseNumber = parseLeaseId(partitions[at]?.lease.id ?? '')?.leaseNumber
         // Recorded before it is sent: even without an answer, the lease may have been released.
-        if (outcome === 'released') this.#released.add(`${partitions[at]?.partition_name} ${term}`)
+        if (outcome === 'released') this.#released.add(`${partitions[at]?.partition_name} ${leaseNumber}`)
       }
       const { settled } = (await this.#ask(chance, 'POST', '/settle', settlements)) as unknown as {
         settled: string[]
@@ -146,8 +147,8 @@ export class Load {
 
   #note(name: string, { id, expiresAt }: Pulled['lease']): void {
     const until = Date.parse(expiresAt)
-    const term = parseLeaseId(id)?.term ?? 0
-    this.#granted.push({ name, term, from: until - this.#options.leaseMillis, until })
+    const leaseNumber = parseLeaseId(id)?.leaseNumber ?? 0
+    this.#granted.push({ name, leaseNumber, from: until - this.#options.leaseMillis, until })
   }
 
   async #ask(

@@ -96,17 +96,17 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
   const row = truth.partition(partition)
   if (row === undefined) disagree(`${nameOf(partition)} was accepted and is not there`)
   if (partition.id === 0) partition.id = row.id
-  const { place, attempts, releases, term, outcome, dueAt, line, holder } = partition
+  const { place, attempts, releases, leaseNumber, outcome, dueAt, line, holder } = partition
   const { status } = row
   const state = place === 'waiting' ? 'ready' : place
   if (row.id !== partition.id || status.state !== state)
     disagree(
       `${nameOf(partition)} is stored as ${row.id} ${status.state} instead of ${partition.id} ${state}`,
     )
-  if (status.attempts !== attempts || status.releases !== releases || status.term !== term)
+  if (status.attempts !== attempts || status.releases !== releases || status.leaseNumber !== leaseNumber)
     disagree(
-      `${nameOf(partition)} is stored with attempts ${status.attempts}, releases ${status.releases}, term ${status.term} ` +
-        `instead of ${attempts}, ${releases}, ${term}`,
+      `${nameOf(partition)} is stored with attempts ${status.attempts}, releases ${status.releases}, lease number ${status.leaseNumber} ` +
+        `instead of ${attempts}, ${releases}, ${leaseNumber}`,
     )
   if (status.fencingToken !== partition.fencingToken)
     disagree(

@@ -103,7 +103,7 @@ export function learnSteps(model: Model, truth: Truth, finishedBefore: number): 
         partition.place === 'done' &&
         task.rerunning &&
         row !== undefined &&
-        row.status.term > partition.term
+        row.status.leaseNumber > partition.leaseNumber
       )
         rerun(model, partition)
     }
@@ -121,8 +121,8 @@ export function learnPulls(model: Model, truth: Truth, pulls: readonly BatchedPu
   for (const { row, lane, task } of truth.leased()) {
     const partition = model.tasks.get(task.taskId)?.find(lane.level, row.index)
     if (partition === undefined) disagree(`${task.taskId}-${lane.level}-${row.index} was never called back`)
-    if (row.term === partition.term) continue
-    const leaseId = formatLeaseId({ partition: row.id, term: row.term, secret: row.secret })
+    if (row.leaseNumber === partition.leaseNumber) continue
+    const leaseId = formatLeaseId({ partition: row.id, leaseNumber: row.leaseNumber, secret: row.secret })
     found.push({ partition, leaseId, holder: row.holder })
     if (row.holder !== null && model.pausedInstances.has(row.holder))
       disagree(`${nameOf(partition)} is leased to ${row.holder}, which is paused`)

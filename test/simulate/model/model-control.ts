@@ -99,7 +99,7 @@ export function pauseInstance(model: Model, { instanceId, paused }: PauseRequest
 export function releasePartition(
   model: Model,
   { taskId, level, index }: NamedLease,
-): Omit<ReleaseResult, 'readied'> | NotReleased {
+): Omit<ReleaseResult, 'newlyReady'> | NotReleased {
   const task = model.tasks.get(taskId)
   if (task === undefined || !task.isKnown) return { unknown: 'task' }
   const partition = task.find(level, index)
@@ -154,7 +154,7 @@ function revive(model: Model, partition: ModelPartition): void {
 export function rerun(model: Model, partition: ModelPartition): void {
   recordFinished(partition)
   partition.reported = null
-  partition.term += 1
+  partition.leaseNumber += 1
   partition.leaseId = null
   partition.outcome = null
   wait(model, partition)

@@ -16,7 +16,7 @@ export interface ModelPartition extends Attempted {
   place: Place
   line: WaitingLine
   releases: number
-  term: number
+  leaseNumber: number
   /** Of the newest lease; null before the first one. */
   fencingToken: number | null
   /** The newest lease; null before the first one, and again after a rerun. */

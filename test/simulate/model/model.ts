@@ -130,7 +130,7 @@ export class Model {
       line: 'fresh',
       attempts: 0,
       releases: 0,
-      term: 0,
+      leaseNumber: 0,
       fencingToken: null,
       leaseId: null,
       outcome: null,
@@ -229,18 +229,18 @@ export class Model {
     if (lowest !== null && lowest.level < lane.level)
       disagree(`${nameOf(partition)} went before level ${lowest.level} of ${lowest.task.taskId}`)
     if (this.leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
-    const { partition: id = 0, term = 0 } = parseLeaseId(leaseId) ?? {}
+    const { partition: id = 0, leaseNumber = 0 } = parseLeaseId(leaseId) ?? {}
     if (partition.id !== 0 && partition.id !== id)
       disagree(`${nameOf(partition)} changed its id from ${partition.id} to ${id}`)
-    if (term !== partition.term + 1)
-      disagree(`${nameOf(partition)} came with term ${term} after ${partition.term}`)
+    if (leaseNumber !== partition.leaseNumber + 1)
+      disagree(`${nameOf(partition)} came with lease number ${leaseNumber} after ${partition.leaseNumber}`)
     partition.id = id
     this.lines.checkIsNext(partition, wanted)
     if (filter === null) lane.epoch += 1
     else if (filter.tables === null && filter.tasks === null)
       this.fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.lines.servable())
     this.move(partition, 'leased', 'returned')
-    partition.term = term
+    partition.leaseNumber = leaseNumber
     partition.fencingToken = Math.max((partition.fencingToken ?? 0) + 1, this.now)
     partition.leaseId = leaseId
     partition.outcome = null

@@ -69,8 +69,8 @@ export class Truth {
       for (let at = known.length; at < bodies.length; at += 1) this.#add(bodies[at] as string)
       return this
     }
-    for (const images of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
-      images.clear()
+    for (const rowChanges of [this.#tasks, this.#tasksByName, this.#lanes, this.#partitions, this.#keys])
+      rowChanges.clear()
     this.#checkpoints.clear()
     this.#tableSettings.clear()
     this.#pausedAt.clear()
@@ -149,8 +149,8 @@ export class Truth {
     const lane = this.lane(partition.lane)
     const row = lane && this.#rowOf(lane, partition.descriptor.index)
     if (row === undefined) return undefined
-    const image = this.#partitions.get(row.id)
-    return image === null ? undefined : { id: row.id, status: image ?? row }
+    const written = this.#partitions.get(row.id)
+    return written === null ? undefined : { id: row.id, status: written ?? row }
   }
 
   #rowOf(lane: StoredLane, index: number): StoredPartition | undefined {
@@ -173,8 +173,8 @@ export class Truth {
     for (const id of this.#partitions.keys()) ids.add(id)
     for (const id of [...ids].sort((a, b) => a - b)) {
       const row = this.#rows.partitionWithId.get(id)
-      const image = this.#partitions.get(id)
-      const status = image === undefined ? row : image
+      const written = this.#partitions.get(id)
+      const status = written === undefined ? row : written
       if (row === undefined || status?.state !== 'leased') continue
       const lane = this.laneWithId(row.lane)
       const task = this.#tasks.get(lane?.task ?? 0) ?? this.#rows.taskWithId.get(lane?.task ?? 0)
@@ -183,24 +183,24 @@ export class Truth {
   }
 
   key(key: string): StoredKey | undefined {
-    const image = this.#keys.get(key)
-    return image === null ? undefined : (image ?? this.#rows.key.get(key))
+    const written = this.#keys.get(key)
+    return written === null ? undefined : (written ?? this.#rows.key.get(key))
   }
 
   checkpoint(partition: number): string | null {
-    const image = this.#checkpoints.get(partition)
-    return image === undefined ? (this.#rows.checkpoint.get(partition)?.text ?? null) : image
+    const written = this.#checkpoints.get(partition)
+    return written === undefined ? (this.#rows.checkpoint.get(partition)?.text ?? null) : written
   }
 
   tableSettings(name: string): StoredTableSettings | undefined {
-    const image = this.#tableSettings.get(name)
-    return image === null ? undefined : (image ?? this.#rows.tableSettings.get(name))
+    const written = this.#tableSettings.get(name)
+    return written === null ? undefined : (written ?? this.#rows.tableSettings.get(name))
   }
 
   /** Since when an instance is paused. */
   pausedAt(instanceId: string): number | null {
-    const image = this.#pausedAt.get(instanceId)
-    return image === undefined ? (this.#rows.pausedAt.get(instanceId)?.[0] ?? null) : image
+    const written = this.#pausedAt.get(instanceId)
+    return written === undefined ? (this.#rows.pausedAt.get(instanceId)?.[0] ?? null) : written
   }
 }
 

@@ -5,9 +5,9 @@ import {
   type RowBatch,
   totalRows,
 } from '../handoff/archived.ts'
-import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
+import type { Recount, RecountedTable, RowChanges } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
-import { addToImages, noImages } from '../handoff/engine/state/images.ts'
+import { addEntry, noRowChanges } from '../handoff/engine/state/unflushed.ts'
 import { ALL_TASKS } from '../handoff/engine/throughput.ts'
 import { checkRecount, laneName } from '../handoff/engine/verbs/recount.ts'
 import type { StoredPartition } from '../handoff/partition.ts'
@@ -26,8 +26,8 @@ interface Checked {
 
 /** Reads everything once. Unflushed entries are applied to the rows before they are checked. */
 export async function check(source: ArchiveSource, progress?: Progress): Promise<Checked> {
-  const { images, faults } = readEntries(source.unflushed)
-  const rows = new CheckedRows(source.nextIds, images)
+  const { rowChanges, faults } = readEntries(source.unflushed)
+  const rows = new CheckedRows(source.nextIds, rowChanges)
   const total = totalRows(source.counts)
   let done = 0
   for await (const batch of source.batches()) {
@@ -39,18 +39,18 @@ export async function check(source: ArchiveSource, progress?: Progress): Promise
   return { findings, counts: { ...source.counts, ...rows.counts } }
 }
 
-function readEntries(bodies: readonly string[]): { images: Images; faults: string[] } {
+function readEntries(bodies: readonly string[]): { rowChanges: RowChanges; faults: string[] } {
   const faults: string[] = []
-  const images = noImages()
+  const rowChanges = noRowChanges()
   for (const [at, body] of bodies.entries()) {
     try {
-      addToImages(images, decodeEntry(body))
+      addEntry(rowChanges, decodeEntry(body))
     } catch (error) {
       const { message } = error as Error
       faults.push(`entry ${at + 1} of ${bodies.length} that are not flushed yet cannot be read: ${message}`)
     }
   }
-  return { images, faults }
+  return { rowChanges, faults }
 }
 
 interface CheckedLane extends Recount {
@@ -61,7 +61,7 @@ interface CheckedLane extends Recount {
 /** Its memory use grows with lanes, ranges and checkpoints, not with partitions. */
 class CheckedRows {
   readonly #nextIds: NextIds
-  readonly #images: Images
+  readonly #rowChanges: RowChanges
   readonly #tasks = new Map<number, StoredTask>()
   readonly #lanes = new Map<number, CheckedLane>()
   readonly #findings: string[] = []
@@ -72,10 +72,10 @@ class CheckedRows {
   #hasCheckpoints = false
   #isReady = false
 
-  constructor(nextIds: NextIds, images: Images) {
-    this.#nextIds = images.nextIds ?? nextIds
-    this.#images = images
-    for (const task of images.tasks.values()) this.#addTask(task)
+  constructor(nextIds: NextIds, rowChanges: RowChanges) {
+    this.#nextIds = rowChanges.nextIds ?? nextIds
+    this.#rowChanges = rowChanges
+    for (const task of rowChanges.tasks.values()) this.#addTask(task)
   }
 
   get counts(): { readonly tasks: number; readonly partitions: number } {
@@ -84,15 +84,15 @@ class CheckedRows {
 
   /** Sections must be added in their order. */
   add(batch: RowBatch): void {
-    const { tasks, lanes, laneTables, partitions, checkpoints } = this.#images
+    const { tasks, lanes, laneTables, partitions, checkpoints } = this.#rowChanges
     if (batch.section !== 'tasks') this.#addChangedLanes()
     switch (batch.section) {
       case 'tasks':
         for (const task of batch.rows) {
-          const image = tasks.get(task.id)
-          if (image === undefined) this.#addTask(task)
-          // An image without failures leaves them unchanged.
-          else this.#tasks.set(task.id, { ...image, failures: image.failures ?? task.failures })
+          const changed = tasks.get(task.id)
+          if (changed === undefined) this.#addTask(task)
+          // A changed row without failures leaves them unchanged.
+          else this.#tasks.set(task.id, { ...changed, failures: changed.failures ?? task.failures })
         }
         break
       case 'lanes':
@@ -145,7 +145,7 @@ class CheckedRows {
   #addChangedLanes(): void {
     if (this.#hasLanes) return
     this.#hasLanes = true
-    for (const lane of this.#images.lanes.values()) this.#addLane(lane)
+    for (const lane of this.#rowChanges.lanes.values()) this.#addLane(lane)
   }
 
   /** Must run before the first partition is checked. */
@@ -153,8 +153,8 @@ class CheckedRows {
     this.#addChangedLanes()
     if (this.#isReady) return
     this.#isReady = true
-    for (const row of this.#images.laneTables.values()) this.#addTable(row)
-    for (const range of this.#images.ranges) this.#lanes.get(range.lane)?.ranges.push(range)
+    for (const row of this.#rowChanges.laneTables.values()) this.#addTable(row)
+    for (const range of this.#rowChanges.ranges) this.#lanes.get(range.lane)?.ranges.push(range)
     for (const lane of this.#lanes.values()) lane.ranges = united(lane.ranges)
   }
 
@@ -220,7 +220,7 @@ class CheckedRows {
   #addChangedCheckpoints(): void {
     if (this.#hasCheckpoints) return
     this.#hasCheckpoints = true
-    for (const [partition, text] of this.#images.checkpoints)
+    for (const [partition, text] of this.#rowChanges.checkpoints)
       if (text !== null) this.#addCheckpoint(partition)
   }
 
@@ -252,8 +252,8 @@ function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[]
   return faults
 }
 
-const hasIncompleteLease = ({ dueAt, secret, term, fencingToken }: StoredPartition): boolean =>
-  dueAt === null || secret === '' || term < 1 || fencingToken === null
+const hasIncompleteLease = ({ dueAt, secret, leaseNumber, fencingToken }: StoredPartition): boolean =>
+  dueAt === null || secret === '' || leaseNumber < 1 || fencingToken === null
 
 /** Merges ranges that overlap or are adjacent. The result is sorted. */
 function united(ranges: readonly IndexRangeOfLane[]): IndexRangeOfLane[] {

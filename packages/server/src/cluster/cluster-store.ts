@@ -23,7 +23,7 @@ interface ClusterStoreParts {
 export function clusterStore({ leadership, disk, now, probeLeader, close }: ClusterStoreParts): Store {
   const whileFollowing: Partial<Pick<Store, StoreVerb>> = {
     sweep: async () => ({ woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }),
-    maintain: async () => ({ more: false, readied: 0 }),
+    maintain: async () => ({ more: false, newlyReady: 0 }),
     deliver: async () => null,
     recordHeartbeats: (heartbeats) => disk.recordInstances(heartbeats, now()),
     instance: async (instanceId) => {

@@ -6,11 +6,11 @@ import type { Log } from '../handoff/log.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { Peer } from '../handoff/stored.ts'
 import { clusterStore } from './cluster-store.ts'
+import { diskOfTerm, LeaderClock, type SharedDisk } from './disk-of-term.ts'
 import { Followers } from './followers.ts'
 import type { ForwardedAnswer } from './forwarded-request.ts'
 import { Forwarder } from './forwarder.ts'
 import { Leadership } from './leadership.ts'
-import { LeaderClock, ledDisk, type SharedDisk } from './led-disk.ts'
 import { PeerSignature } from './peer-signature.ts'
 
 interface ClusterOptions {
@@ -70,7 +70,7 @@ export async function openCluster({
           opened(term)
         },
       }
-      return openEngine({ disk: ledDisk(disk, self.nodeId, seen, events), clock: clock.now })
+      return openEngine({ disk: diskOfTerm(disk, self.nodeId, seen, events), clock: clock.now })
     },
   })
   const forwarder = new Forwarder(leadership, followers, signature)

@@ -1,4 +1,4 @@
-import type { Images } from '../handoff/disk.ts'
+import type { RowChanges } from '../handoff/disk.ts'
 import { addTotalsTo, byName, seenInstance } from './instances.ts'
 import type { Table } from './table.ts'
 import type { Tables } from './tables.ts'
@@ -35,12 +35,12 @@ const KEEP = 'ON CONFLICT DO NOTHING'
 
 interface Flushed {
   readonly statement: RowStatement<object>
-  readonly rowsOf: (images: Images) => Iterable<object>
+  readonly rowsOf: (rowChanges: RowChanges) => Iterable<object>
 }
 
 const flushed = <Row extends object>(
   statement: RowStatement<Row>,
-  rowsOf: (images: Images) => Iterable<Row>,
+  rowsOf: (rowChanges: RowChanges) => Iterable<Row>,
 ): Flushed => ({ statement: statement as unknown as RowStatement<object>, rowsOf })
 
 /**
@@ -111,12 +111,14 @@ function addThroughputTo({ dialect, throughput }: Tables): string {
     records = ${dialect.least}(${sum('records')}, ${Number.MAX_SAFE_INTEGER})`
 }
 
-/** Of images by key: rows of those that are not null. */
-const written = <Key, Image, Row>(
-  images: ReadonlyMap<Key, Image | null>,
-  rowOf: (image: Image, key: Key) => Row,
-): Row[] => [...images].flatMap(([key, image]) => (image === null ? [] : [rowOf(image, key)]))
+/** Of changes by key: rows of those that are not null. */
+const written = <Key, Change, Row>(
+  changes: ReadonlyMap<Key, Change | null>,
+  rowOf: (change: Change, key: Key) => Row,
+): Row[] => [...changes].flatMap(([key, change]) => (change === null ? [] : [rowOf(change, key)]))
 
-/** Of images by key: keys of those that are null. */
-const removed = <Key, Image, Row>(images: ReadonlyMap<Key, Image | null>, rowOf: (key: Key) => Row): Row[] =>
-  [...images].flatMap(([key, image]) => (image === null ? [rowOf(key)] : []))
+/** Of changes by key: keys of those that are null. */
+const removed = <Key, Change, Row>(
+  changes: ReadonlyMap<Key, Change | null>,
+  rowOf: (key: Key) => Row,
+): Row[] => [...changes].flatMap(([key, change]) => (change === null ? [rowOf(key)] : []))

@@ -1,6 +1,6 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import { type AuditRecord, auditFields } from './audit.ts'
-import type { Images } from './disk.ts'
+import type { RowChanges } from './disk.ts'
 import type { Fields, Kind } from './fields.ts'
 import { deliveryFields, type StoredDelivery, type SubscriptionRow, subscriptionFields } from './outbox.ts'
 import { partitionFields, type StoredPartition } from './partition.ts'
@@ -109,15 +109,18 @@ export interface ArchivedRows {
 
 export type Section = keyof ArchivedRows
 
-/** Images that have no rows, or whose rows are in other sections. */
+/** Changes that have no rows, or whose rows are in other sections. */
 type WithoutSection = 'nextIds' | 'totals' | 'changes'
 
 /**
- * Everything the engine writes must be archived: an image of a new kind does not compile here until it has a
+ * Everything the engine writes must be archived: a change of a new kind does not compile here until it has a
  * section.
  */
-type NotCarried = Exclude<Exclude<keyof Images, 'outbox'> | keyof Images['outbox'], Section | WithoutSection>
-true satisfies [NotCarried] extends [never] ? true : NotCarried
+type NotArchived = Exclude<
+  Exclude<keyof RowChanges, 'outbox'> | keyof RowChanges['outbox'],
+  Section | WithoutSection
+>
+true satisfies [NotArchived] extends [never] ? true : NotArchived
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 

@@ -1,7 +1,7 @@
 import type { InstanceRole, ThroughputStep } from '@baton/protocol'
 import type { AuditQuery, AuditRecord, ForgetAudit } from './audit.ts'
 import type { Heartbeat } from './heartbeats.ts'
-import type { OutboxDisk, OutboxImages } from './outbox.ts'
+import type { OutboxDisk, OutboxRowChanges } from './outbox.ts'
 import type { KnownPartition, PartitionDescriptor, PartitionStatus, StoredPartition } from './partition.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { StoredState } from './rules/life-cycle.ts'
@@ -34,7 +34,7 @@ import type { LeasedOrDelayed } from './views/time-left.ts'
  * The storage interface of the engine. A disk stores data and knows SQL, but none of the rules.
  *
  * A change is durable when `append` resolves: one entry, one small write. `flush` writes rows later, for many
- * entries at a time, with only the last image of each row. So rows may be older than memory, and the engine
+ * entries at a time, with only the last change of each row. So rows may be older than memory, and the engine
  * never reads rows that it has in memory.
  *
  * A write fails unless the disk has everything that was written through it before: a standby that was promoted
@@ -95,11 +95,11 @@ export interface Disk {
   append(entry: Appended): Promise<void>
 
   /**
-   * Writes images into rows and deletes the entries up to this number, in one transaction. A large flush is
+   * Writes changes into rows and deletes the entries up to this number, in one transaction. A large flush is
    * split into pieces: all but the last use the number of the previous flush. Flushed rows may be lost in a
    * crash, together with all later writes, as long as their entries are kept.
    */
-  flush(images: Images, upTo: number): Promise<void>
+  flush(rowChanges: RowChanges, upTo: number): Promise<void>
 
   /** Writes rows of a call-back that do not count yet: their ids are beyond the tails of their lanes. */
   stage(rows: readonly PartitionDescriptor[]): Promise<void>
@@ -206,10 +206,10 @@ export class KnownKeys extends Error {
 }
 
 /**
- * The last image of each changed row, by id unless stated otherwise. Some maps hold increments: they are
+ * What each changed row is now, by id unless stated otherwise. Some maps hold increments: they are
  * correct because a flush writes all of them and deletes its entries in one transaction.
  */
-export interface Images {
+export interface RowChanges {
   readonly tasks: Map<number, StoredTask>
   readonly lanes: Map<number, StoredLane>
   readonly levels: Map<number, StoredLevel>
@@ -244,7 +244,7 @@ export interface Images {
       readonly pausedAt?: number | null | undefined
     }
   >
-  readonly outbox: OutboxImages
+  readonly outbox: OutboxRowChanges
   /** Increments by instance name. */
   readonly totals: Map<string, TotalsAdded>
   /** Increments by task, step, time and level. */

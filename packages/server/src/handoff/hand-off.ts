@@ -47,7 +47,7 @@ interface HandOffOptions {
   readonly node: Node
   readonly log: Log
   /** Runs next to the hand-off on the same store. It is stopped while the hand-off drains. */
-  readonly companion?: Companion
+  readonly deliverer?: Deliverer
   readonly tracing?: BatchTracing | undefined
   /** The maximum number of waiting pulls. Further pulls are answered immediately. */
   readonly maxWaitingPulls?: number
@@ -58,7 +58,7 @@ interface HandOffOptions {
   readonly stopwatch?: Stopwatch
 }
 
-interface Companion {
+interface Deliverer {
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -89,16 +89,16 @@ export class HandOff {
   readonly openWork: OpenWorkMeter | undefined
   readonly #diskSpace: DiskSpace
   readonly #failed: (error: unknown) => void
-  readonly #companion: Companion | undefined
-  #companionStopped: Promise<void> | undefined
+  readonly #deliverer: Deliverer | undefined
+  #delivererStopped: Promise<void> | undefined
   #draining = false
   /** Called when another node has taken over. */
   onLeadershipLost: () => void = () => undefined
 
   constructor(options: HandOffOptions) {
-    const { store: given, policy, retentionMillis, node, log, companion } = options
+    const { store: given, policy, retentionMillis, node, log, deliverer } = options
     const { auditMillis = DEFAULT_AUDIT_MILLIS } = options
-    this.#companion = companion
+    this.#deliverer = deliverer
     this.openWork = options.openWork
     const { clock = () => Date.now(), stopwatch = () => performance.now() } = options
     const storeHealth = new StoreHealth(log, () => this.#maintenance.beginGrace())
@@ -113,8 +113,8 @@ export class HandOff {
     this.#batcher = new Batcher(
       store,
       {
-        committed: ({ readied, readiedOf, nextDueInMillis }) => {
-          this.#pulls.wake(readied, readiedOf)
+        committed: ({ newlyReady, newlyReadyOf, nextDueInMillis }) => {
+          this.#pulls.wake(newlyReady, newlyReadyOf)
           if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
         },
         failed: (error, asks) => {
@@ -160,7 +160,7 @@ export class HandOff {
       policy,
       { retentionMillis, auditMillis },
       {
-        readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
+        newlyReady: (count, newlyReadyOf) => this.#pulls.wake(count, newlyReadyOf),
         parked: (count) =>
           log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
         failed,
@@ -178,7 +178,7 @@ export class HandOff {
   async start(): Promise<void> {
     await this.#instances.start()
     this.#maintenance.start()
-    await this.#companion?.start()
+    await this.#deliverer?.start()
   }
 
   /** The settings of the service. Tasks may override them. */
@@ -263,8 +263,8 @@ export class HandOff {
   /** Null: a limit requires leases. */
   async setTable(change: TableChange): Promise<TableSettings | null> {
     if (this.#policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
-    const { settings, readied, readiedOf } = await this.#store.setTable(change)
-    this.#pulls.wake(readied, readiedOf)
+    const { settings, newlyReady, newlyReadyOf } = await this.#store.setTable(change)
+    this.#pulls.wake(newlyReady, newlyReadyOf)
     return settings
   }
 
@@ -296,8 +296,8 @@ export class HandOff {
   async releasePartition(lease: NamedLease): Promise<Released | NotReleased> {
     const result = await this.#store.releasePartition(lease)
     if ('unknown' in result) return result
-    const { released, parked, readied } = result
-    this.#pulls.wake(readied)
+    const { released, parked, newlyReady } = result
+    this.#pulls.wake(newlyReady)
     return { released, parked }
   }
 
@@ -309,7 +309,7 @@ export class HandOff {
       released += step.released
       parked += step.parked
       more = step.more
-      this.#pulls.wake(step.readied)
+      this.#pulls.wake(step.newlyReady)
     }
     if (released === 0 && (await this.#instances.instance(instanceId)) === null) return null
     return { released, parked }
@@ -332,7 +332,7 @@ export class HandOff {
       const result = await this.#store.control(step)
       if (result.kind !== 'applied') return result
       changed += result.changed
-      this.#pulls.wake(result.readied, result.readiedOf)
+      this.#pulls.wake(result.newlyReady, result.newlyReadyOf)
       if (!result.more) {
         this.#maintenance.maintainNow()
         return { ...result, changed }
@@ -373,18 +373,18 @@ export class HandOff {
     })
   }
 
-  /** Stops handing out, and stops the companion. Waiting pulls get an empty answer. Settling continues. */
+  /** Stops handing out, and stops the deliverer. Waiting pulls get an empty answer. Settling continues. */
   drain(): void {
     this.#draining = true
     this.#pulls.close()
     this.#instances.drain()
-    this.#companionStopped ??= this.#companion?.stop()
+    this.#delivererStopped ??= this.#deliverer?.stop()
   }
 
   async stop(): Promise<void> {
     this.drain()
     this.events.stop()
-    await this.#companionStopped
+    await this.#delivererStopped
     await this.#maintenance.stop()
     await this.#instances.stop()
     await this.#store.close()

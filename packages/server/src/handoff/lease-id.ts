@@ -1,12 +1,12 @@
 import { randomFillSync } from 'node:crypto'
 
 /**
- * A lease id contains the partition and the term, so that settling needs no index, and 96 random bits, so
+ * A lease id contains the partition and the number of the lease, so that settling needs no index, and 96 random bits, so
  * that clients can settle only leases they were given.
  */
 export interface LeaseRef {
   readonly partition: number
-  readonly term: number
+  readonly leaseNumber: number
   readonly secret: string
 }
 
@@ -36,7 +36,7 @@ export function leaseSecrets(): () => string {
 }
 
 export function formatLeaseId(lease: LeaseRef): string {
-  return `${lease.partition.toString(36)}-${lease.term.toString(36)}-${lease.secret}`
+  return `${lease.partition.toString(36)}-${lease.leaseNumber.toString(36)}-${lease.secret}`
 }
 
 /**
@@ -44,14 +44,14 @@ export function formatLeaseId(lease: LeaseRef): string {
  * expression with captures is slow for large settles; see the bench scenario `batches`.
  */
 export function parseLeaseId(id: string): LeaseRef | undefined {
-  const termStart = id.indexOf('-') + 1
-  const secretStart = id.indexOf('-', termStart) + 1
-  if (termStart === 0 || secretStart === 0) return undefined
-  const partition = readNumber(id, 0, termStart - 1)
-  const term = readNumber(id, termStart, secretStart - 1)
+  const numberStart = id.indexOf('-') + 1
+  const secretStart = id.indexOf('-', numberStart) + 1
+  if (numberStart === 0 || secretStart === 0) return undefined
+  const partition = readNumber(id, 0, numberStart - 1)
+  const leaseNumber = readNumber(id, numberStart, secretStart - 1)
   const secret = id.slice(secretStart)
-  if (partition === undefined || term === undefined || !SECRET.test(secret)) return undefined
-  return { partition, term, secret }
+  if (partition === undefined || leaseNumber === undefined || !SECRET.test(secret)) return undefined
+  return { partition, leaseNumber, secret }
 }
 
 const ZERO = 48

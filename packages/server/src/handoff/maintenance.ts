@@ -1,6 +1,6 @@
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
-import type { MaintenanceRequest, ReadiedOf, Store } from './store.ts'
+import type { MaintenanceRequest, NewlyReadyOf, Store } from './store.ts'
 
 /** The maximum time between sweeps, so that changes by other nodes are noticed. */
 const SWEEP_AT_LEAST_MILLIS = 1000
@@ -15,7 +15,7 @@ const SWEEP_LIMIT = 500
 const CLOCK_JUMP_MILLIS = 1000
 
 interface MaintenanceEvents {
-  readied(count: number, readiedOf?: readonly ReadiedOf[] | null): void
+  newlyReady(count: number, newlyReadyOf?: readonly NewlyReadyOf[] | null): void
   /** Partitions ran out of attempts because their leases expired. */
   parked(count: number): void
   failed(error: unknown): void
@@ -78,7 +78,7 @@ export class Maintenance {
     try {
       const mayExpireLeases = () => this.#mayExpireLeases()
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, mayExpireLeases })
-      if (swept.woken > 0) this.#events.readied(swept.woken, swept.readiedOf)
+      if (swept.woken > 0) this.#events.newlyReady(swept.woken, swept.newlyReadyOf)
       if (swept.parked > 0) this.#events.parked(swept.parked)
       return swept.more ? 0 : Math.min(SWEEP_AT_LEAST_MILLIS, swept.nextDueInMillis ?? SWEEP_AT_LEAST_MILLIS)
     } catch (error) {
@@ -107,8 +107,8 @@ export class Maintenance {
         forgetInstancesMillis: FORGET_INSTANCES_MILLIS,
         forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
       }
-      const { more, readied, failure } = await this.#store.maintain(request)
-      if (readied > 0) this.#events.readied(readied)
+      const { more, newlyReady, failure } = await this.#store.maintain(request)
+      if (newlyReady > 0) this.#events.newlyReady(newlyReady)
       if (failure !== undefined) this.#events.failed(failure)
       return more ? 0 : TIDY_MILLIS
     } catch (error) {

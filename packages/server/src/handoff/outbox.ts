@@ -212,7 +212,7 @@ export interface OutboxEntry {
 }
 
 /** The outbox part of a flush: deliveries are inserted, then changed. */
-export interface OutboxImages {
+export interface OutboxRowChanges {
   readonly subscriptions: Map<string, StoredSubscription | null>
   readonly deliveries: StoredDelivery[]
   /** By `deliveryKey`. */
@@ -222,16 +222,16 @@ export interface OutboxImages {
 export const deliveryKey = ({ subscription, event }: { subscription: string; event: number }): string =>
   `${event}:${subscription}`
 
-export const noOutboxImages = (): OutboxImages => ({
+export const noOutboxRowChanges = (): OutboxRowChanges => ({
   subscriptions: new Map(),
   deliveries: [],
   changes: new Map(),
 })
 
-export function addToOutboxImages(images: OutboxImages, entry: OutboxEntry): void {
-  for (const [id, row] of entry.subscriptions) images.subscriptions.set(id, row)
-  for (const delivery of entry.deliveries) images.deliveries.push(delivery)
-  for (const change of entry.changes) images.changes.set(deliveryKey(change), change)
+export function addToOutboxRowChanges(rowChanges: OutboxRowChanges, entry: OutboxEntry): void {
+  for (const [id, row] of entry.subscriptions) rowChanges.subscriptions.set(id, row)
+  for (const delivery of entry.deliveries) rowChanges.deliveries.push(delivery)
+  for (const change of entry.changes) rowChanges.changes.set(deliveryKey(change), change)
 }
 
 /** The number of rows to write. */

@@ -44,8 +44,8 @@ export const descriptorFields: Fields<PartitionDescriptor> = {
 /** The mutable part of a partition, which entries contain. */
 export interface PartitionStatus {
   state: StoredState
-  /** The number of its latest lease; 0 before the first. Not the leader's term. */
-  term: number
+  /** The number of its latest lease; 0 before the first. */
+  leaseNumber: number
   attempts: number
   /** How often in a row it was released. */
   releases: number
@@ -76,7 +76,7 @@ export interface PartitionStatus {
  */
 export const statusFields: Fields<PartitionStatus> = {
   state: 'text',
-  term: 'small',
+  leaseNumber: 'small',
   attempts: 'small',
   releases: 'small',
   holder: 'text?',
@@ -95,7 +95,7 @@ export const statusFields: Fields<PartitionStatus> = {
 
 const start: Readonly<PartitionStatus> = {
   state: 'ready',
-  term: 0,
+  leaseNumber: 0,
   attempts: 0,
   releases: 0,
   holder: null,

@@ -1,4 +1,4 @@
-import type { BatchedPull, ReadiedOf } from './store.ts'
+import type { BatchedPull, NewlyReadyOf } from './store.ts'
 
 /** The filter of a pull. */
 export type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
@@ -6,14 +6,18 @@ export type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 export const isUnfiltered = ({ tables, tasks }: Filter): boolean => tables === null && tasks === null
 
 /**
- * How many of the readied partitions match the filter of a pull. All of them if their tasks and tables are
+ * How many of the newly ready partitions match the filter of a pull. All of them if their tasks and tables are
  * unknown.
  */
-export function wantedOf(filter: Filter, readied: number, readiedOf: readonly ReadiedOf[] | null): number {
-  if (readiedOf === null || isUnfiltered(filter)) return readied
+export function wantedOf(
+  filter: Filter,
+  newlyReady: number,
+  newlyReadyOf: readonly NewlyReadyOf[] | null,
+): number {
+  if (newlyReadyOf === null || isUnfiltered(filter)) return newlyReady
   const { tasks } = filter
   let wanted = 0
-  for (const [task, table, count] of readiedOf)
+  for (const [task, table, count] of newlyReadyOf)
     if ((tasks === null || task === null || tasks.includes(task)) && hasTable(filter, table)) wanted += count
   return wanted
 }
@@ -29,7 +33,7 @@ export interface Group<Member> {
 }
 
 /**
- * Groups members by their filter, and finds the groups that match readied partitions by the names in their
+ * Groups members by their filter, and finds the groups that match newly ready partitions by the names in their
  * filters. Thousands of other filters cost a notification nothing.
  */
 export class FilterGroups<Member> {
@@ -68,17 +72,17 @@ export class FilterGroups<Member> {
     }
   }
 
-  /** The groups that match readied partitions, and how many of those partitions each may get. */
-  wanting(readied: number, readiedOf: readonly ReadiedOf[] | null): Map<Group<Member>, number> {
+  /** The groups that match newly ready partitions, and how many of those partitions each may get. */
+  wanting(newlyReady: number, newlyReadyOf: readonly NewlyReadyOf[] | null): Map<Group<Member>, number> {
     const wanted = new Map<Group<Member>, number>()
-    if (readiedOf === null) {
-      for (const group of this.#groups.values()) wanted.set(group, readied)
+    if (newlyReadyOf === null) {
+      for (const group of this.#groups.values()) wanted.set(group, newlyReady)
       return wanted
     }
     const unfiltered = this.#groups.get('')
-    if (unfiltered !== undefined) wanted.set(unfiltered, readied)
+    if (unfiltered !== undefined) wanted.set(unfiltered, newlyReady)
     const add = (group: Group<Member>, count: number) => wanted.set(group, (wanted.get(group) ?? 0) + count)
-    for (const [task, table, count] of readiedOf) {
+    for (const [task, table, count] of newlyReadyOf) {
       for (const group of this.#ofTask(task)) if (hasTable(group.filter, table)) add(group, count)
       for (const group of this.#ofTable(table)) add(group, count)
     }

@@ -2,10 +2,10 @@ import type { Batcher } from './batcher.ts'
 import { type Filter, FilterGroups, type Group, isUnfiltered, wantedOf } from './pull-filters.ts'
 import {
   type BatchedPull,
+  type NewlyReadyOf,
   type Pulled,
   type PullRequest,
   type PullResult,
-  type ReadiedOf,
   StoreUnavailable,
 } from './store.ts'
 
@@ -77,8 +77,8 @@ export class Pulls {
   }
 
   /** Wakes pulls for this many ready partitions, by task and table if known. */
-  wake(readied: number, readiedOf?: readonly ReadiedOf[] | null): void {
-    this.#waiting.wake(readied, readiedOf)
+  wake(newlyReady: number, newlyReadyOf?: readonly NewlyReadyOf[] | null): void {
+    this.#waiting.wake(newlyReady, newlyReadyOf)
   }
 
   /** Waiting pulls of an instance that was paused get their answer. */
@@ -135,11 +135,11 @@ const NOTIFICATIONS_KEPT = 100
 class Notifications {
   /** Incremented whenever partitions become ready. */
   count = 0
-  readonly #recent: (readonly ReadiedOf[] | null)[] = []
+  readonly #recent: (readonly NewlyReadyOf[] | null)[] = []
 
-  note(readiedOf: readonly ReadiedOf[] | null): void {
+  note(newlyReadyOf: readonly NewlyReadyOf[] | null): void {
     this.count += 1
-    this.#recent.push(readiedOf)
+    this.#recent.push(newlyReadyOf)
     if (this.#recent.length > NOTIFICATIONS_KEPT) this.#recent.shift()
   }
 
@@ -148,7 +148,7 @@ class Notifications {
     const missed = this.count - since
     if (missed <= 0) return false
     if (missed > this.#recent.length || isUnfiltered(filter)) return true
-    return this.#recent.slice(-missed).some((readiedOf) => wantedOf(filter, 1, readiedOf) > 0)
+    return this.#recent.slice(-missed).some((newlyReadyOf) => wantedOf(filter, 1, newlyReadyOf) > 0)
   }
 }
 
@@ -250,11 +250,11 @@ export class WaitingPulls {
   }
 
   /** Wakes pulls for this many ready partitions, by task and table if known. */
-  wake(readied: number, readiedOf: readonly ReadiedOf[] | null = null): void {
-    if (readied <= 0) return
-    this.#notifications.note(readiedOf)
+  wake(newlyReady: number, newlyReadyOf: readonly NewlyReadyOf[] | null = null): void {
+    if (newlyReady <= 0) return
+    this.#notifications.note(newlyReadyOf)
     // Each group separately: a partition may match several groups.
-    for (const [{ members }, wanted] of this.#groups.wanting(readied, readiedOf)) {
+    for (const [{ members }, wanted] of this.#groups.wanting(newlyReady, newlyReadyOf)) {
       let left = wanted
       for (const waiter of members) {
         if (left <= 0) break

@@ -171,7 +171,7 @@ export const runVerb = (store: Pick<Store, StoreVerb>, verb: StoreVerb, argument
   (store[verb] as AnyVerb).call(store, argument)
 
 /** The number of partitions of a task and table. Null: any task, or any table. */
-export type ReadiedOf = readonly [task: string | null, table: string | null, count: number]
+export type NewlyReadyOf = readonly [task: string | null, table: string | null, count: number]
 
 /** What one request asks of the store. A settle that also pulls has two parts. */
 export interface StoreRequest {
@@ -207,9 +207,9 @@ export interface HandOffAnswers {
    * that is woken for those finds nothing and waits again. They are not subtracted, because those pulls may
    * have taken partitions for which other pulls were woken before.
    */
-  readonly readied: number
+  readonly newlyReady: number
   /** The same by task and table, for pulls with a filter. Null or absent if unknown. */
-  readonly readiedOf?: readonly ReadiedOf[] | null
+  readonly newlyReadyOf?: readonly NewlyReadyOf[] | null
   /** When the earliest lease or back-off of this batch ends, by the store's clock. */
   readonly nextDueInMillis: number | null
 }
@@ -316,7 +316,7 @@ export interface SweepRequest {
 export interface SweepResult {
   /** Partitions that became ready because their back-off ended or a barrier opened. */
   readonly woken: number
-  readonly readiedOf?: readonly ReadiedOf[] | null
+  readonly newlyReadyOf?: readonly NewlyReadyOf[] | null
   readonly expired: number
   readonly parked: number
   /** More partitions are due than the limit allowed. */
@@ -353,7 +353,7 @@ export interface ReleaseResult {
   readonly released: number
   /** How many of them had no attempt left. */
   readonly parked: number
-  readonly readied: number
+  readonly newlyReady: number
   readonly more: boolean
 }
 
@@ -365,8 +365,8 @@ export interface TableChange extends Partial<TableSettings> {
 
 export interface TableChanged {
   readonly settings: TableSettings
-  readonly readied: number
-  readonly readiedOf: readonly ReadiedOf[] | null
+  readonly newlyReady: number
+  readonly newlyReadyOf: readonly NewlyReadyOf[] | null
 }
 
 export interface MaintenanceRequest {
@@ -382,7 +382,7 @@ export interface MaintenanceRequest {
 
 export interface MaintenanceResult {
   readonly more: boolean
-  readonly readied: number
+  readonly newlyReady: number
   /** Why a part failed. It will be retried; the other parts were completed. */
   readonly failure?: unknown
 }

@@ -8,7 +8,7 @@ import type { TaskStamps } from './rules/stamps.ts'
 import type { Tally } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
-// memory, an entry has them as after-images, and a disk keeps them as rows. Entries and tables have the
+// memory, an entry has them as they are after a change, and a disk keeps them as rows. Entries and tables have the
 // fields in the order of these lists, so a new field comes last: entries without it stay readable.
 
 export interface StoredTask {
@@ -47,7 +47,7 @@ export interface StoredTask {
   reruns: readonly Rerun[]
   /** A call-back whose rows are being written. They do not count until it is completed. */
   staging: StagedIds | null
-  /** Why attempts were unsuccessful. Null in an image means unchanged, as for most changes of a task. */
+  /** Why attempts were unsuccessful. Null in an entry means unchanged, as for most changes of a task. */
   failures: readonly FailureGroup[] | null
   /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
   readonly durations: Durations

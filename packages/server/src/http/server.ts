@@ -112,7 +112,7 @@ export async function buildHttp({
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
   const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
-  const { met } = budget
+  const { reached } = budget
   const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
   const logAnswer =
     requestLog &&
@@ -155,7 +155,7 @@ export async function buildHttp({
     }),
     schemaController: descriptiveSchemas,
     clientErrorHandler: (error, socket) => {
-      if (isTooLate(error)) met.met('request-time', socket.remoteAddress)
+      if (isTooLate(error)) reached.note('request-time', socket.remoteAddress)
       answerClientError(error, socket)
     },
     frameworkErrors: (error, request, reply) => {
@@ -168,7 +168,7 @@ export async function buildHttp({
   boundPipelining(app, {
     most: limits.requestsPerConnection,
     bulk,
-    met: (address) => met.met('connection-requests', address),
+    note: (address) => reached.note('connection-requests', address),
   })
   forwarding?.admitForwarded(app)
   if (trustedProxies.length > 0) trustProxies(app, proxies)
@@ -181,7 +181,7 @@ export async function buildHttp({
     callBackShape: callBackShape(limits),
     arrived: forwarding?.arrived ?? (() => undefined),
     shapeMet: (fault, isCallBack) =>
-      met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
+      reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
   admitRequests(app, admission)
   shedRequests(app, budget)
@@ -203,7 +203,7 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, met, bulk)
+        callBackRoute(uncached, service, reached, bulk)
         pullRoute(uncached, service, fastPath, budget)
         settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)

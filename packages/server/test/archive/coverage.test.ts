@@ -10,7 +10,7 @@ import { CleanDatabases } from '../support/clean-databases.ts'
 // A table or column that is added to a store must be included in exports, or be listed here with the reason
 // why not.
 
-const notCarried = {
+const notArchived = {
   SQLite: {
     entry_slot: 'entries are in rows when a store is exported',
     head: 'the next ids are in the header of the file, the number of the last entry is of this store alone',
@@ -34,10 +34,10 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 /** `table` and `table.column` of everything that is stored but not exported. */
-const left = (columns: readonly [string, string][], carried: ReadonlyMap<string, readonly string[]>) => [
+const left = (columns: readonly [string, string][], archived: ReadonlyMap<string, readonly string[]>) => [
   ...new Set(
     columns.flatMap(([table, column]) => {
-      const names = carried.get(table)
+      const names = archived.get(table)
       if (names === undefined) return [table]
       return names.includes(column) ? [] : [`${table}.${column}`]
     }),
@@ -54,8 +54,8 @@ test('every table and column of SQLite is exported, or listed as not exported', 
     )
     .all()
     .map((row): [string, string] => [String(row['table']), String(row['column'])])
-  const carried = new Map(sections.map((section) => [inSqlite[section].name, inSqlite[section].names]))
-  expect(left(columns, carried)).toEqual(Object.keys(notCarried.SQLite).toSorted())
+  const archived = new Map(sections.map((section) => [inSqlite[section].name, inSqlite[section].names]))
+  expect(left(columns, archived)).toEqual(Object.keys(notArchived.SQLite).toSorted())
 })
 
 test('every table and column of PostgreSQL is exported, or listed as not exported', async () => {
@@ -66,8 +66,8 @@ test('every table and column of PostgreSQL is exported, or listed as not exporte
     name,
   )
   const columns = rows.map((row): [string, string] => [String(row['table_name']), String(row['column_name'])])
-  const carried = new Map(sections.map((section) => [inPostgres[section].name, inPostgres[section].names]))
-  expect(left(columns, carried)).toEqual(Object.keys(notCarried.PostgreSQL).toSorted())
+  const archived = new Map(sections.map((section) => [inPostgres[section].name, inPostgres[section].names]))
+  expect(left(columns, archived)).toEqual(Object.keys(notArchived.PostgreSQL).toSorted())
 })
 
 test('an export has all fields of a table', () => {

@@ -8,7 +8,7 @@ import { DataFolder } from '../../src/disk/sqlite/folder.ts'
 import { queries } from '../../src/disk/sqlite/reads.ts'
 import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
-import { aTask, byId, images, rows } from './conformance/builders.ts'
+import { aTask, byId, rowChanges, rows } from './conformance/builders.ts'
 
 let folder: string
 
@@ -26,7 +26,7 @@ test('a foreign program that writes into the data file makes calls unavailable, 
   foreign.exec('BEGIN IMMEDIATE')
   for (const call of [
     () => disk.append(entry(2, 'b')),
-    () => disk.flush(images({ tasks: byId(aTask(1)) }), 1),
+    () => disk.flush(rowChanges({ tasks: byId(aTask(1)) }), 1),
     () => disk.stage(rows(1, 1, 1)),
     () => disk.probe(1),
   ])
@@ -87,12 +87,12 @@ describe('a disk that is full', () => {
     expect(failure(() => connection.append(entry(2, 'x'.repeat(100_000))))).toMatchObject(full)
     expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
     const tasks = Array.from({ length: 500 }, (_, at) => aTask(at + 1))
-    expect(failure(() => connection.flush(images({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
+    expect(failure(() => connection.flush(rowChanges({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
     expect(connection.open()).toMatchObject({ last: 1, unflushed: ['a'] })
     expect(connection.shared.each(queries.task, [[1], [500]])).toEqual([])
     expect(connection.shared.each(queries.partition, [[1], [5000]])).toEqual([])
     limit(1_000_000)
-    connection.flush(images({ tasks: byId(...tasks) }), 1)
+    connection.flush(rowChanges({ tasks: byId(...tasks) }), 1)
     connection.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) })
     expect(connection.shared.each(queries.partition, [[5000]])).toHaveLength(1)
     close()
@@ -101,12 +101,12 @@ describe('a disk that is full', () => {
   test('slots of flushed entries are reused, so settling needs no more space', () => {
     const { connection, limit, close } = open()
     for (let number = 1; number <= 50; number += 1) connection.append(entry(number, 'x'.repeat(3000)))
-    connection.flush(images(), 50)
+    connection.flush(rowChanges(), 50)
     limit(0)
     for (let round = 1; round <= 3; round += 1) {
       for (let number = 1; number <= 50; number += 1)
         connection.append(entry(50 * round + number, 'y'.repeat(4000)))
-      connection.flush(images(), 50 * round + 50)
+      connection.flush(rowChanges(), 50 * round + 50)
     }
     expect(connection.open()).toMatchObject({ last: 200, unflushed: [] })
     close()

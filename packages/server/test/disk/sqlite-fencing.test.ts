@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import type { Disk } from '../../src/handoff/disk.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
 import { MemoryDatabase } from '../support/memory-database.ts'
-import { images, rows } from './conformance/builders.ts'
+import { rowChanges, rows } from './conformance/builders.ts'
 
 const entry = (number: number) => ({ number, body: `entry ${number}`, newRows: [], newKeys: [] })
 
 const writes: Readonly<Record<string, (disk: Disk, last: number) => Promise<unknown>>> = {
   append: (disk, last) => disk.append(entry(last + 1)),
-  flush: (disk, last) => disk.flush(images(), last),
+  flush: (disk, last) => disk.flush(rowChanges(), last),
   stage: (disk) => disk.stage(rows(1, 1, 3)),
   unstage: (disk) => disk.unstage({ first: 1, last: 3 }),
   forgetThroughput: (disk) =>
@@ -36,7 +36,7 @@ test.each(Object.keys(writes))('%s is refused if an entry or rows before it are 
     const disk = database.disk()
     await disk.open()
     await disk.append(entry(1))
-    await disk.flush(images(), 1)
+    await disk.flush(rowChanges(), 1)
     await disk.append(entry(2))
     database.db.exec(loss)
     await expect(writes[name]?.(disk, 2)).rejects.toThrow(StoreUnavailable)

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { migrate } from '../../src/disk/sqlite/migrate.ts'
 import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
-import { noImages } from '../../src/handoff/engine/state/images.ts'
+import { noRowChanges } from '../../src/handoff/engine/state/unflushed.ts'
 import type { PartitionDescriptor } from '../../src/handoff/partition.ts'
 import { aRow } from './conformance/builders.ts'
 
@@ -26,14 +26,14 @@ test('appends are always synced; flushes need not be', () => {
   }
   const flush = (failing: boolean) => {
     let during: unknown
-    const images = noImages()
-    images.levels.values = () => {
+    const rowChanges = noRowChanges()
+    rowChanges.levels.values = () => {
       during = syncing()
       if (failing) throw new Error('broken')
       return [].values()
     }
     try {
-      session.flush(images, 0)
+      session.flush(rowChanges, 0)
     } catch {
       // As wanted.
     }

@@ -72,11 +72,11 @@ test('a number of tasks equal to the maximum is complete, and open tasks are rea
 
 test('tasks without the named tables count as read', async () => {
   for (const taskId of ['a', 'b', 'c', 'd', 'e']) await callBack(taskId, 1)
-  const choice = { tables: ['no.such'] }
-  const some = await readBacklog(store, { most: 3, perPage: 2, choice })
+  const filter = { tables: ['no.such'] }
+  const some = await readBacklog(store, { most: 3, perPage: 2, filter })
   expect(some).toMatchObject({ tasks: { open: 0 }, isComplete: false })
   expect(asked.map(({ limit }) => limit)).toEqual([2, 1, 1])
-  expect(await readBacklog(store, { most: 5, perPage: 2, choice })).toMatchObject({ isComplete: true })
+  expect(await readBacklog(store, { most: 5, perPage: 2, filter })).toMatchObject({ isComplete: true })
 })
 
 test('a large task takes no more reads than a small one', async () => {

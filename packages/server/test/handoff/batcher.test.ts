@@ -23,7 +23,7 @@ function answersTo(batch: HandOffBatch): HandOffAnswers {
       duplicates: 0,
     })),
     pulls: batch.pulls.map(({ key }) => ({ partitions: [], repeated: key !== null })),
-    readied: 0,
+    newlyReady: 0,
     nextDueInMillis: null,
   }
 }

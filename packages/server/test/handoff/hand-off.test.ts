@@ -10,20 +10,20 @@ const LONG = 600_000
 
 let under: StoreUnderTest
 let handOff: HandOff
-/** The companion stops when this is resolved. */
-let companionMayStop: PromiseWithResolvers<void>
+/** The deliverer stops when this is resolved. */
+let delivererMayStop: PromiseWithResolvers<void>
 let calls: string[]
 
 beforeEach(async () => {
   under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
   const node = { instanceId: 'node', version: '0' }
   calls = []
-  companionMayStop = Promise.withResolvers<void>()
-  const companion = {
+  delivererMayStop = Promise.withResolvers<void>()
+  const deliverer = {
     start: async () => void calls.push('start'),
     stop: async () => {
       calls.push('stop')
-      await companionMayStop.promise
+      await delivererMayStop.promise
       calls.push('stopped')
     },
   }
@@ -33,13 +33,13 @@ beforeEach(async () => {
     retentionMillis: DAY,
     node,
     log: quiet,
-    companion,
+    deliverer,
   })
   await handOff.start()
 })
 
 afterEach(async () => {
-  companionMayStop.resolve()
+  delivererMayStop.resolve()
   await handOff.stop()
   await under.dispose()
 })
@@ -213,7 +213,7 @@ describe('draining', () => {
     expect(handOff.isDraining).toBe(true)
   })
 
-  test('stops the companion at the same time, and the store is closed after it', async () => {
+  test('stops the deliverer at the same time, and the store is closed after it', async () => {
     const { store } = under
     const close = store.close.bind(store)
     store.close = async () => {
@@ -224,7 +224,7 @@ describe('draining', () => {
     expect(calls).toEqual(['start', 'stop'])
     await callBack(1)
     const stopped = handOff.stop()
-    companionMayStop.resolve()
+    delivererMayStop.resolve()
     await stopped
     expect(calls).toEqual(['start', 'stop', 'stopped', 'closed'])
   })

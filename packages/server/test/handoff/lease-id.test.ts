@@ -12,8 +12,8 @@ const positive = fc.oneof(
 
 test('a lease id is parsed to what it was formatted from', () => {
   fc.assert(
-    fc.property(positive, positive, secret, (partition, term, text) => {
-      const lease = { partition, term, secret: text }
+    fc.property(positive, positive, secret, (partition, leaseNumber, text) => {
+      const lease = { partition, leaseNumber, secret: text }
       expect(parseLeaseId(formatLeaseId(lease))).toEqual(lease)
     }),
   )
@@ -32,8 +32,8 @@ test('a lease id has one spelling: every id that can be parsed was formatted so'
     fc.constantFrom('', '0', '01', '1', '-1', '1.5'),
   )
   fc.assert(
-    fc.property(piece, piece, fc.oneof(secret, fc.string()), (partition, term, text) => {
-      const id = `${partition}-${term}-${text}`
+    fc.property(piece, piece, fc.oneof(secret, fc.string()), (partition, leaseNumber, text) => {
+      const id = `${partition}-${leaseNumber}-${text}`
       const lease = parseLeaseId(id)
       if (lease !== undefined) expect(formatLeaseId(lease)).toBe(id)
     }),
@@ -42,7 +42,7 @@ test('a lease id has one spelling: every id that can be parsed was formatted so'
 
 test('an id that this service cannot have issued is not a lease', () => {
   const good = '1-1-AAAAAAAAAAAAAAAA'
-  expect(parseLeaseId(good)).toEqual({ partition: 1, term: 1, secret: 'A'.repeat(16) })
+  expect(parseLeaseId(good)).toEqual({ partition: 1, leaseNumber: 1, secret: 'A'.repeat(16) })
   const strange = [
     '',
     'x',

@@ -36,7 +36,7 @@ class QuietStore {
   readonly maintain = async (): Promise<MaintenanceResult> => {
     this.tidies.push(this.now)
     await this.maintenanceTakes
-    return this.maintenanceResults.shift() ?? { more: false, readied: 0 }
+    return this.maintenanceResults.shift() ?? { more: false, newlyReady: 0 }
   }
 
   sweptWithExpiry(): number[] {
@@ -45,12 +45,12 @@ class QuietStore {
 }
 
 let store: QuietStore
-let told: { readied: number[]; parked: number[]; failed: unknown[]; looks: number[] }
+let told: { newlyReady: number[]; parked: number[]; failed: unknown[]; looks: number[] }
 
 beforeEach(() => {
   vi.useFakeTimers()
   store = new QuietStore()
-  told = { readied: [], parked: [], failed: [], looks: [] }
+  told = { newlyReady: [], parked: [], failed: [], looks: [] }
 })
 
 afterEach(() => {
@@ -61,7 +61,7 @@ const retention = { retentionMillis: 7 * DAY, auditMillis: 90 * DAY }
 
 function maintenance(leaseMillis = testPolicy.leaseMillis): Maintenance {
   return new Maintenance(store as unknown as Store, { ...testPolicy, leaseMillis }, retention, {
-    readied: (count) => told.readied.push(count),
+    newlyReady: (count) => told.newlyReady.push(count),
     parked: (count) => told.parked.push(count),
     failed: (error) => told.failed.push(error),
   })
@@ -153,7 +153,7 @@ describe('sweeping', () => {
     store.results = [{ woken: 3, parked: 2, expired: 2 }, { woken: 0 }]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(10)
-    expect(told).toMatchObject({ readied: [3], parked: [2], failed: [] })
+    expect(told).toMatchObject({ newlyReady: [3], parked: [2], failed: [] })
   })
 
   test('reports a failing store, and tries again', async () => {
@@ -161,30 +161,30 @@ describe('sweeping', () => {
     maintenance().start()
     await vi.advanceTimersByTimeAsync(1100)
     expect(told.failed).toHaveLength(1)
-    expect(told.readied).toEqual([1])
+    expect(told.newlyReady).toEqual([1])
   })
 })
 
 describe('background work', () => {
   test('happens every ten seconds, and again at once while there is more', async () => {
     store.maintenanceResults = [
-      { more: true, readied: 4 },
-      { more: false, readied: 0 },
+      { more: true, newlyReady: 4 },
+      { more: false, newlyReady: 0 },
     ]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(500)
     expect(store.tidies).toHaveLength(2)
-    expect(told.readied).toEqual([4])
+    expect(told.newlyReady).toEqual([4])
     await vi.advanceTimersByTimeAsync(20_000)
     expect(store.tidies).toHaveLength(4)
   })
 
   test('reports a failing part, and continues the rest', async () => {
     const failure = new Error('broken')
-    store.maintenanceResults = [{ more: true, readied: 4, failure }]
+    store.maintenanceResults = [{ more: true, newlyReady: 4, failure }]
     maintenance().start()
     await vi.advanceTimersByTimeAsync(500)
-    expect(told).toMatchObject({ failed: [failure], readied: [4] })
+    expect(told).toMatchObject({ failed: [failure], newlyReady: [4] })
     expect(store.tidies).toHaveLength(2)
   })
 

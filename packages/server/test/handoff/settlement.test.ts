@@ -11,11 +11,11 @@ import {
 import { settlement } from '../store/conformance/driver.ts'
 import { testPolicy as policy } from '../store/conformance/harness.ts'
 
-const lease = { partition: 7, term: 3, secret: 'Zm9vYmFyYmF6cXV4' }
+const lease = { partition: 7, leaseNumber: 3, secret: 'Zm9vYmFyYmF6cXV4' }
 
 const leaseState = (changes: Partial<LeaseState> = {}): LeaseState => ({
   state: 'leased',
-  term: lease.term,
+  leaseNumber: lease.leaseNumber,
   secret: lease.secret,
   outcome: null,
   attempts: 0,
@@ -143,10 +143,18 @@ describe('a lease that expired and was not followed by another', () => {
 describe('refusals', () => {
   const cases = [
     ['no such partition', undefined, 'lease_unknown'],
-    ['a term that was never given', leaseState({ term: lease.term - 1 }), 'lease_unknown'],
+    [
+      'a leaseNumber that was never given',
+      leaseState({ leaseNumber: lease.leaseNumber - 1 }),
+      'lease_unknown',
+    ],
     ['another secret', leaseState({ secret: 'AAAAAAAAAAAAAAAA' }), 'lease_unknown'],
-    ['a newer lease', leaseState({ term: lease.term + 1 }), 'lease_lost'],
-    ['a newer lease, cancelled', leaseState({ term: lease.term + 1, taskCancelled: true }), 'task_cancelled'],
+    ['a newer lease', leaseState({ leaseNumber: lease.leaseNumber + 1 }), 'lease_lost'],
+    [
+      'a newer lease, cancelled',
+      leaseState({ leaseNumber: lease.leaseNumber + 1, taskCancelled: true }),
+      'task_cancelled',
+    ],
     ['cancelled while it ran', leaseState({ taskCancelled: true }), 'task_cancelled'],
     [
       'cancelled after it expired',

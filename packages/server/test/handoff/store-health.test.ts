@@ -56,7 +56,7 @@ class EmptyStore {
           : { kind: 'stored' as const, accepted: callBack.partitions.length, duplicates: 0 },
       ),
       pulls: pulls.map(() => ({ partitions: [], repeated: false })),
-      readied: 0,
+      newlyReady: 0,
       nextDueInMillis: null,
     }
   }
@@ -65,7 +65,7 @@ class EmptyStore {
     if (mayExpireLeases()) this.sweptWithExpiry.push(performance.now())
     return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
   }
-  maintain = async () => ({ more: false, readied: 0 })
+  maintain = async () => ({ more: false, newlyReady: 0 })
   task = async () => null
   tasks = async () => ({ now: 0, tasks: [], next: null })
   recordHeartbeats = async () => this.#write()
@@ -120,7 +120,10 @@ const settleAgain = () =>
   handOff.settle({
     instance: null,
     settlements: [
-      { leaseId: formatLeaseId({ partition: 1, term: 1, secret: 's'.repeat(16) }), reported: settlement() },
+      {
+        leaseId: formatLeaseId({ partition: 1, leaseNumber: 1, secret: 's'.repeat(16) }),
+        reported: settlement(),
+      },
     ],
     pull: null,
   })

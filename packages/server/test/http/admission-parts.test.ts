@@ -6,7 +6,7 @@ import { quiet } from '../../../../test/support/quiet-log.ts'
 import { sheddingOrder } from '../../src/http/admission/access.ts'
 import { networkOfSocket } from '../../src/http/admission/proxies.ts'
 import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-shape.ts'
-import { BoundsMet } from '../../src/http/budget/bounds.ts'
+import { ReachedBounds } from '../../src/http/budget/bounds.ts'
 import { Overload, RateLimit } from '../../src/http/budget/budget.ts'
 import { ReceivedBytes } from '../../src/http/budget/received-bytes.ts'
 import { openBudget } from '../support/open-budget.ts'
@@ -93,7 +93,7 @@ describe('the shape of a body', () => {
 
 describe('received bytes', () => {
   test('are freed from the body that has held most for longest, and never from a complete one', () => {
-    const received = new ReceivedBytes(100, new BoundsMet(quiet))
+    const received = new ReceivedBytes(100, new ReachedBounds(quiet))
     const givenUp: string[] = []
     const hold = (name: string) => {
       const body = received.hold(false, undefined, () => {
@@ -112,7 +112,7 @@ describe('received bytes', () => {
   })
 
   test('count until they are no longer in use', () => {
-    const received = new ReceivedBytes(100, new BoundsMet(quiet))
+    const received = new ReceivedBytes(100, new ReachedBounds(quiet))
     const body = received.hold(false, undefined, () => {})
     body.add(10)
     body.retain()
@@ -123,7 +123,7 @@ describe('received bytes', () => {
   })
 
   test('have a quarter more for urgent requests', () => {
-    const received = new ReceivedBytes(100, new BoundsMet(quiet))
+    const received = new ReceivedBytes(100, new ReachedBounds(quiet))
     const full = received.hold(false, undefined, () => {})
     full.add(100)
     full.arrived()
@@ -186,7 +186,7 @@ describe('callers', () => {
   })
 
   test('have their own number of waiting pulls', async () => {
-    const { waiting, met } = budgetWith({ waitingPullsPerCaller: 1 })
+    const { waiting, reached } = budgetWith({ waitingPullsPerCaller: 1 })
     const gate = Promise.withResolvers<void>()
     const pull = (caller: string) =>
       waiting.within({ waitMillis: 1000, queryBytes: 0, quotaKeyOf: () => caller }, async (millis) => {
@@ -198,7 +198,7 @@ describe('callers', () => {
     const other = pull('two')
     gate.resolve()
     expect([await first, await other, await pull('one')]).toEqual([1000, 1000, 1000])
-    expect(met.counts['caller-waiting-pulls']).toBe(1)
+    expect(reached.counts['caller-waiting-pulls']).toBe(1)
   })
 })
 
@@ -213,9 +213,9 @@ test('a rate limit allows the requests of a second at once, and then one at a ti
 
 test('reaching a limit is logged at once, and then with the number of later cases', () => {
   const lines: object[] = []
-  const met = new BoundsMet({ ...quiet, warn: (fields) => lines.push(fields) })
-  for (let times = 0; times < 5; times += 1) met.met('rate', '10.0.0.7')
-  expect(met.counts.rate).toBe(5)
+  const reached = new ReachedBounds({ ...quiet, warn: (fields) => lines.push(fields) })
+  for (let times = 0; times < 5; times += 1) reached.note('rate', '10.0.0.7')
+  expect(reached.counts.rate).toBe(5)
   expect(lines).toMatchObject([
     { bound: 'rate', times: 1, setting: '--max-requests-per-second', address: '10.0.0.7' },
   ])

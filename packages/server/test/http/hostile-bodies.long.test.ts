@@ -4,7 +4,7 @@ import { dial, postHead, statusOf } from '../../../../test/support/hostile-clien
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
 import { settingOf } from '../../src/config.ts'
-import { expectServing, json, MIB, MOST_MEMORY, measured, met } from '../support/hostile-bodies.ts'
+import { expectServing, json, MIB, MOST_MEMORY, measured, reached } from '../support/hostile-bodies.ts'
 
 /** The default limit, plus the quarter that is reserved for renews and settles. */
 const RECEIVED_LIMIT = 1.25 * (settingOf('maxReceivedMb').default as number) * MIB
@@ -30,7 +30,7 @@ describe('bodies that arrive slowly', () => {
     }
     await until(() => statuses.length >= 40)
     expect(new Set(statuses)).toEqual(new Set([503]))
-    expect(await met(service, 'received-bytes')).toBeGreaterThanOrEqual(40)
+    expect(await reached(service, 'received-bytes')).toBeGreaterThanOrEqual(40)
     await expectServing(service, 'after')
     for (const socket of slow) socket.destroy()
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
@@ -47,7 +47,7 @@ describe('bodies that arrive slowly', () => {
       expect((await fetch(`${service.url}/livez`)).status).toBe(200)
       expect(await measured(service, 'baton_received_bytes')).toBeLessThanOrEqual(RECEIVED_LIMIT)
     }
-    await until(async () => (await met(service, 'received-bytes')) > 0)
+    await until(async () => (await reached(service, 'received-bytes')) > 0)
     for (const socket of slow) socket.destroy()
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
     expect(await measured(service, 'baton_process_resident_memory_bytes')).toBeLessThan(MOST_MEMORY)

@@ -3,7 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { dial, postHead, statusOf } from '../../../../test/support/hostile-client.ts'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
-import { callBack, expectServing, json, MIB, MOST_MEMORY, measured, met } from '../support/hostile-bodies.ts'
+import {
+  callBack,
+  expectServing,
+  json,
+  MIB,
+  MOST_MEMORY,
+  measured,
+  reached,
+} from '../support/hostile-bodies.ts'
 import { descriptors } from '../support/test-app.ts'
 
 const LARGEST = 16 * MIB
@@ -81,7 +89,7 @@ describe('a call-back of the largest size that takes many times its size in memo
       422,
       [{ pointer: '/10000/priorityLevel', detail: expect.stringContaining('at most 10000 different') }],
     ])
-    expect(await met(service, 'call-back-levels')).toBe(1)
+    expect(await reached(service, 'call-back-levels')).toBe(1)
     expect((await callBack(service.url, JSON.stringify(levels.slice(0, 10_000)))).status).toBe(200)
     await expectServing(service, 'after')
   })
@@ -154,7 +162,7 @@ describe('bodies that arrive slowly', () => {
     expect(new Set(statuses)).toEqual(new Set([503]))
     // A quarter more is reserved for renews and settles.
     expect(await measured(service, 'baton_received_bytes')).toBeLessThanOrEqual(10 * MIB)
-    expect(await met(service, 'received-bytes')).toBeGreaterThanOrEqual(10)
+    expect(await reached(service, 'received-bytes')).toBeGreaterThanOrEqual(10)
     for (const socket of slow) socket.destroy()
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
     await expectServing(service, 'after')
@@ -165,6 +173,6 @@ describe('bodies that arrive slowly', () => {
     const slow = await dial(service.port)
     slow.write(`${postHead('/call-back', 100)}[`)
     expect(await statusOf(slow)).toBe(408)
-    expect(await met(service, 'request-time')).toBe(1)
+    expect(await reached(service, 'request-time')).toBe(1)
   })
 })

@@ -26,7 +26,7 @@ async function scraped(socket: Socket): Promise<string> {
   return readUntil(socket, () => false)
 }
 
-async function met(service: ServiceProcess, bound: string): Promise<number> {
+async function reached(service: ServiceProcess, bound: string): Promise<number> {
   const text = await scraped(await dial(service.port, '127.0.0.9'))
   return Number(new RegExp(`bounds_met_total\\{bound="${bound}"\\} (\\d+)`).exec(text)?.[1])
 }
@@ -52,7 +52,7 @@ describe('connections beyond the limit', () => {
     expect(answer).toContain('"code":"overloaded"')
     expect(answer.toLowerCase()).toContain('x-content-type-options: nosniff')
     expect(await isAlive(await dial(service.port, '127.0.0.3'))).toBe(true)
-    expect(await met(service, 'address-connections')).toBe(1)
+    expect(await reached(service, 'address-connections')).toBe(1)
     await logged(service, 'address-connections')
   })
 
@@ -161,14 +161,14 @@ describe('waiting pulls', () => {
     const sockets = await open(most + 60, service.port, '127.0.0.2')
     for (const [at, socket] of sockets.entries())
       socket.write(`GET /pull?${query(at)} HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=60\r\n\r\n`)
-    await until(async () => (await met(service, 'caller-waiting-pulls')) >= 60)
+    await until(async () => (await reached(service, 'caller-waiting-pulls')) >= 60)
     const number = async () =>
       Number(/^baton_waiting_pulls (\d+)$/m.exec(await (await fetch(`${service.url}/metrics`)).text())?.[1])
     await until(async () => (await number()) === most)
     const other = await dial(service.port, '127.0.0.3')
     other.write('GET /pull?task=a HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=60\r\n\r\n')
     await until(async () => (await number()) === most + 1)
-    expect(await met(service, 'caller-waiting-pulls')).toBe(60)
+    expect(await reached(service, 'caller-waiting-pulls')).toBe(60)
   })
 })
 

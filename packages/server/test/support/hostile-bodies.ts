@@ -29,5 +29,5 @@ export async function measured({ url }: ServiceProcess, series: string): Promise
   )
 }
 
-export const met = (service: ServiceProcess, bound: string) =>
+export const reached = (service: ServiceProcess, bound: string) =>
   measured(service, `baton_bounds_met_total{bound="${bound}"}`)

@@ -1,4 +1,4 @@
-import type { Images } from '../../handoff/disk.ts'
+import type { RowChanges } from '../../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
 import type { Statement } from './session/connection.ts'
@@ -22,11 +22,11 @@ const FORGET_PACE_EVERY = 20
 export const deletableTo = (upTo: number): number => Math.max(0, upTo - ENTRIES_KEPT)
 
 /** Entries up to `deletedTo` have been deleted. */
-export function flushStatements(images: Images, upTo: number, deletedTo: number): Statement[] {
+export function flushStatements(rowChanges: RowChanges, upTo: number, deletedTo: number): Statement[] {
   return [
-    ...flushed.flatMap(({ table, text, rowsOf }) => [...sending(table, text, rowsOf(images))]),
-    ...rangesStatement(images.ranges),
-    ...forgetPaceStatement(images.pace),
+    ...flushed.flatMap(({ table, text, rowsOf }) => [...sending(table, text, rowsOf(rowChanges))]),
+    ...rangesStatement(rowChanges.ranges),
+    ...forgetPaceStatement(rowChanges.pace),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [deletedTo, deletableTo(upTo)],
@@ -38,8 +38,8 @@ const FORGET_PACE = `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (t
   WHERE p.task = n.task AND p.second < (
     SELECT second FROM baton.pace WHERE task = n.task ORDER BY second DESC OFFSET ${PACE_SECONDS_KEPT - 1} LIMIT 1)`
 
-function forgetPaceStatement(images: Images['pace']): Statement[] {
-  const old = [...images.values()].flatMap((stored) =>
+function forgetPaceStatement(rowChanges: RowChanges['pace']): Statement[] {
+  const old = [...rowChanges.values()].flatMap((stored) =>
     stored !== null && stored.second % FORGET_PACE_EVERY === 0 ? [stored.task] : [],
   )
   return old.length === 0 ? [] : [{ text: FORGET_PACE, values: [plainArray([...new Set(old)])] }]
@@ -55,7 +55,7 @@ function forgetPaceStatement(images: Images['pace']): Statement[] {
 const ADD = `
 WITH added AS MATERIALIZED (
   SELECT * FROM ${unnest(postgres.ranges)}
-), met AS MATERIALIZED (
+), touched AS MATERIALIZED (
   SELECT DISTINCT a.lane, r.first, r.last FROM added a CROSS JOIN LATERAL (
     (SELECT first, last FROM baton.lane_range
      WHERE lane = a.lane AND first < a.first ORDER BY first DESC LIMIT 1)
@@ -65,13 +65,13 @@ WITH added AS MATERIALIZED (
 ), every AS (
   SELECT lane, first, last,
     first > 1 + max(last) OVER (PARTITION BY lane ORDER BY first, last ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS is_apart
-  FROM (SELECT * FROM added UNION ALL SELECT * FROM met) u
+  FROM (SELECT * FROM added UNION ALL SELECT * FROM touched) u
 ), islands AS (
   SELECT lane, first, last, count(*) FILTER (WHERE is_apart) OVER (PARTITION BY lane ORDER BY first, last) AS island FROM every
 ), united AS MATERIALIZED (
   SELECT lane, min(first) AS first, max(last) AS last FROM islands GROUP BY lane, island
 ), removed AS (
-  DELETE FROM baton.lane_range r USING met m WHERE r.lane = m.lane AND r.first = m.first
+  DELETE FROM baton.lane_range r USING touched m WHERE r.lane = m.lane AND r.first = m.first
     AND NOT EXISTS (SELECT FROM united u WHERE u.lane = m.lane AND u.first = m.first)
 )
 INSERT INTO baton.lane_range (lane, first, last) SELECT lane, first, last FROM united
@@ -81,7 +81,7 @@ ON CONFLICT (lane, first) DO UPDATE SET last = excluded.last`
  * Merges adjacent ranges before they are sent, since a task that is called back in many arrays adds many of
  * them.
  */
-function* rangesStatement(ranges: Images['ranges']): Iterable<Statement> {
+function* rangesStatement(ranges: RowChanges['ranges']): Iterable<Statement> {
   const sorted = ranges.toSorted((a, b) => a.lane - b.lane || a.first - b.first)
   const united: { lane: number; first: number; last: number }[] = []
   for (const { lane, first, last } of sorted) {

@@ -1,4 +1,4 @@
-import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
+import { type Appended, KnownKeys, type OpenedDisk, type RowChanges } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { append } from './append.ts'
 import { deletableTo, flushStatements } from './flush.ts'
@@ -79,9 +79,9 @@ export class LeaderWrites {
     }
   }
 
-  async flush(images: Images, upTo: number): Promise<void> {
-    const { nextIds } = images
-    await this.#write(flushStatements(images, upTo, this.#deletedTo), { upTo, nextIds })
+  async flush(rowChanges: RowChanges, upTo: number): Promise<void> {
+    const { nextIds } = rowChanges
+    await this.#write(flushStatements(rowChanges, upTo, this.#deletedTo), { upTo, nextIds })
     this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
   }
 

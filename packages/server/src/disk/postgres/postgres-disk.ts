@@ -98,7 +98,7 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
     readLeaderRow: () => orUnavailable(readLeaderRow(general)),
     resign: () => leader.resign(),
     append: (entry) => leader.append(entry),
-    flush: (images, upTo) => leader.flush(images, upTo),
+    flush: (rowChanges, upTo) => leader.flush(rowChanges, upTo),
     async stage(rows) {
       await leader.write(stageStatements(rows))
     },

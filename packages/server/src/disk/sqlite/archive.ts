@@ -17,9 +17,9 @@ import type { NextIds } from '../../handoff/stored.ts'
 import { insert } from '../flush.ts'
 import { unreleased } from '../schema-version.ts'
 import type { Table } from '../table.ts'
+import { ChangedRows } from './changed-rows.ts'
 import { unreadable } from './failures.ts'
 import { DATA_FILE } from './folder.ts'
-import { ImageRows } from './image-rows.ts'
 import { ownerOf } from './migrate.ts'
 import { Entries } from './sqlite-connection.ts'
 import { archived, arrayQuery, writer } from './tables.ts'
@@ -29,7 +29,7 @@ const BATCH = 1000
 /** `db` must be in a transaction: then one consistent snapshot is read, even while the service writes. */
 export function sqliteSource(db: DatabaseSync): ArchiveSource {
   return {
-    nextIds: new ImageRows(db).nextIds(),
+    nextIds: new ChangedRows(db).nextIds(),
     counts: countRows(db),
     unflushed: new Entries(db).read().unflushed,
     async *batches() {
@@ -94,7 +94,7 @@ async function insertAll(
 ): Promise<void> {
   const write = perSection((section) => writer(db, insert(archived[section] as Table<object>)))
   for await (const { section, rows } of batches) write[section](rows)
-  new ImageRows(db).setNextIds(nextIds)
+  new ChangedRows(db).setNextIds(nextIds)
 }
 
 /** Small enough to show progress and to let the event loop run between two steps. */

@@ -3,9 +3,9 @@ import type { ForgetAudit } from '../../handoff/audit.ts'
 import {
   type Appended,
   type ForgetThroughput,
-  type Images,
   KnownKeys,
   type OpenedDisk,
+  type RowChanges,
 } from '../../handoff/disk.ts'
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
@@ -13,7 +13,7 @@ import type { StagedIds } from '../../handoff/stored.ts'
 import { AuditRows } from './audit-rows.ts'
 import { Backlogs } from './backlogs.ts'
 import { Cells } from './cells.ts'
-import { ImageRows } from './image-rows.ts'
+import { ChangedRows } from './changed-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { Reads, SharedReads } from './reads.ts'
 import { Recounts } from './recounts.ts'
@@ -183,7 +183,7 @@ export class SqliteConnection {
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
-  readonly #images: ImageRows
+  readonly #rowChanges: ChangedRows
   readonly #term: string
   readonly #takeOver: StatementSync
   readonly #begin: StatementSync
@@ -203,7 +203,7 @@ export class SqliteConnection {
     this.#takeOver = db.prepare('UPDATE head SET term = ? WHERE id = 1')
     this.#entries = new Entries(db)
     this.#newRows = new NewRows(db)
-    this.#images = new ImageRows(db)
+    this.#rowChanges = new ChangedRows(db)
     this.reads = new Reads(db)
     this.shared = new SharedReads(db)
     this.recounts = new Recounts(db)
@@ -229,7 +229,7 @@ export class SqliteConnection {
 
   open(): OpenedDisk {
     this.#writes = this.#readWrites.get()?.[0] ?? 0
-    return { ...this.#entries.read(), nextIds: this.#images.nextIds() }
+    return { ...this.#entries.read(), nextIds: this.#rowChanges.nextIds() }
   }
 
   /**
@@ -246,9 +246,9 @@ export class SqliteConnection {
     })
   }
 
-  flush(images: Images, upTo: number): void {
+  flush(rowChanges: RowChanges, upTo: number): void {
     this.#write(() => {
-      this.#images.write(images)
+      this.#rowChanges.write(rowChanges)
       this.#entries.forget(upTo)
     })
   }

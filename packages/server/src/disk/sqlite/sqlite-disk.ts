@@ -128,7 +128,7 @@ export function sqliteDisk(file: Connections): Disk {
     rows: (queries) => call(({ reads }) => queries.map((query) => reads.rows(query))),
     waiting: (queries) => call(({ reads }) => queries.map((query) => reads.waiting(query))),
     append: (entry) => call((connection) => connection.append(entry)),
-    flush: (images, upTo) => call((connection) => connection.flush(images, upTo)),
+    flush: (rowChanges, upTo) => call((connection) => connection.flush(rowChanges, upTo)),
     stage: (rows) => call((connection) => connection.stage(rows)),
     unstage: (ids) => call((connection) => connection.unstage(ids)),
     known: (asked) => call(({ reads }) => asked.map((one) => reads.known(one))),

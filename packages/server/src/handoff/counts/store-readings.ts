@@ -33,7 +33,7 @@ export interface Backlog {
 }
 
 /** Restricts the backlog. If absent, all unfinished tasks are included. */
-type Choice = Pick<TaskQuery, 'tables' | 'tasks'> & {
+type BacklogFilter = Pick<TaskQuery, 'tables' | 'tasks'> & {
   /** Prefixes of task ids; null for any. */
   readonly prefixes?: readonly string[] | null
 }
@@ -50,7 +50,7 @@ const none = () => Object.fromEntries(counted.map((one) => [one, 0])) as Record<
 interface ReadingOptions {
   readonly most?: number
   readonly perPage?: number
-  readonly choice?: Choice
+  readonly filter?: BacklogFilter
 }
 
 /**
@@ -59,9 +59,9 @@ interface ReadingOptions {
  */
 export async function readBacklog(
   store: Pick<Store, 'tasks'>,
-  { most = MOST_TASKS, perPage = TASKS_PER_PAGE, choice = {} }: ReadingOptions = {},
+  { most = MOST_TASKS, perPage = TASKS_PER_PAGE, filter = {} }: ReadingOptions = {},
 ): Promise<Backlog> {
-  const { prefixes = null, ...filter } = choice
+  const { prefixes = null, ...named } = filter
   const isChosen = ({ facts: { taskId } }: TaskPage['tasks'][number]) =>
     prefixes === null || prefixes.some((prefix) => taskId.startsWith(prefix))
   const tasks = { stalled: 0, paused: 0, open: 0 }
@@ -85,7 +85,7 @@ export async function readBacklog(
     do {
       const limit = Math.max(1, Math.min(left, perPage))
       const page: TaskPage = await store.tasks({
-        ...filter,
+        ...named,
         state,
         parked: false,
         before,
@@ -172,9 +172,9 @@ export class StoreReadings {
    * Returns the backlog and the workers. Without a restriction the shared reading is used; otherwise the
    * store is read.
    */
-  async workload(choice: Choice | null): Promise<{ backlog: Backlog; fleet: Fleet }> {
-    if (choice !== null) {
-      const [backlog, fleet] = await Promise.all([readBacklog(this.#store, { choice }), this.#fleet()])
+  async workload(filter: BacklogFilter | null): Promise<{ backlog: Backlog; fleet: Fleet }> {
+    if (filter !== null) {
+      const [backlog, fleet] = await Promise.all([readBacklog(this.#store, { filter }), this.#fleet()])
       return { backlog, fleet }
     }
     const { backlog, fleet } = await this.read()

@@ -24,8 +24,8 @@ import { type PackedOutbox, packOutbox, unpackOutbox } from './packed-outbox.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**
- * One change of the hand-off state: the after-image of every row that one transaction of the engine changed.
- * Images are absolute: of several entries only the last image of a row is needed. `totals` and `throughput`
+ * One change of the hand-off state: what every row that one transaction of the engine changed is now.
+ * Changes are absolute: of several entries only the last change of a row is needed. `totals` and `throughput`
  * are increments, so the flush adds them and deletes the entry in one transaction of the disk.
  *
  * On disk an entry is one JSON text. Rows are arrays in the order of the lists of fields: most of an entry is
@@ -181,13 +181,13 @@ export function decodeEntry(body: string): Entry {
     Entry['tableSettings'],
     Entry['checkpoints'],
   ]
-  const taskImages = tasks.map(([values, counts, sums]) => ({
+  const storedTasks = tasks.map(([values, counts, sums]) => ({
     ...taskOf(values),
     partitions: unpackTally(counts),
     records: unpackTally(sums),
   }))
   return {
-    tasks: taskImages,
+    tasks: storedTasks,
     lanes: lanes.map(([values, tag, counts, sums]) => ({
       ...laneOf(values),
       tag: BigInt(tag),
@@ -211,7 +211,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
-    outbox: outbox === null ? null : unpackOutbox(outbox, taskImages, at),
+    outbox: outbox === null ? null : unpackOutbox(outbox, storedTasks, at),
     totals: totals.map(([instanceId, role, at, expectedAt, ...values]) => ({
       instanceId,
       role,
@@ -238,7 +238,7 @@ const copyTask = copierOf<StoredTask, keyof typeof taskFields>(taskNames)
 const copyLane = copierOf<StoredLane, keyof typeof laneFields>(namesOf(laneFields))
 
 /** Includes failures only if they changed: they are much larger than the other fields. */
-export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
+export const copyOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
   ...copyTask(task),
   failures: failuresChanged ? task.failures : null,
   durations: task.durations.slice(),
@@ -246,13 +246,13 @@ export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredT
   records: { ...task.records },
 })
 
-export const imageOfLane = (lane: StoredLane): StoredLane => ({
+export const copyOfLane = (lane: StoredLane): StoredLane => ({
   ...copyLane(lane),
   partitions: { ...lane.partitions },
   records: { ...lane.records },
 })
 
-export const imageOfLaneTable = copierOf<StoredLaneTable, keyof StoredLaneTable>(namesOf(laneTableFields))
+export const copyOfLaneTable = copierOf<StoredLaneTable, keyof StoredLaneTable>(namesOf(laneTableFields))
 
 // Enumerations are stored as numbers. Never change the meaning of a number: entries of earlier versions must
 // stay readable.

@@ -43,7 +43,7 @@ export type PackedOutbox = Omit<OutboxEntry, 'deliveries'> & {
   readonly deliveries: readonly (PackedTaskDelivery | PackedDelivery | StoredDelivery)[]
 }
 
-/** An event of a task. Everything else about it is in the image of the task, in the same entry. */
+/** An event of a task. Everything else about it is in the change of the task, in the same entry. */
 type PackedTaskDelivery = readonly [
   subscription: string,
   event: number,

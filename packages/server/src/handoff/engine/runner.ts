@@ -1,5 +1,5 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
-import { type Disk, type Images, KnownKeys } from '../disk.ts'
+import { type Disk, KnownKeys, type RowChanges } from '../disk.ts'
 import type { OpenWorkMeter } from '../open-work.ts'
 import {
   DEFAULT_MAX_LANES,
@@ -11,9 +11,9 @@ import type { Policy } from '../rules/policy.ts'
 import { LeaderUnavailable } from '../store.ts'
 import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
 import { readOpenWork } from './open-work.ts'
-import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { RecentPace } from './state/recent-pace.ts'
+import { type Flushable, inPieces, rowChangesOf, Unflushed } from './state/unflushed.ts'
 import { type EngineContext, type EngineReads, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
@@ -138,9 +138,9 @@ export class Runner {
       const { epoch, now } = this
       // On a shared database, this node takes over the leadership.
       const { last, unflushed, nextIds } = await this.#disk.open()
-      const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
-      if (unflushed.length > 0) await this.#disk.flush(images, last)
-      const ids = images.nextIds ?? nextIds
+      const rowChanges = rowChangesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
+      if (unflushed.length > 0) await this.#disk.flush(rowChanges, last)
+      const ids = rowChanges.nextIds ?? nextIds
       // A row of a call-back that did not finish, whose entry was lost, would have the id of a new partition.
       await this.#disk.unstage({ first: ids.partition, last: Number.MAX_SAFE_INTEGER })
       this.#last = last
@@ -253,14 +253,14 @@ export class Runner {
 
   #flush(flushable: Flushable | null): void {
     if (flushable === null) return
-    const { images, upTo } = flushable
+    const { rowChanges, upTo } = flushable
     const memory = this.#memory
-    const flushing = this.#writePieces(images, upTo).then(
+    const flushing = this.#writePieces(rowChanges, upTo).then(
       () => {
         memory?.flushed(upTo, {
-          tasks: images.tasks.keys(),
-          lanes: images.lanes.keys(),
-          partitions: images.partitions.keys(),
+          tasks: rowChanges.tasks.keys(),
+          lanes: rowChanges.lanes.keys(),
+          partitions: rowChanges.partitions.keys(),
         })
         if (this.#flushing === flushing) this.#flushing = null
       },
@@ -279,9 +279,9 @@ export class Runner {
    * Rows may be newer than the last flushed entry, never older. Only the last piece advances the flushed
    * number.
    */
-  async #writePieces(images: Images, upTo: number): Promise<void> {
-    const pieces = inPieces(images, this.limits.flushPiece)
-    const last = pieces.pop() ?? images
+  async #writePieces(rowChanges: RowChanges, upTo: number): Promise<void> {
+    const pieces = inPieces(rowChanges, this.limits.flushPiece)
+    const last = pieces.pop() ?? rowChanges
     for (const piece of pieces) {
       await this.#disk.flush(piece, this.#flushedTo)
       await this.yieldToEventLoop()

@@ -39,12 +39,12 @@ export class Sweeps {
         const ended = expireLeases ? leases.ended(tx.now, limit) : []
         const backoffs = hasBackoffs ? await this.#endedBackoffs(tx.now, limit) : []
         const { woken: wokenAtFirst, expired, parked } = await endDue(tx, ended, backoffs)
-        const before = tx.readied.count
+        const before = tx.newlyReady.count
         await moveBarriers(tx)
         await concludeTasks(tx)
         return {
-          woken: Math.max(wokenAtFirst, before) + tx.readied.count - before,
-          readiedOf: tx.readied.kinds,
+          woken: Math.max(wokenAtFirst, before) + tx.newlyReady.count - before,
+          newlyReadyOf: tx.newlyReady.kinds,
           expired,
           parked,
           more: ended.length === limit || backoffs.length === limit,

@@ -53,7 +53,7 @@ export async function setBarrier(tx: Transaction, task: Task, enabled: boolean):
   if (enabled) await placeBarrier(tx, task, 0)
   else {
     tx.waiting.reopen(task)
-    if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
+    if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
   }
   return true
 }
@@ -71,7 +71,7 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
   // Everything below is finished, so this is the only lane that can open.
   if (lane === undefined || !isLaneOpen(task, lane.level)) return
   tx.waiting.reopen(task)
-  tx.readied.add(task.taskId, null, lane.partitions.ready)
+  tx.newlyReady.add(task.taskId, null, lane.partitions.ready)
 }
 
 /**
@@ -131,7 +131,7 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   task.settings = settings
   // If a limit was raised, the task can be served again.
   tx.waiting.reopen(task)
-  if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
+  if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
   return true
 }
 

@@ -1,5 +1,5 @@
 import { MINUTES_KEPT_MILLIS, STEP_MILLIS, THROUGHPUT_LEVELS, throughputSteps } from '@baton/protocol'
-import type { Disk, Images } from '../disk.ts'
+import type { Disk, RowChanges } from '../disk.ts'
 import type { StoredThroughput } from '../stored.ts'
 
 // The throughput history of a task: what became done on each level, by minute and by hour. An entry holds the
@@ -28,20 +28,20 @@ export const doneWithin = (task: number, level: number, now: number): DoneWithin
 /** Stands for all tasks together in the history. The ids of tasks begin at 1. */
 export const ALL_TASKS = 0
 
-export function addThroughput(images: Images['throughput'], added: readonly DoneWithin[]): void {
+export function addThroughput(rowChanges: RowChanges['throughput'], added: readonly DoneWithin[]): void {
   for (const { task, level, minute, partitions, records } of added) {
     for (const step of throughputSteps) {
       const at = beginOf(minute * STEP_MILLIS.minute, STEP_MILLIS[step])
-      add(images, { task, step, at, level, partitions, records })
-      add(images, { task: ALL_TASKS, step, at, level: 0, partitions, records })
+      add(rowChanges, { task, step, at, level, partitions, records })
+      add(rowChanges, { task: ALL_TASKS, step, at, level: 0, partitions, records })
     }
   }
 }
 
-function add(images: Images['throughput'], added: StoredThroughput): void {
+function add(rowChanges: RowChanges['throughput'], added: StoredThroughput): void {
   const key = `${added.task}:${added.step}:${added.at}:${added.level}`
-  const row = images.get(key)
-  if (row === undefined) images.set(key, added)
+  const row = rowChanges.get(key)
+  if (row === undefined) rowChanges.set(key, added)
   else addTo(row, added.partitions, added.records)
 }
 

@@ -33,12 +33,10 @@ import type {
   StoredTask,
 } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
-import { BeforeImages } from './before-images.ts'
-import { type Entry, imageOfLane, imageOfLaneTable, imageOfTask } from './entry.ts'
-import { Readied } from './readied.ts'
+import { copyOfLane, copyOfLaneTable, copyOfTask, type Entry } from './entry.ts'
+import { NewlyReady } from './newly-ready.ts'
 import type { Choice, Names } from './state/choice.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
-import { laterOf } from './state/images.ts'
 import type { Memory } from './state/memory.ts'
 import {
   type Key,
@@ -50,7 +48,9 @@ import {
   type Task,
   tableOf,
 } from './state/memory-rows.ts'
+import { laterOf } from './state/unflushed.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
+import { UndoLog } from './undo-log.ts'
 import { Waiting } from './waiting.ts'
 
 /** Inputs of the engine, injected so that it stays deterministic. */
@@ -116,7 +116,7 @@ export class Transaction {
   /** Attempts that it ended, by holder. */
   readonly endedAttempts: [holder: string, attempt: EndedAttemptOf][] = []
   /** Partitions that became available for pulls. */
-  readonly readied = new Readied()
+  readonly newlyReady = new NewlyReady()
   /** When the first of the leases and back-offs that it began ends, and the first of the back-offs. */
   earliestDueAt: number | null = null
   earliestBackoffEnd: number | null = null
@@ -131,7 +131,7 @@ export class Transaction {
   /** Tasks that it cancelled. */
   readonly cancelled: Task[] = []
 
-  readonly #before: BeforeImages
+  readonly #before: UndoLog
   readonly #removed: number[] = []
   readonly #checkpoints = new Map<number, string | null>()
   readonly #keys = new Map<string, StoredKey | null>()
@@ -149,7 +149,7 @@ export class Transaction {
 
   constructor(memory: Memory, number: number, { reads, limits, policy, now, random, secret }: EngineContext) {
     this.memory = memory
-    this.#before = new BeforeImages(memory)
+    this.#before = new UndoLog(memory)
     this.reads = reads
     this.limits = limits
     this.number = number
@@ -305,7 +305,7 @@ export class Transaction {
     if (task.settings?.maxLeases === undefined || isAtLimit(task)) return
     if (wasAtLimit) this.waiting.reopen(task)
     if (!task.paused && !task.cancelled)
-      this.readied.add(task.taskId, null, Math.min(count, task.partitions.ready))
+      this.newlyReady.add(task.taskId, null, Math.min(count, task.partitions.ready))
   }
 
   remember(key: string, row: StoredKey | null): void {
@@ -340,7 +340,7 @@ export class Transaction {
     this.memory.leases.remove(partition)
     const table = tableOf(partition)
     if (table.settings.maxLeases !== null && table.waiting.partitions > 0 && !isTableBlocked(table))
-      this.readied.add(null, table.name, 1)
+      this.newlyReady.add(null, table.name, 1)
   }
 
   countFinished(partition: Partition): void {
@@ -391,7 +391,7 @@ export class Transaction {
     const table = order.tables.setSettings(row)
     order.place(table)
     this.#tableSettings.set(row.table, table.settings === NO_TABLE_SETTINGS ? null : row)
-    if (!isTableBlocked(table)) this.readied.add(null, row.table, table.waiting.partitions)
+    if (!isTableBlocked(table)) this.newlyReady.add(null, row.table, table.waiting.partitions)
   }
 
   addProducer(task: Task, instance: string): void {
@@ -461,10 +461,10 @@ export class Transaction {
   entry(): Entry {
     const { tasks, lanes, levels, laneTables } = this.#before
     return {
-      tasks: Array.from(tasks.keys(), (task) => imageOfTask(task, task.failuresChangedIn === this.number)),
-      lanes: Array.from(lanes.keys(), imageOfLane),
+      tasks: Array.from(tasks.keys(), (task) => copyOfTask(task, task.failuresChangedIn === this.number)),
+      lanes: Array.from(lanes.keys(), copyOfLane),
       levels: Array.from(levels.keys(), ({ level, virtual, served }) => ({ level, virtual, served })),
-      partitions: this.#partitionImages(),
+      partitions: this.#changedPartitions(),
       checkpoints: [...this.#checkpoints],
       keys: [...this.#keys],
       pace: [...this.#pace].map((pace) => ({ ...pace })),
@@ -475,7 +475,7 @@ export class Transaction {
       instances: this.#instances,
       totals: [...this.#totals.values()],
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
-      laneTables: Array.from(laneTables.keys(), imageOfLaneTable),
+      laneTables: Array.from(laneTables.keys(), copyOfLaneTable),
       outbox: this.#outboxEntry(),
       throughput: this.#done,
       audit: this.#audit,
@@ -484,12 +484,13 @@ export class Transaction {
     }
   }
 
-  #partitionImages(): Entry['partitions'] {
-    const images: [number, PartitionStatus | null][] = []
-    for (const partition of this.#before.partitions.keys()) images.push([partition.id, statusOf(partition)])
-    if (this.#removed.length === 0) return images
+  #changedPartitions(): Entry['partitions'] {
+    const rowChanges: [number, PartitionStatus | null][] = []
+    for (const partition of this.#before.partitions.keys())
+      rowChanges.push([partition.id, statusOf(partition)])
+    if (this.#removed.length === 0) return rowChanges
     const removed = new Set(this.#removed)
-    const left = images.filter(([id]) => !removed.has(id))
+    const left = rowChanges.filter(([id]) => !removed.has(id))
     for (const id of removed) left.push([id, null])
     return left
   }

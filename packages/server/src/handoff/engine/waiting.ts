@@ -2,7 +2,7 @@ import { advance, drain } from '../rules/fair-order.ts'
 import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
 import type { StoredLaneTable } from '../stored.ts'
-import type { Readied } from './readied.ts'
+import type { NewlyReady } from './newly-ready.ts'
 import type { Choice } from './state/choice.ts'
 import type { Memory } from './state/memory.ts'
 import type { Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
@@ -10,7 +10,7 @@ import type { Lane, LaneTable, Level, Partition, Task } from './state/memory-row
 /** The part of a transaction that is needed here. */
 interface Changes {
   readonly memory: Memory
-  readonly readied: Readied
+  readonly newlyReady: NewlyReady
   touchLane(lane: Lane): void
   touchLevel(level: Level): void
   touchLaneTable(table: LaneTable): void
@@ -53,7 +53,8 @@ export class Waiting {
       this.#countInTable(table, 1, recordCount)
     }
     this.#memory.order.update(lane)
-    if (isLaneOpen(lane.parentTask, lane.level)) this.#tx.readied.add(lane.parentTask.taskId, computeTable, 1)
+    if (isLaneOpen(lane.parentTask, lane.level))
+      this.#tx.newlyReady.add(lane.parentTask.taskId, computeTable, 1)
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */

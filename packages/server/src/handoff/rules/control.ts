@@ -73,9 +73,9 @@ export type ControlResult =
       readonly levelBarrier?: boolean
       /** The number of partitions changed by this step. For flags, 1 if the task changed. */
       readonly changed: number
-      readonly readied: number
+      readonly newlyReady: number
       /** By task and table. Null or absent if unknown. */
-      readonly readiedOf?:
+      readonly newlyReadyOf?:
         | readonly (readonly [task: string | null, table: string | null, count: number])[]
         | null
       /** The request is in effect, but needs another step. */

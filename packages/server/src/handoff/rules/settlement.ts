@@ -11,7 +11,7 @@ export type { RefusalCode }
 /** The input of decisions about a lease. */
 export interface LeaseState {
   readonly state: StoredState
-  readonly term: number
+  readonly leaseNumber: number
   readonly secret: string
   readonly outcome: LeaseOutcome | null
   /** Attempts that have ended. An active lease is attempt `attempts + 1`. */
@@ -24,7 +24,7 @@ export interface LeaseState {
 }
 
 /** What a lease id says about the lease. */
-type NamedLease = Pick<LeaseState, 'term' | 'secret'>
+type NamedLease = Pick<LeaseState, 'leaseNumber' | 'secret'>
 
 /** How the worker says that its lease ended. */
 export interface ReportedOutcome {
@@ -164,8 +164,9 @@ export function judgeUndo(leaseState: LeaseState | undefined, lease: NamedLease)
 }
 
 function refusalOfLease(leaseState: LeaseState | undefined, lease: NamedLease): RefusalCode | null {
-  if (leaseState === undefined || lease.term > leaseState.term) return 'lease_unknown'
-  if (lease.term < leaseState.term) return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'
+  if (leaseState === undefined || lease.leaseNumber > leaseState.leaseNumber) return 'lease_unknown'
+  if (lease.leaseNumber < leaseState.leaseNumber)
+    return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'
   return lease.secret === leaseState.secret ? null : 'lease_unknown'
 }
 

@@ -1,7 +1,7 @@
 import { type PartitionState, partitionStates, unfinishedStates } from '../rules/life-cycle.ts'
 import { isLaneOpen, type Tally, type TaskFacts } from '../rules/task.ts'
-import { choiceOf, type PartitionChoice } from './partition-choice.ts'
 import { type PartitionRow, partitionDetails } from './partition-details.ts'
+import { filterOf, type PartitionFilter } from './partition-filter.ts'
 import type {
   PartitionDetails,
   PartitionPage,
@@ -112,7 +112,7 @@ export class PartitionWalk {
   readonly #facts: TaskFacts
   readonly #query: PartitionQuery
   readonly #pausedTables: ReadonlySet<string>
-  readonly #choice: PartitionChoice
+  readonly #filter: PartitionFilter
   readonly #partitions: PartitionDetails[] = []
   /** The rows of the partitions that the page has. */
   readonly rows: PartitionRow[] = []
@@ -133,7 +133,7 @@ export class PartitionWalk {
     this.#facts = facts
     this.#query = query
     this.#pausedTables = pausedTables
-    this.#choice = choiceOf(query)
+    this.#filter = filterOf(query)
     this.#parts = partsOf(facts, query)
     const { after } = query
     const part = after === null ? -1 : this.#parts.indexOf(after.part)
@@ -148,7 +148,7 @@ export class PartitionWalk {
     if (this.#isFull || this.#budget <= 0) return null
     for (; this.#part < this.#parts.length; this.#part += 1, this.#at = null) {
       const { level, at } = this.#at ?? BEGIN
-      const next = this.#choice.levels(at === LANE_END ? level + 1 : level)
+      const next = this.#filter.levels(at === LANE_END ? level + 1 : level)
       if (next !== null) return next.first
     }
     return null
@@ -156,7 +156,7 @@ export class PartitionWalk {
 
   /** Enters the lane that was found, if any. Returns null if nothing needs to be read. */
   enter(lane: LaneOnTheWay | undefined): RowsToRead | null {
-    const isChosen = lane !== undefined && this.#choice.levels(lane.level)?.first === lane.level
+    const isChosen = lane !== undefined && this.#filter.levels(lane.level)?.first === lane.level
     if (!isChosen) {
       this.#budget -= 1
       this.#at = { level: lane?.level ?? LANE_END, at: LANE_END }
@@ -223,7 +223,7 @@ export class PartitionWalk {
    * were handed out before, or are held because of their table.
    */
   get #countsAreExact(): boolean {
-    const { hasEveryIndex, hasName } = this.#choice
+    const { hasEveryIndex, hasName } = this.#filter
     const isOfPart =
       this.#partName === 'all' || this.#partName === 'finished' || !this.#wanted.includes('ready')
     const isFiltered = !hasEveryIndex || hasName !== null || this.#reason !== null
@@ -236,7 +236,7 @@ export class PartitionWalk {
 
   #nextRows(lane: LaneOnTheWay, at: number | null): RowsToRead | null {
     const part = this.#partName
-    const { indexes, hasEveryIndex, hasName } = this.#choice
+    const { indexes, hasEveryIndex, hasName } = this.#filter
     const isSelective =
       this.#query.state !== null ||
       hasName !== null ||
@@ -260,7 +260,7 @@ export class PartitionWalk {
     if ((part === 'begun' && isFresh(row)) || (part === 'fresh' && !isFresh(row))) return null
     if (this.#reason !== null && row.failure !== this.#reason) return null
     const details = partitionDetails(row, level, this.#pausedTables)
-    const { hasName } = this.#choice
+    const { hasName } = this.#filter
     return this.#wanted.includes(details.state) && (hasName === null || hasName(details)) ? details : null
   }
 

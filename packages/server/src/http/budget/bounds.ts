@@ -88,7 +88,7 @@ const LOG_EVERY_MILLIS = 10_000
 /**
  * Counts how often bounds were reached, and logs it: the first time at once, then at most every ten seconds.
  */
-export class BoundsMet {
+export class ReachedBounds {
   readonly counts = Object.fromEntries(boundNames.map((name) => [name, 0])) as Record<BoundName, number>
   readonly #log: Log
   readonly #logged = new Map<BoundName, { readonly at: number; readonly count: number }>()
@@ -98,7 +98,7 @@ export class BoundsMet {
   }
 
   /** `address` is that of the caller, where it is known. */
-  met(name: BoundName, address?: string | undefined): void {
+  note(name: BoundName, address?: string | undefined): void {
     this.counts[name] += 1
     const now = performance.now()
     const last = this.#logged.get(name)

@@ -7,7 +7,7 @@ import { networkOf, type Proxies } from '../admission/proxies.ts'
 import { userOf } from '../admission/proxy-users.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { type AdmissionLimits, BoundsMet } from './bounds.ts'
+import { type AdmissionLimits, ReachedBounds } from './bounds.ts'
 import { ConnectionGate, openFilesLimit, UnreadAnswers } from './connections.ts'
 import { ReceivedBytes } from './received-bytes.ts'
 
@@ -40,15 +40,15 @@ interface WaitWanted {
 class WaitingShare {
   readonly #limits: Limits
   readonly #waiting: () => number
-  readonly #met: BoundsMet
+  readonly #reached: ReachedBounds
   readonly #byKey = new Map<string, Share>()
   #queryBytes = 0
 
   /** `waiting` returns the number of pulls that wait on this node. */
-  constructor(limits: Limits, waiting: () => number, met: BoundsMet) {
+  constructor(limits: Limits, waiting: () => number, reached: ReachedBounds) {
     this.#limits = limits
     this.#waiting = waiting
-    this.#met = met
+    this.#reached = reached
   }
 
   /** Runs a pull with the requested wait, or without waiting if too many pulls wait already. */
@@ -61,7 +61,7 @@ class WaitingShare {
     const share = this.#byKey.get(key) ?? { pulls: 0, queryBytes: 0 }
     const bound = this.#boundFor(share, queryBytes)
     if (bound !== undefined) {
-      this.#met.met(bound)
+      this.#reached.note(bound)
       return pull(0)
     }
     const count = (pulls: number, bytes: number) => {
@@ -99,7 +99,7 @@ interface BudgetOptions {
 /** All bounds on what clients use at once. Requests of the fast path and of Fastify share one instance. */
 export class AdmissionBudget {
   readonly limits: AdmissionLimits
-  readonly met: BoundsMet
+  readonly reached: ReachedBounds
   readonly received: ReceivedBytes
   readonly waiting: WaitingShare
   readonly overload: Overload
@@ -113,14 +113,14 @@ export class AdmissionBudget {
     this.limits = limits
     this.#tokens = tokens
     this.#proxies = proxies
-    this.met = new BoundsMet(log)
-    this.received = new ReceivedBytes(limits.receivedBytes, this.met)
-    this.waiting = new WaitingShare(limits, waitingPulls, this.met)
+    this.reached = new ReachedBounds(log)
+    this.received = new ReceivedBytes(limits.receivedBytes, this.reached)
+    this.waiting = new WaitingShare(limits, waitingPulls, this.reached)
     this.overload = new Overload(limits.overloadMillis)
-    this.#gate = new ConnectionGate(limits, this.met, openFilesLimit(), (address) =>
+    this.#gate = new ConnectionGate(limits, this.reached, openFilesLimit(), (address) =>
       proxies.isTrusted(address),
     )
-    this.#unread = new UnreadAnswers(this.#gate, limits, this.met)
+    this.#unread = new UnreadAnswers(this.#gate, limits, this.reached)
     this.#rate = new RateLimit(limits.requestsPerSecond)
   }
 
@@ -165,13 +165,13 @@ export class AdmissionBudget {
   /** Throws a problem if the request must be refused now. */
   check(urgency: Urgency, headers: IncomingHttpHeaders, socket: Socket): void {
     if (this.overload.refuses(urgency)) {
-      this.met.met('overload', socket.remoteAddress)
+      this.reached.note('overload', socket.remoteAddress)
       throw new RequestProblem('overloaded', BEHIND)
     }
     if (!this.#rate.isOn) return
     const seconds = this.#rate.secondsToWait(this.quotaKeyOf(headers, socket))
     if (seconds === 0) return
-    this.met.met('rate', socket.remoteAddress)
+    this.reached.note('rate', socket.remoteAddress)
     throw tooManyRequests(this.limits.requestsPerSecond, seconds)
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { networkOfSocket } from '../admission/proxies.ts'
 import { lastAnswer } from '../answers/client-errors.ts'
-import type { AdmissionLimits, BoundName, BoundsMet } from './bounds.ts'
+import type { AdmissionLimits, BoundName, ReachedBounds } from './bounds.ts'
 
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
 const RESERVED_HANDLES = 128
@@ -47,7 +47,7 @@ const MOST_LINGERING = 16
 
 /** Bounds the connections, in total and per address, before anything is read from them. */
 export class ConnectionGate {
-  readonly #met: BoundsMet
+  readonly #reached: ReachedBounds
   readonly #most: number
   readonly #mostPerAddress: number
   readonly #boundInAll: BoundName
@@ -63,11 +63,11 @@ export class ConnectionGate {
 
   constructor(
     { connections, connectionsPerAddress }: Pick<AdmissionLimits, 'connections' | 'connectionsPerAddress'>,
-    met: BoundsMet,
+    reached: ReachedBounds,
     openFiles: number,
     isProxy: (address: string) => boolean = () => false,
   ) {
-    this.#met = met
+    this.#reached = reached
     this.#isProxy = isProxy
     this.#most = Math.min(connections, connectionsFor(openFiles))
     this.#boundInAll = this.#most < connections ? 'file-handles' : 'connections'
@@ -96,7 +96,7 @@ export class ConnectionGate {
       const refusal = this.#enter(socket)
       if (refusal === undefined) for (const serve of others) serve.call(server, socket)
       else {
-        this.#met.met(refusal, socket.remoteAddress)
+        this.#reached.note(refusal, socket.remoteAddress)
         if (isEncrypted) socket.destroy()
         else this.#refuse(socket)
       }
@@ -147,7 +147,7 @@ export class ConnectionGate {
     for (const entry of this.#byAddress) if (entry[1].size > (most?.[1].size ?? fewer)) most = entry
     const [oldest] = most?.[1] ?? []
     if (most === undefined || oldest === undefined) return false
-    this.#met.met(this.#boundInAll, oldest.remoteAddress)
+    this.#reached.note(this.#boundInAll, oldest.remoteAddress)
     this.#leave(most[0], oldest)
     oldest.destroy()
     return true
@@ -196,7 +196,7 @@ interface Unread {
 export class UnreadAnswers {
   readonly #connections: Connections
   readonly #limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>
-  readonly #met: BoundsMet
+  readonly #reached: ReachedBounds
   readonly #unread = new WeakMap<Socket, Unread>()
   readonly #timer: NodeJS.Timeout
   /** As of the last check. */
@@ -205,11 +205,11 @@ export class UnreadAnswers {
   constructor(
     connections: Connections,
     limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>,
-    met: BoundsMet,
+    reached: ReachedBounds,
   ) {
     this.#connections = connections
     this.#limits = limits
-    this.#met = met
+    this.#reached = reached
     const every = Math.min(LOOK_EVERY_MILLIS, limits.answerMillis)
     this.#timer = setInterval(() => this.#look(performance.now()), every).unref()
   }
@@ -260,7 +260,7 @@ export class UnreadAnswers {
   }
 
   #close(socket: Socket, bound: 'answer-time' | 'unsent-bytes'): void {
-    this.#met.met(bound, socket.remoteAddress)
+    this.#reached.note(bound, socket.remoteAddress)
     socket.destroy()
   }
 }

@@ -1,4 +1,4 @@
-import type { BoundsMet } from './bounds.ts'
+import type { ReachedBounds } from './bounds.ts'
 
 /** The share of one request body in the memory limit of the node. */
 export interface BodyHold {
@@ -26,13 +26,13 @@ const MADE_ROOM_SHARE = 0.95
  */
 export class ReceivedBytes {
   readonly #limit: number
-  readonly #met: BoundsMet
+  readonly #reached: ReachedBounds
   readonly #arriving = new Set<ReceivedBody>()
   #held = 0
 
-  constructor(limitBytes: number, met: BoundsMet) {
+  constructor(limitBytes: number, reached: ReachedBounds) {
     this.#limit = limitBytes
-    this.#met = met
+    this.#reached = reached
   }
 
   get held(): number {
@@ -71,11 +71,11 @@ export class ReceivedBytes {
     const costly = [...this.#arriving].sort((a, b) => b.costAt(now) - a.costAt(now))
     for (const body of costly) {
       if (this.#held <= limit * MADE_ROOM_SHARE || body === newest) break
-      this.#met.met('received-bytes', body.address)
+      this.#reached.note('received-bytes', body.address)
       body.giveUp()
     }
     if (this.#held <= limit) return true
-    this.#met.met('received-bytes', newest.address)
+    this.#reached.note('received-bytes', newest.address)
     return false
   }
 }

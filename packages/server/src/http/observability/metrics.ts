@@ -21,7 +21,7 @@ const boundMetrics: readonly Metric[] = [
     ({ budget }) => budget.unsentBytes,
   ),
   counter('baton_bounds_met_total', ['bound'], 'how often a limit for clients was reached', ({ budget }) =>
-    by(budget.met.counts),
+    by(budget.reached.counts),
   ),
 ]
 

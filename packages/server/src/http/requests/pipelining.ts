@@ -47,7 +47,7 @@ interface PipelineRules {
   readonly most: number
   /** Starts the requests with large responses. */
   readonly bulk: BulkWork
-  met(address: string | undefined): void
+  note(address: string | undefined): void
 }
 
 /**
@@ -113,7 +113,7 @@ class Pipeline {
     }
     if (this.#socket.destroyed) return
     if (this.#queued.count >= MOST_QUEUED) {
-      this.#rules.met(request.socket.remoteAddress)
+      this.#rules.note(request.socket.remoteAddress)
       this.#socket.destroy()
       return
     }
@@ -121,7 +121,7 @@ class Pipeline {
     this.#waiting.push({ isLarge, start })
     this.#queued.count += 1
     if (!this.#isFull) return
-    this.#rules.met(request.socket.remoteAddress)
+    this.#rules.note(request.socket.remoteAddress)
     endWaits(request.socket)
     request.socket.pause()
   }

@@ -36,7 +36,7 @@ import { answers, producerHeader, settingsHeader } from '../api-document/route-s
 import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'
 import { NotJson } from '../bodies/json-bytes.ts'
-import type { BoundsMet } from '../budget/bounds.ts'
+import type { ReachedBounds } from '../budget/bounds.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
@@ -102,7 +102,12 @@ function checkPieces(
   })
 }
 
-export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet, bulk: BulkWork): void {
+export function callBackRoute(
+  app: FastifyInstance,
+  service: Service,
+  reached: ReachedBounds,
+  bulk: BulkWork,
+): void {
   const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service
   const options = { tableField, unknownFields, maxLevels: callBackLevels }
   const check = async (body: unknown, socket: Socket): Promise<CallBackCheck> => {
@@ -129,7 +134,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       const settings = settingsIn(headers, handOff)
       const checked = await check(request.body, socket)
       if (!checked.ok) {
-        if (checked.tooManyLevels) met.met('call-back-levels', socket.remoteAddress)
+        if (checked.tooManyLevels) reached.note('call-back-levels', socket.remoteAddress)
         throw brokenContract('the array violates the contract', checked)
       }
       const { callBack } = checked

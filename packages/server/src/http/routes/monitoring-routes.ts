@@ -118,10 +118,10 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds, 
       const target = targetOf(query) ?? scaleTargetSeconds
       const chosen = (kind: 'table' | 'task') => chosenNames(kind, [query[kind] ?? []].flat())
       const token = tokens.of(headers)
-      const choice = { tables: chosen('table'), tasks: chosen('task'), prefixes: token?.tasks ?? null }
-      for (const taskId of choice.tasks ?? []) requireTaskLimit(token, taskId)
-      const isPart = Object.values(choice).some((names) => names !== null)
-      const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? choice : null)
+      const filter = { tables: chosen('table'), tasks: chosen('task'), prefixes: token?.tasks ?? null }
+      for (const taskId of filter.tasks ?? []) requireTaskLimit(token, taskId)
+      const isPart = Object.values(filter).some((names) => names !== null)
+      const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? filter : null)
       const scale: Scale = scaleOf(backlog, fleet, target, isPart)
       return reply.send(scale)
     },

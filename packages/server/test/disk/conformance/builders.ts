@@ -1,5 +1,5 @@
-import type { Images } from '../../../src/handoff/disk.ts'
-import { noImages } from '../../../src/handoff/engine/state/images.ts'
+import type { RowChanges } from '../../../src/handoff/disk.ts'
+import { noRowChanges } from '../../../src/handoff/engine/state/unflushed.ts'
 import { type PartitionDescriptor, type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import { noTallies } from '../../../src/handoff/rules/task.ts'
 import type { StoredLane, StoredLaneTable, StoredTask } from '../../../src/handoff/stored.ts'
@@ -109,7 +109,7 @@ export const status = (changes: Partial<PartitionStatus> = {}): PartitionStatus 
 export const leased = (changes: Partial<PartitionStatus> = {}): PartitionStatus =>
   status({
     state: 'leased',
-    term: 1,
+    leaseNumber: 1,
     holder: 'w',
     secret: 's'.repeat(16),
     leasedAt: NOW,
@@ -117,10 +117,13 @@ export const leased = (changes: Partial<PartitionStatus> = {}): PartitionStatus 
     ...changes,
   })
 
-export const images = (changes: Partial<Images> = {}): Images => ({ ...noImages(), ...changes })
+export const rowChanges = (changes: Partial<RowChanges> = {}): RowChanges => ({
+  ...noRowChanges(),
+  ...changes,
+})
 
 export const byId = <Image extends { readonly id: number }>(...all: Image[]): Map<number, Image> =>
-  new Map(all.map((image) => [image.id, image]))
+  new Map(all.map((row) => [row.id, row]))
 
 export const tally = (changes: Partial<StoredTask['partitions']>): StoredTask['partitions'] => ({
   ...noTallies().partitions,

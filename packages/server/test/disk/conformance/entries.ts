@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Appended, type Images, KnownKeys } from '../../../src/handoff/disk.ts'
-import { aRow, aTask, byId, images, NOW, rows, status } from './builders.ts'
+import { type Appended, KnownKeys, type RowChanges } from '../../../src/handoff/disk.ts'
+import { aRow, aTask, byId, NOW, rowChanges, rows, status } from './builders.ts'
 import { type DiskHarness, type DiskUnderTest, disksOf } from './harness.ts'
 
 /**
@@ -34,7 +34,7 @@ class Log {
   }
 
   /** All but the last `butLast` entries. */
-  flush(changed: Images = images(), butLast = 0): Promise<void> {
+  flush(changed: RowChanges = rowChanges(), butLast = 0): Promise<void> {
     return this.#under.disk.flush(changed, this.#last - butLast)
   }
 }
@@ -64,7 +64,7 @@ export function entriesTopic(harness: DiskHarness): void {
     test('are not returned once flushed, and numbers continue', async () => {
       const { log } = await createLog()
       for (let at = 1; at <= 5; at += 1) await log.append(`entry ${at}`)
-      await log.flush(images(), 2)
+      await log.flush(rowChanges(), 2)
       expect(await log.open()).toEqual(['entry 4', 'entry 5'])
       await log.flush()
       expect(await log.crash()).toEqual([])
@@ -82,7 +82,7 @@ export function entriesTopic(harness: DiskHarness): void {
           await log.append(`entry ${round}.${at}`)
         }
         const butLast = round % 3
-        await log.flush(images(), butLast)
+        await log.flush(rowChanges(), butLast)
         waiting = butLast === 0 ? [] : waiting.slice(-butLast)
       }
       expect(await log.crash()).toEqual(waiting)
@@ -119,7 +119,7 @@ export function entriesTopic(harness: DiskHarness): void {
     test('are not stored if they have a known key', async () => {
       const { under, log } = await createLog()
       await log.append('a')
-      await log.flush(images({ keys: new Map([['k', { key: 'k', leases: [], forgetAt: NOW }]]) }))
+      await log.flush(rowChanges({ keys: new Map([['k', { key: 'k', leases: [], forgetAt: NOW }]]) }))
       const attempt = log.append('b', { newRows: rows(1, 1, 1), newKeys: ['j', 'k', 'l'] })
       const error = await attempt.catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(KnownKeys)
@@ -129,11 +129,11 @@ export function entriesTopic(harness: DiskHarness): void {
       expect(await log.open()).toEqual(['c'])
     })
 
-    test('are deleted in the same transaction that stores their images', async () => {
+    test('are deleted in the same transaction that stores their changes', async () => {
       const { under, log } = await createLog()
       await log.append('a')
       const nextIds = { task: 8, lane: 9, partition: 10, event: 11 }
-      await log.flush(images({ tasks: byId(aTask(1)), nextIds }))
+      await log.flush(rowChanges({ tasks: byId(aTask(1)), nextIds }))
       expect(await log.crash()).toEqual([])
       expect((await under.disk.open()).nextIds).toEqual(nextIds)
       expect(await under.disk.tasksById([1])).toEqual([aTask(1)])

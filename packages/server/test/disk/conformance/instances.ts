@@ -2,7 +2,7 @@ import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Heartbeat } from '../../../src/handoff/heartbeats.ts'
 import { noTotals } from '../../../src/handoff/views/queries.ts'
-import { aLane, aTask, byId, images, leased, NOW, rows, tally } from './builders.ts'
+import { aLane, aTask, byId, leased, NOW, rowChanges, rows, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 const seen = (
@@ -63,9 +63,9 @@ export function instancesTopic(harness: DiskHarness): void {
     test('exist before their heartbeat once they pull, and an existing row is not replaced', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4 })], NOW)
-      const image = (instanceId: string) =>
+      const changed = (instanceId: string) =>
         [instanceId, { instanceId, role: 'producer' as const, at: NOW + 5 }] as const
-      await disk.flush(images({ instances: new Map([image('old'), image('new')]) }), 0)
+      await disk.flush(rowChanges({ instances: new Map([changed('old'), changed('new')]) }), 0)
       expect(await disk.instance('new')).toMatchObject({
         role: 'producer',
         firstSeenAt: NOW + 5,
@@ -75,7 +75,7 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('old')).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
     })
 
-    test('add the totals of images to existing totals or to none', async () => {
+    test('add the totals of a flush to existing totals or to none', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
       const added = (instanceId: string, done: number, expectedAt: number | null = null) =>
@@ -83,9 +83,9 @@ export function instancesTopic(harness: DiskHarness): void {
           instanceId,
           { instanceId, role: 'worker' as const, at: NOW + 5, totals: { ...noTotals(), done }, expectedAt },
         ] as const
-      await disk.flush(images({ totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) }), 0)
-      await disk.flush(images({ totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) }), 0)
-      await disk.flush(images({ totals: new Map([added('new', 0)]) }), 0)
+      await disk.flush(rowChanges({ totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) }), 0)
+      await disk.flush(rowChanges({ totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) }), 0)
+      await disk.flush(rowChanges({ totals: new Map([added('new', 0)]) }), 0)
       expect(await disk.instance('old')).toMatchObject({
         lastSeenAt: NOW,
         totals: { pulls: 4, done: 3 },
@@ -112,13 +112,16 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await names('lastSeenAt', { value: NOW, name: 'c' }, 2)).toEqual(['a'])
     })
 
-    test('are paused by images, which a later heartbeat or image leaves so', async () => {
+    test('are paused by a flush, which a later heartbeat or flush leaves so', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('w')], NOW)
-      const image = (instanceId: string, pausedAt?: number | null) =>
+      const changed = (instanceId: string, pausedAt?: number | null) =>
         [instanceId, { instanceId, role: 'worker' as const, at: NOW, pausedAt }] as const
-      await disk.flush(images({ instances: new Map([image('w', NOW + 1), image('new', NOW + 2)]) }), 0)
-      await disk.flush(images({ instances: new Map([image('w')]) }), 0)
+      await disk.flush(
+        rowChanges({ instances: new Map([changed('w', NOW + 1), changed('new', NOW + 2)]) }),
+        0,
+      )
+      await disk.flush(rowChanges({ instances: new Map([changed('w')]) }), 0)
       await disk.recordInstances([seen('w')], NOW + 3)
       const paused = async () => (await disk.pausedInstances()).toSorted((a, b) => a.pausedAt - b.pausedAt)
       expect(await paused()).toEqual([
@@ -126,7 +129,7 @@ export function instancesTopic(harness: DiskHarness): void {
         { instanceId: 'new', pausedAt: NOW + 2 },
       ])
       expect(await disk.instance('w')).toMatchObject({ pausedAt: NOW + 1, lastSeenAt: NOW + 3 })
-      await disk.flush(images({ instances: new Map([image('w', null)]) }), 0)
+      await disk.flush(rowChanges({ instances: new Map([changed('w', null)]) }), 0)
       expect(await paused()).toEqual([{ instanceId: 'new', pausedAt: NOW + 2 }])
     })
 
@@ -138,7 +141,7 @@ export function instancesTopic(harness: DiskHarness): void {
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
       await disk.stage(rows(1, 1, 1))
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(aTask(1)),
           lanes: byId(aLane(1, 1)),
           partitions: new Map([[1, leased({ dueAt: NOW + 5000, holder: 'holder' })]]),
@@ -163,13 +166,13 @@ export function instancesTopic(harness: DiskHarness): void {
         aTask(at + 1, { partitions: tally({ done: 3, leased: 4 }), records }),
       )
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(...tasks),
           produced: new Map(tasks.map(({ id }) => produced(id, NOW + id))),
         }),
         0,
       )
-      await disk.flush(images({ produced: new Map([produced(1, NOW + 500)]) }), 0)
+      await disk.flush(rowChanges({ produced: new Map([produced(1, NOW + 500)]) }), 0)
       const found = (await disk.instance('p'))?.tasks
       expect(found).toHaveLength(MAX_PRODUCER_TASKS)
       expect(found?.slice(0, 2)).toEqual([
@@ -202,9 +205,12 @@ export function instancesTopic(harness: DiskHarness): void {
       )
       await disk.recordInstances([seen('fresh')], NOW + 10)
       const paused = { instanceId: 'paused', role: 'worker' as const, at: NOW, pausedAt: NOW }
-      await disk.flush(images({ instances: new Map([['paused', paused]]) }), 0)
+      await disk.flush(rowChanges({ instances: new Map([['paused', paused]]) }), 0)
       await disk.stage(rows(1, 1, 1))
-      await disk.flush(images({ partitions: new Map([[1, leased({ holder: 'holder', dueAt: NOW })]]) }), 0)
+      await disk.flush(
+        rowChanges({ partitions: new Map([[1, leased({ holder: 'holder', dueAt: NOW })]]) }),
+        0,
+      )
       const left = async () =>
         (await disk.instances({ sort: 'name', after: null, limit: 9 })).map(({ instanceId }) => instanceId)
       const forget = (unseenSince: number, endedSince: number, limit: number) =>
@@ -222,7 +228,7 @@ export function instancesTopic(harness: DiskHarness): void {
       for (const [at, name] of ['a', 'b', 'c', 'd', 'e'].entries())
         await disk.recordInstances([seen(name)], NOW + at)
       const paused = { instanceId: 'paused', role: 'worker' as const, at: NOW, pausedAt: NOW }
-      await disk.flush(images({ instances: new Map([['paused', paused]]) }), 0)
+      await disk.flush(rowChanges({ instances: new Map([['paused', paused]]) }), 0)
       const forget = (most: number, limit: number) =>
         disk.forgetInstances({ unseenSince: 0, endedSince: 0, most, limit })
       expect(await forget(6, 9)).toBe(0)

@@ -6,9 +6,9 @@ import {
   aTask,
   byId,
   ids,
-  images,
   leased,
   NOW,
+  rowChanges,
   rows,
   status,
   tablesByName,
@@ -23,15 +23,15 @@ export function maintenanceTopic(harness: DiskHarness): void {
     test('finds the back-offs that have ended', async () => {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 6))
-      const delayed = (dueAt: number) => status({ state: 'delayed', term: 1, dueAt })
+      const delayed = (dueAt: number) => status({ state: 'delayed', leaseNumber: 1, dueAt })
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
             [1, leased({ dueAt: NOW - 3 })],
             [2, delayed(NOW + 1)],
             [3, delayed(NOW - 1)],
             [4, delayed(NOW - 1)],
-            [5, status({ term: 1, dueAt: NOW - 5 })],
+            [5, status({ leaseNumber: 1, dueAt: NOW - 5 })],
           ]),
         }),
         0,
@@ -58,7 +58,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       const removed = (...gone: number[]) => new Map(gone.map((id) => [id, null]))
       await disk.stage([...rows(10, 1, 2), ...rows(11, 3, 2)])
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(
             done(1, NOW + 2),
             done(2, NOW + 1),
@@ -76,7 +76,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       expect(await next(NOW + 9)).toBe(2)
       // The first of two levels is gone, and a restart comes in between.
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(done(1, NOW + 2, { purgedAt: NOW + 9 })),
           lanes: byId(lane(1, 0, 2)),
           partitions: removed(1, 2),
@@ -84,13 +84,13 @@ export function maintenanceTopic(harness: DiskHarness): void {
         0,
       )
       expect(await next(NOW)).toBe(1)
-      await disk.flush(images({ lanes: byId(lane(1, 1, 1)), partitions: removed(3) }), 0)
+      await disk.flush(rowChanges({ lanes: byId(lane(1, 1, 1)), partitions: removed(3) }), 0)
       expect(await next(NOW)).toBe(1)
-      await disk.flush(images({ lanes: byId(lane(1, 1, 2)), partitions: removed(4) }), 0)
+      await disk.flush(rowChanges({ lanes: byId(lane(1, 1, 2)), partitions: removed(4) }), 0)
       expect(await next(NOW)).toBeNull()
       // Leases of a cancelled task need its rows until they end.
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, cancelled: 1 }) })),
         }),
         0,
@@ -98,7 +98,10 @@ export function maintenanceTopic(harness: DiskHarness): void {
       expect(await next(NOW + 9)).toBe(3)
       // A large call-back is about to reopen them.
       const staging = { first: 100, last: 220 }
-      await disk.flush(images({ tasks: byId(done(2, NOW + 1, { staging }), done(3, NOW, { staging })) }), 0)
+      await disk.flush(
+        rowChanges({ tasks: byId(done(2, NOW + 1, { staging }), done(3, NOW, { staging })) }),
+        0,
+      )
       expect(await next(NOW + 9)).toBeNull()
     })
 
@@ -107,7 +110,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
       const staging = { first: 1, last: 2 }
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(aTask(1), aTask(2, { reruns }), aTask(3, { staging }), aTask(4, { reruns, staging })),
         }),
         0,
@@ -115,7 +118,7 @@ export function maintenanceTopic(harness: DiskHarness): void {
       expect(ids(await disk.tasksWithReruns(10)).toSorted()).toEqual([2, 4])
       expect(await disk.tasksWithReruns(1)).toHaveLength(1)
       expect(ids(await disk.tasksWithStagedRows()).toSorted()).toEqual([3, 4])
-      await disk.flush(images({ tasks: byId(aTask(2), aTask(3), aTask(4)) }), 0)
+      await disk.flush(rowChanges({ tasks: byId(aTask(2), aTask(3), aTask(4)) }), 0)
       expect(await disk.tasksWithReruns(10)).toEqual([])
       expect(await disk.tasksWithStagedRows()).toEqual([])
     })
@@ -132,16 +135,16 @@ export function maintenanceTopic(harness: DiskHarness): void {
         aLaneTable(2, 'results.none'),
       ]
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(task),
           lanes: byId(...lanes),
           laneTables: tablesByName(...tables),
           partitions: new Map([
-            [1, status({ state: 'done', term: 1 })],
+            [1, status({ state: 'done', leaseNumber: 1 })],
             [2, leased({ dueAt: NOW })],
-            [3, status({ term: 1, dueAt: NOW - 2 })],
-            [4, status({ term: 1, dueAt: NOW - 1 })],
-            [5, status({ state: 'parked', term: 1, failure: 'expired' })],
+            [3, status({ leaseNumber: 1, dueAt: NOW - 2 })],
+            [4, status({ leaseNumber: 1, dueAt: NOW - 1 })],
+            [5, status({ state: 'parked', leaseNumber: 1, failure: 'expired' })],
           ]),
         }),
         0,

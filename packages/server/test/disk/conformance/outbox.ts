@@ -3,14 +3,14 @@ import {
   type DeliveryChange,
   type DeliveryQuery,
   deliveryKey,
-  noOutboxImages,
+  noOutboxRowChanges,
   notAttempted,
-  type OutboxImages,
+  type OutboxRowChanges,
   progressOf,
   type StoredDelivery,
   type StoredSubscription,
 } from '../../../src/handoff/outbox.ts'
-import { images, NOW } from './builders.ts'
+import { NOW, rowChanges } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 const subscription = (id: string, changes: Partial<StoredSubscription> = {}): StoredSubscription => ({
@@ -52,7 +52,8 @@ const delivery = (owner: string, event: number, changes: Partial<StoredDelivery>
   ...changes,
 })
 
-const outbox = (changes: Partial<OutboxImages>) => images({ outbox: { ...noOutboxImages(), ...changes } })
+const outbox = (changes: Partial<OutboxRowChanges>) =>
+  rowChanges({ outbox: { ...noOutboxRowChanges(), ...changes } })
 const changed = (...all: DeliveryChange[]) => new Map(all.map((one) => [deliveryKey(one), one]))
 
 const query = (changes: Partial<DeliveryQuery> = {}): DeliveryQuery => ({

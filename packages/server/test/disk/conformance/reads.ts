@@ -7,9 +7,9 @@ import {
   aTask,
   byId,
   ids,
-  images,
   leased,
   NOW,
+  rowChanges,
   rows,
   status,
   tablesByName,
@@ -47,7 +47,7 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const cancelled = { cancelled: true, state: 'cancelled', finishedAt: NOW } as const
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(
             aTask(1),
             aTask(2, { state: 'done', finishedAt: NOW }),
@@ -70,7 +70,7 @@ export function readsTopic(harness: DiskHarness): void {
         aLane(id, 1, { level: id, partitions: tally(counts), severalAfter })
       const tables = [aLaneTable(3, B, { cursor: 7, ready: 3, returned: 1 }), aLaneTable(3, A)]
       await disk.flush(
-        images({
+        rowChanges({
           lanes: byId(
             lane(1, { ready: 1 }),
             lane(2, { parked: 1, done: 4 }),
@@ -87,7 +87,7 @@ export function readsTopic(harness: DiskHarness): void {
       expect(open.tables.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual(tables)
       expect(ids((await disk.openLanes(1, 1)).lanes)).toEqual([3])
       expect((await disk.openLanes(3, 9)).tables).toEqual([])
-      await disk.flush(images({ laneTables: tablesByName(aLaneTable(3, B, { ready: 9 })) }), 0)
+      await disk.flush(rowChanges({ laneTables: tablesByName(aLaneTable(3, B, { ready: 9 })) }), 0)
       expect((await disk.lanesById([3])).tables.find(({ table }) => table === B)?.ready).toBe(9)
     })
 
@@ -95,11 +95,11 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       await disk.stage(rows(1, 1, 5))
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
             [1, leased({ dueAt: NOW + 3 })],
             [2, leased({ dueAt: NOW })],
-            [3, status({ state: 'delayed', term: 1, dueAt: NOW })],
+            [3, status({ state: 'delayed', leaseNumber: 1, dueAt: NOW })],
             [4, leased({ dueAt: NOW })],
           ]),
         }),
@@ -114,7 +114,7 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       await disk.stage([aRow(1, 1, { index: 50 }), aRow(2, 1, { index: 40 }), aRow(3, 2, { index: 40 })])
       await disk.flush(
-        images({ tasks: byId(aTask(1), aTask(2)), lanes: byId(aLane(1, 1, { level: 2 }), aLane(2, 2)) }),
+        rowChanges({ tasks: byId(aTask(1), aTask(2)), lanes: byId(aLane(1, 1, { level: 2 }), aLane(2, 2)) }),
         0,
       )
       expect(ids((await disk.lanesOf(1, [0, 2])).lanes)).toEqual([1])
@@ -133,7 +133,7 @@ export function readsTopic(harness: DiskHarness): void {
         tally({ cancelled: 2 }),
       ]
       await disk.flush(
-        images({
+        rowChanges({
           lanes: byId(
             ...counts.map((partitions, level) => {
               const purged = level === 2 ? 3 : level === 4 ? 1 : 0
@@ -156,15 +156,15 @@ export function readsTopic(harness: DiskHarness): void {
     test('find what waits in lanes: what arrived by id, what came back by time', async () => {
       const { disk } = await create()
       await disk.stage([...rows(1, 1, 5), ...rows(2, 6, 2), ...rows(1, 8, 5)])
-      const back = (dueAt: number) => status({ term: 1, dueAt })
+      const back = (dueAt: number) => status({ leaseNumber: 1, dueAt })
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
             [1, back(NOW + 5)],
             [3, back(NOW + 1)],
             [4, back(NOW + 1)],
             [5, leased({ dueAt: NOW })],
-            [8, status({ state: 'delayed', term: 1, dueAt: NOW })],
+            [8, status({ state: 'delayed', leaseNumber: 1, dueAt: NOW })],
           ]),
         }),
         0,
@@ -201,11 +201,11 @@ export function readsTopic(harness: DiskHarness): void {
       )
       await disk.stage([aRow(20, 2, { computeTable: B, ofSeveral: true })])
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
-            [4, status({ term: 1, dueAt: 50 })],
-            [5, status({ term: 1, dueAt: 50 })],
-            [3, status({ term: 1, dueAt: 60 })],
+            [4, status({ leaseNumber: 1, dueAt: 50 })],
+            [5, status({ leaseNumber: 1, dueAt: 50 })],
+            [3, status({ leaseNumber: 1, dueAt: 60 })],
           ]),
         }),
         0,
@@ -228,12 +228,12 @@ export function readsTopic(harness: DiskHarness): void {
       const at = (id: number, index: number) => aRow(id, 1, { index })
       await disk.stage([at(1, 9), at(2, 8), at(3, 7), at(4, 6), at(5, 5), aRow(6, 2, { index: 1 })])
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
-            [2, status({ state: 'parked', term: 1, failure: 'locked-1' })],
-            [3, status({ state: 'done', term: 1, failure: 'locked-1' })],
-            [4, status({ state: 'parked', term: 1, failure: 'expired' })],
-            [5, status({ state: 'leased', term: 1, dueAt: 9 })],
+            [2, status({ state: 'parked', leaseNumber: 1, failure: 'locked-1' })],
+            [3, status({ state: 'done', leaseNumber: 1, failure: 'locked-1' })],
+            [4, status({ state: 'parked', leaseNumber: 1, failure: 'expired' })],
+            [5, status({ state: 'leased', leaseNumber: 1, dueAt: 9 })],
           ]),
         }),
         0,

@@ -1,7 +1,7 @@
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_TABLES } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import { PACE_SECONDS_KEPT } from '../../../src/handoff/views/eta.ts'
-import { aLane, aRow, aTask, byId, images, NOW, status, tally } from './builders.ts'
+import { aLane, aRow, aTask, byId, NOW, rowChanges, status, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 export function viewsTopic(harness: DiskHarness): void {
@@ -17,9 +17,9 @@ export function viewsTopic(harness: DiskHarness): void {
         aRow(2, 4, { index: 6 }),
         aRow(3, 3, { index: 1 }),
       ])
-      const reported = (reportedRecords: number) => status({ state: 'done', term: 1, reportedRecords })
+      const reported = (reportedRecords: number) => status({ state: 'done', leaseNumber: 1, reportedRecords })
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(task, aTask(2)),
           lanes: byId(...lanes, aLane(5, 2)),
           partitions: new Map([
@@ -35,7 +35,7 @@ export function viewsTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      await disk.flush(images({ tables: new Map([[1, new Set(['a', 'm'])]]) }), 0)
+      await disk.flush(rowChanges({ tables: new Map([[1, new Set(['a', 'm'])]]) }), 0)
       expect(await disk.taskDetail('task-1')).toEqual({
         task,
         openLane: lanes[1],
@@ -64,7 +64,7 @@ export function viewsTopic(harness: DiskHarness): void {
         Array.from({ length: MAX_LISTED_TABLES + 3 }, (_, at) => `t${String(at).padStart(3, '0')}`),
       )
       await disk.flush(
-        images({ tasks: byId(aTask(1)), lanes: byId(...lanes), ranges, tables: new Map([[1, tables]]) }),
+        rowChanges({ tasks: byId(aTask(1)), lanes: byId(...lanes), ranges, tables: new Map([[1, tables]]) }),
         0,
       )
       const detail = await disk.taskDetail('task-1')
@@ -79,7 +79,7 @@ export function viewsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const lane = aLane(1, 3, { level: 6 })
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(
             aTask(1, { state: 'done' }),
             aTask(2, { partitions: tally({ parked: 1 }) }),
@@ -113,7 +113,7 @@ export function viewsTopic(harness: DiskHarness): void {
         aLane(3, 1, { level: 2, partitions: tally({ done: 1, cancelled: 9 }), purged: 7 }),
         aLane(4, 2, { partitions: tally({ done: 50 }) }),
       ]
-      await disk.flush(images({ tasks: byId(aTask(1), aTask(2)), lanes: byId(...lanes) }), 0)
+      await disk.flush(rowChanges({ tasks: byId(aTask(1), aTask(2)), lanes: byId(...lanes) }), 0)
       expect(await disk.doneRows(1)).toBe(7)
       expect(await disk.doneRows(3)).toBe(0)
     })
@@ -126,7 +126,7 @@ export function viewsTopic(harness: DiskHarness): void {
         [3, new Set(['results.c'])],
         [4, new Set(['results.a'])],
       ])
-      await disk.flush(images({ tasks: byId(aTask(1), aTask(2), aTask(3), aTask(4)), tables }), 0)
+      await disk.flush(rowChanges({ tasks: byId(aTask(1), aTask(2), aTask(3), aTask(4)), tables }), 0)
       const having = async (ids: readonly number[], names: readonly string[]) =>
         (await disk.tasksWithTables(ids, names)).toSorted((a, b) => a.task - b.task)
       expect(await having([1, 2, 3], ['results.a'])).toEqual([
@@ -146,24 +146,24 @@ export function viewsTopic(harness: DiskHarness): void {
       const pace = (task: number, second: number, partitions: number) =>
         [`${task}:${second}`, { task, second, partitions, records: 10 * partitions }] as const
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(aTask(1), aTask(2)),
           pace: new Map([pace(1, 100, 1), pace(1, 101, 2), pace(2, 100, 9)]),
         }),
         0,
       )
-      await disk.flush(images({ pace: new Map([pace(1, 101, 5)]) }), 0)
+      await disk.flush(rowChanges({ pace: new Map([pace(1, 101, 5)]) }), 0)
       const of = async (taskId: string) => (await disk.taskDetail(taskId))?.pace
       expect(await of('task-1')).toEqual([
         { second: 101, partitions: 5, records: 50 },
         { second: 100, partitions: 1, records: 10 },
       ])
       const more = Array.from({ length: PACE_SECONDS_KEPT + 20 }, (_, at) => pace(1, 200 + at, 1))
-      await disk.flush(images({ pace: new Map(more) }), 0)
+      await disk.flush(rowChanges({ pace: new Map(more) }), 0)
       const seconds = await of('task-1')
       expect(seconds).toHaveLength(PACE_SECONDS_KEPT)
       expect(seconds?.[0]?.second).toBe(200 + PACE_SECONDS_KEPT + 19)
-      await disk.flush(images({ pace: new Map([['1', null]]) }), 0)
+      await disk.flush(rowChanges({ pace: new Map([['1', null]]) }), 0)
       expect(await of('task-1')).toEqual([])
       expect(await of('task-2')).toHaveLength(1)
     })
@@ -173,10 +173,10 @@ export function viewsTopic(harness: DiskHarness): void {
       const indexes = [0, 1, 2, 10, 11, 12, 13, 40]
       await disk.stage(indexes.map((index, at) => aRow(at + 1, 3, { index })))
       await disk.stage([aRow(20, 4), aRow(30, 3, { index: 50 })])
-      const done = status({ state: 'done', term: 1 })
+      const done = status({ state: 'done', leaseNumber: 1 })
       const parked = status({ state: 'parked' })
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
             [1, done],
             [2, done],
@@ -218,7 +218,7 @@ export function viewsTopic(harness: DiskHarness): void {
 
     test('show when a task finished', async () => {
       const { disk } = await create()
-      await disk.flush(images({ tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) }), 0)
+      await disk.flush(rowChanges({ tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) }), 0)
       expect((await disk.taskDetail('task-1'))?.task.finishedAt).toBe(NOW + 7)
     })
   })

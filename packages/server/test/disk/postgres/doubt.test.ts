@@ -5,7 +5,7 @@ import { KnownKeys } from '../../../src/handoff/disk.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
 import { noTallies } from '../../../src/handoff/rules/task.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { entry, lane, noImages, row, task } from './samples.ts'
+import { entry, lane, noRowChanges, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 
 const databases = diskDatabases()
@@ -90,7 +90,7 @@ test('connections that PostgreSQL closed are opened again', async () => {
   await disk.append(entry(last + 2)).catch(() => {})
   const opened = await disk.open()
   await disk.append(entry(opened.last + 1))
-  await disk.flush(noImages(), opened.last + 1)
+  await disk.flush(noRowChanges(), opened.last + 1)
 })
 
 test('a pooler in transaction mode needs no setting', async () => {
@@ -104,7 +104,7 @@ test('a pooler in transaction mode needs no setting', async () => {
   await disk.unstage({ first: 3, last: 3 })
   await disk.flush(
     {
-      ...noImages(),
+      ...noRowChanges(),
       tasks: new Map([[1, task(1)]]),
       lanes: new Map([[1, lane(1, { tail: 2, partitions: { ...noTallies().partitions, ready: 1 } })]]),
       partitions: new Map([[1, { ...untouched(), state: 'done' }]]),
@@ -135,7 +135,10 @@ test('settings of the database do not matter', async () => {
   const disk = await database.disk()
   const { last } = await disk.open()
   await disk.append(entry(last + 1, { newRows: [row(1)] }))
-  await disk.flush({ ...noImages(), partitions: new Map([[1, { ...untouched(), state: 'done' }]]) }, last + 1)
+  await disk.flush(
+    { ...noRowChanges(), partitions: new Map([[1, { ...untouched(), state: 'done' }]]) },
+    last + 1,
+  )
   expect(await disk.partitionsById([1])).toEqual([{ ...row(1), ...untouched(), state: 'done' }])
 })
 

@@ -3,7 +3,7 @@ import type { PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { NotLeader } from '../../../src/disk/postgres/session/failures.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
-import { entry, lane, noImages, row, task } from './samples.ts'
+import { entry, lane, noRowChanges, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 
 const databases = diskDatabases()
@@ -15,7 +15,7 @@ describe('a node that takes over', () => {
     const { last } = await first.open()
     await first.append(entry(last + 1, { newRows: [row(1)] }))
     await first.append(entry(last + 2))
-    await first.flush({ ...noImages(), nextIds: { task: 2, lane: 3, partition: 4, event: 5 } }, last + 1)
+    await first.flush({ ...noRowChanges(), nextIds: { task: 2, lane: 3, partition: 4, event: 5 } }, last + 1)
     const second = await database.disk()
     const opened = await second.open()
     expect(opened.unflushed).toEqual([`entry ${last + 2}`])
@@ -77,8 +77,8 @@ describe('a deposed leader', () => {
 
   test('cannot flush', async () => {
     const { database, old, last } = await stale()
-    const images = { ...noImages(), tasks: new Map([[1, task(1)]]) }
-    await expect(old.flush(images, last)).rejects.toThrow(NotLeader)
+    const rowChanges = { ...noRowChanges(), tasks: new Map([[1, task(1)]]) }
+    await expect(old.flush(rowChanges, last)).rejects.toThrow(NotLeader)
     expect(await database.query('SELECT FROM baton.task')).toEqual([])
     expect(await database.query('SELECT number FROM baton.flushed')).toEqual([{ number: '0' }])
   })
@@ -119,7 +119,7 @@ describe('a flush', () => {
     await disk.append(entry(last + 2))
     // As after a fail-over to a standby that was behind.
     await database.query(`DELETE FROM baton.entry WHERE number = ${last + 2}`)
-    await expect(disk.flush(noImages(), last + 2)).rejects.toThrow(NotLeader)
+    await expect(disk.flush(noRowChanges(), last + 2)).rejects.toThrow(NotLeader)
     await disk.open()
   })
 
@@ -132,11 +132,11 @@ describe('a flush', () => {
     const disk = await database.disk()
     const { last, unflushed } = await disk.open()
     expect([last, unflushed]).toEqual([3001, ['x']])
-    await disk.flush(noImages(), last)
+    await disk.flush(noRowChanges(), last)
     const kept = 'SELECT min(number)::integer AS first, max(number)::integer AS last FROM baton.entry'
     expect(await database.query(kept)).toEqual([{ first: 2002, last: 3001 }])
     await disk.append(entry(last + 1))
-    await disk.flush(noImages(), last + 1)
+    await disk.flush(noRowChanges(), last + 1)
     expect(await database.query(kept)).toEqual([{ first: 2003, last: 3002 }])
   })
 
@@ -147,12 +147,12 @@ describe('a flush', () => {
     await old.append(entry(last + 1, { newRows: [row(1)] }))
     const blocking = await database.session()
     await blocking.query('BEGIN; LOCK TABLE baton.lane IN EXCLUSIVE MODE')
-    const images = {
-      ...noImages(),
+    const rowChanges = {
+      ...noRowChanges(),
       lanes: new Map([[1, lane(1, { tail: 1 })]]),
       partitions: new Map([[1, { ...untouched(), state: 'done' as const }]]),
     }
-    const flushing = old.flush(images, last + 1)
+    const flushing = old.flush(rowChanges, last + 1)
     await untilWaiting(database.name, 1)
     const leader = await database.disk()
     const opening = leader.open()
@@ -161,7 +161,7 @@ describe('a flush', () => {
     await flushing
     expect((await opening).unflushed).toEqual([])
     expect((await leader.partitionsById([1]))[0]?.state).toBe('done')
-    await expect(old.flush(noImages(), last + 1)).rejects.toThrow(NotLeader)
+    await expect(old.flush(noRowChanges(), last + 1)).rejects.toThrow(NotLeader)
   })
 
   test('of a previous leader that is frozen is ended by a take-over', async () => {
@@ -189,7 +189,7 @@ describe('a server that lost rows, and no entry', () => {
   test.each<[string, (disk: PostgresDisk, last: number) => Promise<unknown>]>([
     ['an append', (disk, last) => disk.append(entry(last + 1))],
     ['an append with rows', (disk, last) => disk.append(entry(last + 1, { newRows: [row(9)] }))],
-    ['the last piece of a flush', (disk, last) => disk.flush(noImages(), last)],
+    ['the last piece of a flush', (disk, last) => disk.flush(noRowChanges(), last)],
     ['another piece of a call-back', (disk) => disk.stage([row(9)])],
     ['an unstage', (disk) => disk.unstage({ first: 5, last: 6 })],
   ])('refuses %s', async (_, write) => {
@@ -199,7 +199,7 @@ describe('a server that lost rows, and no entry', () => {
       const { last } = await disk.open()
       await disk.append(entry(last + 1, { newRows: [row(1)] }))
       const before = await database.query('SELECT writes FROM baton.flushed')
-      if (lost === 'a piece of a flush') await disk.flush(noImages(), last)
+      if (lost === 'a piece of a flush') await disk.flush(noRowChanges(), last)
       else if (lost === 'a piece of a call-back') await disk.stage([row(5)])
       else await disk.unstage({ first: 5, last: 6 })
       await database.query(`UPDATE baton.flushed SET writes = ${before[0]?.['writes']}`)
@@ -228,7 +228,7 @@ describe('a server that lost rows, and no entry', () => {
     await disk.stage([row(1)])
     const blocking = await database.session()
     await blocking.query('BEGIN; LOCK TABLE baton.task IN EXCLUSIVE MODE')
-    const flushing = disk.flush({ ...noImages(), tasks: new Map([[1, task(1)]]) }, last + 1)
+    const flushing = disk.flush({ ...noRowChanges(), tasks: new Map([[1, task(1)]]) }, last + 1)
     await untilWaiting(database.name, 1)
     const staging = disk.stage([row(2)])
     await disk.append(entry(last + 2))

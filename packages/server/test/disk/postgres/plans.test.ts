@@ -22,7 +22,7 @@ import { doneRowsStatement, tasksWithTablesStatement } from '../../../src/disk/p
 import { forgetThroughputStatement, throughputStatement } from '../../../src/disk/postgres/throughput-rows.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
-import { lane, noImages, row, task } from './samples.ts'
+import { lane, noRowChanges, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 
 const databases = diskDatabases()
@@ -49,8 +49,8 @@ beforeAll(async () => {
   }
 })
 
-const images = {
-  ...noImages(),
+const rowChanges = {
+  ...noRowChanges(),
   tasks: new Map([[1, task(1)]]),
   lanes: new Map([[1, lane(1)]]),
   levels: new Map([[0, { level: 0, virtual: 1n, served: 2n }]]),
@@ -174,7 +174,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'partition_parked',
   ],
   ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
-  ...flushStatements(images, 5000, 3).map(
+  ...flushStatements(rowChanges, 5000, 3).map(
     (statement) => [`flush: ${statement.text.trim().slice(0, 60)}`, statement] as const,
   ),
 ]

@@ -5,7 +5,7 @@ import { aLane, aRow, aTask, tally } from '../conformance/builders.ts'
 
 // Samples of the conformance suite, all on one lane of one task whose rows do not count yet.
 
-export { images as noImages } from '../conformance/builders.ts'
+export { rowChanges as noRowChanges } from '../conformance/builders.ts'
 
 export const entry = (number: number, given: Partial<Appended> = {}): Appended => ({
   number,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import { aTask, byId, images, NOW, rows } from '../../disk/conformance/builders.ts'
+import { aTask, byId, NOW, rowChanges, rows } from '../../disk/conformance/builders.ts'
 import { testPolicy } from '../../store/conformance/test-policy.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 
@@ -12,7 +12,7 @@ test('staged rows are removed after a crash, however many tasks have reruns', as
   const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
   const rerunning = Array.from({ length: 1000 }, (_, at) => aTask(at + 1, { reruns }))
   const staged = aTask(1001, { staging: { first: 1, last: 3 } })
-  await disk.flush(images({ tasks: byId(...rerunning, staged) }), 0)
+  await disk.flush(rowChanges({ tasks: byId(...rerunning, staged) }), 0)
   await disk.stage(rows(1, 1, 3))
   expect(left()).toBe(3)
   const clock = () => NOW

@@ -15,7 +15,7 @@ const NOW = 1_800_000_000_000
 const leased: PartitionStatus = {
   ...untouched(),
   state: 'leased',
-  term: 2,
+  leaseNumber: 2,
   attempts: 1,
   holder: 'worker-1',
   secret: 'abc',
@@ -93,8 +93,8 @@ test('deliveries are decoded unchanged', () => {
   expect(decodeEntry(encodeEntry(written))).toEqual(written)
 })
 
-test('deliveries of tasks take everything from the image of the task', () => {
-  const image = (id: number, changes: Partial<StoredTask>): StoredTask => ({
+test('deliveries of tasks take everything from the change of the task', () => {
+  const taskWith = (id: number, changes: Partial<StoredTask>): StoredTask => ({
     ...{ id, taskId: `task-${id}`, state: 'done', paused: false, cancelled: false, sealed: false },
     ...{ expectedPartitions: null, levelBarrier: false, openLevel: null, generation: 2 },
     ...{ firstCallBackAt: NOW - 5, lastCallBackAt: NOW - 4, finishedAt: NOW - 1, purgedAt: null },
@@ -105,7 +105,7 @@ test('deliveries of tasks take everything from the image of the task', () => {
     records: { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 30, cancelled: 0 },
     ...changes,
   })
-  const tasks = [image(1, {}), image(2, { state: 'stalled', generation: 1, finishedAt: null })]
+  const tasks = [taskWith(1, {}), taskWith(2, { state: 'stalled', generation: 1, finishedAt: null })]
   const ended: TaskSummary = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW - 1]
   const stalled: TaskSummary = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW]
   const ofTask = (event: number, taskId: string, message: Omit<EventMessage, 'id'>, isKept = false) => ({

@@ -39,9 +39,9 @@ function countingDisk() {
       counted.pieces.push(given[0].length)
       return disk.stage(...given)
     },
-    flush(images, upTo) {
-      counted.flushed.push(images.lanes.size)
-      return disk.flush(images, upTo)
+    flush(rowChanges, upTo) {
+      counted.flushed.push(rowChanges.lanes.size)
+      return disk.flush(rowChanges, upTo)
     },
   }
   return { counted, disk: countingDisk }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '../../../src/handoff/engine/entry.ts'
-import { imagesOf, inPieces, Unflushed } from '../../../src/handoff/engine/state/images.ts'
+import { inPieces, rowChangesOf, Unflushed } from '../../../src/handoff/engine/state/unflushed.ts'
 import { ALL_TASKS } from '../../../src/handoff/engine/throughput.ts'
 import { type PartitionStatus, statusOf, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
@@ -33,7 +33,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
 const states = (flushable: ReturnType<Unflushed['takeAll']>) =>
   flushable && {
     upTo: flushable.upTo,
-    states: [...flushable.images.partitions].map(([id, status]) => [id, status?.state]),
+    states: [...flushable.rowChanges.partitions].map(([id, status]) => [id, status?.state]),
   }
 
 test('a partition that is finished soon after it was leased is written once', () => {
@@ -41,13 +41,13 @@ test('a partition that is finished soon after it was leased is written once', ()
   unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
   expect(unflushed.takeOlder()).toBeNull()
   unflushed.add(entry([1, { state: 'done' }]), 2)
-  // Entry 1 is flushed without its image of the first partition, which entry 2 has.
+  // Entry 1 is flushed without its change of the first partition, which entry 2 has.
   expect(states(unflushed.takeOlder())).toEqual({ upTo: 1, states: [[2, 'leased']] })
   expect(states(unflushed.takeOlder())).toEqual({ upTo: 2, states: [[1, 'done']] })
   expect(unflushed.takeOlder()).toBeNull()
 })
 
-test('taking everything yields the last image of each row', () => {
+test('taking everything yields the last change of each row', () => {
   const unflushed = new Unflushed()
   unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
   unflushed.takeOlder()
@@ -77,11 +77,11 @@ test('failures and totals of an entry are written even if a later entry changed 
   unflushed.takeOlder()
   unflushed.add({ ...task({ state: 'paused' }), totals }, 2)
   const older = unflushed.takeOlder()
-  expect(older?.images.tasks.get(1)?.failures).toEqual(failures)
-  expect(older?.images.totals.get('w')?.totals.done).toBe(2)
+  expect(older?.rowChanges.tasks.get(1)?.failures).toEqual(failures)
+  expect(older?.rowChanges.totals.get('w')?.totals.done).toBe(2)
   const newer = unflushed.takeAll()
-  expect(newer?.images.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
-  expect(newer?.images.totals.get('w')?.totals.done).toBe(2)
+  expect(newer?.rowChanges.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
+  expect(newer?.rowChanges.totals.get('w')?.totals.done).toBe(2)
 })
 
 test('done partitions are in one flush, summed by minute and by hour', () => {
@@ -104,12 +104,12 @@ test('done partitions are in one flush, summed by minute and by hour', () => {
       partitions,
       records: 10 * partitions,
     }))
-  expect([...(unflushed.takeOlder()?.images.throughput.values() ?? [])]).toEqual([
+  expect([...(unflushed.takeOlder()?.rowChanges.throughput.values() ?? [])]).toEqual([
     ...rows('minute', 61, 1),
     ...rows('hour', 60, 3),
     ...rows('minute', 62, 2),
   ])
-  expect([...(unflushed.takeAll()?.images.throughput.values() ?? [])]).toEqual([
+  expect([...(unflushed.takeAll()?.rowChanges.throughput.values() ?? [])]).toEqual([
     ...rows('minute', 62, 4),
     ...rows('hour', 60, 4),
   ])
@@ -119,13 +119,13 @@ test('a large flush is split into pieces: each row once, totals and the rest in 
   const many = Array.from({ length: 25 }, (_, at): [number, Partial<PartitionStatus>] => [at + 1, {}])
   const totals = { ...noTotals(), done: 1 }
   const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals, expectedAt: null }
-  const images = imagesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])
-  const pieces = inPieces(images, 10)
+  const rowChanges = rowChangesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])
+  const pieces = inPieces(rowChanges, 10)
   expect(pieces.map(({ partitions }) => partitions.size)).toEqual([9, 10, 6])
   expect(new Set(pieces.flatMap(({ partitions }) => [...partitions.keys()])).size).toBe(25)
   expect(pieces.map((piece) => piece.totals.size)).toEqual([0, 0, 1])
   expect(pieces.map(({ tasks }) => tasks.size)).toEqual([1, 0, 0])
-  expect(inPieces(images, 26)).toEqual([images])
+  expect(inPieces(rowChanges, 26)).toEqual([rowChanges])
 })
 
 test('the tables of a task and of a lane count as rows, and are written in pieces, too', () => {
@@ -137,7 +137,7 @@ test('the tables of a task and of a lane count as rows, and are written in piece
   const unflushed = new Unflushed()
   unflushed.add(called, 1)
   expect(unflushed.rows).toBeGreaterThanOrEqual(2 * MANY)
-  const pieces = inPieces(imagesOf([called]), FEW)
+  const pieces = inPieces(rowChangesOf([called]), FEW)
   for (const piece of pieces)
     expect(piece.laneTables.size + (piece.tables.get(1)?.size ?? 0)).toBeLessThanOrEqual(FEW)
   expect(pieces.flatMap(({ tables }) => [...(tables.get(1) ?? [])])).toEqual(named)

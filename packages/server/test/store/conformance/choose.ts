@@ -166,7 +166,7 @@ export function chooseTopic(harness: StoreHarness): void {
 
     test('a pull sees call-backs of its own batch, with their tables', async () => {
       const store = await open()
-      const { pulls, readiedOf } = await store.batch({
+      const { pulls, newlyReadyOf } = await store.batch({
         callBacks: [
           {
             callBack: { taskId: 'a', recordTotal: 4, partitions: [one(0, 0, orders), one(0, 1, sales)] },
@@ -176,7 +176,7 @@ export function chooseTopic(harness: StoreHarness): void {
         pulls: [batchedPull({ tables: SALES }), batchedPull({ tables: SALES })],
       })
       expect(pulls.map(({ partitions }) => partitions.map(nameOf))).toEqual([['a-0-1'], []])
-      expect(readiedOf?.toSorted()).toEqual([
+      expect(newlyReadyOf?.toSorted()).toEqual([
         ['a', 'results.orders', 1],
         ['a', 'results.sales', 1],
       ])

@@ -88,7 +88,7 @@ export function failuresTopic(harness: StoreHarness): void {
       const keyOf = async (text: string) =>
         (await failuresOf(store)).find(({ reason }) => reason === text)?.key ?? ''
       const reason = await keyOf('locked by #')
-      expect(await store.retry('a', { reason })).toMatchObject({ changed: 2, readied: 2 })
+      expect(await store.retry('a', { reason })).toMatchObject({ changed: 2, newlyReady: 2 })
       expect((await store.pullAll()).map(nameOf)).toEqual(['a-0-0', 'a-1-0'])
       expect(await store.retry('a', { reason })).toMatchObject({ changed: 0, more: false })
       const before = await store.task('a')

@@ -99,7 +99,7 @@ export function instancesTopic(harness: StoreHarness): void {
       const { partitions } = await store.pull({ instance: 'w', batch: 3 })
       await store.pull({ instance: 'v' })
       const released = await store.store.releaseInstance({ instanceId: 'w', limit: 100 })
-      expect(released).toEqual({ released: 3, parked: 0, readied: 3, more: false })
+      expect(released).toEqual({ released: 3, parked: 0, newlyReady: 3, more: false })
       expect(await store.states('a')).toEqual({
         '0-0': 'ready',
         '0-1': 'ready',
@@ -129,9 +129,9 @@ export function instancesTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 3))
       await store.pull({ instance: 'w', batch: 3 })
       const step = () => store.store.releaseInstance({ instanceId: 'w', limit: 2 })
-      expect(await step()).toEqual({ released: 2, parked: 2, readied: 0, more: true })
-      expect(await step()).toEqual({ released: 1, parked: 1, readied: 0, more: false })
-      expect(await step()).toEqual({ released: 0, parked: 0, readied: 0, more: false })
+      expect(await step()).toEqual({ released: 2, parked: 2, newlyReady: 0, more: true })
+      expect(await step()).toEqual({ released: 1, parked: 1, newlyReady: 0, more: false })
+      expect(await step()).toEqual({ released: 0, parked: 0, newlyReady: 0, more: false })
       expect(await store.state('a')).toBe('stalled')
     })
 
@@ -141,9 +141,9 @@ export function instancesTopic(harness: StoreHarness): void {
       const { leaseId } = await store.pullOne({ instance: 'w' })
       const released = (taskId: string, level: number, index: number) =>
         store.store.releasePartition({ taskId, level, index })
-      expect(await released('a', 0, 0)).toEqual({ released: 1, parked: 1, readied: 0, more: false })
+      expect(await released('a', 0, 0)).toEqual({ released: 1, parked: 1, newlyReady: 0, more: false })
       expect(await store.renew(leaseId)).toEqual([{ refused: 'lease_lost' }])
-      expect(await released('a', 0, 0)).toEqual({ released: 0, parked: 0, readied: 0, more: false })
+      expect(await released('a', 0, 0)).toEqual({ released: 0, parked: 0, newlyReady: 0, more: false })
       expect(await released('a', 0, 1)).toMatchObject({ released: 0 })
       expect(await store.states('a')).toEqual({ '0-0': 'parked', '0-1': 'ready' })
       expect(await released('b', 0, 0)).toEqual({ unknown: 'task' })

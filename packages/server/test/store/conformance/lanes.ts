@@ -89,14 +89,14 @@ export function lanesTopic(harness: StoreHarness): void {
 
     test('waiting pulls are woken for everything that becomes ready, also for what is read later', async () => {
       const store = await open()
-      let heard = (await store.batch({ callBacks: [callBackOf('a', MANY)] })).readied
+      let heard = (await store.batch({ callBacks: [callBackOf('a', MANY)] })).newlyReady
       let taken = 0
       // One single pull per waiting partition; each is sent only when it was woken.
       while (heard > taken) {
         const pulls = Array.from({ length: heard - taken }, () => batchedPull())
         const answers = await store.batch({ pulls })
         taken += answers.pulls.filter(({ partitions }) => partitions.length === 1).length
-        heard += answers.readied
+        heard += answers.newlyReady
       }
       expect(taken).toBe(MANY)
     })

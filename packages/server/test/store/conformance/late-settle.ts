@@ -78,7 +78,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
       const lease = leaseOf(await expired(store, 'ready'))
       const settlements = [{ lease, order: settlement({ outcome: 'failed', reason: 'out of memory' }) }]
       const answers = await store.batch({ settles: [{ instance: null, settlements }] })
-      expect(answers).toMatchObject({ settles: [[null]], readied: 0 })
+      expect(answers).toMatchObject({ settles: [[null]], newlyReady: 0 })
     })
 
     const lastWords: [string, (store: Driver, leaseId: string) => Promise<unknown>, string][] = [

@@ -67,7 +67,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
         settles: [{ instance: null, settlements }],
         pulls: [batchedPull()],
       })
-      expect(answers.readied).toBeGreaterThanOrEqual(2)
+      expect(answers.newlyReady).toBeGreaterThanOrEqual(2)
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
 
@@ -97,7 +97,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
         { lease: lower, order: settlement() },
       ]
       const answers = await store.batch({ settles: [{ instance: null, settlements }] })
-      expect(answers.readied).toBeGreaterThanOrEqual(1)
+      expect(answers.newlyReady).toBeGreaterThanOrEqual(1)
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
     })
 
@@ -146,7 +146,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({
         kind: 'applied',
         changed: 1,
-        readied: 1,
+        newlyReady: 1,
       })
       expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ changed: 0 })
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
@@ -196,7 +196,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(await store.states('a')).toEqual({ '0-0': 'ready', '1-0': 'held', '2-0': 'held' })
       await store.pullOne()
       expect((await store.pull()).partitions).toEqual([])
-      expect(await barrier(store, false)).toMatchObject({ changed: 1, readied: 2 })
+      expect(await barrier(store, false)).toMatchObject({ changed: 1, newlyReady: 2 })
       expect(await barrier(store, false)).toMatchObject({ changed: 0 })
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-1-0', 'a-2-0'])
     })

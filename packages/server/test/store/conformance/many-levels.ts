@@ -33,9 +33,9 @@ export function manyLevelsTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', levels())
       await parkAll(store)
-      expect(await store.retry('a', { level: 507 })).toMatchObject({ changed: 1, readied: 1 })
+      expect(await store.retry('a', { level: 507 })).toMatchObject({ changed: 1, newlyReady: 1 })
       const partitions = [{ level: 503, index: 0 }]
-      expect(await store.retry('a', { partitions })).toMatchObject({ changed: 1, readied: 1 })
+      expect(await store.retry('a', { partitions })).toMatchObject({ changed: 1, newlyReady: 1 })
       expect((await store.pullAll()).map(nameOf)).toEqual(['a-503-0', 'a-507-0'])
     })
 

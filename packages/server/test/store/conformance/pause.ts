@@ -26,7 +26,7 @@ export function pauseTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 3))
       await store.control({ verb: 'pause', taskId: 'a' })
       const resumed = await store.control({ verb: 'resume', taskId: 'a' })
-      expect(resumed).toMatchObject({ kind: 'applied', state: 'open', changed: 1, readied: 3 })
+      expect(resumed).toMatchObject({ kind: 'applied', state: 'open', changed: 1, newlyReady: 3 })
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-0-2'])
     })
 

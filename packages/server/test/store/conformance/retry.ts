@@ -20,7 +20,12 @@ export function retryTopic(harness: StoreHarness): void {
       await store.callBack('a', [...some(0, 2), one(1, 0)])
       await parkAll(store)
       expect((await store.task('a')).facts.partitions.parked).toBe(3)
-      expect(await store.retry('a')).toMatchObject({ kind: 'applied', state: 'open', changed: 3, readied: 3 })
+      expect(await store.retry('a')).toMatchObject({
+        kind: 'applied',
+        state: 'open',
+        changed: 3,
+        newlyReady: 3,
+      })
       const handed = await store.pullAll(1)
       expect(handed.map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-1-0'])
       expect(handed.map(({ lease }) => lease?.attempt)).toEqual([1, 1, 1])
@@ -51,7 +56,7 @@ export function retryTopic(harness: StoreHarness): void {
       await store.settle(leaseId)
       await parkAll(store)
       const partitions = [0, 1, 0, 1].map((index) => ({ level: 0, index }))
-      expect(await store.retry('a', { partitions, done: true })).toMatchObject({ changed: 2, readied: 2 })
+      expect(await store.retry('a', { partitions, done: true })).toMatchObject({ changed: 2, newlyReady: 2 })
       expect((await store.task('a')).facts.partitions).toMatchObject({ ready: 2, parked: 0, done: 0 })
     })
 

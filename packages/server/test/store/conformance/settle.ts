@@ -106,14 +106,14 @@ export function settleTopic(harness: StoreHarness): void {
       expect(facts).toMatchObject({ reportedRecords: Number.MAX_SAFE_INTEGER, mismatched: 3 })
     })
 
-    test('a lease that was never granted is unknown, whether its secret, term or partition is wrong', async () => {
+    test('a lease that was never granted is unknown, whether its secret, number or partition is wrong', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
       const lease = leaseOf(leaseId)
       const forged = [
         { ...lease, secret: 'A'.repeat(16) },
-        { ...lease, term: lease.term + 1 },
+        { ...lease, leaseNumber: lease.leaseNumber + 1 },
         { ...lease, partition: lease.partition + 1_000_000 },
       ]
       for (const id of forged.map(formatLeaseId)) {

@@ -61,7 +61,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', hot(0, 10))
       const { partitions } = await store.pull({ batch: 4 })
-      expect(await limit(store, HOT, 2)).toMatchObject({ settings: { maxLeases: 2 }, readied: 0 })
+      expect(await limit(store, HOT, 2)).toMatchObject({ settings: { maxLeases: 2 }, newlyReady: 0 })
       const leases = partitions.map(({ lease }) => lease?.id ?? '')
       expect((await store.renew(...leases)).every(({ refused }) => refused === null)).toBe(true)
       for (const leaseId of leases.slice(0, 2)) {
@@ -70,7 +70,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
       }
       await store.settle(leases[2] ?? '')
       expect(await names(store, 9)).toEqual(['a-0-4'])
-      expect(await limit(store, HOT, 3)).toMatchObject({ readied: 5 })
+      expect(await limit(store, HOT, 3)).toMatchObject({ newlyReady: 5 })
       expect(await names(store, 9)).toEqual(['a-0-5'])
       await limit(store, HOT, null)
       expect(await names(store, 9)).toEqual(['a-0-6', 'a-0-7', 'a-0-8', 'a-0-9'])
@@ -133,7 +133,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
         limit: 10,
       })
       expect(page?.partitions.map(({ index }) => index)).toEqual([0, 2])
-      expect(await pause(store, HOT, false)).toMatchObject({ readied: 5 })
+      expect(await pause(store, HOT, false)).toMatchObject({ newlyReady: 5 })
       expect(await names(store, 9)).toEqual(['a-0-1', 'a-0-2', 'b-0-0', 'a-0-3', 'b-0-2'])
     })
 
@@ -253,7 +253,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
         order: settlement(),
       }))
       const settled = await store.batch({ settles: [{ instance: null, settlements }] })
-      expect(settled).toMatchObject({ readied: 3, readiedOf: [[null, HOT, 3]] })
+      expect(settled).toMatchObject({ newlyReady: 3, newlyReadyOf: [[null, HOT, 3]] })
     })
 
     test('lists tables with open work or settings by name, in pages, and what workers asked for', async () => {

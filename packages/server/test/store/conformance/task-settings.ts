@@ -144,11 +144,11 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       const callBack = batchedCallBack('a', [...some(0, partitions - 1), one(1, 0)])
       await store.batch({ callBacks: [{ ...callBack, settings: { levelBarrier: true } }] })
       store.clock.advance(5000)
-      const { callBacks, readied } = await store.batch({
+      const { callBacks, newlyReady } = await store.batch({
         callBacks: [{ ...callBack, settings: { maxAttempts: 2, levelBarrier: false } }],
       })
       expect(callBacks).toEqual([{ kind: 'stored', accepted: 0, duplicates: partitions }])
-      expect(readied).toBeGreaterThan(0)
+      expect(newlyReady).toBeGreaterThan(0)
       expect((await store.task('a')).facts).toMatchObject({
         settings: { maxAttempts: 2 },
         levelBarrier: false,
@@ -193,11 +193,11 @@ export function taskSettingsTopic(harness: StoreHarness): void {
         lease: leaseOf(lease?.id ?? ''),
         order: settlement(),
       }))
-      const { readied } = await store.batch({ settles: [{ instance: null, settlements }] })
-      expect(readied).toBe(3)
+      const { newlyReady } = await store.batch({ settles: [{ instance: null, settlements }] })
+      expect(newlyReady).toBe(3)
       const { leaseId } = await store.pullOne()
       const renews = [{ leases: [leaseOf(leaseId)] }]
-      expect(await store.batch({ renews })).toMatchObject({ renews: [[{ refused: null }]], readied: 0 })
+      expect(await store.batch({ renews })).toMatchObject({ renews: [[{ refused: null }]], newlyReady: 0 })
       await store.pull({ batch: 2 })
       expect(await store.pass(HOUR)).toMatchObject({ expired: 3, woken: 3 })
     })

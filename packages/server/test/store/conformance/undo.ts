@@ -56,7 +56,7 @@ export function undoTopic(harness: StoreHarness): void {
       const { leaseId } = await store.pullOne()
       const answers = await store.batch({ undos: [leaseOf(leaseId)], pulls: [batchedPull()] })
       expect(answers.undone).toBe(1)
-      expect(answers.readied).toBeGreaterThanOrEqual(1)
+      expect(answers.newlyReady).toBeGreaterThanOrEqual(1)
       expect(answers.pulls[0]?.partitions).toHaveLength(1)
     })
 
@@ -65,7 +65,7 @@ export function undoTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
       await store.control({ verb: 'pause', taskId: 'a' })
-      expect(await store.batch({ undos: [leaseOf(leaseId)] })).toMatchObject({ undone: 1, readied: 0 })
+      expect(await store.batch({ undos: [leaseOf(leaseId)] })).toMatchObject({ undone: 1, newlyReady: 0 })
       expect(await store.states('a')).toEqual({ '0-0': 'held' })
     })
 

@@ -26,10 +26,10 @@ const HOUR_MILLIS = 3_600_000
 /** Runs work exclusively, after all rows are flushed. */
 interface Step {
   readonly more: boolean
-  readonly readied: number
+  readonly newlyReady: number
 }
 
-const NOTHING: Step = { more: false, readied: 0 }
+const NOTHING: Step = { more: false, newlyReady: 0 }
 
 /** Background work, done in small steps so that no pull waits for it. */
 export class BackgroundWork {
@@ -56,7 +56,7 @@ export class BackgroundWork {
 
   /** Runs one step of each duty. A duty that fails does not prevent the others. */
   async run(request: MaintenanceRequest): Promise<MaintenanceResult> {
-    let result: MaintenanceResult = { more: false, readied: 0 }
+    let result: MaintenanceResult = { more: false, newlyReady: 0 }
     const duties = [
       () => this.#rerun(),
       () => this.#forgetKeys(),
@@ -68,8 +68,8 @@ export class BackgroundWork {
     ]
     for (const duty of duties) {
       try {
-        const { more, readied } = await this.#exclusive.runFlushed(duty)
-        result = { ...result, more: result.more || more, readied: result.readied + readied }
+        const { more, newlyReady } = await this.#exclusive.runFlushed(duty)
+        result = { ...result, more: result.more || more, newlyReady: result.newlyReady + newlyReady }
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error
         result = { ...result, failure: result.failure ?? error }
@@ -90,7 +90,7 @@ export class BackgroundWork {
       if (task !== undefined) await advanceRerun(tx, task, 0)
       await moveBarriers(tx)
       await concludeTasks(tx)
-      return { more: true, readied: tx.readied.count }
+      return { more: true, newlyReady: tx.newlyReady.count }
     })
   }
 
@@ -98,7 +98,7 @@ export class BackgroundWork {
     const due = await this.#disk.dueKeys(this.#runner.now, KEYS_PER_STEP)
     if (due.length === 0) return NOTHING
     const seen = await this.#runner.transact((tx) => forgetKeys(tx, due))
-    return { more: seen < due.length || due.length === KEYS_PER_STEP, readied: 0 }
+    return { more: seen < due.length || due.length === KEYS_PER_STEP, newlyReady: 0 }
   }
 
   async #forgetInstances({
@@ -114,16 +114,16 @@ export class BackgroundWork {
     })
     // Their next pull or call-back stores them again.
     if (forgotten > 0) (await this.#runner.open()).instances.clear()
-    return { more: forgotten === INSTANCES_PER_STEP, readied: 0 }
+    return { more: forgotten === INSTANCES_PER_STEP, newlyReady: 0 }
   }
 
   async #maintainOutbox({ retentionMillis }: MaintenanceRequest): Promise<Step> {
-    return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), readied: 0 }
+    return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), newlyReady: 0 }
   }
 
   /** Hourly rows are kept for the retention time, so a purged task has no history left. */
   async #forgetThroughput({ retentionMillis }: MaintenanceRequest): Promise<Step> {
-    return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), readied: 0 }
+    return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), newlyReady: 0 }
   }
 
   async #forgetAudit({ auditMillis }: MaintenanceRequest): Promise<Step> {
@@ -135,7 +135,7 @@ export class BackgroundWork {
       most: MOST_AUDIT_RECORDS,
       limit: RECORDS_PER_STEP,
     })
-    if (forgotten === RECORDS_PER_STEP) return { more: true, readied: 0 }
+    if (forgotten === RECORDS_PER_STEP) return { more: true, newlyReady: 0 }
     this.#auditHour = hour
     return NOTHING
   }
@@ -147,7 +147,7 @@ export class BackgroundWork {
       const task = await taskWithId(tx, next.id)
       if (task !== undefined) await purge(tx, task)
     })
-    return { more: true, readied: 0 }
+    return { more: true, newlyReady: 0 }
   }
 }
 
@@ -170,9 +170,9 @@ async function forgetKeys(tx: Transaction, due: readonly StoredKey[]): Promise<n
     const refs = ids.map(parseLeaseId).filter((ref) => ref !== undefined)
     await loadLeases(tx, refs)
     let lastExpiry = 0
-    for (const { partition: id, term } of refs) {
+    for (const { partition: id, leaseNumber } of refs) {
       const partition = tx.memory.partitions.get(id)
-      if (partition?.state === 'leased' && partition.term === term)
+      if (partition?.state === 'leased' && partition.leaseNumber === leaseNumber)
         lastExpiry = Math.max(lastExpiry, partition.dueAt ?? 0)
     }
     const forgetAt = lastExpiry + KEY_GRACE_MILLIS

@@ -343,7 +343,7 @@ function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
   }
   tx.waiting.addArrivals(lane, tables, tailBefore)
   if (isLaneOpen(lane.parentTask, lane.level))
-    for (const [table, { partitions }] of tables) tx.readied.add(lane.parentTask.taskId, table, partitions)
+    for (const [table, { partitions }] of tables) tx.newlyReady.add(lane.parentTask.taskId, table, partitions)
 }
 
 function keepForThisBatch(tx: Transaction, lane: number, rows: readonly PartitionDescriptor[]): void {

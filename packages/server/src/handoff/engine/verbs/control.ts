@@ -70,14 +70,14 @@ export async function control(
   await concludeTasks(tx)
   const { changed, more = false, next, total = changed } = outcome
   if (changed > 0) noteControl(tx, task, request, total)
-  const { count: readied, kinds: readiedOf } = tx.readied
+  const { count: newlyReady, kinds: newlyReadyOf } = tx.newlyReady
   const { settings, levelBarrier } = task
   return {
     kind: 'applied',
     state: await stateOf(tx, task),
     changed,
-    readied,
-    readiedOf,
+    newlyReady,
+    newlyReadyOf,
     more,
     ...(next === undefined ? {} : { next }),
     ...(request.verb === 'settings' ? { settings, levelBarrier } : {}),
@@ -102,8 +102,8 @@ function setBefore(
     kind: 'applied',
     state,
     changed: isNew ? 1 : 0,
-    readied: 0,
-    readiedOf: [],
+    newlyReady: 0,
+    newlyReadyOf: [],
     more: false,
     settings,
     levelBarrier,
@@ -188,7 +188,7 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
 /** All lanes of the task may be served again, subject to its barrier. */
 function reopenLanes(tx: Transaction, task: Task): void {
   tx.waiting.reopen(task)
-  if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
+  if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
 }
 
 /** Lets the barrier pass parked partitions on the open level, and on the levels opened by that. */
@@ -315,7 +315,7 @@ function rerunOne(tx: Transaction, partition: Partition): void {
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
   uncountDone(parentLane.parentTask, [partition])
   requeue(tx, partition, 'rerun')
-  partition.term += 1
+  partition.leaseNumber += 1
   partition.secret = ''
   partition.outcome = null
   partition.settledAt = null

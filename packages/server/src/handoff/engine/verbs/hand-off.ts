@@ -20,15 +20,15 @@ export async function handOff(tx: Transaction, batch: HandOffBatch): Promise<Han
   await moveBarriers(tx)
   const pulls = await pull(tx, batch.pulls)
   await concludeTasks(tx)
-  const { readied, parkedLeases, earliestDueAt } = tx
+  const { newlyReady, parkedLeases, earliestDueAt } = tx
   return {
     settles,
     renews,
     undone,
     callBacks,
     pulls,
-    readied: readied.count,
-    readiedOf: readied.kinds,
+    newlyReady: newlyReady.count,
+    newlyReadyOf: newlyReady.kinds,
     nextDueInMillis: earliestDueAt === null ? null : earliestDueAt - tx.now,
     ...(parkedLeases.length === 0 ? {} : { parked: parkedLeases }),
   }

@@ -239,8 +239,8 @@ async function complete(
   countCallBack(tx, batched.producer, accepted)
   await moveBarriers(tx)
   await concludeTasks(tx)
-  const { count, kinds } = tx.readied
-  return { ...answerOf({ kind: 'stored', accepted, duplicates }), readied: count, readiedOf: kinds }
+  const { count, kinds } = tx.newlyReady
+  return { ...answerOf({ kind: 'stored', accepted, duplicates }), newlyReady: count, newlyReadyOf: kinds }
 }
 
 const answerOf = (result: CallBackResult): HandOffAnswers => ({
@@ -249,7 +249,7 @@ const answerOf = (result: CallBackResult): HandOffAnswers => ({
   undone: 0,
   callBacks: [result],
   pulls: [],
-  readied: 0,
+  newlyReady: 0,
   nextDueInMillis: null,
 })
 

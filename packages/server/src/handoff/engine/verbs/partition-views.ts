@@ -1,8 +1,8 @@
 import type { Disk } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { type TaskFacts, totalOf } from '../../rules/task.ts'
-import { choiceOf } from '../../views/partition-choice.ts'
 import { type PartitionRow, partitionDetails } from '../../views/partition-details.ts'
+import { filterOf } from '../../views/partition-filter.ts'
 import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ, type RowsToRead } from '../../views/partition-walk.ts'
 import type {
   PartitionDetails,
@@ -85,7 +85,7 @@ async function heldPage(
   query: PartitionQuery & { readonly holder: string },
   held: readonly Partition[],
 ): Promise<PartitionPage & { readonly rows: readonly PartitionRow[] }> {
-  const { levels, indexes, hasName } = choiceOf(query)
+  const { levels, indexes, hasName } = filterOf(query)
   const { after, limit, state, holder, reason = null } = query
   const isAfter = (level: number, index: number) =>
     after === null || level > after.level || (level === after.level && index > after.at)

@@ -129,7 +129,7 @@ function handOut(
   tx.count(partition, to)
   tx.waiting.update(lane)
   partition.state = to
-  partition.term += 1
+  partition.leaseNumber += 1
   partition.holder = instance
   partition.leasedAt = tx.now
   partition.progress = null
@@ -161,9 +161,10 @@ async function repeat(tx: Transaction, key: string): Promise<PullResult | undefi
   const leases = row.leases.map(parseLeaseId).filter((lease) => lease !== undefined)
   await loadLeases(tx, leases)
   const live: Partition[] = []
-  for (const { partition: id, term, secret } of leases) {
+  for (const { partition: id, leaseNumber, secret } of leases) {
     const partition = tx.memory.partitions.get(id)
-    if (partition?.state !== 'leased' || partition.term !== term || partition.secret !== secret) continue
+    if (partition?.state !== 'leased' || partition.leaseNumber !== leaseNumber || partition.secret !== secret)
+      continue
     if ((partition.dueAt ?? 0) <= tx.now || partition.parentLane.parentTask.cancelled) continue
     live.push(partition)
   }
@@ -211,10 +212,10 @@ function pulledPartition(partition: Partition, lease: GrantedLease | null): Pull
 }
 
 function leaseOf(partition: Partition, now: number, checkpoint: string | undefined): GrantedLease {
-  const { id, term, secret, attempts, fencingToken } = partition
+  const { id, leaseNumber, secret, attempts, fencingToken } = partition
   const expiresAt = partition.dueAt ?? now
   return {
-    id: formatLeaseId({ partition: id, term, secret }),
+    id: formatLeaseId({ partition: id, leaseNumber, secret }),
     attempt: attempts + 1,
     fencingToken: fencingToken ?? now,
     expiresAt,

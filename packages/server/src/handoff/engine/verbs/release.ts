@@ -63,7 +63,7 @@ async function revoke(tx: Transaction, leased: readonly Partition[]): Promise<Re
   }
   await moveBarriers(tx)
   await concludeTasks(tx)
-  return { released, parked, readied: tx.readied.count, more: false }
+  return { released, parked, newlyReady: tx.newlyReady.count, more: false }
 }
 
 /** The partition with this name if it is leased; null if it is not. */

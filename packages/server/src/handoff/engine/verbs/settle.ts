@@ -290,10 +290,10 @@ export function leaseStateOf(partition: Partition): LeaseState
 export function leaseStateOf(partition: Partition | undefined): LeaseState | undefined
 export function leaseStateOf(partition: Partition | undefined): LeaseState | undefined {
   if (partition === undefined) return undefined
-  const { state, term, secret, outcome, attempts, releases, parentLane: lane } = partition
+  const { state, leaseNumber, secret, outcome, attempts, releases, parentLane: lane } = partition
   return {
     state,
-    term,
+    leaseNumber,
     secret,
     outcome,
     attempts,

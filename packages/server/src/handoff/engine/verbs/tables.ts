@@ -18,7 +18,7 @@ export function setTable(tx: Transaction, { table, by, ...change }: TableChange)
     tx.setTable({ table, ...settings })
     tx.audit(by, { action: 'table-settings', target: table, changed: 1 })
   }
-  return { settings, readied: tx.readied.count, readiedOf: tx.readied.kinds }
+  return { settings, newlyReady: tx.newlyReady.count, newlyReadyOf: tx.newlyReady.kinds }
 }
 
 export function viewTable(tables: Tables, name: string, now: number): TableDetails | null {

@@ -7,9 +7,9 @@ import {
   BEYOND_DOUBLE,
   byId,
   ids,
-  images,
   leased,
   NOW,
+  rowChanges,
   rows,
   status,
   tally,
@@ -92,7 +92,7 @@ const fullLane: StoredLane = {
 
 const fullStatus = status({
   state: 'done',
-  term: 4,
+  leaseNumber: 4,
   attempts: 3,
   releases: 2,
   holder: 'wörker',
@@ -119,15 +119,15 @@ const fullStatus = status({
   failure: 'it-broke-1x',
 })
 
-export function imagesTopic(harness: DiskHarness): void {
-  describe('images', () => {
+export function rowChangesTopic(harness: DiskHarness): void {
+  describe('row changes', () => {
     const create = disksOf(harness)
 
     test('have every field of a task, a lane and a level, also after a change', async () => {
       const { disk } = await create()
       const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, served: BEYOND_DOUBLE + 4n }
       await disk.flush(
-        images({
+        rowChanges({
           tasks: byId(fullTask),
           lanes: byId(fullLane),
           levels: new Map([[level.level, level]]),
@@ -141,10 +141,10 @@ export function imagesTopic(harness: DiskHarness): void {
       const lane = aLane(5, 3, { level: fullLane.level, table: fullLane.table, tail: 23 })
       const later = { ...level, virtual: 1n, served: 2n }
       await disk.flush(
-        images({ tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) }),
+        rowChanges({ tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) }),
         0,
       )
-      // An image without failures leaves them unchanged.
+      // A change without failures leaves them unchanged.
       const { failures } = fullTask
       expect(await disk.tasksById([3])).toEqual([{ ...task, failures }])
       expect((await disk.lanesById([5])).lanes).toEqual([lane])
@@ -156,7 +156,7 @@ export function imagesTopic(harness: DiskHarness): void {
       const descriptor = aRow(1, 5, { index: 1234, spelling: '01234', computeTable: 'täble' })
       await disk.stage([descriptor, ...rows(5, 2, 2)])
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([
             [1, fullStatus],
             [2, null],
@@ -170,14 +170,14 @@ export function imagesTopic(harness: DiskHarness): void {
         { ...descriptor, ...fullStatus },
         { ...aRow(3, 5), ...leased({ dueAt: NOW }) },
       ])
-      await disk.flush(images({ partitions: new Map([[1, status()]]) }), 0)
+      await disk.flush(rowChanges({ partitions: new Map([[1, status()]]) }), 0)
       expect(await disk.partitionsById([1])).toEqual([{ ...descriptor, ...status() }])
     })
 
     test('add, change and remove checkpoints', async () => {
       const { disk } = await create()
       const save = (...checkpoints: [number, string | null][]) =>
-        disk.flush(images({ checkpoints: new Map(checkpoints) }), 0)
+        disk.flush(rowChanges({ checkpoints: new Map(checkpoints) }), 0)
       await save([1, 'page 1'], [2, '"ä"\\\n,{}😀'], [3, ''])
       await save([1, 'page 2'], [3, null], [9, null])
       expect(await disk.checkpoints([1, 2, 3, 4])).toEqual([
@@ -190,9 +190,12 @@ export function imagesTopic(harness: DiskHarness): void {
     test('add and remove keys', async () => {
       const { disk } = await create()
       const key = (name: string, forgetAt: number) => ({ key: name, leases: ['1-1-x', '2-1-y'], forgetAt })
-      await disk.flush(images({ keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) }), 0)
       await disk.flush(
-        images({
+        rowChanges({ keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) }),
+        0,
+      )
+      await disk.flush(
+        rowChanges({
           keys: new Map([
             ['k1', key('k1', NOW + 9)],
             ['k2', null],
@@ -212,8 +215,8 @@ export function imagesTopic(harness: DiskHarness): void {
       const lane = aLane(1, 1)
       const ranges = async () => (await disk.taskDetail('task-1'))?.lanes[0]?.ranges
       const add = (...added: [number, number][]) =>
-        disk.flush(images({ ranges: added.map(([first, last]) => ({ lane: 1, first, last })) }), 0)
-      await disk.flush(images({ tasks: byId(aTask(1)), lanes: byId(lane) }), 0)
+        disk.flush(rowChanges({ ranges: added.map(([first, last]) => ({ lane: 1, first, last })) }), 0)
+      await disk.flush(rowChanges({ tasks: byId(aTask(1)), lanes: byId(lane) }), 0)
       expect(await ranges()).toEqual([])
       await add([10, 19], [30, 39], [50, 59])
       expect(await ranges()).toEqual([
@@ -242,7 +245,7 @@ export function imagesTopic(harness: DiskHarness): void {
         aRow(4, 8, { index: 5 }),
       ])
       await disk.flush(
-        images({
+        rowChanges({
           partitions: new Map([[2, null]]),
           ranges: [
             { lane: 7, first: 1, last: 3 },

@@ -1,10 +1,10 @@
-import type { ReadiedOf } from '../store.ts'
+import type { NewlyReadyOf } from '../store.ts'
 
 /** With more kinds than this, all waiting pulls are woken. */
 const MOST_KINDS = 100
 
 /** Counts the partitions that a transaction made ready, by task and table. */
-export class Readied {
+export class NewlyReady {
   count = 0
   /** By task, then by table. Null: any task, or any table of the task. */
   #kinds: Map<string | null, Map<string | null, number>> | null = null
@@ -28,9 +28,9 @@ export class Readied {
   }
 
   /** Null: any task or table. */
-  get kinds(): readonly ReadiedOf[] | null {
+  get kinds(): readonly NewlyReadyOf[] | null {
     if (this.#isAnything) return null
-    const kinds: ReadiedOf[] = []
+    const kinds: NewlyReadyOf[] = []
     for (const [task, tables] of this.#kinds ?? [])
       for (const [table, count] of tables) kinds.push([task, table, count])
     return kinds

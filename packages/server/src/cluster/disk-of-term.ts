@@ -16,7 +16,7 @@ interface OpenedSharedDisk extends OpenedDisk {
   readonly now: number
 }
 
-interface LedDiskEvents {
+interface TermEvents {
   opened(term: string, now: number): void
   lost(): void
   /** Aborted if the end of this leadership was detected elsewhere. */
@@ -29,7 +29,7 @@ interface LedDiskEvents {
  * another node has taken over, all calls fail and the leadership is notified. The shared disk may already be
  * open for a later leadership by then, in whose term this engine must not write.
  */
-export function ledDisk(disk: SharedDisk, nodeId: string, seen: LeaderRow, events: LedDiskEvents): Disk {
+export function diskOfTerm(disk: SharedDisk, nodeId: string, seen: LeaderRow, events: TermEvents): Disk {
   let known: LeaderRow | null = seen
   let isOver = false
   const open = async (): Promise<OpenedDisk> => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { ledDisk } from '../../src/cluster/led-disk.ts'
+import { diskOfTerm } from '../../src/cluster/disk-of-term.ts'
 import type { PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
-import { entry, noImages, task } from '../disk/postgres/samples.ts'
+import { entry, noRowChanges, task } from '../disk/postgres/samples.ts'
 import { diskDatabases } from '../disk/postgres/support.ts'
 
 const databases = diskDatabases()
@@ -19,7 +19,7 @@ async function twoNodes() {
       lost: () => told.push('lost'),
       over: over.signal,
     }
-    return { told, over, disk: ledDisk(under, nodeId, await under.readLeaderRow(), events) }
+    return { told, over, disk: diskOfTerm(under, nodeId, await under.readLeaderRow(), events) }
   }
   return { one, two, led }
 }
@@ -69,8 +69,11 @@ describe('the disk of one term', () => {
     before.over.abort()
     const now = await led(one, 'one')
     const opened = await now.disk.open()
-    await now.disk.flush({ ...noImages(), tasks: new Map([[1, task(1, { taskId: 'new' })]]) }, opened.last)
-    const stale = { ...noImages(), tasks: new Map([[1, task(1, { taskId: 'old' })]]) }
+    await now.disk.flush(
+      { ...noRowChanges(), tasks: new Map([[1, task(1, { taskId: 'new' })]]) },
+      opened.last,
+    )
+    const stale = { ...noRowChanges(), tasks: new Map([[1, task(1, { taskId: 'old' })]]) }
     await expect(before.disk.flush(stale, last + 1)).rejects.toThrow('another node is the leader now')
     expect(await now.disk.tasksById([1])).toMatchObject([{ taskId: 'new' }])
   })

@@ -11,10 +11,10 @@ import {
 import type { PartitionQuery } from './queries.ts'
 
 /** Which partitions of a task have the level, the indexes and the name of a query. */
-export interface PartitionChoice {
+export interface PartitionFilter {
   readonly levels: NumberRuns
   readonly indexes: NumberRuns
-  /** Whether the choice has all indexes of its levels, so that it is met in the order of arrival, too. */
+  /** Whether it has all indexes of its levels, so that partitions may be read in the order of arrival, too. */
   readonly hasEveryIndex: boolean
   /** Null: every partition on these levels, with these indexes. */
   readonly hasName: ((named: NamedPartition) => boolean) | null
@@ -26,14 +26,14 @@ interface NamedPartition {
   readonly spelling: string | null
 }
 
-type Numbers = Pick<PartitionChoice, 'levels' | 'indexes'>
+type Numbers = Pick<PartitionFilter, 'levels' | 'indexes'>
 
 const all: Numbers = { levels: everyNumber, indexes: everyNumber }
 const none: Numbers = { levels: noNumber, indexes: noNumber }
 
-export function choiceOf(
+export function filterOf(
   query: Pick<PartitionQuery, 'taskId' | 'level' | 'indexes' | 'name'>,
-): PartitionChoice {
+): PartitionFilter {
   const { taskId, level, indexes = null, name = null } = query
   const prefix = name?.endsWith('*') ? name.slice(0, -1) : null
   const named = name === null ? all : prefix === null ? exactly(taskId, name) : beginningWith(taskId, prefix)

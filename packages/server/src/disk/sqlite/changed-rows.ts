@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Images } from '../../handoff/disk.ts'
+import type { RowChanges } from '../../handoff/disk.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
@@ -8,8 +8,8 @@ import { query, sqlite, writer } from './tables.ts'
 
 const flushed = flushedBy(sqlite)
 
-/** Writes the images of a flush to rows. Must be called within a transaction. */
-export class ImageRows {
+/** Writes the changes of a flush to rows. Must be called within a transaction. */
+export class ChangedRows {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
 
@@ -24,18 +24,18 @@ export class ImageRows {
     return { task, lane, partition, event }
   }
 
-  write(images: Images): void {
-    for (const { write, rowsOf } of this.#sql.flushed) write(rowsOf(images))
-    for (const range of images.ranges) this.#ranges.add(range)
-    this.#trimPace(images)
-    if (images.nextIds !== null) this.setNextIds(images.nextIds)
+  write(rowChanges: RowChanges): void {
+    for (const { write, rowsOf } of this.#sql.flushed) write(rowsOf(rowChanges))
+    for (const range of rowChanges.ranges) this.#ranges.add(range)
+    this.#trimPace(rowChanges)
+    if (rowChanges.nextIds !== null) this.setNextIds(rowChanges.nextIds)
   }
 
   setNextIds({ task, lane, partition, event }: NextIds): void {
     this.#sql.setNextIds.run(task, lane, partition, event)
   }
 
-  #trimPace({ pace }: Images): void {
+  #trimPace({ pace }: RowChanges): void {
     const changed = new Set([...pace.values()].flatMap((second) => second?.task ?? []))
     for (const task of changed) this.#sql.trimPace.run(task, task, PACE_SECONDS_KEPT - 1)
   }

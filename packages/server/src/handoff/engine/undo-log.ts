@@ -14,7 +14,7 @@ type ReadTo = readonly Pick<Buffers['fresh'], 'loadedTo' | 'isComplete'>[] | nul
  * before the transaction; what was read from disk in the meantime stays. Where lanes, leases and waiting
  * partitions stand is not copied: they are put there again.
  */
-export class BeforeImages {
+export class UndoLog {
   readonly tasks = new Map<Task, Task>()
   readonly lanes = new Map<Lane, { readonly lane: Lane; readonly readTo: ReadTo }>()
   readonly levels = new Map<Level, Level>()

@@ -1,11 +1,11 @@
-import type { Images } from '../../disk.ts'
-import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../../outbox.ts'
+import type { RowChanges } from '../../disk.ts'
+import { addToOutboxRowChanges, noOutboxRowChanges, outboxRowsOf } from '../../outbox.ts'
 import type { StoredTask } from '../../stored.ts'
 import { addTotals } from '../../views/queries.ts'
 import type { Entry } from '../entry.ts'
 import { addThroughput } from '../throughput.ts'
 
-export const noImages = (): Images => ({
+export const noRowChanges = (): RowChanges => ({
   tasks: new Map(),
   lanes: new Map(),
   levels: new Map(),
@@ -19,58 +19,64 @@ export const noImages = (): Images => ({
   tables: new Map(),
   produced: new Map(),
   instances: new Map(),
-  outbox: noOutboxImages(),
+  outbox: noOutboxRowChanges(),
   totals: new Map(),
   throughput: new Map(),
   audit: [],
   nextIds: null,
 })
 
-/** Adds an entry. The last image of a row replaces earlier ones. */
-export function addToImages(images: Images, entry: Entry): void {
+/** Adds an entry. The last change of a row replaces earlier ones. */
+export function addEntry(rowChanges: RowChanges, entry: Entry): void {
   for (const task of entry.tasks)
-    images.tasks.set(task.id, withFailures(task, images.tasks.get(task.id)?.failures ?? null))
-  for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
-  for (const level of entry.levels) images.levels.set(level.level, level)
-  for (const row of entry.laneTables) images.laneTables.set(`${row.lane}:${row.table}`, row)
-  for (const [id, status] of entry.partitions) images.partitions.set(id, status)
-  for (const [partition, text] of entry.checkpoints) images.checkpoints.set(partition, text)
-  for (const [key, row] of entry.keys) images.keys.set(key, row)
-  for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
+    rowChanges.tasks.set(task.id, withFailures(task, rowChanges.tasks.get(task.id)?.failures ?? null))
+  for (const lane of entry.lanes) rowChanges.lanes.set(lane.id, lane)
+  for (const level of entry.levels) rowChanges.levels.set(level.level, level)
+  for (const row of entry.laneTables) rowChanges.laneTables.set(`${row.lane}:${row.table}`, row)
+  for (const [id, status] of entry.partitions) rowChanges.partitions.set(id, status)
+  for (const [partition, text] of entry.checkpoints) rowChanges.checkpoints.set(partition, text)
+  for (const [key, row] of entry.keys) rowChanges.keys.set(key, row)
+  for (const pace of entry.pace) rowChanges.pace.set(`${pace.task}:${pace.second}`, pace)
   for (const task of entry.paceOver) {
-    for (const [place, pace] of images.pace) if (pace?.task === task) images.pace.delete(place)
-    images.pace.set(`${task}`, null)
+    for (const [place, pace] of rowChanges.pace) if (pace?.task === task) rowChanges.pace.delete(place)
+    rowChanges.pace.set(`${task}`, null)
   }
-  images.ranges.push(...entry.ranges)
-  for (const [table, row] of entry.tableSettings) images.tableSettings.set(table, row)
+  rowChanges.ranges.push(...entry.ranges)
+  for (const [table, row] of entry.tableSettings) rowChanges.tableSettings.set(table, row)
   for (const [task, table] of entry.tables) {
-    const tables = images.tables.get(task)
-    if (tables === undefined) images.tables.set(task, new Set([table]))
+    const tables = rowChanges.tables.get(task)
+    if (tables === undefined) rowChanges.tables.set(task, new Set([table]))
     else tables.add(table)
   }
   for (const [task, instance, at] of entry.produced)
-    images.produced.set(`${task}:${instance}`, { task, instance, at })
-  for (const [instanceId, role, at, pausedAt = images.instances.get(instanceId)?.pausedAt] of entry.instances)
-    images.instances.set(instanceId, { instanceId, role, at, pausedAt })
-  if (entry.outbox !== null) addToOutboxImages(images.outbox, entry.outbox)
+    rowChanges.produced.set(`${task}:${instance}`, { task, instance, at })
+  for (const [
+    instanceId,
+    role,
+    at,
+    pausedAt = rowChanges.instances.get(instanceId)?.pausedAt,
+  ] of entry.instances)
+    rowChanges.instances.set(instanceId, { instanceId, role, at, pausedAt })
+  if (entry.outbox !== null) addToOutboxRowChanges(rowChanges.outbox, entry.outbox)
   for (const added of entry.totals) {
-    const before = images.totals.get(added.instanceId)
-    if (before === undefined) images.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
+    const before = rowChanges.totals.get(added.instanceId)
+    if (before === undefined)
+      rowChanges.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
     else {
       addTotals(before.totals, added.totals)
       before.expectedAt = laterOf(before.expectedAt, added.expectedAt)
     }
   }
-  addThroughput(images.throughput, entry.throughput)
-  images.audit.push(...entry.audit)
-  if (entry.nextIds !== null) images.nextIds = entry.nextIds
+  addThroughput(rowChanges.throughput, entry.throughput)
+  rowChanges.audit.push(...entry.audit)
+  if (entry.nextIds !== null) rowChanges.nextIds = entry.nextIds
 }
 
 /** Null is the earliest. */
 export const laterOf = (a: number | null, b: number | null): number | null =>
   a === null || (b !== null && b > a) ? b : a
 
-/** An image without failures leaves them unchanged. */
+/** A change without failures leaves them unchanged. */
 function withFailures(task: StoredTask, failures: StoredTask['failures']): StoredTask {
   return task.failures !== null || failures === null ? task : { ...task, failures }
 }
@@ -104,7 +110,7 @@ const noEntries = (): EntryGroup => ({ entries: [], rows: 0, upTo: 0 })
 
 /** Input of a flush. */
 export interface Flushable {
-  readonly images: Images
+  readonly rowChanges: RowChanges
   readonly upTo: number
 }
 
@@ -144,9 +150,9 @@ export class Unflushed {
     this.#older = newer
     this.#newer = noEntries()
     if (entries.length === 0) return null
-    const images = imagesOf(entries)
-    for (const entry of newer.entries) removeFromImages(images, entry)
-    return { images, upTo }
+    const rowChanges = rowChangesOf(entries)
+    for (const entry of newer.entries) removeEntry(rowChanges, entry)
+    return { rowChanges, upTo }
   }
 
   takeAll(): Flushable | null {
@@ -154,39 +160,39 @@ export class Unflushed {
     const upTo = Math.max(this.#older.upTo, this.#newer.upTo)
     this.#older = noEntries()
     this.#newer = noEntries()
-    return entries.length === 0 ? null : { images: imagesOf(entries), upTo }
+    return entries.length === 0 ? null : { rowChanges: rowChangesOf(entries), upTo }
   }
 }
 
-export function imagesOf(entries: readonly Entry[]): Images {
-  const images = noImages()
-  for (const entry of entries) addToImages(images, entry)
-  return images
+export function rowChangesOf(entries: readonly Entry[]): RowChanges {
+  const rowChanges = noRowChanges()
+  for (const entry of entries) addEntry(rowChanges, entry)
+  return rowChanges
 }
 
 /** A lane has many columns and indexes, so writing it counts as this many partitions. */
 const ROWS_PER_LANE = 4
 
 /**
- * Splits images into pieces of about this many rows, so that no write blocks others for long. Images are
+ * Splits changes into pieces of about this many rows, so that no write blocks others for long. Changes are
  * absolute and may be written twice, except for increments of totals: those, and everything small, go into
  * the last piece.
  */
-export function inPieces(images: Images, rows: number): Images[] {
-  const { tasks, lanes, laneTables, partitions, checkpoints, ranges, tables } = images
+export function inPieces(rowChanges: RowChanges, rows: number): RowChanges[] {
+  const { tasks, lanes, laneTables, partitions, checkpoints, ranges, tables } = rowChanges
   let ofTables = 0
   for (const names of tables.values()) ofTables += names.size
   const ofLanes = ROWS_PER_LANE * lanes.size + laneTables.size
   const all = tasks.size + ofLanes + partitions.size + checkpoints.size + ranges.length + ofTables
-  if (all <= rows) return [images]
-  const pieces: Images[] = []
-  let piece = noImages()
+  if (all <= rows) return [rowChanges]
+  const pieces: RowChanges[] = []
+  let piece = noRowChanges()
   let filled = 0
   const filledBy = (more: number) => {
     filled += more
     if (filled < rows) return
     pieces.push(piece)
-    piece = noImages()
+    piece = noRowChanges()
     filled = 0
   }
   // Tasks come first: a row must not be on disk before the rows it belongs to.
@@ -222,7 +228,7 @@ export function inPieces(images: Images, rows: number): Images[] {
       filledBy(1)
     }
   pieces.push({
-    ...images,
+    ...rowChanges,
     tasks: piece.tasks,
     lanes: piece.lanes,
     laneTables: piece.laneTables,
@@ -234,13 +240,14 @@ export function inPieces(images: Images, rows: number): Images[] {
   return pieces
 }
 
-function removeFromImages(images: Images, entry: Entry): void {
+function removeEntry(rowChanges: RowChanges, entry: Entry): void {
   // Failures are only in the entry that changed them, and that entry is deleted with this flush. Totals and
   // throughput are increments and are never replaced.
-  for (const { id } of entry.tasks) if (images.tasks.get(id)?.failures === null) images.tasks.delete(id)
-  for (const { id } of entry.lanes) images.lanes.delete(id)
-  for (const { level } of entry.levels) images.levels.delete(level)
-  for (const [id] of entry.partitions) images.partitions.delete(id)
-  for (const [partition] of entry.checkpoints) images.checkpoints.delete(partition)
-  for (const [key] of entry.keys) images.keys.delete(key)
+  for (const { id } of entry.tasks)
+    if (rowChanges.tasks.get(id)?.failures === null) rowChanges.tasks.delete(id)
+  for (const { id } of entry.lanes) rowChanges.lanes.delete(id)
+  for (const { level } of entry.levels) rowChanges.levels.delete(level)
+  for (const [id] of entry.partitions) rowChanges.partitions.delete(id)
+  for (const [partition] of entry.checkpoints) rowChanges.checkpoints.delete(partition)
+  for (const [key] of entry.keys) rowChanges.keys.delete(key)
 }
