@@ -1,42 +1,61 @@
-import { BatonClient, type PartitionDescriptor, Worker } from '@baton/client'
+import { type BatonClient, type PartitionDescriptor, Worker } from '@baton/client'
 import pg from 'pg'
+import { callBack } from './produce.ts'
 import { readTotals } from './totals.ts'
 
 /** As many partitions are read at the same time with Baton and without. */
 const CONCURRENCY = 2
+/** So that nothing that changes meanwhile, such as the caches of the database, counts for one side only. */
+const ROUNDS = 4
 
-/** Reads the same partitions without Baton and with it. Returns the seconds of both. */
+/** Reads the same partitions without Baton and with it, in turns. Returns the seconds of both. */
 export async function compare(
   databaseUrl: string,
-  baton: string,
+  client: BatonClient,
   descriptors: readonly PartitionDescriptor[],
 ) {
   const database = new pg.Pool({ connectionString: databaseUrl, max: CONCURRENCY })
   const read = (partition: PartitionDescriptor) => readTotals(database, partition)
+
+  const readWithout = async (some: readonly PartitionDescriptor[]) => {
+    const left = some.values()
+    const loop = async () => {
+      for (const partition of left) await read(partition)
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, loop))
+  }
+  const readThrough = (taskId: string, originals: ReadonlyMap<string, PartitionDescriptor>) =>
+    new Worker(
+      client,
+      async ({ partition_name }) => {
+        await read(originals.get(partition_name) as PartitionDescriptor)
+      },
+      { concurrency: CONCURRENCY, prefetch: CONCURRENCY, tasks: [taskId], untilIdle: true },
+    ).run()
+
+  let without = 0
+  let through = 0
   try {
-    const without = await secondsOf(async () => {
-      const left = [...descriptors]
-      const loop = async () => {
-        for (let next = left.shift(); next !== undefined; next = left.shift()) await read(next)
-      }
-      await Promise.all(Array.from({ length: CONCURRENCY }, loop))
-    })
-    // A task of its own with the same partitions: the first one is sealed and done.
-    const taskId = 'comparison'
-    const nameOf = (name: string) => name.replace(/^.*(?=-\d+-\d+$)/, taskId)
-    const originals = new Map(descriptors.map((one) => [nameOf(one.partition_name), one]))
-    const again = [...originals].map(([partition_name, one]) => ({ ...one, taskId, partition_name }))
-    const client = new BatonClient(baton)
-    await client.callBack(again)
-    const through = await secondsOf(() =>
-      new Worker(
+    for (let round = 0; round < ROUNDS; round += 1) {
+      // A task of its own: that of the example is sealed and done.
+      const taskId = `comparison-${round}`
+      const some = descriptors.filter((_, at) => at % ROUNDS === round)
+      const nameOf = (name: string) => name.replace(/^.*(?=-\d+-\d+$)/, taskId)
+      const originals = new Map(some.map((one) => [nameOf(one.partition_name), one]))
+      await callBack(
         client,
-        async ({ partition_name }) => {
-          await read(originals.get(partition_name) as PartitionDescriptor)
+        [...originals].map(([partition_name, one]) => ({ ...one, taskId, partition_name })),
+      )
+      const sides = [
+        async () => {
+          without += await secondsOf(() => readWithout(some))
         },
-        { concurrency: CONCURRENCY, prefetch: CONCURRENCY, tasks: [taskId], untilIdle: true },
-      ).run(),
-    )
+        async () => {
+          through += await secondsOf(() => readThrough(taskId, originals))
+        },
+      ]
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) await side()
+    }
     return { without, through }
   } finally {
     await database.end()

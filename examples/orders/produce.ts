@@ -1,4 +1,4 @@
-import { type PartitionDescriptor, Producer } from '@baton/client'
+import { type BatonClient, type PartitionDescriptor, Producer } from '@baton/client'
 import type pg from 'pg'
 
 /** Gold, silver and bronze customers: the level of a partition is the tier of its customers. */
@@ -89,7 +89,11 @@ export async function descriptorsOf(database: pg.Client, taskId: string): Promis
   }))
 }
 
-/** Calls the partitions back and seals the task. */
-export async function callBack(baton: string, descriptors: readonly PartitionDescriptor[]): Promise<void> {
-  await new Producer(baton).callBack(descriptors, { seal: descriptors.length })
+/** Calls the partitions back, and seals the task if their number is given. */
+export async function callBack(
+  client: BatonClient,
+  descriptors: readonly PartitionDescriptor[],
+  seal: number | false = false,
+): Promise<void> {
+  await new Producer(client).callBack(descriptors, { seal })
 }

@@ -1,4 +1,4 @@
-import { BatonClient } from '@baton/client'
+import type { BatonClient } from '@baton/client'
 import type pg from 'pg'
 
 export interface Proof {
@@ -23,8 +23,7 @@ interface Sums {
 }
 
 /** Compares what was declared, what was reported and what is in the results with the table that was split. */
-export async function prove(database: pg.Client, baton: string, taskId: string): Promise<Proof> {
-  const client = new BatonClient(baton)
+export async function prove(database: pg.Client, client: BatonClient, taskId: string): Promise<Proof> {
   const faults: string[] = []
   const task = await client.task(taskId)
   if (task.state !== 'done' || task.missingPartitions !== 0)

@@ -13,6 +13,10 @@ test.skipIf(await withoutPython('examples/orders', 'psycopg'))(
     expect(stdout).toContain('20000 records in 101 partitions')
     expect(stdout).toContain('proved: every record was counted once; declared, reported and read are equal')
     expect(stdout).not.toContain('FAULT')
+    // Time, time in requests, processor time of the service.
+    expect(stdout).toMatch(/^call back +[\d.]+ s +[\d.]+ s +\d+ % +[\d.]+ s +\d+ %$/m)
+    expect(stdout).toMatch(/^work +[\d.]+ s +[\d.]+ s +\d+ %$/m)
+    expect(stdout).toMatch(/read without Baton in [\d.]+ s, through Baton in [\d.]+ s: [\d.]+ times/)
     expect(stdout).toMatch(/late writes that the fencing token refused: orders-/)
     expect(stdout).toMatch(/gone on from a checkpoint: orders-/)
     expect(stdout).toMatch(/results\.orders had at most [1-5] leases at a time; its limit is 5/)
