@@ -69,7 +69,7 @@ const PROBE_MILLIS = 5000
 /** More than a worker usually holds, so that one transaction is enough. */
 const LEASES_RELEASED_AT_ONCE = 5000
 
-export const NEARLY_FULL =
+const NEARLY_FULL =
   'the disk of the data folder is nearly full, so new partitions are refused; pulls and settles still work. Free disk space and call back again'
 
 /** The hand-off for its callers: the four verbs, the views, and control. Independent of HTTP and SQL. */

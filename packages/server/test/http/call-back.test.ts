@@ -17,6 +17,18 @@ describe('POST /call-back', () => {
     expect(answer.body).toEqual({ taskId: 'orders', accepted: 1, duplicates: 1 })
   })
 
+  test('is refused for too many levels with unfinished partitions', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 0))
+    const levels = Array.from({ length: 10_000 }, (_, at) => descriptor('orders', at + 1, 0))
+    const { status, body } = await baton.post('/call-back', levels)
+    expect([status, body.code, body.detail]).toEqual([
+      422,
+      'too_many_levels',
+      'with this array, the task would have more than 10000 levels with unfinished partitions',
+    ])
+  })
+
   test('lists everything that breaks the contract, and stores nothing', async () => {
     const baton = await TestApp.open()
     const array = [descriptor('orders', 0, 1), { ...descriptor('orders', 0, 2), record_count: '5' }]

@@ -48,6 +48,12 @@ describe('PATCH /tables/{table}/settings', () => {
     expect((await baton.get('/tables')).body.tables).toEqual([])
   })
 
+  test('are not those of a table that nobody has', async () => {
+    const { status, body } = await (await TestApp.open()).get('/tables/results.nobody')
+    expect([status, body.code]).toEqual([404, 'table_unknown'])
+    expect(body.detail).toBe('no table "results.nobody" has open work or settings')
+  })
+
   test('refuses a limit, but not a pause, in at-most-once delivery', async () => {
     const baton = await TestApp.open({ delivery: 'at-most-once' })
     await baton.callBack(descriptor('orders', 0, 0))

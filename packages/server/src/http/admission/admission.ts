@@ -90,7 +90,7 @@ function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | 
   return browserFault(headers)
 }
 
-export const HOST_REFUSED =
+const HOST_REFUSED =
   'the Host header is neither a loopback name nor an allowed host; an operator can add the host to BATON_ALLOWED_HOSTS'
 
 /** Also used for unknown paths, so that a page of another site learns nothing about the service. */

@@ -74,17 +74,17 @@ function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
   return req.complete && (!headersSent || writableEnded)
 }
 
-export const ARRIVED_TOO_LATE = 'headers and body did not arrive in time'
-export const HEADERS_TOO_LARGE = 'the request line and the headers exceed the limit of the service'
-
 export const isTooLate = ({ code }: ClientError): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
 function faultOf(error: ClientError): UnwrittenProblem {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return { code: 'request_timeout', detail: ARRIVED_TOO_LATE }
+      return { code: 'request_timeout', detail: 'headers and body did not arrive in time' }
     case 'HPE_HEADER_OVERFLOW':
-      return { code: 'headers_too_large', detail: HEADERS_TOO_LARGE }
+      return {
+        code: 'headers_too_large',
+        detail: 'the request line and the headers exceed the limit of the service',
+      }
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return {
         code: 'body_too_large',

@@ -95,7 +95,6 @@ export function writtenProblem({ code, detail, options: { extra, headers } = {} 
 }
 
 export const TYPE_NOT_JSON = 'the body must be sent with Content-Type: application/json'
-export const UNEXPECTED = 'an unexpected error occurred; see the log of the service'
 
 /** Problems for the errors that Fastify raises, by error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
@@ -125,7 +124,7 @@ export function refusals({ log }: { readonly log: Log }): Refuse {
     log.error({ err: error, instance, method, url }, 'a request failed unexpectedly')
     return {
       code: 'internal',
-      detail: UNEXPECTED,
+      detail: 'an unexpected error occurred; see the log of the service',
       options: { extra: { instance } },
     }
   }
@@ -146,19 +145,12 @@ export function errorAnswers({ handOff }: { readonly handOff: Pick<HandOff, 'isD
   }
 }
 
+/** Only the limit of call-backs can be configured, so only that message names the setting. */
 export function tooLarge(limitBytes: number, isCallBack: boolean): string {
-  return isCallBack ? callBackTooLarge(limitBytes) : otherTooLarge(limitBytes)
-}
-
-const inMebibytes = (bytes: number) => `${Number((bytes / 2 ** 20).toFixed(3))} MiB`
-
-const otherTooLarge = (limitBytes: number) =>
-  `the body is larger than ${inMebibytes(limitBytes)}, the limit of this route`
-
-/** Only the limit of call-backs can be configured, so only this message names the setting. */
-export function callBackTooLarge(limitBytes: number): string {
-  const limit = inMebibytes(limitBytes)
-  return `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
+  const limit = `${Number((limitBytes / 2 ** 20).toFixed(3))} MiB`
+  return isCallBack
+    ? `the body is larger than ${limit}, the limit of a call-back; send several arrays, or raise the limit with --body-limit-mb`
+    : `the body is larger than ${limit}, the limit of this route`
 }
 
 const inThousands = (count: number) => count.toLocaleString('en-US')

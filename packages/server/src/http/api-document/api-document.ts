@@ -1,4 +1,10 @@
-import { namedSchemas, PROBLEM_MEDIA_TYPE, type ProblemCode, portablePattern } from '@baton/protocol'
+import {
+  namedSchemas,
+  PROBLEM_MEDIA_TYPE,
+  type ProblemCode,
+  portablePattern,
+  problemSchema,
+} from '@baton/protocol'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { TSchema } from 'typebox'
@@ -28,7 +34,7 @@ export async function describeRoutes(
   app: FastifyInstance,
   { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
 ): Promise<void> {
-  const facts = new Map<string, OperationFacts>()
+  const optionalBodies = new Set<string>()
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -59,24 +65,23 @@ export async function describeRoutes(
     },
     transform: ({ schema, url, route }) => {
       const { access = 'open', bodyOptional: isBodyOptional = false } = route.config ?? {}
-      const { operationId, body } = schema as { operationId?: string; body?: unknown }
-      if (operationId !== undefined) {
-        const problems = problemsOf(operationId, { access, takesBody: body !== undefined })
-        facts.set(operationId, { problems, isBodyOptional })
-      }
-      const description = operationDescriptions[operationId ?? '']
+      const described = schema as DescribedSchema
+      const { operationId = '', summary } = described
+      if (isBodyOptional) optionalBodies.add(operationId)
+      const problems = problemsOf(operationId, { access, takesBody: described.body !== undefined })
       return {
         url,
         schema: {
-          ...schema,
-          ...(description === undefined ? {} : { description }),
+          description: operationDescriptions[operationId] ?? `${summary}.`,
+          ...described,
+          response: { ...described.response, default: refusals(problems) },
           'x-actor': accessRule(access)?.actor ?? 'anyone',
         },
       }
     },
     transformObject: (document) =>
       'openapiObject' in document
-        ? completeDocument(document.openapiObject, tableField, facts)
+        ? completeDocument(document.openapiObject, tableField, optionalBodies)
         : document.swaggerObject,
     hideUntagged: true,
   })
@@ -96,6 +101,23 @@ export function openapiRoute(app: FastifyInstance): void {
     },
   })
 }
+
+interface DescribedSchema {
+  readonly operationId?: string
+  readonly summary?: string
+  readonly body?: unknown
+  readonly response?: object
+}
+
+const refusals = (codes: readonly ProblemCode[]) => ({
+  description: 'Why the request was refused or failed',
+  content: {
+    [PROBLEM_MEDIA_TYPE]: {
+      schema: problemSchema,
+      examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+    },
+  },
+})
 
 const REFERENCE = '#/components/schemas/'
 
@@ -171,21 +193,11 @@ interface Operation {
   responses?: Record<string, { content?: Record<string, Content> }>
 }
 
-/** What the configuration of a route says about its operation. */
-interface OperationFacts {
-  /** The problems that the operation can answer with. */
-  readonly problems: readonly ProblemCode[]
-  readonly isBodyOptional: boolean
-}
-
-/**
- * Adds what the schemas do not contain: examples of requests and responses, the facts of each operation by
- * its id, and named components.
- */
+/** Adds what the schemas of routes cannot contain: examples, bodies that are optional, and named components. */
 function completeDocument<Document extends object>(
   document: Document,
   tableField: string,
-  facts: ReadonlyMap<string, OperationFacts>,
+  optionalBodies: ReadonlySet<string>,
 ): Document {
   const { components = {}, paths = {} } = document as {
     components?: object
@@ -195,10 +207,9 @@ function completeDocument<Document extends object>(
     const { operationId = '' } = operation
     addExample(operation.requestBody?.content)
     addExample(operation.responses?.['200']?.content)
-    const { problems = [], isBodyOptional = false } = facts.get(operationId) ?? {}
-    addProblems(operation.responses?.['default']?.content, problems)
     // The generator marks every body as required.
-    if (isBodyOptional && operation.requestBody !== undefined) operation.requestBody.required = false
+    if (optionalBodies.has(operationId) && operation.requestBody !== undefined)
+      operation.requestBody.required = false
   }
   const named = Object.fromEntries(
     Object.entries(problemExamples).map(([code, value]) => [code, { summary: value.title, value }]),
@@ -257,10 +268,4 @@ function exampleOf(schema: TSchema): unknown {
   if (type === 'boolean') return false
   if (type === 'string') return ''
   return Array.isArray(type) ? null : minimum
-}
-
-function addProblems(content: Record<string, Content> | undefined, codes: readonly ProblemCode[]): void {
-  const part = content?.[PROBLEM_MEDIA_TYPE]
-  if (part === undefined) return
-  part.examples = Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
 }

@@ -1,4 +1,4 @@
-/** What an operation does beyond its summary, for the API document. By operation id. */
+/** What an operation does, where its summary does not say it all. By operation id. */
 export const operationDescriptions: Readonly<Record<string, string>> = {
   callBack:
     'Stores all partitions of the array or none. Repeating the request is safe: partitions that are known count as duplicates. The task comes into being with its first call-back.',
@@ -14,47 +14,37 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Lists the last attempts that ended, with their outcome. They are kept in memory: a new leader starts without them.',
   pauseInstance:
     'Hands out nothing to the instance until it is resumed, and tells it so. Its leases run on. The pause is stored, and the instance is not forgotten meanwhile.',
-  resumeInstance: 'Ends the pause of an instance.',
   releasePartition:
     'Revokes the lease of one partition, for a worker that hangs. An attempt is used; the partition is ready at once, or parked if that was its last. The old lease cannot be renewed.',
   releaseInstance:
     'Revokes all leases of an instance, for a worker that will not come back. Its partitions are ready at once.',
   listTables:
     'Lists the compute tables that have waiting, delayed or leased partitions, or settings, by name. Numbers are over all tasks.',
-  viewTable: 'Shows what runs and waits on a compute table over all tasks, its pace and its settings.',
   viewTableSettings:
     'Shows the settings of a compute table. One that was never called back has the defaults.',
   changeTableSettings:
     'Changes what the body names; null restores the default. While `maxLeases` leases or more run on the table, over all tasks, nothing of it is handed out and no expired lease is revived; leases that run go on. While it is paused, nothing of it is handed out. A table may get settings before it is first called back.',
   listTasks: 'Lists tasks, newest first, with their progress. Filters can be combined.',
   viewTask: 'Shows the progress of a task by level, its pace, its time left and what is wrong with it.',
-  listPartitions: 'Lists the partitions of a task in the order of level and index.',
   viewTotals: 'Adds up the counters of all unfinished tasks. The sums may be some seconds old.',
   viewScale:
     'Estimates how many workers would finish the backlog within the target at the measured pace. With a token that is limited to some tasks, the backlog of these tasks.',
-  viewThroughput: 'Shows what a task has processed by minute or by hour.',
   viewThroughputOfAll:
     'Shows what all tasks together have processed by minute or by hour. Minutes are kept for a day.',
-  viewGrid:
-    'Shows where in a level its partitions are done, leased, waiting or parked: counts by state for each range of indexes.',
   exportManifest: 'Streams all partitions of a task as lines of JSON, to compare with what was computed.',
   pause: 'Stops handing out partitions of the task. Leases that run go on, and call-backs are stored.',
-  resume: 'Ends a pause.',
   cancel:
     'Ends a task: no partition is handed out any more, and leases that run are refused at their next request.',
   skipParked: 'Opens the next level although partitions of this one are parked.',
   retry: 'Makes parked partitions ready again, with all their attempts; with `done`, also finished ones.',
   seal: 'Declares that no more partitions will come. When all are done, the task is done for good.',
   owner: 'Gives the task to another token name, whose producers may then change it.',
-  levelBarrier: 'Decides whether a level waits until all lower levels of its task are finished.',
   settings:
     'Shows lease length, attempts, back-off, most leases and weight of a task, and which are its own.',
   changeSettings:
     'Changes the named settings of a task, also before its first call-back. A setting that is null goes back to the value of the service.',
   subscribe:
     'Sends events to a URL, signed with a secret that only this answer contains. Without a URL the events are kept to be read.',
-  listSubscriptions: 'Lists subscriptions with what is still to be sent.',
-  unsubscribe: 'Deletes a subscription and its events.',
   rotateSecret: 'Replaces the secret. For some time events are signed with both.',
   enableSubscription:
     'Sends events again after the receiver answered 410. What was pending then is sent, too.',
@@ -66,10 +56,4 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   livez: 'Answers as long as the process runs. Needs no token.',
   readyz: 'Answers 200 if this node can hand off, for load balancers. Needs no token.',
   metrics: 'Answers in the text format of Prometheus, also while the store is unavailable.',
-  listAudit:
-    'Lists what was changed by requests, and by whom, newest first. It is stored with the tasks, so that all nodes answer the same.',
-  listNodeAudit:
-    'Lists refused tokens and reloaded files of the node that answers, since its start, newest first.',
-  viewFeed:
-    'Shows the first call-back of a task, its levels that are done, and what was changed by requests, newest first.',
 }

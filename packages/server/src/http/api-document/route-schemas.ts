@@ -5,23 +5,14 @@ import {
   MAX_BATCH,
   MAX_CHOSEN,
   MAX_WAIT_SECONDS,
-  PROBLEM_MEDIA_TYPE,
-  problemSchema,
   settingNames,
   settingWord,
 } from '@baton/protocol'
 import Type, { type TSchema } from 'typebox'
 
-export const problemAnswers = {
-  default: {
-    description: 'Why the request was refused or failed',
-    content: { [PROBLEM_MEDIA_TYPE]: { schema: problemSchema } },
-  },
-}
-
-export const answers = (schema: TSchema, description: string) => ({
-  200: { description, content: { 'application/json': { schema } } },
-  ...problemAnswers,
+/** The document adds the problems of each route. */
+export const answers = (schema: TSchema, description: string, type = 'application/json') => ({
+  200: { description, content: { [type]: { schema } } },
 })
 
 const instanceHeaderOf = (example: string) => ({

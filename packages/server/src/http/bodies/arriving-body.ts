@@ -27,7 +27,7 @@ export async function whileHeld<Result>(
   }
 }
 
-export const TOO_MUCH_RECEIVED =
+const TOO_MUCH_RECEIVED =
   'this node is receiving more data than its limit; send the request again, if possible in smaller bodies'
 
 /** The limits that are checked while a body arrives. */

@@ -172,15 +172,13 @@ export class AdmissionBudget {
     const seconds = this.#rate.secondsToWait(this.quotaKeyOf(headers, socket))
     if (seconds === 0) return
     this.reached.note('rate', socket.remoteAddress)
-    throw tooManyRequests(this.limits.requestsPerSecond, seconds)
+    const who = 'the token (without tokens: the client address)'
+    throw new RequestProblem(
+      'rate_limited',
+      `${who} can send ${this.limits.requestsPerSecond} requests per second`,
+      { headers: { 'retry-after': String(Math.ceil(seconds)) } },
+    )
   }
-}
-
-export function tooManyRequests(perSecond: number, secondsToWait: number): RequestProblem {
-  const who = 'the token (without tokens: the client address)'
-  return new RequestProblem('rate_limited', `${who} can send ${perSecond} requests per second`, {
-    headers: { 'retry-after': String(Math.ceil(secondsToWait)) },
-  })
 }
 
 /** Refuses requests, after admission, while the node is overloaded, or above the rate limit. */

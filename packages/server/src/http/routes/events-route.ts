@@ -8,7 +8,7 @@ import { securityHeaders } from '../answers/headers.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask } from '../answers/task-view.ts'
 import { viewInstance, viewParked } from '../answers/views.ts'
-import { problemAnswers } from '../api-document/route-schemas.ts'
+import { answers } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whenCrowded } from '../requests/pipelining.ts'
@@ -195,13 +195,11 @@ export function eventsRoute(
           }),
         ),
       }),
-      response: {
-        200: {
-          description: 'An endless stream of events; the data of each event is JSON',
-          content: { 'text/event-stream': { schema: streamSchema } },
-        },
-        ...problemAnswers,
-      },
+      response: answers(
+        streamSchema,
+        'An endless stream of events; the data of each event is JSON',
+        'text/event-stream',
+      ),
     },
     handler: async (request, reply) => {
       if (handOff.isDraining) {

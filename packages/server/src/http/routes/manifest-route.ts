@@ -7,7 +7,7 @@ import type { PartitionPage, PartitionQuery } from '../../handoff/views/queries.
 import { requireOwn, requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
-import { problemAnswers } from '../api-document/route-schemas.ts'
+import { answers } from '../api-document/route-schemas.ts'
 import {
   numberOf,
   type Query,
@@ -94,13 +94,7 @@ export function manifestRoute(
         state: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...partitionStates] })),
         level: Type.Optional(Type.Integer({ minimum: 0 })),
       }),
-      response: {
-        200: {
-          description: 'By level and index',
-          content: { [NDJSON_TYPE]: { schema: manifestLineSchema(tableField) } },
-        },
-        ...problemAnswers,
-      },
+      response: answers(manifestLineSchema(tableField), 'By level and index', NDJSON_TYPE),
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)

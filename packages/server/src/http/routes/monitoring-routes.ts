@@ -5,7 +5,7 @@ import { Distribution } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { answers, chosenParameters, problemAnswers } from '../api-document/route-schemas.ts'
+import { answers, chosenParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { RequestCounts } from '../observability/answered-requests.ts'
 import { METRICS_TYPE, metricText } from '../observability/metric.ts'
@@ -189,13 +189,7 @@ export function metricsRoute(
       operationId: 'metrics',
       summary: 'Metrics of this node and of the tasks in the store',
       tags: ['health'],
-      response: {
-        200: {
-          description: 'The metrics in the text format of Prometheus',
-          content: { 'text/plain': { schema: metricsText } },
-        },
-        ...problemAnswers,
-      },
+      response: answers(metricsText, 'The metrics in the text format of Prometheus', 'text/plain'),
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
