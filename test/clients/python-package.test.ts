@@ -1,14 +1,21 @@
+import { execFile } from 'node:child_process'
+import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../packages/client/test/support/descriptors.ts'
 import { startService } from '../../packages/client/test/support/service.ts'
 import { buildPython, installWheel, pythonHandOff, pythonIn, pythonTools } from '../../release/python.ts'
-import { readDocument } from '../docs/support/markdown.ts'
-import { withoutPython } from '../support/python.ts'
+import { readDocument, root } from '../docs/support/markdown.ts'
+import { pythonProgram, withoutPython } from '../support/python.ts'
 import { testFolder } from '../support/test-folder.ts'
 
+const execute = promisify(execFile)
+const sources = join(root, 'clients/python/src')
 const cannotRun = await withoutPython('the package of the Python client', ...pythonTools)
+const cannotCheck = await withoutPython('the types of the Python client', 'mypy')
+const cannotParse = await withoutPython('the syntax of the Python client')
 
 describe.skipIf(cannotRun)('baton-client', () => {
   test('is built as wheel and sdist, and runs its examples in an empty environment', async () => {
@@ -17,6 +24,9 @@ describe.skipIf(cannotRun)('baton-client', () => {
     const { wheel, sdist } = await buildPython(folder, dist)
     expect([sdist, wheel]).toEqual(['baton-client-0.1.0.tar.gz', 'baton_client-0.1.0-py3-none-any.whl'])
     const run = await installWheel(folder, join(dist, wheel))
+    const typed =
+      'from importlib.resources import files; print(files("baton_client").joinpath("py.typed").is_file())'
+    expect(await run(typed)).toBe('True\n')
 
     const { url } = await startService()
     await run(pythonHandOff(url))
@@ -33,6 +43,44 @@ describe.skipIf(cannotRun)('baton-client', () => {
     await run(cron)
     expect(await new BatonClient(url).task('nightly')).toMatchObject({ state: 'done' })
   })
+})
+
+test.skipIf(cannotCheck)(
+  'types are complete, for Python 3.10, and those of programs are checked by them',
+  async () => {
+    const folder = await testFolder()
+    const mypy = async (...args: string[]) => {
+      const options = ['--strict', '--python-version', '3.10', '--cache-dir', join(folder, 'cache')]
+      const command = ['-m', 'mypy', ...options, ...args]
+      const env = { ...process.env, MYPYPATH: sources }
+      const { stdout } = await execute(await pythonProgram('mypy'), command, { env, cwd: folder })
+      return stdout
+    }
+    expect(await mypy(sources)).toMatch(/^Success: no issues found in [1-9]\d source files\n$/)
+
+    const programs = ['clients/python/README.md', 'docs/client-python.md'].map((document, at) => {
+      const path = join(folder, `program_${at}.py`)
+      const read = 'def read(table: str, partition: str) -> list[list[int]]: return []\n'
+      writeFileSync(path, read + pythonIn(document, 'http://127.0.0.1:7070'))
+      return path
+    })
+    expect(await mypy(...programs)).toBe('Success: no issues found in 2 source files\n')
+    const wrong = join(folder, 'wrong.py')
+    writeFileSync(wrong, 'from baton_client import Client\nClient(7)\n')
+    await expect(mypy(wrong)).rejects.toMatchObject({ stdout: expect.stringContaining('[arg-type]') })
+  },
+)
+
+test.skipIf(cannotParse)('the sources have the syntax of Python 3.10', async () => {
+  const parse =
+    'import ast, sys\nfor path in sys.argv[1:]: ast.parse(open(path, encoding="utf-8").read(), path, feature_version=(3, 10))'
+  const files = globSync('**/*.py', { cwd: sources }).map((path) => join(sources, path))
+  expect(files.length).toBeGreaterThan(15)
+  const python = await pythonProgram()
+  await execute(python, ['-c', parse, ...files])
+  const newer = join(await testFolder(), 'newer.py')
+  writeFileSync(newer, 'try: pass\nexcept* ValueError: pass\n')
+  await expect(execute(python, ['-c', parse, newer])).rejects.toThrow('SyntaxError')
 })
 
 test('every operation, event and error of the Python client is described', () => {

@@ -13,6 +13,7 @@ const PACKAGES = {
   wheel: 'python3-wheel',
   venv: 'python3-venv',
   psycopg: 'python3-psycopg',
+  mypy: 'mypy',
 }
 
 export type PythonModule = keyof typeof PACKAGES
