@@ -19,9 +19,9 @@ import {
 import { comparePositions, positionOf } from './state/waiting-buffer.ts'
 import { addLanes, addPartitions, type Transaction } from './transaction.ts'
 
-/** The number of partitions that are read ahead for a lane: more if few lanes have work. */
+/** The number of partitions that are read ahead for a lane: more if few lanes are next, fewer if there are very many. */
 const ROWS_AT_A_TIME = 32
-const ROWS_OF_ALL_LANES = 4096
+const ROWS_OF_FEW_LANES = 4096
 const ROWS_AT_MOST = 1000
 /** The maximum number of lanes, or of tables of a lane, whose partitions are read together. */
 export const LANES_READ_TOGETHER = 64
@@ -51,7 +51,8 @@ export async function firstOf(
   ahead: () => readonly Lane[],
   demand: number,
 ): Promise<Partition> {
-  const first = (sources: readonly Source[]) => firstOfSources(tx, sources, ahead, demand)
+  const sameLevel = () => ahead().filter(({ level }) => level === lane.level)
+  const first = (sources: readonly Source[]) => firstOfSources(tx, sources, sameLevel, demand)
   if (lane.several === null) return first([lane])
   if (tables !== null) return first(tablesWaiting(lane, tables))
   const earliest = await first([lane])
@@ -76,12 +77,10 @@ async function firstOfSources(
     // Memory and rows disagree, so another node has become leader and written rows. Reading the disk again
     // resolves this.
     if (missing.some((source) => buffersOf(source)[kind].isComplete)) throw disagreement(lane)
-    const others = missing[0] === lane ? ahead().filter((other) => other !== lane && isToRead(other)) : []
-    await loadWaiting(tx, missing.slice(0, LANES_READ_TOGETHER), kind, others, demand)
+    const next = missing[0] === lane ? ahead() : []
+    await loadWaiting(tx, missing.slice(0, LANES_READ_TOGETHER), kind, next, demand)
   }
 }
-
-const isToRead = (lane: Lane): boolean => knownFirst(lane) === undefined
 
 function earliestOf(sources: readonly Source[], kind: Kind, lane: Lane): Partition {
   let earliest: Partition | undefined
@@ -114,19 +113,25 @@ interface Wanted {
   readonly query: WaitingOfLane
 }
 
-/** Fills the buffers of these sources, and of other lanes that come next. */
+/**
+ * Fills the buffers of these sources, and of lanes that come next. The lanes of a level take turns, so what is read
+ * for one must not push out what was read for the others.
+ */
 async function loadWaiting(
   tx: Transaction,
   sources: readonly Source[],
   kind: Kind,
-  others: readonly Lane[],
+  next: readonly Lane[],
   demand: number,
 ): Promise<void> {
-  const share = Math.floor(ROWS_OF_ALL_LANES / (others.length + 1))
-  const most = Math.min(Math.max(ROWS_AT_A_TIME, demand, share), ROWS_AT_MOST)
+  const kept = Math.floor(tx.limits.partitions / 2 / tx.memory.tasks.size)
+  const atATime = Math.max(1, Math.min(ROWS_AT_A_TIME, kept))
+  const share = Math.floor(Math.max(demand, ROWS_OF_FEW_LANES) / Math.max(1, next.length))
+  const most = next.length < LANES_READ_TOGETHER ? Math.max(atATime, Math.min(share, ROWS_AT_MOST)) : atATime
+  const others = next.filter((lane) => !sources.includes(lane) && knownFirst(lane) === undefined)
   const wanted = [
-    ...sources.map((source) => wantedOf(source, kind, isLaneTable(source) ? ROWS_AT_A_TIME : most)),
-    ...others.slice(0, Math.max(0, demand - 1)).map((lane) => wantedOf(lane, kindOf(lane), ROWS_AT_A_TIME)),
+    ...sources.map((source) => wantedOf(source, kind, isLaneTable(source) ? atATime : most)),
+    ...others.slice(0, Math.max(0, demand - 1)).map((lane) => wantedOf(lane, kindOf(lane), atATime)),
   ]
   const found = await tx.reads.waiting(wanted.map(({ query }) => query))
   for (const [at, one] of wanted.entries()) {

@@ -37,7 +37,7 @@ import { copyOfLane, copyOfLaneTable, copyOfTask, type Entry } from './entry.ts'
 import { NewlyReady } from './newly-ready.ts'
 import type { Choice, Names } from './state/choice.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
-import type { Memory } from './state/memory.ts'
+import type { Memory, MemoryBounds } from './state/memory.ts'
 import {
   type Key,
   type Lane,
@@ -57,7 +57,7 @@ import { Waiting } from './waiting.ts'
 export interface EngineContext {
   /** What a verb may read. It awaits nothing else. */
   readonly reads: EngineReads
-  readonly limits: OpenWorkLimits
+  readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
   readonly policy: Policy
   readonly now: number
   /** From 0 up to 1. */
@@ -94,7 +94,7 @@ export interface EngineReads
 export class Transaction {
   readonly memory: Memory
   readonly reads: EngineReads
-  readonly limits: OpenWorkLimits
+  readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
   readonly policy: Policy
   readonly now: number
   readonly random: () => number

@@ -147,3 +147,31 @@ test('a task with many levels is purged with a bounded number of reads', async (
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)
   expect(await store.audit()).toEqual([])
 })
+
+test('what is read for tasks that take turns is handed out before it leaves memory', async () => {
+  const disk = new MemoryDatabase().disk()
+  let rowsRead = 0
+  const counting: Disk = {
+    ...disk,
+    async waiting(queries) {
+      const found = await disk.waiting(queries)
+      rowsRead += found.flat().length
+      return found
+    },
+  }
+  const clock = new TestClock()
+  const store = await openEngine({
+    disk: counting,
+    policy: testPolicy,
+    clock: clock.now,
+    random: () => 0,
+    secret: () => 'A'.repeat(16),
+    limits: { partitions: 200 },
+  })
+  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  const [tasks, each] = [50, 20]
+  for (let task = 0; task < tasks; task++) await driver.callBack(`t${task}`, some(0, each))
+  await store.audit()
+  expect(await driver.pullAll(10)).toHaveLength(tasks * each)
+  expect(rowsRead).toBeLessThanOrEqual(2 * tasks * each)
+})
