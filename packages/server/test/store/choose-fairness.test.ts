@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Choice } from '../../src/handoff/engine/state/choice.ts'
+import { FilterOrder } from '../../src/handoff/engine/state/filter-order.ts'
 import { Waiting as WaitingPartitions } from '../../src/handoff/engine/waiting.ts'
 import { Driver, one } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
@@ -59,7 +59,7 @@ interface Group {
   memberOf(partition: Waiting): string | null
 }
 
-/** Each choice has an order of its own. */
+/** Each filter has an order of its own. */
 const groupOf = (filter: Filter): Group => ({
   name: JSON.stringify([filter.tables?.toSorted() ?? null, filter.tasks]),
   memberOf: (partition) => (isFor(filter, partition) ? partition.task : null),
@@ -149,29 +149,29 @@ const membersOf = (group: Group, waiting: readonly Waiting[]): Set<string> =>
 /** Orders that are unfair, which the check must find. Each returns a function that restores the fair one. */
 const unfair: readonly { readonly what: string; readonly make: () => () => void }[] = [
   {
-    what: 'choices that are not charged',
+    what: 'filters that are not charged',
     make: () => {
-      const { charge } = Choice.prototype
-      Choice.prototype.charge = () => undefined
+      const { charge } = FilterOrder.prototype
+      FilterOrder.prototype.charge = () => undefined
       return () => {
-        Choice.prototype.charge = charge
+        FilterOrder.prototype.charge = charge
       }
     },
   },
   {
-    what: 'choices without weights',
+    what: 'filters without weights',
     make: () => {
-      const { charge } = Choice.prototype
-      Choice.prototype.charge = function (lane, recordCount) {
+      const { charge } = FilterOrder.prototype
+      FilterOrder.prototype.charge = function (lane, recordCount) {
         charge.call(this, { ...lane, parentTask: { ...lane.parentTask, settings: null } }, recordCount)
       }
       return () => {
-        Choice.prototype.charge = charge
+        FilterOrder.prototype.charge = charge
       }
     },
   },
   {
-    what: 'choices that are charged to the order of all lanes',
+    what: 'filters that are charged to the order of all lanes',
     make: () => {
       const { serve } = WaitingPartitions.prototype
       WaitingPartitions.prototype.serve = function (partition) {

@@ -41,7 +41,7 @@ export function knownFirst(source: Source): Partition | undefined {
 const kindOf = (source: Source): Kind => (source.returned > 0 ? 'returned' : 'fresh')
 
 /**
- * Returns the next partition of a lane. `tables` are the names that a choice is limited to; null:
+ * Returns the next partition of a lane. `tables` are the names that a filter has; null:
  * any. `ahead` returns the lanes that come next.
  */
 export async function firstOf(

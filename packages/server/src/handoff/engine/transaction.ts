@@ -10,6 +10,7 @@ import {
   type StoredPartition,
   statusOf,
 } from '../partition.ts'
+import type { Filter } from '../pull-filters.ts'
 import { failureReason } from '../rules/failure-reason.ts'
 import { countFailure, countParked, uncountEnd } from '../rules/failures.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
@@ -35,8 +36,8 @@ import type {
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
 import { copyOfLane, copyOfLaneTable, copyOfTask, type Entry } from './entry.ts'
 import { NewlyReady } from './newly-ready.ts'
-import type { Choice, Names } from './state/choice.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
+import type { FilterOrder } from './state/filter-order.ts'
 import type { Memory, MemoryBounds } from './state/memory.ts'
 import {
   type Key,
@@ -241,10 +242,10 @@ export class Transaction {
     return partition
   }
 
-  choiceOf(names: Names): Choice {
-    const choice = this.memory.choices.of(names)
-    this.#before.usedChoices.add(choice)
-    return choice
+  filterOrderOf(names: Filter): FilterOrder {
+    const filterOrder = this.memory.filterOrders.of(names)
+    this.#before.usedFilterOrders.add(filterOrder)
+    return filterOrder
   }
 
   /** Null removes it. */

@@ -2,7 +2,7 @@ import type { StoredSubscription } from '../outbox.ts'
 import type { TableSettings } from '../rules/policy.ts'
 import type { NextIds } from '../stored.ts'
 import type { UnflushedCheckpoint } from './state/checkpoints.ts'
-import type { Choice } from './state/choice.ts'
+import type { FilterOrder } from './state/filter-order.ts'
 import type { Memory } from './state/memory.ts'
 import type { Buffers, Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 
@@ -33,7 +33,7 @@ export class UndoLog {
   readonly newPartitions = new Set<Partition>()
   readonly newInstances: string[] = []
   /** Too large to be copied: they start afresh. */
-  readonly usedChoices = new Set<Choice>()
+  readonly usedFilterOrders = new Set<FilterOrder>()
   readonly #nextIds: NextIds
   readonly #memory: Memory
 
@@ -112,7 +112,7 @@ export class UndoLog {
       memory.order.place(memory.order.tables.setSettings({ table, ...settings }))
     for (const [id, at] of this.pausedInstances) setOrDelete(memory.pausedInstances, id, at)
     for (const instance of this.newInstances) memory.instances.delete(instance)
-    for (const choice of this.usedChoices) memory.choices.drop(choice)
+    for (const filterOrder of this.usedFilterOrders) memory.filterOrders.drop(filterOrder)
     Object.assign(memory.nextIds, this.#nextIds)
   }
 }

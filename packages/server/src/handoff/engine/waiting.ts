@@ -3,7 +3,7 @@ import { weightOfTask } from '../rules/policy.ts'
 import { isLaneOpen } from '../rules/task.ts'
 import type { StoredLaneTable } from '../stored.ts'
 import type { NewlyReady } from './newly-ready.ts'
-import type { Choice } from './state/choice.ts'
+import type { FilterOrder } from './state/filter-order.ts'
 import type { Memory } from './state/memory.ts'
 import type { Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 
@@ -85,9 +85,9 @@ export class Waiting {
 
   /**
    * Hands out a partition, which must be the first that waits in its lane, or the first of its table there.
-   * Charges the choice of the pull, or else the order of all lanes. Call `update` after it is counted.
+   * Charges the order of the pull's filter, or else the order of all lanes. Call `update` after it is counted.
    */
-  serve(partition: Partition, choice: Choice | null): void {
+  serve(partition: Partition, filterOrder: FilterOrder | null): void {
     const { parentLane: lane, recordCount, dueAt, computeTable } = partition
     this.#tx.touchLane(lane)
     if (dueAt === null) {
@@ -99,8 +99,8 @@ export class Waiting {
       }
     }
     this.remove(partition)
-    if (choice !== null) {
-      choice.charge(lane, recordCount)
+    if (filterOrder !== null) {
+      filterOrder.charge(lane, recordCount)
       return
     }
     this.#tx.touchLevel(lane.time)

@@ -31,23 +31,23 @@ test('a pull that names tasks looks through the lanes of a task only when its lo
   expect(vi.mocked(mayServe).mock.calls.length).toBeLessThanOrEqual(most)
 })
 
-test('of pulls with names that nobody has, memory keeps nothing but a bounded number of choices', () => {
+test('of pulls with names that nobody has, memory keeps nothing but a bounded number of filters', () => {
   const memory = new Memory({ task: 1, lane: 1, partition: 1, event: 1 }, 0)
-  const { choices, order } = memory
-  expect(choices.haveWork({ tables: ['a.none'], tasks: null })).toBe(false)
-  expect(choices.haveWork({ tables: null, tasks: ['none'] })).toBe(false)
+  const { filterOrders, order } = memory
+  expect(filterOrders.haveWork({ tables: ['a.none'], tasks: null })).toBe(false)
+  expect(filterOrders.haveWork({ tables: null, tasks: ['none'] })).toBe(false)
   order.tables.use('a.known', memory.addTask(aTask(1)))
   const used = Array.from({ length: 500 }, (_, pull) => {
     const others = Array.from({ length: 49 }, (_, at) => `a.${pull}-${at}-`.padEnd(500, 'x'))
     const names = { tables: ['a.known', ...others], tasks: null }
-    expect(choices.haveWork(names)).toBe(true)
-    const choice = choices.of(names)
-    expect(choice.next()).toBeUndefined()
-    choices.used(choice)
+    expect(filterOrders.haveWork(names)).toBe(true)
+    const filterOrder = filterOrders.of(names)
+    expect(filterOrder.next()).toBeUndefined()
+    filterOrders.used(filterOrder)
     expect(others.filter((name) => order.tables.get(name) !== undefined)).toEqual([])
-    return { names, choice }
+    return { names, filterOrder }
   })
-  const kept = used.filter(({ names, choice }) => choices.of(names) === choice)
+  const kept = used.filter(({ names, filterOrder }) => filterOrders.of(names) === filterOrder)
   expect(kept.length).toBeLessThan(400)
   expect(kept.at(-1)).toBe(used.at(-1))
 })

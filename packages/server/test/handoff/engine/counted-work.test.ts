@@ -97,31 +97,31 @@ async function callBackTasks(driver: Driver, tasks: number, each: number, tableO
 }
 
 const CASES = {
-  'different choices of 50 tables each': async (scale: number) => {
-    const [tables, choices] = [100 * scale, 10 * scale]
+  'different filters of 50 tables each': async (scale: number) => {
+    const [tables, filters] = [100 * scale, 10 * scale]
     const { driver, workOf } = await openCounted()
     await callBackTasks(driver, 2 * tables, 4, (at) => `table${at % tables}`)
-    const pulls = listOf(choices, (choice) => ({
-      tables: listOf(50, (at) => `table${(choice * 10 + at) % tables}`),
+    const pulls = listOf(filters, (filter) => ({
+      tables: listOf(50, (at) => `table${(filter * 10 + at) % tables}`),
     }))
     await workOf(pulls)
     return workOf(pulls)
   },
-  'choices that name one hot table, in rotation': async (scale: number) => {
+  'filters that name one hot table, in rotation': async (scale: number) => {
     const { driver, workOf } = await openCounted()
-    const choices = 50 * scale
-    await callBackTasks(driver, 5, 2 * choices, () => 'hot')
-    const pulls = listOf(choices, (at) => ({ tables: ['hot', `other${at}`] }))
+    const filters = 50 * scale
+    await callBackTasks(driver, 5, 2 * filters, () => 'hot')
+    const pulls = listOf(filters, (at) => ({ tables: ['hot', `other${at}`] }))
     await workOf(pulls)
     return workOf(pulls)
   },
-  'new choices that name one hot table of many tasks': async (scale: number) => {
+  'new filters that name one hot table of many tasks': async (scale: number) => {
     const { driver, workOf } = await openCounted()
     await callBackTasks(driver, 100 * scale, 2, () => 'hot')
     await workOf([{ tables: ['hot'] }])
     return workOf(listOf(20, (at) => ({ tables: ['hot', `other${at}`] })))
   },
-  'a choice of a hot table that reaches its limit with each pull': async (scale: number) => {
+  'a filter of a hot table that reaches its limit with each pull': async (scale: number) => {
     const { driver, workOf } = await openCounted()
     await callBackTasks(driver, 100 * scale, 2, () => 'hot')
     await driver.store.setTable({ table: 'hot', maxLeases: 1 })
@@ -129,7 +129,7 @@ const CASES = {
     await workOf(pulls.slice(0, 1), { settled: true })
     return workOf(pulls, { settled: true })
   },
-  'a choice of a table of many tasks with other tables in their lanes': async (scale: number) => {
+  'a filter of a table of many tasks with other tables in their lanes': async (scale: number) => {
     const { driver, workOf } = await openCounted()
     const callBacks = listOf(50 * scale, (at) =>
       batchedCallBack(`t${at}`, [
@@ -151,7 +151,7 @@ const CASES = {
       { expected: 0 },
     )
   },
-  'a choice of 50 of the tables of a lane': async (scale: number) => {
+  'a filter of 50 of the tables of a lane': async (scale: number) => {
     const tables = 100 * scale
     const { driver, workOf } = await openCounted()
     await driver.callBack(
@@ -161,7 +161,7 @@ const CASES = {
     const named = listOf(50, (at) => `table${at * scale}`)
     return workOf(listOf(20, () => ({ tables: named })))
   },
-  'a choice of the table of the last of many lanes with several': async (scale: number) => {
+  'a filter of the table of the last of many lanes with several': async (scale: number) => {
     const levels = 100 * scale
     const { driver, workOf } = await openCounted()
     await driver.callBack(
@@ -187,7 +187,7 @@ const CASES = {
 }
 
 for (const [name, workOf] of Object.entries(CASES))
-  test(`the work of a pull does not grow with the number of lanes or choices: ${name}`, async () => {
+  test(`the work of a pull does not grow with the number of lanes or filters: ${name}`, async () => {
     const [few, many] = [await workOf(1), await workOf(4)]
     // Heaps of four times as many are two steps deeper.
     expect(many.blocks).toBeLessThan(1.5 * few.blocks)

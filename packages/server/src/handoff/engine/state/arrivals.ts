@@ -57,26 +57,23 @@ const FEWEST_KEPT = 16
 const isThere = <Of extends Arriving<Of>>(arrival: Arrival<Of>): boolean => arrival.of.arrival === arrival
 
 /**
- * What waits of a table, by level, in the order in which it came to the level. A choice reads it as far as it
+ * What waits of a table, by level, in the order in which it came to the level. A filter reads it as far as it
  * needs: so one that names a table of many tasks costs no more than what it is served.
  */
 export class Arrivals<Of extends Arriving<Of>> {
   /** Those that have some, by level. */
   readonly #levels: ArrivalsOfLevel<Of>[] = []
-  /** The last number. */
-  last = 0
+  #last = 0
 
-  /** Adds it, unless it is on this level already. */
   put(of: Of, level: number): void {
-    if (of.arrival?.level === level) return
     this.remove(of)
     let ofLevel = this.from(level)
     if (ofLevel?.level !== level) {
       ofLevel = new ArrivalsOfLevel<Of>(level)
       this.#levels.splice(this.#indexOf(level), 0, ofLevel)
     }
-    this.last += 1
-    of.arrival = { of, level, number: this.last }
+    this.#last += 1
+    of.arrival = { of, level, number: this.#last }
     ofLevel.add(of.arrival)
   }
 

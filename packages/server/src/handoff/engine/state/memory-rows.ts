@@ -211,7 +211,7 @@ export class SeveralTables {
   })
   /** Those that are below their tables. */
   readonly belowTables = new Set<LaneTablePlace>()
-  /** Those that a choice took from the arrivals, because their task may not be served. */
+  /** Those that a filter took from the arrivals, because their task may not be served. */
   readonly withdrawn = new Set<LaneTablePlace>()
 }
 
@@ -237,7 +237,7 @@ export class Table implements InHeap {
   readonly lanesOf = new Map<Task, number>()
   /** The order of those that have waiting partitions of it: by level, then by tag; the older lane if tags are equal. */
   readonly heap = new Heap<InTable>(compareInTable)
-  /** For choices: what of it may be served, or was not yet found to be closed. */
+  /** For filters: what of it may be served, or was not yet found to be closed. */
   readonly arrivals = new Arrivals<InTable>()
   heapIndex = -1
 

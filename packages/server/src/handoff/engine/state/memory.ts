@@ -6,7 +6,7 @@ import type { LanesOfTask } from '../../rules/open-work.ts'
 import { finishedOf } from '../../rules/task.ts'
 import type { NextIds, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
 import { Checkpoints } from './checkpoints.ts'
-import { Choices } from './choices.ts'
+import { FilterOrders } from './filter-orders.ts'
 import { Leases } from './leases.ts'
 import {
   type Changing,
@@ -47,7 +47,7 @@ export class Memory {
   readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order()
   readonly leases = new Leases(this.order)
-  readonly choices = new Choices(this.order, this.tasksByName)
+  readonly filterOrders = new FilterOrders(this.order, this.tasksByName)
   readonly ownedWork = new OwnedWork(this.tasks)
   readonly nextIds: NextIds
   /** The number of tables beyond the first of all lanes. */

@@ -14,6 +14,7 @@ import {
   TaskTable,
   tableOf,
 } from './memory-rows.ts'
+import { News } from './news.ts'
 import { Tables } from './tables.ts'
 
 /**
@@ -27,6 +28,7 @@ import { Tables } from './tables.ts'
  */
 export class Order {
   readonly tables = new Tables()
+  readonly news = new News()
   /** Lanes with several tables. */
   readonly #several = new Table(null)
   readonly #heap = new Heap<Table>(compareTables)
@@ -57,7 +59,7 @@ export class Order {
     return undefined
   }
 
-  /** For a choice of tasks, which does not look at tables: places of tables that are no longer blocked return. */
+  /** For pulls that name tasks, which do not look at tables: places of tables that are no longer blocked return. */
   recallTables({ several }: Lane): void {
     for (const place of several?.belowTables ?? []) if (!isTableBlocked(place.table)) this.#toLane(place)
   }
@@ -74,7 +76,7 @@ export class Order {
     return lanes
   }
 
-  /** For a choice, which found that its task may not be served. */
+  /** For pulls with a filter, which found that its task may not be served. */
   withdraw(one: InTable): void {
     if (one instanceof TaskTable) {
       this.#take(one)
@@ -104,8 +106,10 @@ export class Order {
 
   /** The settings of a table changed, or it reached its limit or is below it again. */
   place(table: Table): void {
-    if (isTableBlocked(table) || table.heap.size === 0) this.#heap.remove(table)
+    const isBlocked = isTableBlocked(table)
+    if (isBlocked || table.heap.size === 0) this.#heap.remove(table)
     else this.#heap.put(table)
+    if (!isBlocked && table.name !== null) this.news.add(table.name)
   }
 
   /** Call it after the tag of a lane changed, or after partitions came to it or left it. */
@@ -134,7 +138,7 @@ export class Order {
     const { lane, table, counted } = place
     const isWaiting = ready > 0 && !lane.parentTask.cancelled
     count(table, counted, isWaiting ? ready : 0, isWaiting ? readyRecords : 0)
-    if (isWaiting) table.arrivals.put(place, lane.level)
+    if (isWaiting) this.#arrive(place, lane.level)
     else {
       table.arrivals.remove(place)
       lane.several?.withdrawn.delete(place)
@@ -153,7 +157,7 @@ export class Order {
     for (const one of task.tables.values()) {
       this.#move(one)
       const withdrawn = one.lane?.several?.withdrawn
-      for (const place of withdrawn ?? []) place.table.arrivals.put(place, place.lane.level)
+      for (const place of withdrawn ?? []) this.#arrive(place, place.lane.level)
       withdrawn?.clear()
     }
   }
@@ -187,8 +191,15 @@ export class Order {
   #move(one: InTable): void {
     const { table, lane } = one
     table.heap.put(one)
-    if (one instanceof TaskTable && lane !== undefined) table.arrivals.put(one, lane.level)
+    if (one instanceof TaskTable && lane !== undefined) this.#arrive(one, lane.level)
     if (!isTableBlocked(table)) this.#heap.put(table)
+  }
+
+  #arrive(one: InTable, level: number): void {
+    const { table, arrival } = one
+    if (arrival?.level === level) return
+    table.arrivals.put(one, level)
+    if (table.name !== null) this.news.add(table.name)
   }
 
   /** Removes it from the order, not from its task. */

@@ -12,7 +12,7 @@ import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
 import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
-import type { Choice } from '../state/choice.ts'
+import type { FilterOrder } from '../state/filter-order.ts'
 import { type Partition, tableOf } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
@@ -70,8 +70,8 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   const { instance, batch, records, tables, tasks } = asked
   if (tasks === null) tx.memory.order.tables.asked(tables, tx.now)
   const isChosen = tables !== null || tasks !== null
-  if (isChosen && !tx.memory.choices.haveWork(asked)) return []
-  const choice = isChosen ? tx.choiceOf(asked) : null
+  if (isChosen && !tx.memory.filterOrders.haveWork(asked)) return []
+  const filterOrder = isChosen ? tx.filterOrderOf(asked) : null
   const taken: Partition[] = []
   let takenRecords = 0
   const { leases } = tx.memory
@@ -79,13 +79,13 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   while (taken.length < most && (records === null || taken.length === 0 || takenRecords < records)) {
     if (isEndOfSlice(taken.length)) await tx.reads.nextIteration()
     const wanted = Math.max(batch, demand) - taken.length
-    const partition = firstKnown(tx, choice) ?? (await findFirst(tx, choice, wanted))
+    const partition = firstKnown(tx, filterOrder) ?? (await findFirst(tx, filterOrder, wanted))
     if (partition === undefined) break
-    handOut(tx, partition, instance, choice)
+    handOut(tx, partition, instance, filterOrder)
     taken.push(partition)
     takenRecords += partition.recordCount
   }
-  if (choice !== null) tx.memory.choices.used(choice)
+  if (filterOrder !== null) tx.memory.filterOrders.used(filterOrder)
   if (taken.length > 0 && instance !== null) {
     tx.sawInstance(instance, 'worker')
     const totals = tx.totalsOf(instance, 'worker')
@@ -96,8 +96,8 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
 }
 
 /** Returns the next partition in the order of all lanes, if it is in memory. */
-function firstKnown(tx: Transaction, choice: Choice | null): Partition | undefined {
-  const lane = choice === null ? tx.memory.order.front() : undefined
+function firstKnown(tx: Transaction, filterOrder: FilterOrder | null): Partition | undefined {
+  const lane = filterOrder === null ? tx.memory.order.front() : undefined
   const first = lane === undefined ? undefined : knownFirst(lane)
   // In a lane with several tables, the first partition may be of a blocked one.
   return first === undefined || isTableBlocked(tableOf(first)) ? undefined : first
@@ -106,25 +106,25 @@ function firstKnown(tx: Transaction, choice: Choice | null): Partition | undefin
 /** Returns the next partition, reading rows if they are not in memory. Undefined if there is none. */
 async function findFirst(
   tx: Transaction,
-  choice: Choice | null,
+  filterOrder: FilterOrder | null,
   demand: number,
 ): Promise<Partition | undefined> {
-  const order = choice ?? tx.memory.order
-  const lane = choice === null ? tx.memory.order.front() : choice.next()
+  const order = filterOrder ?? tx.memory.order
+  const lane = filterOrder === null ? tx.memory.order.front() : filterOrder.next()
   if (lane === undefined) return undefined
-  return firstOf(tx, lane, choice?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
+  return firstOf(tx, lane, filterOrder?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
 }
 
 function handOut(
   tx: Transaction,
   partition: Partition,
   instance: string | null,
-  choice: Choice | null,
+  filterOrder: FilterOrder | null,
 ): void {
   const { parentLane: lane, recordCount } = partition
   const { delivery } = tx.policy
   tx.touchPartition(partition)
-  tx.waiting.serve(partition, choice)
+  tx.waiting.serve(partition, filterOrder)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(partition, to)
   tx.waiting.update(lane)

@@ -1,11 +1,11 @@
 import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
-import { Choice } from './choice.ts'
+import { FilterOrder } from './filter-order.ts'
 import type { Lane, Task, TaskTable } from './memory-rows.ts'
 import type { Order } from './order.ts'
 
-/** A choice of tasks looks at what they have: a pull names few. */
-export class TaskChoice extends Choice {
+/** Looks at all that the tasks have: a pull names few. */
+export class TaskFilterOrder extends FilterOrder {
   readonly #tasks: readonly string[]
   readonly #tasksByName: ReadonlyMap<string, Task>
 

@@ -1,13 +1,8 @@
+import type { Filter } from '../../pull-filters.ts'
 import { cost } from '../../rules/fair-order.ts'
 import { weightOfTask } from '../../rules/policy.ts'
 import type { Lane } from './memory-rows.ts'
 import type { Order } from './order.ts'
-
-/** The names that a pull may be limited to. Null: any. */
-export interface Names {
-  readonly tables: readonly string[] | null
-  readonly tasks: readonly string[] | null
-}
 
 /** A name counts as this many tags, and as one more for each of these characters: about 100 bytes each. */
 const TAGS_PER_NAME = 10
@@ -27,13 +22,13 @@ const FEWEST_TAGS = 64
  * The order of the pulls that name the same tables or tasks: start-time fair queuing as for all lanes, with a
  * virtual time and tags of its own. In memory only: it starts afresh with the leader.
  */
-export abstract class Choice {
+export abstract class FilterOrder {
   readonly tables: ReadonlySet<string> | null
   protected readonly order: Order
   readonly #sizeOfNames: number
   readonly #levels = new Map<number, Shares>()
 
-  constructor(order: Order, { tables, tasks }: Names) {
+  constructor(order: Order, { tables, tasks }: Filter) {
     this.order = order
     this.tables = tables === null ? null : new Set(tables)
     this.#sizeOfNames = sizeOf(tables ?? []) + sizeOf(tasks ?? [])

@@ -1,6 +1,6 @@
 import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
-import { Choice } from './choice.ts'
+import { FilterOrder } from './filter-order.ts'
 import { Heap, type InHeap } from './heap.ts'
 import type { InTable, Lane, Table } from './memory-rows.ts'
 import type { Order } from './order.ts'
@@ -11,22 +11,27 @@ interface Candidate extends InHeap {
   tag: bigint
 }
 
-/** What a choice has read of the arrivals of a table. What it has not read has no tag: it starts at the virtual time. */
-interface Read {
+/** What was read of the arrivals of a table. What was not read has no tag: it starts at the virtual time. */
+interface Read extends InHeap {
   readonly table: Table
   /** The last number, by level. */
   readonly upTo: Map<number, number>
-  readonly heap: Heap<Candidate>
   readonly candidates: Map<InTable, Candidate>
+  readonly heap: Heap<Candidate>
+  /** The first of the table, as of when it was last looked at. */
+  first?: Candidate
 }
 
 /**
- * A choice of tables reads the arrivals of each only until it has found the next lane. What has changed since it
- * was read is noticed when it comes to the front.
+ * Of each table, the arrivals are read only until the next lane is found. What has changed since is noticed when
+ * it comes to the front; only what may have come to go earlier is looked for, with the news of the order.
  */
-export class TableChoice extends Choice {
+export class TableFilterOrder extends FilterOrder {
   readonly #tables: readonly string[]
   readonly #reads = new Map<string, Read>()
+  /** The tables that may be served, by their first candidate. */
+  readonly #heap = new Heap<Read>((a, b) => compareCandidates(a.first as Candidate, b.first as Candidate))
+  #newsRead = 0
 
   constructor(order: Order, tables: readonly string[]) {
     super(order, { tables, tasks: null })
@@ -40,48 +45,66 @@ export class TableChoice extends Choice {
   }
 
   next(): Lane | undefined {
-    let first: Candidate | undefined
-    let isWaiting = false
-    for (const name of this.#tables) {
-      const table = this.order.tables.get(name)
-      if (table === undefined || table.waiting.partitions === 0) continue
-      isWaiting = true
-      const candidate = isTableBlocked(table) ? undefined : this.#firstOf(this.#readOf(name, table))
-      if (candidate === undefined) continue
-      if (first === undefined || compareCandidates(candidate, first) < 0) first = candidate
+    this.#readNews()
+    for (let read = this.#heap.first; read !== undefined; read = this.#heap.first) {
+      this.#place(read)
+      if (this.#heap.first === read) return read.first?.lane
     }
-    if (!isWaiting) this.drain()
-    return first?.lane
+    if (!this.#tables.some((name) => (this.order.tables.get(name)?.waiting.partitions ?? 0) > 0)) this.drain()
+    return undefined
   }
 
   ahead(count: number): Lane[] {
     const lanes: Lane[] = []
-    for (const { table, upTo, heap } of this.#reads.values()) {
-      const { arrivals } = table
+    for (const { table, upTo, heap } of this.#heap.items) {
       for (const { lane } of heap.items.slice(0, count - lanes.length)) lanes.push(lane)
-      const ofLevel = arrivals.from(0)
+      const ofLevel = table.arrivals.from(0)
       let next = ofLevel?.after(upTo.get(ofLevel.level) ?? 0)
       while (next !== undefined && lanes.length < count) {
         if (next.of.lane !== undefined) lanes.push(next.of.lane)
         next = ofLevel?.after(next.number)
       }
+      if (lanes.length === count) break
     }
     return lanes
   }
 
   protected override drain(): void {
     super.drain()
+    for (const read of this.#reads.values()) this.#heap.remove(read)
     this.#reads.clear()
+  }
+
+  #readNews(): void {
+    const { news } = this.order
+    const changed = news.since(this.#newsRead, this.#tables.length) ?? this.#tables
+    this.#newsRead = news.end
+    for (const name of changed) {
+      const table = this.order.tables.get(name)
+      if (table !== undefined && this.tables?.has(name)) this.#place(this.#readOf(name, table))
+    }
   }
 
   /** A table that was dropped in the meantime is read from its beginning. */
   #readOf(name: string, table: Table): Read {
-    let read = this.#reads.get(name)
-    if (read?.table !== table) {
-      read = { table, upTo: new Map(), heap: new Heap(compareCandidates), candidates: new Map() }
-      this.#reads.set(name, read)
-    }
+    const known = this.#reads.get(name)
+    if (known?.table === table) return known
+    if (known !== undefined) this.#heap.remove(known)
+    const heap = new Heap(compareCandidates)
+    const read: Read = { table, upTo: new Map(), candidates: new Map(), heap, heapIndex: -1 }
+    this.#reads.set(name, read)
     return read
+  }
+
+  /** Puts a table where its first candidate belongs. One of which nothing may be served leaves until there is news. */
+  #place(read: Read): void {
+    const first = isTableBlocked(read.table) ? undefined : this.#firstOf(read)
+    if (first === undefined) {
+      this.#heap.remove(read)
+      return
+    }
+    read.first = first
+    this.#heap.put(read)
   }
 
   #firstOf(read: Read): Candidate | undefined {
@@ -116,7 +139,7 @@ export class TableChoice extends Choice {
         candidates.delete(of)
       } else if (!mayServe(lane.parentTask, lane.level)) this.order.withdraw(of)
       else if (lane === first.lane && (this.tagOf(lane) ?? first.tag) <= first.tag) return first
-      else this.#place(read, first, lane)
+      else this.#move(read, first, lane)
     }
   }
 
@@ -124,7 +147,7 @@ export class TableChoice extends Choice {
     const { lane } = of
     if (lane === undefined) return
     const known = read.candidates.get(of)
-    if (known !== undefined) this.#place(read, known, lane)
+    if (known !== undefined) this.#move(read, known, lane)
     else {
       const candidate = { of, lane, tag: this.startOf(lane), heapIndex: -1 }
       read.candidates.set(of, candidate)
@@ -133,7 +156,7 @@ export class TableChoice extends Choice {
   }
 
   /** A lane that waits keeps the tag with which it began to wait, although the virtual time may be past it. */
-  #place({ heap }: Read, candidate: Candidate, lane: Lane): void {
+  #move({ heap }: Read, candidate: Candidate, lane: Lane): void {
     if (lane !== candidate.lane) candidate.tag = this.startOf(lane)
     else candidate.tag = larger(this.tagOf(lane) ?? candidate.tag, candidate.tag)
     candidate.lane = lane
