@@ -17,7 +17,7 @@ import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
-import { AuditLog, auditReloads, auditRequests, nodeAuditRoute } from './observability/audit.ts'
+import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
 import { BulkWork } from './requests/bulk-work.ts'
 import { allowHalfOpen } from './requests/exchange.ts'
 import { paceReading } from './requests/paced-reading.ts'
@@ -221,8 +221,7 @@ export async function buildHttp({
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests, budget)
-        auditRoutes(uncached, service)
-        nodeAuditRoute(uncached, audit)
+        auditRoutes(uncached, service, audit)
         whoamiRoute(uncached, service)
         if (peers !== null) peerRoute(uncached, peers)
       })

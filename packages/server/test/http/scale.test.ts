@@ -229,8 +229,8 @@ describe('the filters', () => {
       '?workers=4',
       '"workers" is not a query parameter of this route; its parameters are table, task, and target',
     ],
-    ['?target=0', 'the query parameter target must be an integer from 1 to 604800, in seconds'],
-    ['?target=1.5', 'the query parameter target must be an integer from 1 to 604800, in seconds'],
+    ['?target=0', 'the query parameter target must be an integer from 1 to 604800'],
+    ['?target=1.5', 'the query parameter target must be an integer from 1 to 604800'],
     ['?target=9&target=9', 'the query parameter target must not be repeated'],
     [
       '?table=orders',

@@ -280,11 +280,11 @@ const filledIn = (template: string, values: Readonly<Record<string, string>>): s
     Object.hasOwn(values, name) ? encodeURIComponent(values[name] ?? '') : placeholder,
   )
 
-/** Renames `computeTableName` to the field name that is configured for the wire format. */
+/** Renames `computeTableName` to the field name that is configured for the wire format, as in its schemas. */
 export function tableFieldRenamer(tableField: string) {
-  return <Row extends Pick<PartitionRow, 'taskId' | 'computeTableName'>>(row: Row) => {
+  return <Row extends Pick<PartitionRow, 'taskId' | 'computeTableName'>>(row: Row): Row => {
     if (tableField === 'computeTableName') return row
     const { taskId, computeTableName, ...others } = row
-    return { taskId, [tableField]: computeTableName, ...others }
+    return { taskId, [tableField]: computeTableName, ...others } as unknown as Row
   }
 }

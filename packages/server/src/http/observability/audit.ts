@@ -1,6 +1,5 @@
-import { type NodeAudit, type nodeAuditKinds, nodeAuditSchema } from '@baton/protocol'
+import type { nodeAuditKinds } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import Type from 'typebox'
 import type { Log } from '../../handoff/log.ts'
 import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/subscriptions-file.ts'
 import { accessRule } from '../admission/access.ts'
@@ -8,9 +7,6 @@ import type { Proxies } from '../admission/proxies.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import type { LiveTokens, TokensReload } from '../admission/tokens-file.ts'
 import { problemOf } from '../answers/problems.ts'
-import { timestampOf } from '../answers/views.ts'
-import { answers } from '../api-document/route-schemas.ts'
-import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
 import type { TlsFiles, TlsReload } from '../tls.ts'
 
 // What only the log and this node's memory have: a flood of refused tokens must not write. Changes are in the
@@ -214,31 +210,4 @@ export function auditRequests(
 
 function shortened(path: string): string {
   return path.length > LONGEST_ACTION ? `${path.slice(0, LONGEST_ACTION)}…` : path
-}
-
-export function nodeAuditRoute(app: FastifyInstance, audit: AuditLog): void {
-  app.route<{ Querystring: Query }>({
-    method: 'GET',
-    url: '/audit/node',
-    config: { access: 'audit', servedByAll: true },
-    schema: {
-      operationId: 'listNodeAudit',
-      summary: 'Refused tokens and reloaded files of this node since it started, newest first',
-      tags: ['health'],
-      querystring: Type.Object(pageParameters),
-      response: answers(nodeAuditSchema, 'One page of entries'),
-    },
-    handler: async ({ query }, reply) => {
-      const page = audit.page(cursorOf(query, asNumber), limitOf(query))
-      const list: NodeAudit = {
-        entries: page.entries.map(({ number: _number, at, ...entry }) => ({ at: timestampOf(at), ...entry })),
-        next: page.next === null ? null : writeCursor(page.next),
-      }
-      return reply.send(list)
-    },
-  })
-}
-
-function asNumber(position: unknown): number | undefined {
-  return Number.isSafeInteger(position) ? (position as number) : undefined
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { checkChosen, didYouMean, MAX_PAGE_LENGTH, MAX_TASK_ID_LENGTH } from '@baton/protocol'
+import { checkChosen, didYouMean, MAX_PAGE_LENGTH } from '@baton/protocol'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import Type from 'typebox'
+import Type, { type TSchema } from 'typebox'
 import { RequestProblem } from '../answers/problems.ts'
 
 /**
@@ -73,85 +73,119 @@ function senderFault({ headers, rawHeaders }: IncomingMessage): RequestProblem |
   return new RequestProblem('parameter_invalid', 'X-Instance-Id must not be repeated')
 }
 
-const DEFAULT_LIMIT = 100
-
 /** Query parameters from the router. A repeated parameter is an array. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>
 
-export const pageParameters = {
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MAX_PAGE_LENGTH,
-      default: DEFAULT_LIMIT,
-      description: 'Maximum number of entries per page',
-    }),
-  ),
-  cursor: Type.Optional(
-    Type.String({
-      description: 'The value of `next` on the previous page; a page without `next` is the last one',
-    }),
-  ),
+/** How a query parameter is documented, and how it is read. */
+export interface Parameter<Value> {
+  readonly schema: TSchema
+  read(given: Query[string], name: string): Value
 }
 
-/** A parameter that must not be repeated. An empty value counts as given. */
-export function once(query: Query, name: string): string | undefined {
-  const value = query[name]
-  if (Array.isArray(value)) throw invalid(name, 'must not be repeated')
-  return value
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>
+
+export type ValuesOf<Known extends Parameters> = {
+  readonly [Name in keyof Known]: Known[Name] extends Parameter<infer Value> ? Value : never
 }
 
-function invalid(name: string, rule: string): RequestProblem {
-  return new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
+export const querySchema = (known: Parameters) =>
+  Type.Object(
+    Object.fromEntries(Object.entries(known).map(([name, { schema }]) => [name, Type.Optional(schema)])),
+  )
+
+export const readQuery = <Known extends Parameters>(known: Known, query: Query): ValuesOf<Known> =>
+  Object.fromEntries(
+    Object.entries(known).map(([name, parameter]) => [name, parameter.read(query[name], name)]),
+  ) as ValuesOf<Known>
+
+export const invalidParameter = (name: string, rule: string) =>
+  new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
+
+/** A parameter that must not be repeated. An empty value counts as given. `refuse` says what it must be. */
+export function parameter<Value, Absent>(
+  schema: TSchema,
+  absent: Absent,
+  read: (text: string, refuse: (rule: string) => never) => Value,
+): Parameter<Value | Absent> {
+  return {
+    schema,
+    read: (given, name) => {
+      const refuse = (rule: string): never => {
+        throw invalidParameter(name, rule)
+      }
+      if (Array.isArray(given)) return refuse('must not be repeated')
+      return given === undefined ? absent : read(given, refuse)
+    },
+  }
 }
 
-/** A text; null if it is omitted. Stores cannot represent NUL. */
-export function textOf(query: Query, name: string, most: number): string | null {
-  const text = once(query, name)
-  if (text === undefined) return null
-  if (text === '' || text.includes('\0') || [...text].length > most)
-    throw invalid(name, `must have 1 to ${most} characters, none of them NUL`)
-  return text
+/** Any text that does not restrict what is stored. */
+export const search = (description: string) => parameter(Type.String({ description }), null, (text) => text)
+
+interface Documented {
+  readonly description: string
+  readonly examples?: readonly string[]
 }
 
-export function limitOf(query: Query): number {
-  const text = once(query, 'limit')
-  if (text === undefined) return DEFAULT_LIMIT
-  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > MAX_PAGE_LENGTH)
-    throw invalid('limit', `must be an integer from 1 to ${MAX_PAGE_LENGTH}`)
-  return limit
+/** A text of at most `maxLength` characters. Stores cannot represent NUL. */
+export const text = ({ maxLength, ...documented }: { readonly maxLength: number } & Documented) =>
+  parameter(Type.String({ minLength: 1, maxLength, ...documented }), null, (given, refuse) =>
+    given === '' || given.includes('\0') || [...given].length > maxLength
+      ? refuse(`must have 1 to ${maxLength} characters, none of them NUL`)
+      : given,
+  )
+
+interface IntegerOptions {
+  readonly minimum: number
+  readonly maximum: number
+  readonly default: number
+  readonly description: string
+  readonly examples?: readonly number[]
 }
 
-export function numberOf(query: Query, name: string): number | null {
-  const text = once(query, name)
-  if (text === undefined) return null
-  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
-  if (!Number.isSafeInteger(number)) throw invalid(name, 'must be a non-negative integer')
-  return number
-}
+export const integer = (options: IntegerOptions) =>
+  parameter(
+    Type.Integer({ ...options, examples: [...(options.examples ?? [])] }),
+    options.default,
+    (given, refuse) => {
+      const number = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN
+      return number >= options.minimum && number <= options.maximum
+        ? number
+        : refuse(`must be an integer from ${options.minimum} to ${options.maximum}`)
+    },
+  )
+
+export const level = (documented: object = {}) =>
+  parameter(Type.Integer({ minimum: 0, ...documented }), null, (given, refuse) => {
+    const number = /^\d{1,16}$/.test(given) ? Number(given) : Number.NaN
+    return Number.isSafeInteger(number) ? number : refuse('must be a non-negative integer')
+  })
+
+export const word = <Word extends string>(words: readonly Word[], documented: object = {}) =>
+  parameter(
+    Type.Unsafe<Word>({ type: 'string', enum: [...words], ...documented }),
+    null,
+    (given, refuse) =>
+      words.find((candidate) => candidate === given) ?? refuse(`must be one of ${words.join(', ')}`),
+  )
+
+/** A flag: `true`, or omitted. */
+export const flag = (description: string) =>
+  parameter(Type.Unsafe<boolean>({ type: 'boolean', enum: [true], description }), false, (given, refuse) =>
+    given === 'true' ? true : refuse('must be true, or be omitted'),
+  )
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
-export function timeOf(query: Query, name: string): number | null {
-  const text = once(query, name)
-  if (text === undefined) return null
-  const millis = TIME.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(millis) || millis < 0)
-    throw invalid(name, 'must be a time with a UTC offset, such as 2026-03-01T12:00:00Z (encode + as %2B)')
-  // `Date.parse` reads February 30 as March 2.
-  const day = text.slice(0, 10)
-  if (!new Date(day).toISOString().startsWith(day)) throw invalid(name, 'has a day that does not exist')
-  return millis
-}
-
-export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | null {
-  const text = once(query, name)
-  if (text === undefined) return null
-  const word = words.find((candidate) => candidate === text)
-  if (word === undefined) throw invalid(name, `must be one of ${words.join(', ')}`)
-  return word
-}
+export const time = (description: string) =>
+  parameter(Type.String({ format: 'date-time', description }), null, (given, refuse) => {
+    const millis = TIME.test(given) ? Date.parse(given) : Number.NaN
+    if (Number.isNaN(millis) || millis < 0)
+      return refuse('must be a time with a UTC offset, such as 2026-03-01T12:00:00Z (encode + as %2B)')
+    // `Date.parse` reads February 30 as March 2.
+    const day = given.slice(0, 10)
+    return new Date(day).toISOString().startsWith(day) ? millis : refuse('has a day that does not exist')
+  })
 
 /** The tables or tasks to which a request is restricted; null for no restriction. */
 export function chosenNames(kind: 'table' | 'task', given: readonly string[]): readonly string[] | null {
@@ -161,61 +195,38 @@ export function chosenNames(kind: 'table' | 'task', given: readonly string[]): r
   throw new RequestProblem('parameter_invalid', checked.detail)
 }
 
-/** A flag: `true`, or omitted. */
-export function isGiven(query: Query, name: string): boolean {
-  const text = once(query, name)
-  if (text !== undefined && text !== 'true') throw invalid(name, 'must be true, or be omitted')
-  return text === 'true'
-}
-
-/** Cursors are opaque to clients, so that their content can change. */
-export function writeCursor(position: unknown): string {
-  return Buffer.from(JSON.stringify(position)).toString('base64url')
-}
-
-/** `read` returns undefined for a position that this list never issues. */
-export function cursorOf<Position>(
-  query: Query,
-  read: (position: unknown) => Position | undefined,
-): Position | null {
-  const text = once(query, 'cursor')
-  if (text === undefined) return null
-  let position: Position | undefined
-  try {
-    position = read(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
-  } catch {
-    position = undefined
-  }
-  if (position === undefined) throw invalid('cursor', 'must be the value of next on an earlier page')
-  return position
-}
-
-export interface TaskParams {
-  readonly taskId: string
-}
-
-export const taskParams = Type.Object({
-  taskId: Type.String({
-    minLength: 1,
-    maxLength: MAX_TASK_ID_LENGTH,
-    description: 'The task id; percent-encode slashes and other reserved characters',
-    examples: ['orders-2026-03'],
+/**
+ * The parameters of a list. Cursors are opaque to clients, so that their content can change. `read` returns
+ * undefined for a position that this list never issues.
+ */
+export const pageOf = <Position>(read: (position: unknown) => Position | undefined) => ({
+  limit: integer({
+    minimum: 1,
+    maximum: MAX_PAGE_LENGTH,
+    default: 100,
+    description: 'Maximum number of entries per page',
   }),
+  cursor: parameter(
+    Type.String({
+      description: 'The value of `next` on the previous page; a page without `next` is the last one',
+    }),
+    null,
+    (given, refuse) => positionIn(given, read) ?? refuse('must be the value of next on an earlier page'),
+  ),
 })
 
-/** The task id, decoded by the router. NUL is refused, because stores cannot represent it in a text. */
-export function taskIdOf({ taskId }: TaskParams): string {
-  // The router also matches an empty segment.
-  if (taskId === '') {
-    throw new RequestProblem('route_unknown', 'the path has no task id; the list of tasks is at /tasks')
+function positionIn<Position>(cursor: string, read: (position: unknown) => Position | undefined) {
+  try {
+    return read(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+  } catch {
+    return undefined
   }
-  if (!taskId.includes('\0') && [...taskId].length <= MAX_TASK_ID_LENGTH) return taskId
-  throw new RequestProblem(
-    'parameter_invalid',
-    `the task id in the path must have at most ${MAX_TASK_ID_LENGTH} characters and no NUL`,
-  )
 }
 
-export function unknownTask(taskId: string): RequestProblem {
-  return new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was called back`)
-}
+/** A position that is a number. */
+export const safeInteger = (position: unknown): number | undefined =>
+  Number.isSafeInteger(position) ? (position as number) : undefined
+
+/** The `next` of a page; null on the last one. */
+export const nextOf = (position: unknown): string | null =>
+  position === null ? null : Buffer.from(JSON.stringify(position)).toString('base64url')

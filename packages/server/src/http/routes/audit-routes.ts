@@ -1,110 +1,84 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  type AuditList,
-  auditListSchema,
-  MAX_TASK_ID_LENGTH,
-  type TaskFeed,
-  taskFeedSchema,
-} from '@baton/protocol'
+import { auditListSchema, MAX_TASK_ID_LENGTH, nodeAuditSchema, taskFeedSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import Type from 'typebox'
 import type { Requester } from '../../handoff/rules/stamps.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import { requireOwn, requireTaskLimit, type TokenLookup } from '../admission/tokens.ts'
+import { requireOwn, type TokenLookup } from '../admission/tokens.ts'
 import { timestampOf } from '../answers/views.ts'
-import { answers } from '../api-document/route-schemas.ts'
-import {
-  cursorOf,
-  limitOf,
-  pageParameters,
-  type Query,
-  type TaskParams,
-  taskIdOf,
-  taskParams,
-  textOf,
-  unknownTask,
-  writeCursor,
-} from '../requests/parameters.ts'
+import type { AuditLog } from '../observability/audit.ts'
+import { nextOf, pageOf, safeInteger, text } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
+import { operation, unknownTask } from './operation.ts'
 
 /** The longest names of tokens in a tokens file. */
 const LONGEST_NAME = 200
 
-const parameters = Type.Object({
-  task: Type.Optional(
-    Type.String({ maxLength: MAX_TASK_ID_LENGTH, description: 'Only changes of this task, by its full id' }),
-  ),
-  name: Type.Optional(
-    Type.String({ maxLength: LONGEST_NAME, description: 'Only changes by this token or user' }),
-  ),
-  ...pageParameters,
-})
-
-export function auditRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
-  app.route<{ Querystring: Query }>({
-    method: 'GET',
-    url: '/audit',
-    config: { access: 'audit' },
-    schema: {
-      operationId: 'listAudit',
-      summary: 'Changes of tasks and of the service, and who requested them, newest first',
-      tags: ['health'],
-      querystring: parameters,
-      response: answers(auditListSchema, 'One page of changes'),
+export function auditRoutes(app: FastifyInstance, service: Service, nodeAudit: AuditLog): void {
+  const { views } = service.handOff
+  operation(app, service, 'GET', '/audit', {
+    id: 'listAudit',
+    summary: 'Changes of tasks and of the service, and who requested them, newest first',
+    tag: 'health',
+    access: 'audit',
+    query: {
+      task: text({
+        maxLength: MAX_TASK_ID_LENGTH,
+        description: 'Only changes of this task, by its full id',
+      }),
+      name: text({ maxLength: LONGEST_NAME, description: 'Only changes by this token or user' }),
+      ...pageOf(safeInteger),
     },
-    handler: async ({ query }, reply) => {
-      const page = await handOff.views.audited({
-        taskId: textOf(query, 'task', MAX_TASK_ID_LENGTH),
-        name: textOf(query, 'name', LONGEST_NAME),
-        before: cursorOf(query, asId) ?? Number.MAX_SAFE_INTEGER,
-        limit: limitOf(query),
-      })
-      const list: AuditList = {
-        entries: page.records.map(({ id: _id, at, ...record }) => ({ at: timestampOf(at), ...record })),
-        next: page.next === null ? null : writeCursor(page.next),
+    answers: [auditListSchema, 'One page of changes'],
+    answer: async ({ query: { task, name, cursor, limit } }) => {
+      const before = cursor ?? Number.MAX_SAFE_INTEGER
+      const { records, next } = await views.audited({ taskId: task, name, before, limit })
+      return {
+        entries: records.map(({ id: _id, at, ...record }) => ({ at: timestampOf(at), ...record })),
+        next: nextOf(next),
       }
-      return reply.send(list)
     },
   })
 
-  app.route<{ Params: TaskParams }>({
-    method: 'GET',
-    url: '/tasks/:taskId/feed',
-    config: { access: 'task' },
-    schema: {
-      operationId: 'viewFeed',
-      summary: 'What happened to a task, newest first',
-      tags: ['tasks'],
-      params: taskParams,
-      response: answers(taskFeedSchema, 'The latest events of the task'),
+  operation(app, service, 'GET', '/audit/node', {
+    id: 'listNodeAudit',
+    summary: 'Refused tokens and reloaded files of this node since it started, newest first',
+    tag: 'health',
+    access: 'audit',
+    servedByAll: true,
+    query: pageOf(safeInteger),
+    answers: [nodeAuditSchema, 'One page of entries'],
+    answer: ({ query: { cursor, limit } }) => {
+      const { entries, next } = nodeAudit.page(cursor, limit)
+      return {
+        entries: entries.map(({ number: _number, at, ...entry }) => ({ at: timestampOf(at), ...entry })),
+        next: nextOf(next),
+      }
     },
-    handler: async ({ params, raw }, reply) => {
-      const taskId = taskIdOf(params)
-      const token = tokens.of(raw.headers)
-      requireTaskLimit(token, taskId)
-      const found = await handOff.views.feed(taskId)
+  })
+
+  operation(app, service, 'GET', '/tasks/:taskId/feed', {
+    id: 'viewFeed',
+    summary: 'What happened to a task, newest first',
+    tag: 'tasks',
+    access: 'task',
+    answers: [taskFeedSchema, 'The latest events of the task'],
+    answer: async ({ path: { taskId }, token }) => {
+      const found = await views.feed(taskId)
       if (found === null) throw unknownTask(taskId)
       requireOwn(token, found.task)
-      const feed: TaskFeed = {
-        taskId,
-        entries: found.entries.map(({ at, ...entry }) => ({ at: timestampOf(at), ...entry })),
-        complete: found.isComplete,
-      }
-      return reply.send(feed)
+      const entries = found.entries.map(({ at, ...entry }) => ({ at: timestampOf(at), ...entry }))
+      return { taskId, entries, complete: found.isComplete }
     },
   })
 }
 
-const asId = (position: unknown): number | undefined =>
-  Number.isSafeInteger(position) ? (position as number) : undefined
-
 /** Finds out who sent a request that changes something. `body` must not contain secrets. */
 export const requesters =
   (tokens: TokenLookup, proxies: Proxies): Service['requesterOf'] =>
-  ({ socket, headers }: IncomingMessage, body?: unknown): Requester => ({
+  ({ socket, headers }: IncomingMessage, body: object = {}): Requester => ({
     name: tokens.nameOf(headers),
     address: proxies.addressOf(socket, headers),
-    body: typeof body === 'object' && body !== null ? shortened(body) : null,
+    body: Object.keys(body).length === 0 ? null : shortened(body),
   })
 
 const LONGEST_LIST = 10

@@ -4,21 +4,13 @@ import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStat
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/queries.ts'
-import { requireOwn, requireTaskLimit } from '../admission/tokens.ts'
+import { requireOwn } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
-import { answers } from '../api-document/route-schemas.ts'
-import {
-  numberOf,
-  type Query,
-  type TaskParams,
-  taskIdOf,
-  taskParams,
-  unknownTask,
-  wordOf,
-} from '../requests/parameters.ts'
+import { level, word } from '../requests/parameters.ts'
 import type { ReadInTurn } from '../requests/reads.ts'
 import type { Service } from '../service.ts'
+import { operation, unknownTask } from './operation.ts'
 
 type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 
@@ -32,11 +24,8 @@ const LINES_PER_PAGE = 250
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** Exports a task of any size. The next page is only read after the client has received the previous one. */
-export function manifestRoute(
-  app: FastifyInstance,
-  { handOff, tableField, tokens }: Service,
-  readInTurn: ReadInTurn,
-): void {
+export function manifestRoute(app: FastifyInstance, service: Service, readInTurn: ReadInTurn): void {
+  const { handOff, tableField } = service
   const withTableField = tableFieldRenamer(tableField)
 
   const pageAfter = (which: Which, after: PartitionQuery['after']) =>
@@ -80,31 +69,15 @@ export function manifestRoute(
     return page
   }
 
-  app.route<{ Params: TaskParams; Querystring: Query }>({
-    method: 'GET',
-    url: '/tasks/:taskId/manifest',
-    config: { access: 'task' },
-    exposeHeadRoute: false,
-    schema: {
-      operationId: 'exportManifest',
-      summary: 'The partitions of a task and their results, one line of JSON each',
-      tags: ['tasks'],
-      params: taskParams,
-      querystring: Type.Object({
-        state: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...partitionStates] })),
-        level: Type.Optional(Type.Integer({ minimum: 0 })),
-      }),
-      response: answers(manifestLineSchema(tableField), 'By level and index', NDJSON_TYPE),
-    },
-    handler: async (request, reply) => {
-      const taskId = taskIdOf(request.params)
-      const token = tokens.of(request.raw.headers)
-      requireTaskLimit(token, taskId)
-      const which = {
-        taskId,
-        state: wordOf(request.query, 'state', partitionStates),
-        level: numberOf(request.query, 'level'),
-      }
+  operation(app, service, 'GET', '/tasks/:taskId/manifest', {
+    id: 'exportManifest',
+    summary: 'The partitions of a task and their results, one line of JSON each',
+    tag: 'tasks',
+    access: 'task',
+    query: { state: word(partitionStates), level: level() },
+    answers: [Type.Unsafe<Readable>(manifestLineSchema(tableField)), 'By level and index', NDJSON_TYPE],
+    answer: async ({ path: { taskId }, query, token, raw }) => {
+      const which = { taskId, ...query }
       const first = await pageAfter(which, null)
       if (first === null) throw unknownTask(taskId)
       requireOwn(token, first.facts)
@@ -115,8 +88,7 @@ export function manifestRoute(
           'retention deleted the partitions; the summary of the task is kept',
         )
       }
-      const stream = Readable.from(lines(which, first, written(first), request.raw), { objectMode: false })
-      return reply.type(NDJSON_TYPE).send(stream)
+      return Readable.from(lines(which, first, written(first), raw), { objectMode: false })
     },
   })
 }

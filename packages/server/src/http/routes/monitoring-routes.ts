@@ -1,4 +1,4 @@
-import { MAX_SCALE_TARGET_SECONDS, type Scale, scaleSchema, type Totals, totalsSchema } from '@baton/protocol'
+import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Distribution } from '../../handoff/counts/counts.ts'
@@ -10,88 +10,88 @@ import type { AdmissionBudget } from '../budget/budget.ts'
 import type { RequestCounts } from '../observability/answered-requests.ts'
 import { METRICS_TYPE, metricText } from '../observability/metric.ts'
 import { metrics } from '../observability/metrics.ts'
-import { chosenNames, once, type Query } from '../requests/parameters.ts'
+import { chosenNames, integer, type Parameter } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
+import { operation } from './operation.ts'
 
 /**
  * The values of the backlog metrics. Taken from the same cached readings, so frequent requests do not load
  * the store.
  */
-export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
-  app.route({
-    method: 'GET',
-    url: '/totals',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'viewTotals',
-      summary: 'All unfinished tasks together: their number, and their partitions and records by state',
-      tags: ['tasks'],
-      response: answers(totalsSchema, 'The sums'),
-    },
-    handler: async (_request, reply) => {
+export function totalsRoute(app: FastifyInstance, service: Service): void {
+  operation(app, service, 'GET', '/totals', {
+    id: 'viewTotals',
+    summary: 'All unfinished tasks together: their number, and their partitions and records by state',
+    tag: 'tasks',
+    access: 'overview',
+    answers: [totalsSchema, 'The sums'],
+    answer: async () => {
       const { tasks, tasksWithParked, partitions, records, isComplete } =
-        await handOff.storeReadings.backlog()
-      const totals: Totals = {
+        await service.handOff.storeReadings.backlog()
+      return {
         tasks: { ...tasks, withParked: tasksWithParked },
         partitions,
         records,
         complete: isComplete,
       }
-      return reply.send(totals)
     },
   })
 }
+
+const statusOf = <Word extends string>(status: Word) =>
+  Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })
 
 /**
  * Probes for the process supervisor. They need no token, because they reveal no more than a closed port
  * would.
  */
-export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
-  const word = <Word extends string>(status: Word) =>
-    Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })
-
-  app.route({
-    method: 'GET',
-    url: '/livez',
-    config: { access: 'probe' },
-    schema: {
-      operationId: 'livez',
-      summary: 'Whether the process is alive',
-      tags: ['health'],
-      response: answers(word('alive'), 'It is'),
-    },
-    handler: (_request, reply) => reply.send({ status: 'alive' }),
+export function healthRoutes(app: FastifyInstance, service: Service): void {
+  const { handOff } = service
+  operation(app, service, 'GET', '/livez', {
+    id: 'livez',
+    summary: 'Whether the process is alive',
+    tag: 'health',
+    access: 'probe',
+    answers: [statusOf('alive'), 'It is'],
+    answer: () => ({ status: 'alive' as const }),
   })
 
-  app.route({
-    method: 'GET',
-    url: '/readyz',
-    config: { access: 'probe' },
-    schema: {
-      operationId: 'readyz',
-      summary: 'Whether the node can hand off: it is not shutting down and its store can commit',
-      tags: ['health'],
-      response: answers(word('ready'), 'It can'),
-    },
-    handler: async (_request, reply) => {
-      if (handOff.isDraining) {
+  operation(app, service, 'GET', '/readyz', {
+    id: 'readyz',
+    summary: 'Whether the node can hand off: it is not shutting down and its store can commit',
+    tag: 'health',
+    access: 'probe',
+    answers: [statusOf('ready'), 'It can'],
+    answer: async () => {
+      if (handOff.isDraining)
         throw new RequestProblem(
           'shutting_down',
           'this node finishes the requests in progress and accepts no new ones',
         )
-      }
       await handOff.probe()
-      return reply.send({ status: 'ready' })
+      return { status: 'ready' as const }
     },
   })
 }
 
+/** A table or a task, repeated for several. */
+const chosen = (kind: 'table' | 'task'): Parameter<readonly string[] | null> => ({
+  schema: chosenParameters('Only the backlog of')[kind],
+  read: (given = []) => chosenNames(kind, [given].flat()),
+})
+
 /** The backlog and the number of workers it needs, for autoscalers and operators. */
-export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds, tokens }: Service): void {
-  const parameters = {
-    ...chosenParameters('Only the backlog of'),
-    target: Type.Optional(
-      Type.Integer({
+export function scaleRoute(app: FastifyInstance, service: Service): void {
+  const { handOff, scaleTargetSeconds } = service
+  operation(app, service, 'GET', '/scale', {
+    id: 'viewScale',
+    summary: 'The backlog, the workers, and the number of workers that would finish it within a target time',
+    tag: 'tasks',
+    access: 'view',
+    query: {
+      table: chosen('table'),
+      task: chosen('task'),
+      target: integer({
         minimum: 1,
         maximum: MAX_SCALE_TARGET_SECONDS,
         default: scaleTargetSeconds,
@@ -99,44 +99,16 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds, 
           'Number of seconds within which the backlog should be finished; by default the setting of the service',
         examples: [600],
       }),
-    ),
-  }
-
-  app.route<{ Querystring: Query }>({
-    method: 'GET',
-    url: '/scale',
-    config: { access: 'view' },
-    schema: {
-      operationId: 'viewScale',
-      summary:
-        'The backlog, the workers, and the number of workers that would finish it within a target time',
-      tags: ['tasks'],
-      querystring: Type.Object(parameters),
-      response: answers(scaleSchema, 'The backlog and the number of workers that it needs'),
     },
-    handler: async ({ query, raw: { headers } }, reply) => {
-      const target = targetOf(query) ?? scaleTargetSeconds
-      const chosen = (kind: 'table' | 'task') => chosenNames(kind, [query[kind] ?? []].flat())
-      const token = tokens.of(headers)
-      const filter = { tables: chosen('table'), tasks: chosen('task'), prefixes: token?.tasks ?? null }
-      for (const taskId of filter.tasks ?? []) requireTaskLimit(token, taskId)
-      const isPart = Object.values(filter).some((names) => names !== null)
-      const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? filter : null)
-      const scale: Scale = scaleOf(backlog, fleet, target, isPart)
-      return reply.send(scale)
+    answers: [scaleSchema, 'The backlog and the number of workers that it needs'],
+    answer: async ({ query: { table, task, target }, token }) => {
+      const choice = { tables: table, tasks: task, prefixes: token?.tasks ?? null }
+      for (const taskId of choice.tasks ?? []) requireTaskLimit(token, taskId)
+      const isPart = Object.values(choice).some((names) => names !== null)
+      const { backlog, fleet } = await handOff.storeReadings.workload(isPart ? choice : null)
+      return scaleOf(backlog, fleet, target, isPart)
     },
   })
-}
-
-function targetOf(query: Query): number | null {
-  const text = once(query, 'target')
-  if (text === undefined) return null
-  const target = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (target >= 1 && target <= MAX_SCALE_TARGET_SECONDS) return target
-  throw new RequestProblem(
-    'parameter_invalid',
-    `the query parameter target must be an integer from 1 to ${MAX_SCALE_TARGET_SECONDS}, in seconds`,
-  )
 }
 
 const SAMPLE_MILLIS = 100

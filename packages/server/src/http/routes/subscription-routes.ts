@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import {
   type Delivery,
-  type DeliveryList,
   deliveryListSchema,
   deliverySchema,
-  type EventPage,
   eventPageSchema,
   rotateSecretRequestSchema,
   type SubscriptionStatus as StatusView,
@@ -31,10 +29,9 @@ import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../../webhooks/signed-event.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/views.ts'
-import { answers } from '../api-document/route-schemas.ts'
-import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
+import { nextOf, pageOf, parameter, safeInteger } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { brokenControl, controlBody, noFields } from './control-routes.ts'
+import { brokenField, operation } from './operation.ts'
 
 /** The subscription without its secrets. */
 function viewSubscription(stored: StoredSubscription): Subscription {
@@ -77,13 +74,6 @@ function viewDelivery(delivery: StoredDelivery): Delivery {
   }
 }
 
-interface SubscriptionParams {
-  readonly subscriptionId: string
-}
-
-const params = Type.Object({ subscriptionId: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }) })
-const tags = ['subscriptions']
-
 export function subscriptionRoutes(app: FastifyInstance, service: Service): void {
   const { handOff, webhooks, requesterOf } = service
   // Without a subscriptions file, subscriptions that an earlier file created can be removed.
@@ -98,231 +88,164 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     if (result.kind === kind) return result as Extract<SubscriptionResult, { kind: Kind }>
     throw problemOf(result)
   }
+  const changing = { tag: 'subscriptions', access: 'subscriptions' } as const
+  const reading = { tag: 'subscriptions', access: 'overview' } as const
 
-  app.route({
-    method: 'POST',
-    url: '/subscriptions',
-    config: { access: 'subscriptions' },
-    schema: {
-      operationId: 'subscribe',
-      summary: 'Create a subscription: events are sent to a URL or stored for reading',
-      tags,
-      body: subscribeRequestSchema,
-      response: answers(subscriptionSecretSchema, 'The subscription, with the secret that signs its events'),
-    },
-    handler: async ({ body, raw }, reply) => {
-      const {
-        url,
-        types = webhookEventTypes,
-        taskPrefix = '',
-        secret,
-      } = controlBody(subscribeRequestSchema, body)
-      if (url !== undefined) checkUrl(url)
+  operation(app, service, 'POST', '/subscriptions', {
+    id: 'subscribe',
+    summary: 'Create a subscription: events are sent to a URL or stored for reading',
+    ...changing,
+    body: subscribeRequestSchema,
+    answers: [subscriptionSecretSchema, 'The subscription, with the secret that signs its events'],
+    answer: async ({ body, raw }) => {
+      const { url = null, types = webhookEventTypes, taskPrefix = '', secret } = body
+      if (url !== null) checkUrl(url)
       const { subscription } = await ask(
-        {
-          ask: 'create',
-          url: url ?? null,
-          types: [...new Set(types)],
-          taskPrefix,
-          secret: checkedSecret(secret),
-        },
+        { ask: 'create', url, types: [...new Set(types)], taskPrefix, secret: checkedSecret(secret) },
         'subscription',
         raw,
       )
-      return reply.send(withSecret(subscription))
+      return withSecret(subscription)
     },
   })
 
-  app.route({
-    method: 'GET',
-    url: '/subscriptions',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'listSubscriptions',
-      summary: 'All subscriptions',
-      tags,
-      response: answers(
-        subscriptionListSchema,
-        'The subscriptions, without their secrets, and the number of pending events',
-      ),
-    },
-    handler: async (_request, reply) => {
+  operation(app, service, 'GET', '/subscriptions', {
+    id: 'listSubscriptions',
+    summary: 'All subscriptions',
+    ...reading,
+    answers: [
+      subscriptionListSchema,
+      'The subscriptions, without their secrets, and the number of pending events',
+    ],
+    answer: async () => {
       const { subscriptions } = await ask({ ask: 'list' }, 'subscriptions')
-      const oldestFirst = [...subscriptions].sort(
+      const oldestFirst = subscriptions.toSorted(
         (a, b) => a.subscription.createdAt - b.subscription.createdAt,
       )
-      return reply.send({ subscriptions: oldestFirst.map(viewStatus) })
+      return { subscriptions: oldestFirst.map(viewStatus) }
     },
   })
 
-  app.route<{ Params: SubscriptionParams }>({
-    method: 'DELETE',
-    url: '/subscriptions/:subscriptionId',
-    config: { access: 'subscriptions', bodyOptional: true },
-    schema: {
-      operationId: 'unsubscribe',
-      summary: 'Remove a subscription and its pending events',
-      tags,
-      params,
-      response: answers(unsubscribeAnswerSchema, 'The subscription was removed'),
-    },
-    handler: async ({ params: { subscriptionId: id }, raw }, reply) => {
+  operation(app, service, 'DELETE', '/subscriptions/:subscriptionId', {
+    id: 'unsubscribe',
+    summary: 'Remove a subscription and its pending events',
+    ...changing,
+    answers: [unsubscribeAnswerSchema, 'The subscription was removed'],
+    answer: async ({ path: { subscriptionId: id }, raw }) => {
       await ask({ ask: 'remove', id, mayBeOfFile }, 'subscription', raw)
-      return reply.send({ id, removed: true })
+      return { id, removed: true }
     },
   })
 
-  app.route<{ Params: SubscriptionParams }>({
-    method: 'POST',
-    url: '/subscriptions/:subscriptionId/rotate-secret',
-    config: { access: 'subscriptions', bodyOptional: true },
-    schema: {
-      operationId: 'rotateSecret',
-      summary: 'Replace the signing secret; for a while, events are also signed with the previous secret',
-      tags,
-      params,
-      body: rotateSecretRequestSchema,
-      response: answers(subscriptionSecretSchema, 'The subscription, with its new secret'),
-    },
-    handler: async ({ params: { subscriptionId: id }, body, raw }, reply) => {
-      const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
+  operation(app, service, 'POST', '/subscriptions/:subscriptionId/rotate-secret', {
+    id: 'rotateSecret',
+    summary: 'Replace the signing secret; for a while, events are also signed with the previous secret',
+    ...changing,
+    body: rotateSecretRequestSchema,
+    bodyOptional: true,
+    answers: [subscriptionSecretSchema, 'The subscription, with its new secret'],
+    answer: async ({ path: { subscriptionId: id }, body, raw }) => {
+      const { secret, overlapSeconds = 86_400 } = body
       const overlapMillis = overlapSeconds * 1000
-      const request = {
-        ask: 'rotate' as const,
-        id,
-        secret: checkedSecret(secret),
-        overlapMillis,
-        mayBeOfFile,
-      }
-      return reply.send(withSecret((await ask(request, 'subscription', raw)).subscription))
+      const { subscription } = await ask(
+        { ask: 'rotate', id, secret: checkedSecret(secret), overlapMillis, mayBeOfFile },
+        'subscription',
+        raw,
+      )
+      return withSecret(subscription)
     },
   })
 
-  app.route<{ Params: SubscriptionParams }>({
-    method: 'POST',
-    url: '/subscriptions/:subscriptionId/enable',
-    config: { access: 'subscriptions', bodyOptional: true },
-    schema: {
-      operationId: 'enableSubscription',
-      summary: 'Enable a subscription that was disabled',
-      tags,
-      params,
-      body: noFields,
-      response: answers(subscriptionSchema, 'The subscription'),
-    },
-    handler: async ({ params: { subscriptionId: id }, body, raw }, reply) => {
-      controlBody(noFields, body)
+  operation(app, service, 'POST', '/subscriptions/:subscriptionId/enable', {
+    id: 'enableSubscription',
+    summary: 'Enable a subscription that was disabled',
+    ...changing,
+    answers: [subscriptionSchema, 'The subscription'],
+    answer: async ({ path: { subscriptionId: id }, raw }) => {
       const { subscription } = await ask({ ask: 'enable', id }, 'subscription', raw)
-      return reply.send(viewSubscription(subscription))
+      return viewSubscription(subscription)
     },
   })
 
-  app.route<{ Params: SubscriptionParams; Querystring: Query }>({
-    method: 'GET',
-    url: '/subscriptions/:subscriptionId/deliveries',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'listDeliveries',
-      summary: 'The deliveries of a subscription, newest first',
-      tags,
-      params,
-      querystring: Type.Object(pageParameters),
-      response: answers(deliveryListSchema, 'One page of deliveries'),
-    },
-    handler: async ({ params: { subscriptionId: id }, query }, reply) => {
-      const after = cursorOf(query, asEvent) ?? Number.MAX_SAFE_INTEGER
-      const limit = limitOf(query)
-      const request = { ask: 'deliveries' as const, id, after, newestFirst: true, limit }
-      const { deliveries } = await ask(request, 'deliveries')
+  operation(app, service, 'GET', '/subscriptions/:subscriptionId/deliveries', {
+    id: 'listDeliveries',
+    summary: 'The deliveries of a subscription, newest first',
+    ...reading,
+    query: pageOf(safeInteger),
+    answers: [deliveryListSchema, 'One page of deliveries'],
+    answer: async ({ path: { subscriptionId: id }, query: { cursor, limit } }) => {
+      const after = cursor ?? Number.MAX_SAFE_INTEGER
+      const { deliveries } = await ask(
+        { ask: 'deliveries', id, after, newestFirst: true, limit },
+        'deliveries',
+      )
       const last = deliveries.length < limit ? undefined : deliveries.at(-1)
-      const list: DeliveryList = {
-        deliveries: deliveries.map(viewDelivery),
-        next: last === undefined ? null : writeCursor(last.event),
-      }
-      return reply.send(list)
+      return { deliveries: deliveries.map(viewDelivery), next: nextOf(last?.event ?? null) }
     },
   })
 
-  app.route<{ Params: SubscriptionParams & { readonly event: string } }>({
-    method: 'POST',
-    url: '/subscriptions/:subscriptionId/deliveries/:event/redeliver',
-    config: { access: 'subscriptions', bodyOptional: true },
-    schema: {
-      operationId: 'redeliver',
-      summary: 'Send an event again, regardless of its state',
-      tags,
-      params: Type.Object({ ...params.properties, event: Type.Integer({ minimum: 1, examples: [412] }) }),
-      body: noFields,
-      response: answers(deliverySchema, 'The delivery, which is pending again'),
-    },
-    handler: async ({ params: { subscriptionId: id, event }, body, raw }, reply) => {
-      controlBody(noFields, body)
+  operation(app, service, 'POST', '/subscriptions/:subscriptionId/deliveries/:event/redeliver', {
+    id: 'redeliver',
+    summary: 'Send an event again, regardless of its state',
+    ...changing,
+    answers: [deliverySchema, 'The delivery, which is pending again'],
+    answer: async ({ path: { subscriptionId: id, event }, raw }) => {
       const number = /^\d{1,16}$/.test(event) ? Number(event) : 0
       const { delivery } = await ask({ ask: 'redeliver', id, event: number }, 'delivery', raw)
-      return reply.send(viewDelivery(delivery))
+      return viewDelivery(delivery)
     },
   })
 
-  app.route<{ Params: SubscriptionParams; Querystring: Query }>({
-    method: 'GET',
-    url: '/subscriptions/:subscriptionId/events',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'readEvents',
-      summary: 'The events of a subscription after a position, oldest first',
-      tags,
-      params,
-      querystring: Type.Object({
-        after: Type.Optional(
-          Type.String({
-            description:
-              'The value of `next` in the previous response; by default, from the oldest stored event',
-          }),
-        ),
-        limit: pageParameters.limit,
-      }),
-      response: answers(eventPageSchema, 'The events; empty if there are no more events yet'),
+  operation(app, service, 'GET', '/subscriptions/:subscriptionId/events', {
+    id: 'readEvents',
+    summary: 'The events of a subscription after a position, oldest first',
+    ...reading,
+    query: {
+      after: parameter(
+        Type.String({
+          description:
+            'The value of `next` in the previous response; by default, from the oldest stored event',
+        }),
+        null,
+        (given, refuse) =>
+          /^\d{1,16}$/.test(given) ? Number(given) : refuse('must be a value of next from this feed'),
+      ),
+      limit: pageOf(safeInteger).limit,
     },
-    handler: async ({ params: { subscriptionId: id }, query }, reply) => {
-      const given = once(query, 'after')
-      if (given !== undefined && !/^\d{1,16}$/.test(given))
-        throw new RequestProblem(
-          'parameter_invalid',
-          'the query parameter after must be a value of next from this feed',
-        )
-      const after = Number(given ?? 0)
-      const request = { ask: 'deliveries' as const, id, after, newestFirst: false, limit: limitOf(query) }
-      const { deliveries, subscription } = await ask(request, 'deliveries')
-      const page: EventPage = {
+    answers: [eventPageSchema, 'The events; empty if there are no more events yet'],
+    answer: async ({ path: { subscriptionId: id }, query: { after: given, limit } }) => {
+      const after = given ?? 0
+      const { deliveries, subscription } = await ask(
+        { ask: 'deliveries', id, after, newestFirst: false, limit },
+        'deliveries',
+      )
+      return {
         events: deliveries.map((delivery) => cloudEvent(delivery, webhooks.source)),
         next: sequenceOf(deliveries.at(-1)?.event ?? after),
-        missed: given !== undefined && after < subscription.deletedTo,
+        missed: given !== null && after < subscription.deletedTo,
       }
-      return reply.send(page)
     },
   })
 
   function checkUrl(text: string): void {
     const fault = receiverUrlFault(text, webhooks.rule)
-    if (fault !== undefined) throw brokenControl([{ pointer: '/url', detail: `url ${fault}` }])
+    if (fault !== undefined) throw brokenField('/url', `url ${fault}`)
   }
 }
 
 function checkedSecret(secret: string | undefined): string {
   if (secret === undefined) return newSigningSecret()
   if (isSigningSecret(secret)) return secret
-  const detail =
-    'secret must be whsec_ followed by 24 to 64 bytes in base64; omit it to have the service generate one'
-  throw brokenControl([{ pointer: '/secret', detail }])
+  throw brokenField(
+    '/secret',
+    'secret must be whsec_ followed by 24 to 64 bytes in base64; omit it to have the service generate one',
+  )
 }
 
 const withSecret = (stored: StoredSubscription): SubscriptionSecret => ({
   ...viewSubscription(stored),
   secret: stored.secrets[0]?.secret ?? '',
 })
-
-const asEvent = (position: unknown): number | undefined =>
-  Number.isSafeInteger(position) ? (position as number) : undefined
 
 function problemOf(result: SubscriptionResult): RequestProblem {
   switch (result.kind) {

@@ -1,8 +1,5 @@
 import {
   checkChosen,
-  chosenKeywords,
-  type TableList,
-  type TableSettingsAnswer,
   type TableView,
   tableListSchema,
   tableSettingsAnswerSchema,
@@ -10,133 +7,76 @@ import {
   tableViewSchema,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import Type from 'typebox'
 import type { TableDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOrNull } from '../answers/views.ts'
-import { answers } from '../api-document/route-schemas.ts'
-import { cursorOf, limitOf, pageParameters, type Query, writeCursor } from '../requests/parameters.ts'
+import { nextOf, pageOf } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
-import { brokenControl, controlBody } from './control-routes.ts'
+import { operation } from './operation.ts'
 import { limitWithoutLeases } from './settings-routes.ts'
 
-interface TableParams {
-  readonly table: string
-}
-
-const tableParams = Type.Object({
-  table: Type.String({
-    ...chosenKeywords.table,
-    description: 'The name of the compute table, `<schema>.<table>`; percent-encode reserved characters',
-    examples: ['analytics.orders_result'],
-  }),
-})
-
-export function tableRoutes(app: FastifyInstance, { handOff, requesterOf }: Service): void {
-  app.route<{ Querystring: Query }>({
-    method: 'GET',
-    url: '/tables',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'listTables',
-      summary: 'The compute tables with open work or settings, by name',
-      tags: ['tables'],
-      querystring: Type.Object(pageParameters),
-      response: answers(tableListSchema, 'One page of tables'),
-    },
-    handler: async ({ query }, reply) => {
-      const page = await handOff.views.tables({ after: cursorOf(query, asName), limit: limitOf(query) })
-      const list: TableList = {
-        tables: page.tables.map(viewTable),
-        next: page.next === null ? null : writeCursor(page.next),
-      }
-      return reply.send(list)
+export function tableRoutes(app: FastifyInstance, service: Service): void {
+  const { handOff, requesterOf } = service
+  operation(app, service, 'GET', '/tables', {
+    id: 'listTables',
+    summary: 'The compute tables with open work or settings, by name',
+    tag: 'tables',
+    access: 'overview',
+    query: pageOf(asName),
+    answers: [tableListSchema, 'One page of tables'],
+    answer: async ({ query: { cursor, limit } }) => {
+      const { tables, next } = await handOff.views.tables({ after: cursor, limit })
+      return { tables: tables.map(viewTable), next: nextOf(next) }
     },
   })
 
-  app.route<{ Params: TableParams }>({
-    method: 'GET',
-    url: '/tables/:table',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'viewTable',
-      summary: 'A compute table: its leases, what waits, its pace and settings',
-      tags: ['tables'],
-      params: tableParams,
-      response: answers(tableViewSchema, 'The table'),
-    },
-    handler: async ({ params }, reply) => {
-      const name = tableOf(params)
-      const table = await handOff.views.table(name)
-      if (table === null)
-        throw new RequestProblem(
-          'table_unknown',
-          `no table ${JSON.stringify(name)} has open work or settings`,
-        )
-      return reply.send(viewTable(table))
+  operation(app, service, 'GET', '/tables/:table', {
+    id: 'viewTable',
+    summary: 'A compute table: its leases, what waits, its pace and settings',
+    tag: 'tables',
+    access: 'overview',
+    answers: [tableViewSchema, 'The table'],
+    answer: async ({ path: { table } }) => {
+      const found = await handOff.views.table(table)
+      if (found !== null) return viewTable(found)
+      throw new RequestProblem('table_unknown', `no table ${JSON.stringify(table)} has open work or settings`)
     },
   })
 
-  app.route<{ Params: TableParams }>({
-    method: 'GET',
-    url: '/tables/:table/settings',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'viewTableSettings',
-      summary: 'The settings of a compute table',
-      tags: ['tables'],
-      params: tableParams,
-      response: answers(tableSettingsAnswerSchema, 'The settings'),
-    },
-    handler: async ({ params }, reply) => {
-      const table = tableOf(params)
-      const { settings } = (await handOff.views.table(table)) ?? {
-        settings: { maxLeases: null, paused: false },
-      }
-      const answer: TableSettingsAnswer = { table, settings }
-      return reply.send(answer)
+  operation(app, service, 'GET', '/tables/:table/settings', {
+    id: 'viewTableSettings',
+    summary: 'The settings of a compute table',
+    tag: 'tables',
+    access: 'overview',
+    answers: [tableSettingsAnswerSchema, 'The settings'],
+    answer: async ({ path: { table } }) => {
+      const found = await handOff.views.table(table)
+      return { table, settings: found?.settings ?? { maxLeases: null, paused: false } }
     },
   })
 
-  app.route<{ Params: TableParams }>({
-    method: 'PATCH',
-    url: '/tables/:table/settings',
-    config: { access: 'fleet' },
-    schema: {
-      operationId: 'changeTableSettings',
-      summary: 'Limit the leases of a compute table, or pause it',
-      tags: ['tables'],
-      params: tableParams,
-      body: tableSettingsRequestSchema,
-      response: answers(
-        tableSettingsAnswerSchema,
-        'The settings that apply from now on; repeating the request has no further effect',
-      ),
-    },
-    handler: async ({ params, body, raw }, reply) => {
-      const table = tableOf(params)
-      const { maxLeases, paused } = controlBody(tableSettingsRequestSchema, body)
+  operation(app, service, 'PATCH', '/tables/:table/settings', {
+    id: 'changeTableSettings',
+    summary: 'Limit the leases of a compute table, or pause it',
+    tag: 'tables',
+    access: 'fleet',
+    body: tableSettingsRequestSchema,
+    answers: [
+      tableSettingsAnswerSchema,
+      'The settings that apply from now on; repeating the request has no further effect',
+    ],
+    answer: async ({ path: { table }, body, raw }) => {
+      const { maxLeases, paused } = body
       const settings = await handOff.setTable({
         table,
         by: requesterOf(raw, body),
         ...(maxLeases === undefined ? {} : { maxLeases }),
         ...(paused === undefined ? {} : { paused: paused ?? false }),
       })
-      if (settings === null) throw brokenControl([limitWithoutLeases])
-      const answer: TableSettingsAnswer = { table, settings }
-      return reply.send(answer)
+      if (settings === null) throw limitWithoutLeases()
+      return { table, settings }
     },
   })
-}
-
-/** Validates the path segment, which may decode to any text. */
-function tableOf({ table }: TableParams): string {
-  // The router also matches an empty segment.
-  if (table === '')
-    throw new RequestProblem('route_unknown', 'the path has no table; the list of tables is at /tables')
-  const checked = checkChosen('table', [table])
-  if (checked.ok) return table
-  throw new RequestProblem('parameter_invalid', `the table in the path is invalid: ${checked.detail}`)
 }
 
 /** Refuses cursors that were never issued. */

@@ -1,102 +1,69 @@
 import { type Throughput, throughputSchema, throughputSteps } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import Type from 'typebox'
 import type { ThroughputHistory, ThroughputQuery } from '../../handoff/views/queries.ts'
-import { requireOwn, requireTaskLimit } from '../admission/tokens.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { requireOwn } from '../admission/tokens.ts'
 import { timestampOf } from '../answers/views.ts'
-import { answers } from '../api-document/route-schemas.ts'
-import {
-  type Query,
-  type TaskParams,
-  taskIdOf,
-  taskParams,
-  timeOf,
-  unknownTask,
-  wordOf,
-} from '../requests/parameters.ts'
+import { invalidParameter, time, type ValuesOf, word } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
+import { operation, unknownTask } from './operation.ts'
 
-const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
-
-const parameters = Type.Object({
-  step: Type.Optional(
-    Type.Unsafe<string>({
-      type: 'string',
-      enum: [...throughputSteps],
-      default: 'minute',
-      description: 'Minutes are kept for one day, hours as long as the partitions of finished tasks',
-    }),
-  ),
+const ofAll = {
+  step: word(throughputSteps, {
+    default: 'minute',
+    description: 'Minutes are kept for one day, hours as long as the partitions of finished tasks',
+  }),
   from: time('Start time; the first step contains it. By default one day before `to`, with hours seven days'),
   to: time('End time; steps that begin at or after it are omitted. By default now'),
-  by: Type.Optional(
-    Type.Unsafe<string>({ type: 'string', enum: ['level'], description: 'One point per level' }),
-  ),
-})
-
-const { by: _by, ...parametersOfAll } = parameters.properties
+}
+const ofTask = { ...ofAll, by: word(['level'], { description: 'One point per level' }) }
 
 /** The throughput of a task, and of all tasks. */
-export function throughputRoutes(app: FastifyInstance, { handOff, tokens }: Service): void {
-  app.route<{ Querystring: Query }>({
-    method: 'GET',
-    url: '/throughput',
-    config: { access: 'overview' },
-    schema: {
-      operationId: 'viewThroughputOfAll',
-      summary: 'Partitions and records of all tasks that were done, by minute or by hour',
-      tags: ['tasks'],
-      querystring: Type.Object(parametersOfAll),
-      response: answers(throughputSchema, 'The throughput of all tasks'),
-    },
-    handler: async ({ query }, reply) => {
-      const asked = throughputQuery(query, null)
-      const history = await handOff.views.throughput(asked)
-      // The history of all tasks exists from the start.
-      return reply.send(history === null ? undefined : answerOf(asked, history))
+export function throughputRoutes(app: FastifyInstance, service: Service): void {
+  const { views } = service.handOff
+  operation(app, service, 'GET', '/throughput', {
+    id: 'viewThroughputOfAll',
+    summary: 'Partitions and records of all tasks that were done, by minute or by hour',
+    tag: 'tasks',
+    access: 'overview',
+    query: ofAll,
+    answers: [throughputSchema, 'The throughput of all tasks'],
+    answer: async ({ query }) => {
+      const asked = throughputQuery(query, null, false)
+      const history = await views.throughput(asked)
+      if (history === null) throw new Error('the history of all tasks exists from the start')
+      return answerOf(asked, history)
     },
   })
 
-  app.route<{ Params: TaskParams; Querystring: Query }>({
-    method: 'GET',
-    url: '/tasks/:taskId/throughput',
-    config: { access: 'task' },
-    schema: {
-      operationId: 'viewThroughput',
-      summary: 'Partitions and records of a task that were done, by minute or by hour',
-      tags: ['tasks'],
-      params: taskParams,
-      querystring: parameters,
-      response: answers(throughputSchema, 'The throughput of the task'),
-    },
-    handler: async ({ params, query, raw }, reply) => {
-      const taskId = taskIdOf(params)
-      const token = tokens.of(raw.headers)
-      requireTaskLimit(token, taskId)
-      const asked = throughputQuery(query, taskId)
-      const history = await handOff.views.throughput(asked)
+  operation(app, service, 'GET', '/tasks/:taskId/throughput', {
+    id: 'viewThroughput',
+    summary: 'Partitions and records of a task that were done, by minute or by hour',
+    tag: 'tasks',
+    access: 'task',
+    query: ofTask,
+    answers: [throughputSchema, 'The throughput of the task'],
+    answer: async ({ path: { taskId }, query: { by, ...query }, token }) => {
+      const asked = throughputQuery(query, taskId, by !== null)
+      const history = await views.throughput(asked)
       if (history?.task == null) throw unknownTask(taskId)
       requireOwn(token, history.task)
-      return reply.send({ taskId, ...answerOf(asked, history) })
+      return { taskId, ...answerOf(asked, history) }
     },
   })
 }
 
-function throughputQuery(query: Query, taskId: string | null): ThroughputQuery {
-  const step = wordOf(query, 'step', throughputSteps) ?? 'minute'
-  const [from, to] = [timeOf(query, 'from'), timeOf(query, 'to')]
-  if (from !== null && to !== null && from >= to)
-    throw new RequestProblem('parameter_invalid', 'the query parameter from must be earlier than to')
-  return { taskId, step, from, to, byLevel: wordOf(query, 'by', ['level']) !== null }
+function throughputQuery(
+  { step, from, to }: ValuesOf<typeof ofAll>,
+  taskId: string | null,
+  byLevel: boolean,
+): ThroughputQuery {
+  if (from !== null && to !== null && from >= to) throw invalidParameter('from', 'must be earlier than to')
+  return { taskId, step: step ?? 'minute', from, to, byLevel }
 }
 
 function answerOf({ step, from }: ThroughputQuery, history: ThroughputHistory): Throughput {
   if (from !== null && from > history.to)
-    throw new RequestProblem(
-      'parameter_invalid',
-      'the query parameter from must not be in the future without to, which is now by default',
-    )
+    throw invalidParameter('from', 'must not be in the future without to, which is now by default')
   return {
     step,
     from: timestampOf(history.from),
