@@ -158,19 +158,19 @@ export class ClientProcess {
     })
   }
 
-  static async start(language: Language): Promise<ClientProcess> {
+  static async start(language: Language, environment: Record<string, string> = {}): Promise<ClientProcess> {
     const [program, ...args] = await programOf(language)
     const sources = fileURLToPath(new URL('../../clients/python/src', import.meta.url))
     const child = spawn(program, args, {
-      env: { ...process.env, PYTHONPATH: sources, PYTHONDONTWRITEBYTECODE: '1' },
+      env: { ...process.env, PYTHONPATH: sources, PYTHONDONTWRITEBYTECODE: '1', ...environment },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     return new ClientProcess(language, child)
   }
 
-  /** For a test that stops or kills it. */
-  async another(): Promise<ClientProcess> {
-    const other = await ClientProcess.start(this.#language)
+  /** For a test that stops or kills it, or that needs an environment. */
+  async another(environment: Record<string, string> = {}): Promise<ClientProcess> {
+    const other = await ClientProcess.start(this.#language, environment)
     onTestFinished(() => other.signal('SIGKILL'))
     return other
   }

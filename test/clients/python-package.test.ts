@@ -15,7 +15,7 @@ const execute = promisify(execFile)
 const sources = join(root, 'clients/python/src')
 const cannotRun = await withoutPython('the package of the Python client', ...pythonTools)
 const cannotCheck = await withoutPython('the types of the Python client', 'mypy')
-const cannotParse = await withoutPython('the syntax of the Python client')
+const cannotRunPrograms = await withoutPython('programs that use the Python client')
 
 describe.skipIf(cannotRun)('baton-client', () => {
   test('is built as wheel and sdist, and runs its examples in an empty environment', async () => {
@@ -71,7 +71,40 @@ test.skipIf(cannotCheck)(
   },
 )
 
-test.skipIf(cannotParse)('the sources have the syntax of Python 3.10', async () => {
+test.skipIf(cannotRunPrograms)(
+  'a handler that is no function is refused, and no connection stays open',
+  async () => {
+    const program = `
+import gc, socket, sys, threading
+from baton_client import Client, UnreachableError, Worker
+
+try:
+    Worker("http://127.0.0.1:7070", None)
+    sys.exit("it was accepted")
+except TypeError as error:
+    print(error)
+warned = []
+sys.unraisablehook = warned.append
+listening = socket.create_server(("127.0.0.1", 0))
+def hang_up():
+    connection, _ = listening.accept()
+    connection.recv(65536)
+    connection.close()
+threading.Thread(target=hang_up).start()
+try:
+    Client(f"http://127.0.0.1:{listening.getsockname()[1]}", retry_for_seconds=0).whoami()
+except UnreachableError:
+    print("no answer")
+gc.collect()
+print(len(warned))
+`
+    const options = { env: { ...process.env, PYTHONPATH: sources, PYTHONDONTWRITEBYTECODE: '1' } }
+    const { stdout } = await execute(await pythonProgram(), ['-W', 'error', '-c', program], options)
+    expect(stdout).toBe('the handler must be a function\nno answer\n0\n')
+  },
+)
+
+test.skipIf(cannotRunPrograms)('the sources have the syntax of Python 3.10', async () => {
   const parse =
     'import ast, sys\nfor path in sys.argv[1:]: ast.parse(open(path, encoding="utf-8").read(), path, feature_version=(3, 10))'
   const files = globSync('**/*.py', { cwd: sources }).map((path) => join(sources, path))

@@ -76,6 +76,7 @@ export class Worker<Fields extends object = object> implements AsyncDisposable {
   #error: unknown
 
   constructor(service: ServiceAddress, handler: Handler<Fields>, options: WorkerOptions = {}) {
+    if (typeof handler !== 'function') throw new TypeError('the handler must be a function')
     const client = clientOf(service)
     this.#settings = settingsOf(options)
     this.#signal = options.signal

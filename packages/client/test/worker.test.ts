@@ -122,6 +122,7 @@ describe('a permanent error', () => {
   test('in the options is thrown at once', () => {
     const url = 'http://127.0.0.1:2'
     expect(() => new Worker(url, () => {}, { concurrency: 0 })).toThrow(RangeError)
+    expect(() => new Worker(url, 'load' as never)).toThrow('the handler must be a function')
     expect(() => new Worker(url, () => {}, { waitSeconds: 61 })).toThrow(RangeError)
     expect(() => new Worker(url, () => {}, { recordBudget: 0 })).toThrow(RangeError)
     expect(() => new Worker(url, () => {}, { prefetch: -1 })).toThrow(RangeError)

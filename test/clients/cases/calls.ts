@@ -6,6 +6,7 @@ import { descriptors } from '../../../packages/client/test/support/descriptors.t
 import { FaultyNetwork } from '../../../packages/client/test/support/faulty-network.ts'
 import { statesOf } from '../../../packages/client/test/support/partition-states.ts'
 import { startService } from '../../../packages/client/test/support/service.ts'
+import { certificateFile } from '../../postgres/support/postgres-server.ts'
 import { tokenNamed, tokensFile } from '../../support/tokens-file.ts'
 import { ClientFailure } from '../client-process.ts'
 import type { Cases } from '../run-cases.ts'
@@ -141,6 +142,26 @@ export const calls: Cases = {
     expect(failure).toMatchObject({ name: 'UnsendableError', retryable: false })
     expect(failure['message']).toMatch(/^the header authorization/)
     expect(failure['message']).not.toContain('ses')
+  },
+
+  'uses TLS with the certificate authority that the environment names': async (client) => {
+    const files = ['--tls-cert', certificateFile('right.crt'), '--tls-key', certificateFile('server.key')]
+    const { port } = await startService(...files)
+    const service = { url: `https://localhost:${port}`, retryForSeconds: 0 }
+    expect(await failureOf(client.call(service, 'tasks'))).toMatchObject({ name: 'UnreachableError' })
+
+    const ca = certificateFile('ca.crt')
+    const trusting = await client.another({ NODE_EXTRA_CA_CERTS: ca, SSL_CERT_FILE: ca })
+    await trusting.produce({ service, descriptors: descriptors('orders', 5) })
+    const worker = await trusting.work({ service, options: { concurrency: 2, untilIdle: true } })
+    await worker.stopped()
+    expect(worker.names('settled').toSorted()).toEqual(
+      descriptors('orders', 5).map((one) => one.partition_name),
+    )
+    // A pull that waits is aborted as without TLS.
+    const waiting = await trusting.work({ service, options: { waitSeconds: 60 } })
+    await waiting.stop()
+    expect(waiting.of('stopped')).toMatchObject([{ abandoned: 0 }])
   },
 
   'is under the base path and the name of the instance, in any script': async (client) => {

@@ -60,6 +60,14 @@ export const leaders: Cases = {
     expect([follower.asked, leader.asked]).toEqual([4, 1])
   },
 
+  'that does not speak TLS on its port is left again': async (client) => {
+    const { follower, leader } = await pair()
+    follower.leader = leader.url.replace('http:', 'https:')
+    const service = { url: [follower.url, follower.leader], retryForSeconds: 0 }
+    for (let call = 0; call < 4; call += 1) await client.call(service, 'tasks')
+    expect([follower.asked, leader.asked]).toEqual([4, 0])
+  },
+
   'that cannot be reached is left again': async (client) => {
     const { follower, leader, service } = await pair()
     await client.call(service, 'tasks')

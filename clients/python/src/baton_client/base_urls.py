@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from .errors import BatonError, ProblemError, UnexpectedAnswerError, UnreachableError
+from .errors import BatonError, ProblemError, UnexpectedAnswerError, UnreachableError, UnsendableError
 
 T = TypeVar("T")
 
@@ -109,8 +109,11 @@ class BaseUrls:
                 self._at = self._bases.index(leader)
 
     def _go_back(self, at: int, error: BatonError) -> bool:
-        """Returns from a leader that cannot be reached or refuses this client, and stays for a while."""
-        if not isinstance(error, UnreachableError) and not _is_refused(error):
+        """
+        Returns from a leader that this client cannot use, and stays for a while: its network, its certificate or
+        its token may be for other nodes.
+        """
+        if not isinstance(error, (UnreachableError, UnsendableError)) and not _is_refused(error):
             return False
         with self._lock:
             if self._moved_from is None or at != self._at:
@@ -154,4 +157,6 @@ def _is_away(error: BatonError) -> bool:
 def _had_no_effect(error: BatonError) -> bool:
     if isinstance(error, UnreachableError):
         return not error.connected
-    return _is_refused(error) or getattr(error, "code", None) == "shutting_down"
+    if isinstance(error, UnsendableError) or _is_refused(error):
+        return True
+    return getattr(error, "code", None) == "shutting_down"

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from .client import PullChoice
@@ -132,7 +133,7 @@ class Holdings:
         for holding in holdings:
             lease = holding.partition.lease
             if lease is not None:
-                self._keeper.keep(lease, _Losing(self, holding), holding.partition.traceparent)
+                self._keeper.keep(lease, partial(self.lose, holding), holding.partition.traceparent)
         with self._lock:
             self._under_leases = all(one["lease"] is not None for one in pulled)
             self._waiting.extend(holdings)
@@ -259,6 +260,7 @@ class Holdings:
             self._tell(Unreported(partition, said["outcome"], said.get("reason"), seconds))
 
     def lose(self, holding: Holding, error: LeaseLostError, unsaved: dict[str, str | None]) -> None:
+        """Called by the keeper of the leases."""
         with self._lock:
             if holding in self._running:
                 holding.lost = error
@@ -271,14 +273,3 @@ class Holdings:
                 return  # It has ended meanwhile, and its report says so.
         holding.abort(error)
         self._tell(Lost(holding.partition, error))
-
-
-class _Losing:
-    """Called by the keeper of the leases."""
-
-    def __init__(self, holdings: Holdings, holding: Holding) -> None:
-        self._holdings = holdings
-        self._holding = holding
-
-    def __call__(self, error: LeaseLostError, unsaved: dict[str, str | None]) -> None:
-        self._holdings.lose(self._holding, error, unsaved)

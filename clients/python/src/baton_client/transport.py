@@ -24,9 +24,13 @@ T = TypeVar("T")
 SHOWN_BODY_CHARACTERS = 200
 
 
+#: Made once: `json.dumps` with options makes one for each value, and a call-back has a value per descriptor.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def json_bytes(value: object, what: str) -> bytes:
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         raise UnsendableError(f"{what} cannot be written as JSON: it contains a lone surrogate") from None
     except (TypeError, ValueError, RecursionError) as error:
@@ -159,6 +163,9 @@ class Transport:
                 if response is not None and response.isclosed() and not response.will_close:
                     self._connections.give_back(base, connection)
                 else:
+                    # The connection stays open until its reader is closed, too.
+                    if response is not None:
+                        response.close()
                     connection.close()
 
     def _head(self, base: Base, request: Request) -> bytes:

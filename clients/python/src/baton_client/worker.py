@@ -79,6 +79,8 @@ class Worker:
         """
         if wait_seconds is None:
             wait_seconds = 0 if until_idle else DEFAULT_WAIT_SECONDS
+        if not callable(handler):
+            raise TypeError("the handler must be a function")
         _demand(isinstance(concurrency, int) and concurrency >= 1, "concurrency must be a positive integer")
         _demand(isinstance(prefetch, int) and prefetch >= 0, "prefetch must be a non-negative integer")
         _demand(record_budget > 0, "record_budget must be positive")
