@@ -1,34 +1,7 @@
 import type { RowChanges } from '../handoff/disk.ts'
 import { addTotalsTo, byName, seenInstance } from './instances.ts'
-import type { Table } from './table.ts'
+import { insert, type RowStatement, remove, update } from './statements.ts'
 import type { Tables } from './tables.ts'
-
-/** A statement that writes rows. SQLite runs it for each row, PostgreSQL for many rows at once. */
-export interface RowStatement<Row extends object> {
-  /** An `update` finds the row by its key, a `remove` finds rows by all columns of `table`. */
-  readonly verb: 'insert' | 'update' | 'remove'
-  readonly table: Table<Row>
-  /** In SQL, of an `insert`: what happens if the row exists. */
-  readonly onConflict: string
-}
-
-export const insert = <Row extends object>(table: Table<Row>, onConflict = ''): RowStatement<Row> => ({
-  verb: 'insert',
-  table,
-  onConflict,
-})
-
-const update = <Row extends object>(table: Table<Row>): RowStatement<Row> => ({
-  verb: 'update',
-  table,
-  onConflict: '',
-})
-
-const remove = <Row extends object>(table: Table<Row>): RowStatement<Row> => ({
-  verb: 'remove',
-  table,
-  onConflict: '',
-})
 
 /** In SQL: an existing row stays as it is. */
 const KEEP = 'ON CONFLICT DO NOTHING'

@@ -1,5 +1,6 @@
-import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import { type InstanceRole, type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { StoredInstance } from '../handoff/archived.ts'
+import type { Disk } from '../handoff/disk.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
 import { totalOf } from '../handoff/rules/task.ts'
 import type { StoredTask } from '../handoff/stored.ts'
@@ -9,6 +10,22 @@ import {
   noTotals,
   type ProducedTaskDetails,
 } from '../handoff/views/queries.ts'
+import { ALL_PARTITIONS } from './reads.ts'
+import {
+  type Conditions,
+  eachOf,
+  insert,
+  LIMIT,
+  listIn,
+  lookUp,
+  type Query,
+  type RowStatement,
+  remove,
+  rowsOf,
+  type Session,
+  select,
+  writing,
+} from './statements.ts'
 import type { Tables } from './tables.ts'
 
 /** The row of an instance that may not have one yet. */
@@ -82,21 +99,22 @@ const addedTotals = ({ dialect, instances }: Tables): string =>
 const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
 
 /**
- * In SQL: records a heartbeat; `now` is the parameter with the time. Another node may have seen the instance
+ * Records a heartbeat; in SQL, `now` is the parameter with the time. Another node may have seen the instance
  * later and written so earlier. A time in the future, from before the clock was set back, does not count.
  */
-export function recordHeartbeat(tables: Tables, now: string): string {
+export function recordHeartbeat(tables: Tables, now: string): RowStatement<StoredInstance> {
   const { least, greatest } = tables.dialect
   const unlessTaken = (column: string, value: string) =>
     `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE ${value} END`
   const identity = ['role', 'version', 'started_at', 'draining', 'load']
-  return `ON CONFLICT (instance_id) DO UPDATE SET
+  const onConflict = `ON CONFLICT (instance_id) DO UPDATE SET
     ${unlessTaken('last_seen_at', `${greatest}(excluded.last_seen_at, ${least}(instance.last_seen_at, ${now}))`)},
     ${identity.map((column) => unlessTaken(column, `excluded.${column}`)).join(', ')},
     ${addedTotals(tables)}`
+  return insert(tables.instances, onConflict)
 }
 
-export function instanceRecord(row: StoredInstance): InstanceRecord {
+function instanceRecord(row: StoredInstance): InstanceRecord {
   const { instanceId, role, firstSeenAt, lastSeenAt, version, startedAt, draining, load } = row
   return {
     instanceId,
@@ -110,7 +128,7 @@ export function instanceRecord(row: StoredInstance): InstanceRecord {
   }
 }
 
-export const producedTask = (
+const producedTask = (
   { taskId, state, partitions, records }: StoredTask,
   lastCallBackAt: number,
 ): ProducedTaskDetails => ({
@@ -120,3 +138,109 @@ export const producedTask = (
   partitions: { total: totalOf(partitions), done: partitions.done },
   records: { total: totalOf(records), done: records.done },
 })
+
+/** In SQL: a client that holds a lease or is paused is kept, however long it has been silent. */
+const mayBeForgotten = (tables: Tables, where: Conditions): string =>
+  `paused_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${tables.partitions.path}
+    ${where.heldPartitions} AND ${where.leasedBy} = instance.instance_id)`
+
+/** The rows of instances. */
+export function instancesBy(session: Session, tables: Tables, where: Conditions) {
+  const rows = rowsOf(tables.instances)
+  const byNames = lookUp(rows, 'instance_id')
+  const one = lookUp(withTasks(tables), 'instance_id')
+  const next = select(rows, `WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`)
+  // On PostgreSQL without an index: it would have to be written with every heartbeat.
+  const lastSeen = select(
+    rows,
+    `WHERE (last_seen_at, instance_id) < (?, ?) ORDER BY last_seen_at DESC, instance_id DESC ${LIMIT}`,
+  )
+  const paused = select(rows, 'WHERE paused_at IS NOT NULL')
+  const names = tables.instances.only('instanceId', 'lastSeenAt')
+  const beyond = select(
+    rowsOf(names),
+    'WHERE last_seen_at > 0 ORDER BY last_seen_at DESC LIMIT 1 OFFSET ? + 0',
+  )
+  const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND ${mayBeForgotten(tables, where)} ${LIMIT}`)
+  const ended = select(
+    rowsOf(names),
+    `${where.endedInstances} AND last_seen_at < ? AND ${mayBeForgotten(tables, where)} ${LIMIT}`,
+  )
+  const active = activeNames(tables, where)
+  return {
+    instance: async (instanceId) => (await session.all(one, instanceId))[0] ?? null,
+    async instances(query) {
+      if ('names' in query) return (await eachOf(session, byNames, query.names)).map(instanceRecord)
+      const { sort, after, limit } = query
+      const found =
+        sort === 'name'
+          ? session.all(next, after?.name ?? '', limit)
+          : session.all(lastSeen, after?.value ?? Number.MAX_SAFE_INTEGER, after?.name ?? '', limit)
+      return (await found).map(instanceRecord)
+    },
+    pausedInstances: async () =>
+      (await session.all(paused)).map(({ instanceId, pausedAt }) => ({
+        instanceId,
+        pausedAt: pausedAt ?? 0,
+      })),
+    activeInstances: (since, limit) => session.all(active, since, limit),
+    async forgetInstances({ unseenSince, endedSince, most, limit }) {
+      const [newestGone] = await session.all(beyond, most)
+      const until = Math.max(unseenSince, (newestGone?.lastSeenAt ?? -1) + 1)
+      const found = [
+        ...(await session.all(unseen, until, limit)),
+        ...(await session.all(ended, endedSince, limit)),
+      ]
+      const gone = [...new Map(found.map((row) => [row.instanceId, row])).values()].slice(0, limit)
+      // One that was heard of in the meantime stays.
+      if (gone.length > 0)
+        await session.write(
+          writing(remove(names), gone),
+          writing(
+            remove(tables.produced.only('instance')),
+            gone.map(({ instanceId }) => ({ instance: instanceId })),
+          ),
+        )
+      return gone.length
+    },
+  } satisfies Partial<Disk>
+}
+
+/** An instance with the tasks that it called back. One whose first call-back is not complete is not visible. */
+function withTasks({ instances, produced, tasks, dialect }: Tables): Query<InstanceRecord> {
+  const { array, list, parsed } = dialect
+  const newest = `SELECT task, at FROM ${produced.path} WHERE produced_task.instance = instance.instance_id
+    ORDER BY at DESC LIMIT ${MAX_PRODUCER_TASKS}`
+  const called = `SELECT ${list}(${array}(listed.at, ${tasks.selected()})) FROM (${newest}) listed
+    CROSS JOIN ${tasks.path} WHERE task.id = listed.task AND ${ALL_PARTITIONS} > 0`
+  return {
+    ...rowsOf(instances),
+    selected: `${instances.selected()}, (${called})`,
+    read: (values) => ({
+      ...instanceRecord(instances.read(values)),
+      tasks: listIn<[number, ...unknown[]]>(parsed(values.at(-1)))
+        .map(([at, ...row]) => producedTask(tasks.read(row), at))
+        .sort((a, b) => b.lastCallBackAt - a.lastCallBackAt),
+    }),
+  }
+}
+
+/**
+ * Instances that were seen since a time, are lost or hold a lease. Holders are found one after another in an
+ * index: rows of inactive instances are kept for days, and must not be read.
+ */
+function activeNames({ instances, partitions }: Tables, where: Conditions): Query<string> {
+  const { leasedBy } = where
+  const holder = (and: string) =>
+    `SELECT min(${leasedBy}) AS name FROM ${partitions.path} ${where.heldPartitions} ${and}`
+  const seen = (rest: string) =>
+    `SELECT * FROM (SELECT instance_id AS name FROM ${instances.path} WHERE ${rest} LIMIT ?2 + 0) listed`
+  return {
+    selected: 'name',
+    from: `(WITH RECURSIVE holder AS (${holder('')}
+        UNION ALL SELECT (${holder(`AND ${leasedBy} > holder.name`)}) FROM holder WHERE holder.name IS NOT NULL)
+      SELECT * FROM (SELECT name FROM holder WHERE name IS NOT NULL LIMIT ?2 + 0) listed
+      UNION ${seen('last_seen_at >= ?1')} UNION ${seen('last_seen_at < expected_at')}) active LIMIT ?2 + 0`,
+    read: ([name]) => name as string,
+  }
+}

@@ -1,156 +1,105 @@
-import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
-import type { Disk, DueBackoffs, LaneDetail, Lanes, TaskDetail, TaskSummary } from '../handoff/disk.ts'
-import type { DeliveryQuery } from '../handoff/outbox.ts'
+import type { Disk, DueBackoffs, DuePosition, Lanes, RowsOfLane, WaitingOfLane } from '../handoff/disk.ts'
+import { newPartition, type StoredPartition } from '../handoff/partition.ts'
 import { partitionStates } from '../handoff/rules/life-cycle.ts'
 import type { StoredLane, StoredLaneTable } from '../handoff/stored.ts'
-import { PACE_SECONDS_KEPT } from '../handoff/views/eta.ts'
-import type { PaceSecond } from '../handoff/views/queries.ts'
-import type { Table } from './table.ts'
+import {
+  type Asked,
+  type Conditions,
+  each,
+  eachOf,
+  LIMIT,
+  listIn,
+  lookUp,
+  type Query,
+  rowsOf,
+  type Session,
+  select,
+} from './statements.ts'
 import type { Tables } from './tables.ts'
 
-// The reads that are the same on both disks, but for some conditions.
-
-/** Rows of a table, each read from a list of values. */
-interface Query<Row> {
-  readonly table: Table<never>
-  /** In SQL: the values. */
-  readonly selected: string
-  readonly read: (values: readonly unknown[]) => Row
-}
-
-/** A SELECT. Its parameters are question marks. */
-export interface Select<Row> extends Query<Row> {
-  /** In SQL: what follows the name of the table. */
-  readonly rest: string
-}
-
-/** Finds a row by the values of columns. */
-export interface LookUp<Row> extends Query<Row> {
-  readonly by: readonly string[]
-}
-
-export type Value = number | string
-
-/** How a disk runs them. */
-export interface Reader {
-  all<Row>(query: Select<Row>, ...values: readonly Value[]): Promise<Row[]>
-  /** The rows that exist. SQLite runs one statement for each key, PostgreSQL one for all. */
-  each<Row>(query: LookUp<Row>, keys: readonly (readonly Value[])[]): Promise<Row[]>
-}
-
-/** In SQL: how a WHERE clause begins, so that it uses an index of the disk. */
-export interface Conditions {
-  readonly openTasks: string
-  readonly tasksWithParked: string
-  readonly tasksWithReruns: string
-  readonly tasksWithStagedRows: string
-  readonly tasksToPurge: string
-  /** Tasks in state ?1 with ids below ?2, newest first. */
-  readonly tasksInState: string
-  readonly openLanes: string
-  readonly delayedPartitions: string
-  readonly pendingDeliveries: string
-  /** The compute tables of the task that is selected; they are ordered by position. */
-  readonly tablesOfTask: string
-  /** Partitions of the task that is selected, and their levels, in order. */
-  readonly mismatchesOfTask: string
-}
-
-/**
- * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
- * does not.
- */
-export const LIMIT = 'LIMIT ? + 0'
-
-export interface LaneWithTables {
+interface LaneWithTables {
   readonly lane: StoredLane
   readonly tables: readonly StoredLaneTable[]
 }
 
-/** In SQL: how many partitions are in one of these states. */
-export const sumOf = (states: readonly string[]): string =>
-  states.map((state) => `${state}_partitions`).join(' + ')
+/** In SQL: how many partitions are in any state. */
+export const ALL_PARTITIONS = partitionStates.map((state) => `${state}_partitions`).join(' + ')
 
 /** In SQL, of a lane: whether retention has left any rows of it. */
-export const HAS_ROWS = `${sumOf(partitionStates)} - purged > 0`
+export const HAS_ROWS = `${ALL_PARTITIONS} - purged > 0`
 
 /** In SQL, of a task: leases of a cancelled task run until they end, and need its rows until then. */
 const HAS_ENDED = 'finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0'
 
-const select = <Row>(query: Query<Row>, rest: string): Select<Row> => ({ ...query, rest })
-
-const lookUp = <Row>(query: Query<Row>, ...by: readonly string[]): LookUp<Row> => ({ ...query, by })
-
-const rowsOf = <Row extends object>(table: Table<Row>): Query<Row> => ({
-  table: table as unknown as Table<never>,
-  selected: table.selected(),
-  read: table.read,
-})
-
-export function queriesIn(tables: Tables, where: Conditions) {
+/** What the engine reads of tasks, lanes, levels, tables and keys. */
+export function readsBy(session: Session, tables: Tables, where: Conditions) {
   const tasks = rowsOf(tables.tasks)
-  const partitions = rowsOf(tables.partitions)
   const keys = rowsOf(tables.keys)
-  const deliveries = rowsOf(tables.deliveries)
   const lanes = withTables(tables)
-  const summaries = withSummary(tables)
-  const lane = tables.lanes.path
-  const lanesFrom = (condition: string) =>
+  const levels = rowsOf(tables.levels)
+  const tableSettings = rowsOf(tables.tableSettings)
+  const openTasks = select(tasks, `${where.openTasks} AND id > ? ORDER BY id ${LIMIT}`)
+  const openLanes = select(lanes, `${where.openLanes} AND id > ? ORDER BY id ${LIMIT}`)
+  const taskNamed = lookUp(tasks, 'task_id')
+  const task = lookUp(tasks, 'id')
+  const lane = lookUp(lanes, 'id')
+  const laneOf = lookUp(lanes, 'task', 'level')
+  const from = (condition: string) =>
     select(lanes, `WHERE task = ? AND level >= ? ${condition} ORDER BY level ${LIMIT}`)
-  return {
-    openTasks: select(tasks, `${where.openTasks} AND id > ? ORDER BY id ${LIMIT}`),
-    openLanes: select(lanes, `${where.openLanes} AND id > ? ORDER BY id ${LIMIT}`),
-    levels: select(rowsOf(tables.levels), ''),
-    tableSettings: select(rowsOf(tables.tableSettings), ''),
-    taskNamed: lookUp(tasks, 'task_id'),
-    task: lookUp(tasks, 'id'),
-    lane: lookUp(lanes, 'id'),
-    laneOf: lookUp(lanes, 'task', 'level'),
-    lanesFrom: {
-      any: lanesFrom(''),
-      parked: lanesFrom('AND parked_partitions > 0'),
-      rows: lanesFrom(`AND ${HAS_ROWS}`),
-    },
-    partition: lookUp(partitions, 'id'),
-    partitionNamed: lookUp(partitions, 'lane', 'idx'),
-    checkpoint: lookUp(rowsOf(tables.checkpoints), 'partition'),
-    key: lookUp(keys, 'key'),
-    dueKeys: select(keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),
-    delayed: select(partitions, `${where.delayedPartitions} ${LIMIT}`),
-    withReruns: select(tasks, `${where.tasksWithReruns} ORDER BY id ${LIMIT}`),
-    withStagedRows: select(tasks, `${where.tasksWithStagedRows} ORDER BY id`),
-    // Tasks are purged one at a time, so a task whose purge has begun is among the last ones marked.
-    purgeBegun: select(
-      tasks,
-      `WHERE id IN (SELECT id FROM ${tables.tasks.path} WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT 100)
-         AND ${HAS_ENDED} AND EXISTS (SELECT 1 FROM ${lane} WHERE lane.task = task.id AND ${HAS_ROWS}) LIMIT 1`,
-    ),
-    toPurge: select(
-      tasks,
-      `${where.tasksToPurge} AND ${HAS_ENDED} AND finished_at < ?
-       ORDER BY finished_at, id LIMIT 1`,
-    ),
-    newest: select(summaries, `WHERE id < ? ORDER BY id DESC ${LIMIT}`),
-    newestWithParked: select(summaries, `${where.tasksWithParked} AND id < ? ORDER BY id DESC ${LIMIT}`),
-    newestInState: select(summaries, `${where.tasksInState} ${LIMIT}`),
-    summary: lookUp(summaries, 'id'),
-    detail: lookUp(withDetail(tables, where), 'task_id'),
-    subscriptions: select(rowsOf(tables.subscriptions), 'ORDER BY id'),
-    deliveries: select(deliveries, `WHERE subscription = ? AND event > ? ORDER BY event ${LIMIT}`),
-    newestDeliveries: select(deliveries, `WHERE subscription = ? AND event < ? ORDER BY event DESC ${LIMIT}`),
-    pending: select(
-      deliveries,
-      `${where.pendingDeliveries} AND subscription = ? AND event > ? ORDER BY event ${LIMIT}`,
-    ),
-    pendingOfTask: select(
-      deliveries,
-      `${where.pendingDeliveries} AND subscription = ? AND event > ? AND event <= ? AND task_id = ?
-       ORDER BY event ${LIMIT}`,
-    ),
+  const lanesFrom = {
+    any: from(''),
+    parked: from('AND parked_partitions > 0'),
+    rows: from(`AND ${HAS_ROWS}`),
   }
+  const key = lookUp(keys, 'key')
+  const dueKeys = select(keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`)
+  const withReruns = select(tasks, `${where.tasksWithReruns} ORDER BY id ${LIMIT}`)
+  const withStagedRows = select(tasks, `${where.tasksWithStagedRows} ORDER BY id`)
+  // Tasks are purged one at a time, so a task whose purge has begun is among the last ones marked.
+  const purgeBegun = select(
+    tasks,
+    `WHERE id IN (SELECT id FROM ${tasks.from} WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT 100)
+       AND ${HAS_ENDED} AND EXISTS (SELECT 1 FROM ${lanes.from} WHERE lane.task = task.id AND ${HAS_ROWS}) LIMIT 1`,
+  )
+  const toPurge = select(
+    tasks,
+    `${where.tasksToPurge} AND ${HAS_ENDED} AND finished_at < ? ORDER BY finished_at, id LIMIT 1`,
+  )
+  const doneRows: Query<number> = {
+    selected: `sum(${tables.dialect.greatest}(0, done_partitions - purged))`,
+    from: `${lanes.from} WHERE task = ?`,
+    read: ([done]) => (done ?? 0) as number,
+  }
+  return {
+    openTasks: (after, limit) => session.all(openTasks, after, limit),
+    openLanes: async (after, limit) => inOneList(await session.all(openLanes, after, limit)),
+    levels: () => session.all(levels),
+    tableSettings: () => session.all(tableSettings),
+    tasksNamed: (names) => eachOf(session, taskNamed, names),
+    tasksById: (ids) => eachOf(session, task, ids),
+    lanesById: async (ids) => inOneList(await eachOf(session, lane, ids)),
+    async lanesOf(ofTask, ofLevels) {
+      const named = ofLevels.map((level) => [ofTask, level])
+      return inOneList(await each(session, laneOf, named))
+    },
+    lanesFrom: async ({ task, from, having, limit }) =>
+      inOneList(await session.all(lanesFrom[having], task, from, limit)),
+    keys: (names) => eachOf(session, key, names),
+    dueKeys: (now, limit) => session.all(dueKeys, now, limit),
+    tasksWithReruns: (limit) => session.all(withReruns, limit),
+    tasksWithStagedRows: () => session.all(withStagedRows),
+    async purgeable(finishedBefore) {
+      const [begun] = await session.all(purgeBegun)
+      return begun ?? (await session.all(toPurge, finishedBefore))[0] ?? null
+    },
+    doneRows: async (ofTask) => (await session.all(doneRows, ofTask))[0] ?? 0,
+  } satisfies Partial<Disk>
 }
 
-export type Queries = ReturnType<typeof queriesIn>
+const inOneList = (found: readonly LaneWithTables[]): Lanes => ({
+  lanes: found.map(({ lane }) => lane),
+  tables: found.flatMap(({ tables }) => tables),
+})
 
 /** Lanes with what waits by table, of those that have several. */
 function withTables({ lanes, laneTables, dialect }: Tables): Query<LaneWithTables> {
@@ -166,142 +115,123 @@ function withTables({ lanes, laneTables, dialect }: Tables): Query<LaneWithTable
   }
 }
 
-/** Tasks with the lane of their open level and the newest seconds of their pace. */
-function withSummary({ tasks, lanes, pace, dialect }: Tables): Query<TaskSummary> {
-  const { array, list, parsed } = dialect
-  const openLane = `SELECT ${array}(${lanes.selected()}) FROM ${lanes.path}
-    WHERE lane.task = task.id AND lane.level = task.open_level`
-  const seconds = `SELECT ${list}(${array}(second, partitions, records)) FROM
-    (SELECT second, partitions, records FROM ${pace.path} WHERE pace.task = task.id
-     ORDER BY second DESC LIMIT ${PACE_SECONDS_KEPT}) listed`
-  const at = tasks.columns.length
-  return {
-    ...rowsOf(tasks),
-    selected: `${tasks.selected()}, (${openLane}), (${seconds})`,
-    read(values) {
-      const openLane = parsed(values[at])
-      return {
-        task: tasks.read(values),
-        openLane: openLane === null ? null : lanes.read(openLane as unknown[]),
-        pace: listIn<[number, number, number]>(parsed(values[at + 1])).map(
-          ([second, partitions, records]): PaceSecond => ({ second, partitions, records }),
-        ),
-      }
-    },
-  }
-}
+/**
+ * In SQL: the planner of PostgreSQL must not use the index on id where rows are read in the order of their
+ * index.
+ */
+export const COUNTS = 'id + 0 <= ?'
 
-/** Reads counters and short lists, never all partitions. */
-function withDetail(tables: Tables, where: Conditions): Query<TaskDetail> {
-  const { array, list, nested, parsed } = tables.dialect
-  const { lanes, ranges } = tables
-  const summary = withSummary(tables)
-  const count = `SELECT count(*) FROM ${lanes.path} WHERE lane.task = task.id`
-  const rangesOfLane = `SELECT ${list}(${array}(first, last)) FROM
-    (SELECT first, last FROM ${ranges.path} WHERE lane_range.lane = listed.id
-     ORDER BY first LIMIT ${MAX_LISTED_GAPS + 1}) listed_ranges`
-  const lastIndex = `SELECT last FROM ${ranges.path} WHERE lane_range.lane = listed.id ORDER BY first DESC LIMIT 1`
-  const levels = `SELECT ${list}(${array}(${lanes.selected('listed')}, ${nested(`(${rangesOfLane})`)}, (${lastIndex}))) FROM
-    (SELECT * FROM ${lanes.path} WHERE lane.task = task.id ORDER BY level LIMIT ${MAX_LISTED_LEVELS}) listed`
-  const names = `SELECT ${list}(name) FROM
-    (SELECT name FROM ${where.tablesOfTask} ORDER BY position LIMIT ${MAX_LISTED_TABLES}) listed`
-  const mismatches = `SELECT ${list}(${array}(level, idx, spelling, record_count, reported_records)) FROM
-    (SELECT level, idx, spelling, record_count, reported_records FROM ${where.mismatchesOfTask}
-     LIMIT ${MAX_LISTED_MISMATCHES}) listed`
-  const at = tables.tasks.columns.length + 2
-  const ofLane = lanes.columns.length
-  return {
-    ...summary,
-    selected: [summary.selected, ...[count, levels, names, mismatches].map((text) => `(${text})`)].join(', '),
-    read: (values) => ({
-      ...summary.read(values),
-      laneCount: values[at] as number,
-      lanes: listIn<unknown[]>(parsed(values[at + 1])).map(
-        (row): LaneDetail => ({
-          lane: lanes.read(row),
-          ranges: listIn<[number, number]>(row[ofLane]).map(([first, last]) => ({ first, last })),
-          lastIndex: (row[ofLane + 1] ?? 0) as number,
-        }),
-      ),
-      computeTables: listIn<string>(parsed(values[at + 2])),
-      mismatches: listIn<[number, number, string | null, number, number]>(parsed(values[at + 3])).map(
-        ([level, index, spelling, declared, reported]) => ({ level, index, spelling, declared, reported }),
-      ),
-    }),
-  }
-}
-
-/** A list without elements may be null. */
-const listIn = <Element>(value: unknown): readonly Element[] => (value ?? []) as readonly Element[]
-
-/** The methods of a disk that run them. */
-export function readsBy(reader: Reader, queries: Queries) {
-  const inOneList = (found: readonly LaneWithTables[]): Lanes => ({
-    lanes: found.map(({ lane }) => lane),
-    tables: found.flatMap(({ tables }) => tables),
+/** What the engine reads of partitions. */
+export function partitionReadsBy(session: Session, tables: Tables, where: Conditions) {
+  const { descriptors } = tables
+  const partitions = rowsOf(tables.partitions)
+  const checkpoint = lookUp(rowsOf(tables.checkpoints), 'partition')
+  const partition = lookUp(partitions, 'id')
+  const partitionNamed = lookUp(partitions, 'lane', 'idx')
+  const delayed = select(partitions, `${where.delayedPartitions} ORDER BY ${where.delayedUntil}, id ${LIMIT}`)
+  const leases = ordered(partitions, where.leasedPartitions, where.leaseEndsAt)
+  const returned = ordered(partitions, `${where.returnedPartitions} AND lane = ?`, where.returnedAt)
+  // Without an index by table: few partitions of a lane have come back.
+  const returnedOfTable = ordered(
+    partitions,
+    `${where.returnedPartitions} AND lane = ? AND compute_table = ?`,
+    where.returnedAt,
+  )
+  /** Untouched, so only the descriptor is read. Skips those that a pull by table took before the others. */
+  const fresh = (condition: string): Query<StoredPartition> => ({
+    selected: descriptors.selected(),
+    from: `${descriptors.path} ${condition} AND id > ? AND id <= ?
+      AND state = 'ready' AND due_at IS NULL ORDER BY id ${LIMIT}`,
+    read: (values) => newPartition(descriptors.read(values)),
   })
-  const alone = (key: Value) => [key]
+  const arrived = fresh('WHERE lane = ?')
+  const arrivedOfTable = fresh(`${where.partitionsOfSeveral} AND lane = ?`)
+  const rows = rowQueries(partitions, where)
+
+  const waiting = ({ lane, table, returned: cameBack, after, upTo, limit }: WaitingOfLane) => {
+    const of = table === undefined ? [lane] : [table, lane]
+    if (!cameBack)
+      return [
+        {
+          query: table === undefined ? arrived : arrivedOfTable,
+          values: [...of, after.id, upTo, limit],
+        },
+      ]
+    const found = table === undefined ? returned : returnedOfTable
+    return found(table === undefined ? [lane] : [lane, table], after, limit)
+  }
   return {
-    openTasks: (after, limit) => reader.all(queries.openTasks, after, limit),
-    openLanes: async (after, limit) => inOneList(await reader.all(queries.openLanes, after, limit)),
-    levels: () => reader.all(queries.levels),
-    tableSettings: () => reader.all(queries.tableSettings),
-    tasksNamed: (names) => reader.each(queries.taskNamed, names.map(alone)),
-    tasksById: (ids) => reader.each(queries.task, ids.map(alone)),
-    lanesById: async (ids) => inOneList(await reader.each(queries.lane, ids.map(alone))),
-    lanesOf: async (task, levels) =>
-      inOneList(
-        await reader.each(
-          queries.laneOf,
-          levels.map((level) => [task, level]),
-        ),
-      ),
-    lanesFrom: async ({ task, from, having, limit }) =>
-      inOneList(await reader.all(queries.lanesFrom[having], task, from, limit)),
-    partitionsById: (ids) => reader.each(queries.partition, ids.map(alone)),
+    leases: async (after, limit) => (await session.lists(leases([], after, limit))).flat().slice(0, limit),
+    partitionsById: (ids) => eachOf(session, partition, ids),
     partitionsNamed: (asked) =>
-      reader.each(
-        queries.partitionNamed,
+      each(
+        session,
+        partitionNamed,
         asked.flatMap(({ lane, indexes }) => indexes.map((index) => [lane, index])),
       ),
-    checkpoints: (partitions) => reader.each(queries.checkpoint, partitions.map(alone)),
-    keys: (names) => reader.each(queries.key, names.map(alone)),
-    dueKeys: (now, limit) => reader.all(queries.dueKeys, now, limit),
+    rows: (asked) => session.lists(asked.map(rows)),
+    async waiting(asked) {
+      const parts = asked.map(waiting)
+      const found = await session.lists(parts.flat())
+      return parts.map(({ length }, at) => found.splice(0, length).flat().slice(0, asked[at]?.limit))
+    },
+    checkpoints: (ids) => eachOf(session, checkpoint, ids),
     /** Reads one row more than the limit, to know when the next one ends. */
     async dueBackoffs(now, limit): Promise<DueBackoffs> {
-      const first = await reader.all(queries.delayed, limit + 1)
+      const first = await session.all(delayed, limit + 1)
       const due = first.slice(0, limit).filter(({ dueAt }) => (dueAt ?? 0) <= now)
       return { due, nextAt: first[due.length]?.dueAt ?? null }
     },
-    tasksWithReruns: (limit) => reader.all(queries.withReruns, limit),
-    tasksWithStagedRows: () => reader.all(queries.withStagedRows),
-    async purgeable(finishedBefore) {
-      const [begun] = await reader.all(queries.purgeBegun)
-      const [next] = begun === undefined ? await reader.all(queries.toPurge, finishedBefore) : [begun]
-      return next ?? null
-    },
-    taskPage({ before, limit, which }) {
-      if (which === 'all') return reader.all(queries.newest, before, limit)
-      if (which === 'parked') return reader.all(queries.newestWithParked, before, limit)
-      return reader.all(queries.newestInState, which.state, before, limit)
-    },
-    taskSummaries: (ids) => reader.each(queries.summary, ids.map(alone)),
-    taskDetail: async (taskId) => (await reader.each(queries.detail, [[taskId]]))[0] ?? null,
   } satisfies Partial<Disk>
 }
 
-/** The reads of the outbox. */
-export const outboxReadsBy = (reader: Reader, queries: Queries) => ({
-  subscriptions: async () => (await reader.all(queries.subscriptions)).map(({ body }) => body),
-  deliveries({ subscription, pending, ofTask, after, newestFirst, limit }: DeliveryQuery) {
-    if (!pending)
-      return reader.all(
-        newestFirst ? queries.newestDeliveries : queries.deliveries,
-        subscription,
-        after,
-        limit,
-      )
-    if (ofTask === null) return reader.all(queries.pending, subscription, after, limit)
-    return reader.all(queries.pendingOfTask, subscription, after, ofTask.upTo, ofTask.taskId, limit)
-  },
-})
+/**
+ * Reads partitions in the order of a time and of their id, after a position. The two are compared one after the
+ * other: for a row comparison, SQLite uses only the first column of the index, and reads again all rows with
+ * the same time, which may be all rows. So some more rows than the limit may be found.
+ */
+function ordered(partitions: Query<StoredPartition>, condition: string, time: string) {
+  const sameTime = select(partitions, `${condition} AND ${time} = ? AND id > ? ORDER BY id ${LIMIT}`)
+  const later = select(partitions, `${condition} AND ${time} > ? ORDER BY ${time}, id ${LIMIT}`)
+  return (
+    given: readonly (number | string)[],
+    after: DuePosition,
+    limit: number,
+  ): Asked<StoredPartition>[] => {
+    // Ids begin at 1.
+    if (after.id === 0) return [{ query: later, values: [...given, after.dueAt - 1, limit] }]
+    return [
+      { query: sameTime, values: [...given, after.dueAt, after.id, limit] },
+      { query: later, values: [...given, after.dueAt, limit] },
+    ]
+  }
+}
+
+/** Parked and begun partitions and those that failed are few and have indexes; other states are filtered. */
+function rowQueries(partitions: Query<StoredPartition>, where: Conditions) {
+  const inOrder = (from: string, and = '') =>
+    select(
+      partitions,
+      `${from} AND lane = ? AND idx > ? AND idx <= ? AND ${COUNTS} ${and} ORDER BY idx ${LIMIT}`,
+    )
+  const all = inOrder(where.partitionsByIndex)
+  const begun = inOrder(where.begunPartitions)
+  const parked = inOrder(where.parkedPartitions)
+  const inState = inOrder(where.partitionsByIndex, 'AND state = ?')
+  const failed = inOrder(where.failedPartitions)
+  const failedInState = inOrder(where.failedPartitions, 'AND state = ?')
+  const parkedAs = inOrder(where.partitionsParkedAs)
+  return (query: RowsOfLane): Asked<StoredPartition> => {
+    const { lane, tail, state, failure, afterIndex, lastIndex = Number.MAX_SAFE_INTEGER, limit } = query
+    const within = [lane, afterIndex, lastIndex, tail]
+    if (failure !== undefined) {
+      if (state === null) return { query: failed, values: [failure, ...within, limit] }
+      if (state === 'parked') return { query: parkedAs, values: [failure, ...within, limit] }
+      return { query: failedInState, values: [failure, ...within, state, limit] }
+    }
+    if (state === null) return { query: all, values: [...within, limit] }
+    if (state === 'begun') return { query: begun, values: [...within, limit] }
+    if (state === 'parked') return { query: parked, values: [...within, limit] }
+    return { query: inState, values: [...within, state, limit] }
+  }
+}

@@ -15,8 +15,15 @@ const writes: Readonly<Record<string, (disk: Disk, last: number) => Promise<unkn
     disk.forgetThroughput({ before: { minute: 1, hour: 1 }, most: null, limit: 10 }),
 }
 
-test.each(Object.keys(writes))('%s is refused after another process took over', async (name) => {
+/** With a row to forget. */
+function newDatabase(): MemoryDatabase {
   const database = new MemoryDatabase()
+  database.db.exec("INSERT INTO throughput VALUES (1, 'minute', 0, 0, 1, 1)")
+  return database
+}
+
+test.each(Object.keys(writes))('%s is refused after another process took over', async (name) => {
+  const database = newDatabase()
   const write = (disk: Disk, last: number) => writes[name]?.(disk, last)
   const [first, second] = [database.disk(), database.disk()]
   await first.open()
@@ -32,7 +39,7 @@ test.each(Object.keys(writes))('%s is refused after another process took over', 
 
 test.each(Object.keys(writes))('%s is refused if an entry or rows before it are lost', async (name) => {
   for (const loss of ['DELETE FROM entry_slot WHERE number = 2', 'UPDATE head SET writes = writes - 1']) {
-    const database = new MemoryDatabase()
+    const database = newDatabase()
     const disk = database.disk()
     await disk.open()
     await disk.append(entry(1))

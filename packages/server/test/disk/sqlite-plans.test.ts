@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { DataFolder } from '../../src/disk/sqlite/folder.ts'
-import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
+import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
+import { rows } from './conformance/builders.ts'
+import { everyRead } from './every-read.ts'
 
 /** How each statement finds its rows. A statement is identified by a unique piece of its text. */
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
@@ -24,7 +25,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['lanes with rows', /level >= \? AND .* - purged > 0 ORDER/, 'lane_with_rows (task=? AND level>?)'],
   [
     'partitions of a table that arrived in a lane',
-    /of_several = 1 AND compute_table = \? AND id > /,
+    /of_several = 1 AND compute_table = \? AND lane = \? AND id > /,
     'partition_of_table (lane=? AND compute_table=? AND rowid>? AND rowid<?)',
   ],
   [
@@ -34,12 +35,12 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   [
     'partitions that came back at a time',
-    /'ready' AND due_at IS NOT NULL AND due_at = \?/,
+    /'ready' AND due_at IS NOT NULL AND lane = \? AND due_at = \?/,
     'partition_returned (lane=? AND due_at=? AND rowid>?)',
   ],
   [
     'partitions that came back later',
-    /'ready' AND due_at IS NOT NULL AND due_at > \?/,
+    /'ready' AND due_at IS NOT NULL AND lane = \? AND due_at > \?/,
     'partition_returned (lane=? AND due_at>?)',
   ],
   [
@@ -56,12 +57,12 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['open lanes', /FROM lane WHERE ready_partitions/, 'lane_open (id>?)'],
   [
     'rows of a lane',
-    /lane = \? AND idx > \? AND idx <= \? AND id <= \? ORDER BY/,
+    /WHERE true AND lane = \? AND idx > \? AND idx <= \? AND id \+ 0 <= \? ORDER BY/,
     'partition_identity (lane=? AND idx>? AND idx<?)',
   ],
   [
     'rows of a lane that failed',
-    /INDEXED BY partition_failed .* id <= \? ORDER BY/,
+    /INDEXED BY partition_failed .* id \+ 0 <= \? ORDER BY/,
     'partition_failed (lane=? AND failure=? AND idx>? AND idx<?)',
   ],
   [
@@ -71,17 +72,21 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   [
     'parked rows of a lane',
-    /lane = \? AND idx > \? .* AND state = 'parked' ORDER BY idx/,
+    /WHERE state = 'parked' AND lane = \? AND idx > \? /,
     'partition_parked (lane=? AND idx>? AND idx<?)',
   ],
   [
     'begun rows of a lane',
-    /lane = \? AND idx > \? .* OR state = 'parked'\) ORDER BY idx/,
+    /OR state = 'parked'\) AND lane = \? AND idx > \? /,
     'partition_begun (lane=? AND idx>? AND idx<?)',
   ],
   ['leases that end at a time', /'leased' AND due_at = /, 'partition_leased (due_at=? AND rowid>?)'],
   ['leases that end later', /'leased' AND due_at > \? ORDER BY due_at, id/, 'partition_leased (due_at>?)'],
-  ['back-offs', /'delayed' AND due_at IS NOT NULL ORDER BY due_at, id/, 'partition_delayed (due_at>?)'],
+  [
+    'back-offs',
+    /^SELECT partition.* 'delayed' AND due_at IS NOT NULL ORDER BY due_at, id/,
+    'partition_delayed (due_at>?)',
+  ],
   ['keys that are due', /FROM pull_key WHERE forget_at <= /, 'pull_key_to_forget (forget_at<?)'],
   ['the task to purge', /finished_at < \?/, 'task_to_purge (finished_at>? AND finished_at<?)'],
   ['whether a task has rows to purge', /EXISTS \(SELECT 1 FROM lane/, 'lane_with_rows (task=?)'],
@@ -90,13 +95,8 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['tasks in a state', /FROM task WHERE state = /, 'task_by_state (state=? AND id<?)'],
   ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
   ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
-  ['compute tables of a task', /^SELECT name FROM task_table INDEXED/, 'task_table_order (task=?)'],
-  ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
-  [
-    'instances seen lately',
-    /instance_to_forget WHERE last_seen_at >= /,
-    'instance_to_forget (last_seen_at>?)',
-  ],
+  ['tasks of a producer', /FROM produced_task WHERE/, 'produced_task_newest (instance=?)'],
+  ['instances seen lately', /WHERE last_seen_at >= /, 'instance_to_forget (last_seen_at>?)'],
   ['the next holder of a lease', /min\(holder\)/, 'COVERING INDEX partition_holder (holder>?)'],
   [
     'whether a task has a table',
@@ -111,27 +111,31 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   [
     'the history of a task by level',
-    /FROM throughput WHERE task = .* ORDER BY at DESC, level DESC/,
+    /FROM throughput WHERE task = .* at DESC, level DESC/,
     'PRIMARY KEY (task=? AND step=? AND at>? AND at<?)',
   ],
   [
     'the history of a task',
-    /FROM throughput WHERE task = .* GROUP BY at/,
+    /FROM throughput WHERE task = .* GROUP BY task, step, at/,
     'PRIMARY KEY (task=? AND step=? AND at>? AND at<?)',
   ],
-  ['the states of a lane', /^SELECT idx, state FROM/, 'partition_identity (lane=?)'],
+  ['the states of a lane', /row_number/, 'partition_identity (lane=?)'],
   [
     'some rows of a cell',
-    /^SELECT state .* partition_identity/,
+    /^SELECT state, .* partition_identity/,
     'partition_identity (lane=? AND idx>? AND idx<?)',
   ],
   [
     'parked rows of a cell',
-    /^SELECT state .* partition_parked/,
+    /^SELECT state, .* partition_parked/,
     'partition_parked (lane=? AND idx>? AND idx<?)',
   ],
   ['history beyond what is kept', /FROM throughput WHERE step = .* OFFSET/, 'throughput_by_age (step=?)'],
-  ['history that is too old', /^DELETE FROM throughput/, 'throughput_by_age (step=? AND at<?)'],
+  [
+    'history that is too old',
+    /FROM throughput WHERE step = \? AND at < \? ORDER BY/,
+    'throughput_by_age (step=? AND at<?)',
+  ],
   ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
   [
     'pending deliveries',
@@ -154,23 +158,19 @@ const boundedWalks = [
   /^SCAN subscription$/,
   // Read completely on purpose when the file is opened.
   /^SCAN entry_slot$/,
-  // Short lists of a view, each with a limit.
-  /^SCAN listed(_ranges)?$/,
-  // Pending deliveries are counted up to a limit.
-  /^SCAN \(subquery-1\)$/,
+  /^SCAN partition USING INDEX partition_leased$/,
+  // Lists within a statement, each with a limit.
+  /^SCAN (?:listed|listed_ranges|ranked|holder|active|\(subquery-\d+\))$/,
   // The rows that a statement passes as parameters.
   /^SCAN \d+-ROW VALUES CLAUSE$/,
 ]
 
-/** The audit counts everything, and opening reads all levels and settings of tables. */
-const auditing = [
-  / FROM level $/,
-  / FROM table_settings $/,
-  / FROM lane $/,
-  / FROM task $/,
-  /GROUP BY state, kind, parkedAs$/,
-  /'ready' GROUP BY kind$/,
-]
+/** Read completely when the disk is opened. */
+const readCompletely = [/ FROM level$/, / FROM table_settings$/, / FROM sqlite_schema$/]
+
+/** Sorts no more rows than a list with a limit has. */
+const sortsAList = (sql: string, step: string): boolean =>
+  step.includes('TEMP B-TREE') && / listed\b/.test(sql)
 
 let path: string
 let db: DatabaseSync
@@ -183,13 +183,16 @@ const planOf = (sql: string): string[] =>
     .all()
     .map(({ detail }) => String(detail))
 
-beforeAll(() => {
+beforeAll(async () => {
   path = mkdtempSync(join(tmpdir(), 'baton-plans-'))
-  db = new DataFolder(path).open()
   const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
-  new SqliteConnection(db, '')
+  const disk = await openSqliteDisk({ folder: path })
+  await disk.stage(rows(1, 1, 100))
+  for (const [, read] of everyRead) await read(disk)
   statements = [...new Set(prepare.mock.calls.map(([sql]) => sql.replaceAll(/\s+/g, ' ')))]
   prepare.mockRestore()
+  await disk.close()
+  db = new DatabaseSync(join(path, 'baton.db'))
 })
 
 afterAll(() => {
@@ -206,11 +209,11 @@ describe('the SQLite statements', () => {
 
   test('neither scan a table, nor sort, nor build an automatic index', () => {
     const wasteful = statements
-      .filter((sql) => !/^(BEGIN|COMMIT)/.test(sql) && !auditing.some((text) => text.test(sql)))
+      .filter((sql) => !/^(BEGIN|COMMIT)/.test(sql) && !readCompletely.some((text) => text.test(sql)))
       .flatMap((sql) =>
         planOf(sql)
           .filter((step) => /^SCAN|TEMP B-TREE|AUTOMATIC/.test(step))
-          .filter((step) => !boundedWalks.some((walk) => walk.test(step)))
+          .filter((step) => !boundedWalks.some((walk) => walk.test(step)) && !sortsAList(sql, step))
           .map((step) => `${step}: ${sql}`),
       )
     expect(statements.length).toBeGreaterThan(60)

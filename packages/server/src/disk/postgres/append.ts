@@ -2,7 +2,7 @@ import { type Appended, type IndexesOfLane, KnownKeys, type KnownOfLane } from '
 import type { KnownPartition, PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
-import { insert } from '../flush.ts'
+import { insert } from '../statements.ts'
 import { type Connection, prepared, type Row, type Statement } from './session/connection.ts'
 import { NotLeader } from './session/failures.ts'
 import {

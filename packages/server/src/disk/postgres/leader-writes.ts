@@ -3,7 +3,7 @@ import type { Log } from '../../handoff/log.ts'
 import { append } from './append.ts'
 import { deletableTo, flushStatements } from './flush.ts'
 import { type NodeAddress, type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
-import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
+import { BEGIN_WRITING, type Statement } from './session/connection.ts'
 import type { Channels } from './session/connector.ts'
 import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/failures.ts'
 
@@ -85,8 +85,8 @@ export class LeaderWrites {
     this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
   }
 
-  /** Writes rows that build on the last entry. Resolves with the rows of each statement. */
-  write(statements: readonly Statement[]): Promise<Row[][]> {
+  /** Writes rows that build on the last entry. */
+  write(statements: readonly Statement[]): Promise<void> {
     return this.#write(statements, {})
   }
 
@@ -94,17 +94,16 @@ export class LeaderWrites {
   async #write(
     statements: readonly Statement[],
     flushed: Pick<RowsWritten, 'upTo' | 'nextIds'>,
-  ): Promise<Row[][]> {
+  ): Promise<void> {
     const leaderTerm = this.#leading()
     const written = this.#writes
     const fences = rowFences({ leaderTerm, last: this.#last, writes: written.sent, ...flushed })
     written.sent += 1
     try {
-      const found = await this.#channels.flush.use((connection) =>
+      await this.#channels.flush.use((connection) =>
         connection.transact(BEGIN_WRITING, [...fences, ...statements]),
       )
       written.done += 1
-      return found.slice(fences.length)
     } catch (error) {
       this.#doubt(leaderTerm)
       throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)

@@ -1,41 +1,19 @@
-import type { Disk, LeasedOrDelayedRow } from '../../handoff/disk.ts'
+import type { Disk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { LeaderRow } from '../../handoff/stored.ts'
-import { outboxReadsBy, type Reader, readsBy } from '../reads.ts'
+import { allReadsBy } from '../all-reads.ts'
+import { heartbeatRows, recordHeartbeat } from '../instances.ts'
+import type { Session } from '../statements.ts'
 import { knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
-import { auditStatement, forgetAuditStatement, readAudit } from './audit-rows.ts'
-import { backlogsStatement, readBacklog } from './backlogs.ts'
-import { countCellsStatement, readCellCount } from './cells.ts'
-import {
-  activeInstancesStatement,
-  forgetStatement,
-  instanceStatement,
-  instancesStatement,
-  pausedInstancesStatement,
-  readInstance,
-  recordStatement,
-} from './instance-rows.ts'
 import { type NodeAddress, readLeaderRow } from './leader-row.ts'
 import { LeaderWrites, type OpenedPostgres } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
-import {
-  leasesStatement,
-  lookUpStatement,
-  queries,
-  readLists,
-  readPartition,
-  rowsStatement,
-  selectStatement,
-  valuesIn,
-  waitingStatement,
-} from './reads.ts'
-import { probeStatement, readRecount, recountStatement } from './recounts.ts'
+import { byQuery, conditions, listIn, listsStatement, selectStatement, valuesIn } from './reads.ts'
 import { CannotConnect } from './session/connect-faults.ts'
-import { BEGIN_COUNTING, BEGIN_READING, type Row, type Statement } from './session/connection.ts'
+import { BEGIN_READING, type Row, type Statement } from './session/connection.ts'
 import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
 import { asRefused, orUnavailable } from './session/failures.ts'
-import { doneRowsStatement, leasedOrDelayedStatement, tasksWithTablesStatement } from './task-views.ts'
-import { forgetThroughputStatement, readThroughput, throughputStatement } from './throughput-rows.ts'
+import { arraysOf, postgres, sending, textOf } from './tables.ts'
 
 export interface PostgresDiskOptions {
   /** In libpq's format, which allows several hosts. */
@@ -80,87 +58,65 @@ export interface PostgresDisk extends Disk {
   resign(): Promise<void>
 }
 
+/** Changes no row, but fails on a server that does not accept writes. */
+const PROBE: Statement = { text: 'UPDATE baton.level SET virtual = virtual WHERE level = -1' }
+
+const RECORD = textOf(recordHeartbeat(postgres, `$${postgres.instances.columns.length + 1}::bigint`))
+
 function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
   const { general } = channels
-  const read = async (statement: Statement, begin = BEGIN_READING): Promise<Row[]> => {
-    const reading = general.useWithRetry((connection) => connection.transact(begin, [statement]))
-    return (await orUnavailable(reading))[0] ?? []
-  }
-  const reader: Reader = {
-    all: async (query, ...values) =>
-      (await read(selectStatement(query, values))).map((row) => query.read(valuesIn(row))),
-    each: async (query, keys) =>
-      (await read(lookUpStatement(query, keys))).map((row) => query.read(valuesIn(row))),
+  const read = (statements: readonly Statement[]): Promise<Row[][]> =>
+    orUnavailable(general.useWithRetry((connection) => connection.transact(BEGIN_READING, statements)))
+  const session: Session = {
+    async all(query, ...values) {
+      const [rows = []] = await read([selectStatement(query, values)])
+      return rows.map((row) => query.read(valuesIn(row)))
+    },
+    async lists(asked) {
+      if (asked.length === 0) return []
+      const groups = byQuery(asked)
+      const statements = groups.map(([query, of]) =>
+        listsStatement(
+          query,
+          of.map(({ values }) => values),
+        ),
+      )
+      const found = await read(statements)
+      const lists: ReturnType<(typeof asked)[number]['query']['read']>[][] = asked.map(() => [])
+      for (const [group, [query, of]] of groups.entries())
+        for (const [at, { place }] of of.entries())
+          lists[place] = listIn(found[group]?.[at] ?? {}).map((values) => query.read(values))
+      return lists
+    },
+    async write(...writes) {
+      await leader.write(
+        writes.flatMap(({ statement, rows }) => [...sending(statement.table, textOf(statement), rows)]),
+      )
+    },
   }
   return {
-    ...readsBy(reader, queries),
+    ...allReadsBy(session, postgres, conditions),
     open: (from) => leader.open(from),
     readLeaderRow: () => orUnavailable(readLeaderRow(general)),
     resign: () => leader.resign(),
     append: (entry) => leader.append(entry),
     flush: (rowChanges, upTo) => leader.flush(rowChanges, upTo),
-    async stage(rows) {
-      await leader.write(stageStatements(rows))
+    stage: (rows) => leader.write(stageStatements(rows)),
+    unstage: (ids) => leader.write([unstageStatement(ids)]),
+    async known(asked) {
+      const [rows = []] = await read([knownStatement(asked)])
+      return readKnown(rows, asked.length)
     },
-    async unstage(ids) {
-      await leader.write([unstageStatement(ids)])
-    },
-    leases: async (after, limit) => (await read(leasesStatement(after, limit))).map(readPartition),
-    rows: async (asked) => readLists(await read(rowsStatement(asked)), asked.length),
-    waiting: async (asked) => readLists(await read(waitingStatement(asked)), asked.length),
-    known: async (asked) => readKnown(await read(knownStatement(asked)), asked.length),
-    leasedOrDelayed: async (limit) =>
-      (await read(leasedOrDelayedStatement(limit))).map(({ found }) => found as LeasedOrDelayedRow),
-    async doneRows(task) {
-      const [row] = await read(doneRowsStatement(task))
-      return (row?.['done'] ?? 0) as number
-    },
-    async tasksWithTables(ids, tables) {
-      const rows = await read(tasksWithTablesStatement(ids, tables))
-      return rows.map((row) => ({ task: row['task'] as number, hasOthers: row['has_others'] as boolean }))
-    },
-    throughput: async (query) => (await read(throughputStatement(query))).map(readThroughput),
-    async forgetThroughput(request) {
-      const [rows] = await leader.write([forgetThroughputStatement(request)])
-      return (rows?.[0]?.['gone'] ?? 0) as number
-    },
-    audited: async (query) => (await read(auditStatement(query))).map(readAudit),
-    async forgetAudit(request) {
-      const [rows] = await leader.write([forgetAuditStatement(request)])
-      return (rows?.[0]?.['gone'] ?? 0) as number
-    },
-    countCells: async (query) => (await read(countCellsStatement(query))).map(readCellCount),
     async recordInstances(heartbeats, now) {
-      if (heartbeats.length > 0) await orUnavailable(general.run(recordStatement(heartbeats, now)))
-    },
-    async instance(instanceId) {
-      const [row] = await read(instanceStatement(instanceId))
-      return row === undefined ? null : readInstance(row)
-    },
-    instances: async (query) => (await read(instancesStatement(query))).map(readInstance),
-    pausedInstances: async () =>
-      (await read(pausedInstancesStatement)).map((row) => ({
-        instanceId: row['instance_id'] as string,
-        pausedAt: row['paused_at'] as number,
-      })),
-    async activeInstances(since, limit) {
-      const rows = await read(activeInstancesStatement(since, limit))
-      return rows.map((row) => row['instance_id'] as string)
-    },
-    async forgetInstances(forget) {
-      const [row] = await orUnavailable(general.run(forgetStatement(forget)))
-      return (row?.['forgotten'] ?? 0) as number
-    },
-    outbox: {
-      ...outboxReadsBy(reader, queries),
-      backlogs: async (subscriptions) => (await read(backlogsStatement(subscriptions))).map(readBacklog),
+      if (heartbeats.length === 0) return
+      const values = [...arraysOf(postgres.instances, heartbeatRows(heartbeats, now)), now]
+      await orUnavailable(general.run({ text: RECORD, values }))
     },
     async probe() {
-      await orUnavailable(general.useWithRetry((connection) => connection.run(probeStatement)))
+      await orUnavailable(general.useWithRetry((connection) => connection.run(PROBE)))
     },
     /** PostgreSQL does not report free space, only a full disk. */
     hasSpace: () => true,
-    recount: async () => (await read(recountStatement, BEGIN_COUNTING)).map(readRecount),
     close: () => leader.close(),
   }
 }

@@ -1,5 +1,5 @@
 import type { Kind } from '../../handoff/fields.ts'
-import type { RowStatement } from '../flush.ts'
+import type { RowStatement } from '../statements.ts'
 import { type Codec, type Column, type Dialect, readTag, type Table } from '../table.ts'
 import { tablesIn } from '../tables.ts'
 import type { Statement } from './session/connection.ts'

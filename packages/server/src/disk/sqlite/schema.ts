@@ -1,4 +1,5 @@
-import { type Conditions, HAS_ROWS } from '../reads.ts'
+import { HAS_ROWS } from '../reads.ts'
+import type { Conditions } from '../statements.ts'
 import { sqlite } from './tables.ts'
 
 // In SQL. Partial indexes and queries share conditions: SQLite uses a partial index only if the query repeats
@@ -12,8 +13,7 @@ const taskHas = {
   endedUnpurged: 'finished_at IS NOT NULL AND purged_at IS NULL',
 }
 
-export const partitionIs = {
-  fresh: `state = 'ready' AND due_at IS NULL`,
+const partitionIs = {
   returned: `state = 'ready' AND due_at IS NOT NULL`,
   ofSeveral: 'of_several = 1',
   begun: `(due_at IS NOT NULL OR state = 'parked')`,
@@ -28,12 +28,29 @@ export const conditions: Conditions = {
   tasksToPurge: `WHERE ${taskHas.endedUnpurged} AND NOT ${taskHas.unfinishedWork}`,
   tasksInState: 'WHERE state = ?1 AND id < ?2 ORDER BY id DESC',
   openLanes: `WHERE ${laneIsOpen}`,
-  delayedPartitions: `WHERE state = 'delayed' AND due_at IS NOT NULL ORDER BY due_at, id`,
+  leasedPartitions: `WHERE state = 'leased'`,
+  heldPartitions: `WHERE state = 'leased'`,
+  delayedPartitions: `WHERE state = 'delayed' AND due_at IS NOT NULL`,
+  returnedPartitions: `WHERE ${partitionIs.returned}`,
+  parkedPartitions: `INDEXED BY partition_parked WHERE state = 'parked'`,
+  begunPartitions: `WHERE ${partitionIs.begun}`,
+  partitionsOfSeveral: `INDEXED BY partition_of_table WHERE ${partitionIs.ofSeveral} AND compute_table = ?`,
+  failedPartitions: 'INDEXED BY partition_failed WHERE failure = ?',
+  partitionsParkedAs: `INDEXED BY partition_parked_as WHERE state = 'parked' AND failure = ?`,
+  partitionsByIndex: 'INDEXED BY partition_identity WHERE true',
   pendingDeliveries: 'INDEXED BY delivery_pending WHERE pending IS NOT NULL',
+  endedInstances: 'WHERE draining = 1',
   tablesOfTask: 'task_table INDEXED BY task_table_order WHERE task_table.task = task.id',
   mismatchesOfTask: `lane CROSS JOIN partition INDEXED BY partition_mismatch
     ON partition.lane = lane.id AND ${partitionIs.mismatch}
     WHERE lane.task = task.id AND task.mismatched > 0 ORDER BY lane.level, partition.idx`,
+  throughputOfTask: 'WHERE task = ?1 AND step = ?2 AND at >= ?3 AND at < ?4',
+  auditOfTask: 'INDEXED BY audit_of_task WHERE task_id = ?',
+  auditByName: 'INDEXED BY audit_by_name WHERE name = ?',
+  leasedBy: 'holder',
+  leaseEndsAt: 'due_at',
+  delayedUntil: 'due_at',
+  returnedAt: 'due_at',
 }
 
 /**

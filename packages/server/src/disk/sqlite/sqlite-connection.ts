@@ -1,25 +1,14 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { ForgetAudit } from '../../handoff/audit.ts'
-import {
-  type Appended,
-  type ForgetThroughput,
-  KnownKeys,
-  type OpenedDisk,
-  type RowChanges,
-} from '../../handoff/disk.ts'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { type Appended, KnownKeys, type OpenedDisk, type RowChanges } from '../../handoff/disk.ts'
+import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { hasNoRare, type PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
-import { AuditRows } from './audit-rows.ts'
-import { Backlogs } from './backlogs.ts'
-import { Cells } from './cells.ts'
+import { heartbeatRows, recordHeartbeat } from '../instances.ts'
+import type { Write } from '../statements.ts'
 import { ChangedRows } from './changed-rows.ts'
-import { InstanceRows } from './instance-rows.ts'
-import { Reads, SharedReads } from './reads.ts'
-import { Recounts } from './recounts.ts'
-import { arrayQuery, inserter, sqlite } from './tables.ts'
-import { ThroughputRows } from './throughput-rows.ts'
-import { Views } from './views.ts'
+import { Reads } from './reads.ts'
+import { arrayQuery, inserter, sqlite, textOf, writer } from './tables.ts'
 
 /**
  * A row with a body of this size fills one page. Overwriting it with a body of the same size keeps it there,
@@ -172,14 +161,6 @@ function prepareNewRows(db: DatabaseSync) {
  */
 export class SqliteConnection {
   readonly reads: Reads
-  readonly shared: SharedReads
-  readonly recounts: Recounts
-  readonly views: Views
-  readonly instances: InstanceRows
-  readonly backlogs: Backlogs
-  readonly throughput: ThroughputRows
-  readonly audit: AuditRows
-  readonly cells: Cells
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -192,6 +173,7 @@ export class SqliteConnection {
   readonly #readWrites: ReturnType<typeof arrayQuery<[number]>>
   readonly #countWrite: StatementSync
   readonly #key: StatementSync
+  readonly #record: StatementSync
   #mode: 'FULL' | 'NORMAL' = 'FULL'
   /** How often rows were written. */
   #writes = 0
@@ -205,18 +187,11 @@ export class SqliteConnection {
     this.#newRows = new NewRows(db)
     this.#rowChanges = new ChangedRows(db)
     this.reads = new Reads(db)
-    this.shared = new SharedReads(db)
-    this.recounts = new Recounts(db)
-    this.views = new Views(db)
-    this.instances = new InstanceRows(db)
-    this.backlogs = new Backlogs(db)
-    this.throughput = new ThroughputRows(db)
-    this.audit = new AuditRows(db)
-    this.cells = new Cells(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.#key = db.prepare('SELECT 1 FROM pull_key WHERE key = ?')
+    this.#record = db.prepare(textOf(recordHeartbeat(sqlite, '?')))
     this.#readWrites = arrayQuery<[number]>(db, 'SELECT writes FROM head WHERE id = 1')
     this.#countWrite = db.prepare('UPDATE head SET writes = writes + 1 WHERE id = 1')
     this.open()
@@ -224,7 +199,7 @@ export class SqliteConnection {
 
   /** From now on, writes of all earlier terms are refused. */
   takeOver(): void {
-    this.transaction(() => this.#takeOver.run(this.#term))
+    this.#transaction(() => this.#takeOver.run(this.#term))
   }
 
   open(): OpenedDisk {
@@ -239,7 +214,7 @@ export class SqliteConnection {
   append({ number, body, newRows, newKeys }: Appended): void {
     const known = newKeys.filter((key) => this.#key.get(key) !== undefined)
     if (known.length > 0) throw new KnownKeys(known)
-    this.transaction(() => {
+    this.#transaction(() => {
       this.fence()
       this.#entries.append(number, body)
       if (newRows.length > 0) this.#newRows.insert(newRows)
@@ -261,12 +236,17 @@ export class SqliteConnection {
     this.#write(() => this.#newRows.remove(ids))
   }
 
-  forgetThroughput(request: ForgetThroughput): number {
-    return this.#write(() => this.throughput.forget(request))
+  write(writes: readonly Write[]): void {
+    this.#write(() => {
+      for (const { statement, rows } of writes) writer(this.#db, statement)(rows)
+    })
   }
 
-  forgetAudit(request: ForgetAudit): number {
-    return this.#write(() => this.audit.forget(request))
+  recordInstances(heartbeats: readonly Heartbeat[], now: number): void {
+    this.#transaction(() => {
+      for (const row of heartbeatRows(heartbeats, now))
+        this.#record.run(...(sqlite.instances.values(row) as SQLInputValue[]), now)
+    })
   }
 
   /**
@@ -282,7 +262,7 @@ export class SqliteConnection {
   }
 
   probe(now: number): void {
-    this.transaction(() => this.#probe.run(now))
+    this.#transaction(() => this.#probe.run(now))
   }
 
   /**
@@ -290,20 +270,19 @@ export class SqliteConnection {
    * this order. Rows are flushed from durable entries, and staged rows count only with a later entry, whose
    * sync covers everything before it in the WAL.
    */
-  #write<Result>(work: () => Result): Result {
+  #write(work: () => void): void {
     this.#syncing('NORMAL')
-    const result = this.#run(() => {
+    this.#run(() => {
       this.fence()
       this.#countWrite.run()
-      return work()
+      work()
     })
     this.#writes += 1
-    return result
   }
 
-  transaction<Result>(work: () => Result): Result {
+  #transaction(work: () => void): void {
     this.#syncing('FULL')
-    return this.#run(work)
+    this.#run(work)
   }
 
   /** Called before each transaction, so that a failed one does not leave its mode to the next. */
@@ -313,12 +292,11 @@ export class SqliteConnection {
     this.#mode = mode
   }
 
-  #run<Result>(work: () => Result): Result {
+  #run(work: () => void): void {
     this.#begin.run()
     try {
-      const result = work()
+      work()
       this.#commit.run()
-      return result
     } catch (error) {
       // A failed COMMIT may or may not have ended the transaction.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')

@@ -3,11 +3,13 @@ import { resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Disk } from '../../handoff/disk.ts'
 import { storeClosed } from '../../handoff/store.ts'
-import { outboxReadsBy, type Reader, readsBy } from '../reads.ts'
+import { allReadsBy } from '../all-reads.ts'
+import type { Session } from '../statements.ts'
 import { asUnavailable } from './failures.ts'
 import { DataFolder } from './folder.ts'
-import { queries } from './reads.ts'
+import { conditions } from './schema.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
+import { sqlite } from './tables.ts'
 
 const SPACE_CHECK_MILLIS = 1000
 
@@ -117,41 +119,20 @@ export function sqliteDisk(file: Connections): Disk {
       throw file.failed(error)
     }
   }
-  const reader: Reader = {
-    all: (query, ...values) => call(({ shared }) => shared.all(query, values)),
-    each: (query, keys) => call(({ shared }) => shared.each(query, keys)),
+  const session: Session = {
+    all: (query, ...values) => call(({ reads }) => reads.all(query, values)),
+    lists: (asked) => call(({ reads }) => reads.lists(asked)),
+    write: (...writes) => call((connection) => connection.write(writes)),
   }
   return {
-    ...readsBy(reader, queries),
+    ...allReadsBy(session, sqlite, conditions),
     open: () => call((connection) => connection.open()),
-    leases: (after, limit) => call(({ reads }) => reads.leases(after, limit)),
-    rows: (queries) => call(({ reads }) => queries.map((query) => reads.rows(query))),
-    waiting: (queries) => call(({ reads }) => queries.map((query) => reads.waiting(query))),
     append: (entry) => call((connection) => connection.append(entry)),
     flush: (rowChanges, upTo) => call((connection) => connection.flush(rowChanges, upTo)),
     stage: (rows) => call((connection) => connection.stage(rows)),
     unstage: (ids) => call((connection) => connection.unstage(ids)),
     known: (asked) => call(({ reads }) => asked.map((one) => reads.known(one))),
-    doneRows: (task) => call(({ views }) => views.doneRows(task)),
-    leasedOrDelayed: (limit) => call(({ views }) => views.leasedOrDelayed(limit)),
-    tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
-    throughput: (query) => call(({ throughput }) => throughput.read(query)),
-    forgetThroughput: (request) => call((connection) => connection.forgetThroughput(request)),
-    audited: (query) => call(({ audit }) => audit.read(query)),
-    forgetAudit: (request) => call((connection) => connection.forgetAudit(request)),
-    countCells: (query) => call(({ cells }) => cells.count(query)),
-    recordInstances: (heartbeats, now) =>
-      call((connection) => connection.transaction(() => connection.instances.record(heartbeats, now))),
-    instance: (instanceId) => call(({ instances }) => instances.get(instanceId)),
-    instances: (query) => call(({ instances }) => instances.list(query)),
-    pausedInstances: () => call(({ instances }) => instances.paused()),
-    activeInstances: (since, limit) => call(({ instances }) => instances.active(since, limit)),
-    forgetInstances: (forget) =>
-      call((connection) => connection.transaction(() => connection.instances.forget(forget))),
-    outbox: {
-      ...outboxReadsBy(reader, queries),
-      backlogs: (subscriptions) => call(({ backlogs }) => backlogs.of(subscriptions)),
-    },
+    recordInstances: (heartbeats, now) => call((connection) => connection.recordInstances(heartbeats, now)),
     probe: (now) => call((connection) => connection.probe(now)),
     hasSpace() {
       try {
@@ -160,7 +141,6 @@ export function sqliteDisk(file: Connections): Disk {
         throw file.failed(error)
       }
     },
-    recount: () => call(({ recounts }) => recounts.recount()),
     async close() {
       if (closed) return
       closed = true

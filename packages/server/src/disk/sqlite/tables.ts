@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { insert, type RowStatement } from '../flush.ts'
+import { insert, type RowStatement } from '../statements.ts'
 import { type Codec, type Dialect, readTag, type Table } from '../table.ts'
 import { tablesIn } from '../tables.ts'
 

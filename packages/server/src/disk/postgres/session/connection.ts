@@ -182,6 +182,3 @@ export const BEGIN_READING = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; $
 
 /** A statement that waited for a row lock continues with the updated row. */
 export const BEGIN_WRITING = `BEGIN ISOLATION LEVEL READ COMMITTED; ${set(SETTINGS)}`
-
-/** Allows sequential scans, for a recount. */
-export const BEGIN_COUNTING = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${set({ search_path: 'pg_catalog', statement_timeout: '0' })}`
