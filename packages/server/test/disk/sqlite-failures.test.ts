@@ -40,6 +40,29 @@ test('a foreign program that writes into the data file makes calls unavailable, 
   await disk.close()
 })
 
+const retention = { before: { minute: 1, hour: 1 }, most: null, limit: 1 }
+const LOSS = "INSERT INTO throughput VALUES (1, 'minute', 0, 0, 1, 1); UPDATE head SET writes = writes - 1"
+
+test.each([
+  { call: 'retention', loss: LOSS, finish: '' },
+  { call: 'the probe', loss: `BEGIN IMMEDIATE; ${LOSS}`, finish: 'COMMIT' },
+])('rows that are lost before $call fails are missed by the next append', async ({ call, loss, finish }) => {
+  const disk = await openSqliteDisk({ folder })
+  await disk.open()
+  await disk.append(entry(1, 'a'))
+  await disk.flush(rowChanges(), 1)
+  const foreign = new DatabaseSync(join(folder, 'baton.db'))
+  foreign.exec(loss)
+  const failing = call === 'retention' ? disk.forgetThroughput(retention) : disk.probe(1)
+  await expect(failing).rejects.toMatchObject({ name: 'StoreUnavailable' })
+  foreign.exec(finish)
+  foreign.close()
+  await expect(disk.append(entry(2, 'b'))).rejects.toMatchObject({ name: 'StoreUnavailable' })
+  expect(await disk.open()).toMatchObject({ last: 1, unflushed: [] })
+  await disk.append(entry(2, 'b'))
+  await disk.close()
+})
+
 test('a folder that was removed has no space', async () => {
   const data = join(folder, 'data')
   const disk = await openSqliteDisk({ folder: data })

@@ -42,6 +42,10 @@ export class Entries {
     this.#sql = prepareSlots(db)
   }
 
+  get last(): number {
+    return this.#last
+  }
+
   /** Whether the file still has the last entry and the last write of rows that are known here. */
   isCurrent(term: string, writes: number): boolean {
     const slot = this.#live.at(-1)?.slots[0] ?? -1
@@ -177,9 +181,14 @@ export class SqliteConnection {
   #mode: 'FULL' | 'NORMAL' = 'FULL'
   /** How often rows were written. */
   #writes = 0
+  /** Whether the file lacks what the connection before this one had written. */
+  #isBehind = false
 
-  /** Writes are refused unless `term` is that of the process that took over last. */
-  constructor(db: DatabaseSync, term: string) {
+  /**
+   * Writes are refused unless `term` is that of the process that took over last. Without `open` they are refused,
+   * too, if the file is not as the connection before this one left it: memory may have more.
+   */
+  constructor(db: DatabaseSync, term: string, before?: SqliteConnection) {
     this.#db = db
     this.#term = term
     this.#takeOver = db.prepare('UPDATE head SET term = ? WHERE id = 1')
@@ -195,6 +204,9 @@ export class SqliteConnection {
     this.#readWrites = arrayQuery<[number]>(db, 'SELECT writes FROM head WHERE id = 1')
     this.#countWrite = db.prepare('UPDATE head SET writes = writes + 1 WHERE id = 1')
     this.open()
+    this.#isBehind =
+      before !== undefined &&
+      (before.#isBehind || before.#writes !== this.#writes || before.#entries.last !== this.#entries.last)
   }
 
   /** From now on, writes of all earlier terms are refused. */
@@ -203,6 +215,7 @@ export class SqliteConnection {
   }
 
   open(): OpenedDisk {
+    this.#isBehind = false
     this.#writes = this.#readWrites.get()?.[0] ?? 0
     return { ...this.#entries.read(), nextIds: this.#rowChanges.nextIds() }
   }
@@ -254,10 +267,10 @@ export class SqliteConnection {
    * does not work, as on some network file systems.
    */
   fence(): void {
-    if (!this.#entries.isCurrent(this.#term, this.#writes))
+    if (this.#isBehind || !this.#entries.isCurrent(this.#term, this.#writes))
       throw new StoreUnavailable(
         'store_unavailable',
-        'another process writes to the data file; nothing of this request was stored',
+        'another process writes to the data file, or it has lost a write; nothing of this request was stored',
       )
   }
 

@@ -49,10 +49,9 @@ class OpenFile implements Connections {
   }
 
   connection(): SqliteConnection {
-    if (this.#connection === undefined) {
-      this.#database = this.#folder.open()
-      this.#connection = new SqliteConnection(this.#database, this.#term)
-    }
+    if (this.#connection !== undefined && this.#database !== undefined) return this.#connection
+    this.#database = this.#folder.open()
+    this.#connection = new SqliteConnection(this.#database, this.#term, this.#connection)
     return this.#connection
   }
 
@@ -79,8 +78,8 @@ class OpenFile implements Connections {
     return this.#space.enough
   }
 
+  /** The connection is kept, for the next one to continue from. */
   #abandon(): void {
-    this.#connection = undefined
     try {
       this.#database?.close()
     } catch {
