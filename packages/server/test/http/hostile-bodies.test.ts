@@ -1,8 +1,9 @@
 import { gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { dial, postHead, statusOf } from '../../../../test/support/hostile-client.ts'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
+import { JsonShape } from '../../src/http/bodies/json-shape.ts'
 import {
   callBack,
   expectServing,
@@ -12,7 +13,8 @@ import {
   measured,
   reached,
 } from '../support/hostile-bodies.ts'
-import { descriptors } from '../support/test-app.ts'
+import { listening } from '../support/raw-connection.ts'
+import { descriptors, TestApp } from '../support/test-app.ts'
 
 const LARGEST = 16 * MIB
 const smallHeap = { NODE_OPTIONS: '--max-old-space-size=512' }
@@ -166,6 +168,23 @@ describe('bodies that arrive slowly', () => {
     for (const socket of slow) socket.destroy()
     await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
     await expectServing(service, 'after')
+  })
+
+  test('cost nothing but memory as long as they are small', async () => {
+    const take = vi.spyOn(JsonShape.prototype, 'take')
+    onTestFinished(() => take.mockRestore())
+    const baton = await TestApp.open()
+    const port = await listening(baton.app)
+    const slow = await Promise.all(Array.from({ length: 20 }, () => dial(port)))
+    for (const socket of slow) socket.write(`${postHead('/call-back', 60_000)}${' '.repeat(50_000)}`)
+    const url = `http://localhost:${port}`
+    await until(async () => (await measured({ url }, 'baton_received_bytes')) === 1_000_000)
+    expect(take).not.toHaveBeenCalled()
+    const [first] = slow
+    first?.write('['.repeat(10_000))
+    expect(first && (await statusOf(first))).toBe(400)
+    expect(take.mock.calls.reduce((sum, [bytes]) => sum + bytes.length, 0)).toBe(60_000)
+    for (const socket of slow) socket.destroy()
   })
 
   test('have a timeout', async () => {

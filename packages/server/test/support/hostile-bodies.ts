@@ -19,7 +19,7 @@ export async function expectServing({ url }: ServiceProcess, task: string): Prom
   expect(pulled.partitions).toHaveLength(1)
 }
 
-export async function measured({ url }: ServiceProcess, series: string): Promise<number> {
+export async function measured({ url }: Pick<ServiceProcess, 'url'>, series: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
   return Number(
     text

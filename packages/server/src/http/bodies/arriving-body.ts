@@ -48,7 +48,10 @@ export interface ArrivalRules {
 type Done = (error: Error | null, bytes?: Buffer, cuts?: readonly number[]) => void
 
 const closes = new SharedListeners('close')
-/** The first bytes of a body are checked as they arrive. Most bodies have no more. */
+/**
+ * A body that has no more is checked at once when it is complete. Until then it costs nothing but memory:
+ * thousands of bodies may begin in the same iteration of the event loop and never end.
+ */
 const CHECKED_AT_ONCE_BYTES = 64 * 1024
 /** How many bytes are checked in one step. */
 const STEP_BYTES = 8 * 1024
@@ -68,6 +71,7 @@ export class ArrivingBody {
   #source: Readable
   readonly #received = new ReceivedPieces()
   #bytes = 0
+  #checkedBytes = 0
   /** Received bytes, before decompression. */
   #sentBytes = 0
   #isOver = false
@@ -133,25 +137,24 @@ export class ArrivingBody {
       return
     }
     this.#received.add(chunk)
-    if (this.#bytes <= CHECKED_AT_ONCE_BYTES) this.#check(chunk)
-    else this.#checkInSteps(chunk)
+    if (this.#bytes > CHECKED_AT_ONCE_BYTES && !this.#isChecking) this.#checkInSteps()
   }
 
-  #check(bytes: Buffer): void {
+  #check(): void {
+    const bytes = this.#received.next(STEP_BYTES)
+    this.#checkedBytes += bytes.length
     const fault = this.#shape.take(bytes)
     if (fault !== undefined) this.#fail(this.#rules.shapeFault(fault, this.#shape.oversized))
   }
 
-  /** Nothing more is read until the chunk is checked. */
-  #checkInSteps(chunk: Buffer): void {
-    let at = 0
+  /** Nothing more is read until everything that has arrived is checked. */
+  #checkInSteps(): void {
     this.#isChecking = true
     this.#source.pause()
     this.#rules.bulk.add(this.#request.socket, () => {
       if (this.#isOver) return false
-      this.#check(chunk.subarray(at, at + STEP_BYTES))
-      at += STEP_BYTES
-      if (at < chunk.length) return true
+      this.#check()
+      if (this.#checkedBytes < this.#bytes) return true
       this.#isChecking = false
       if (this.#hasEnded) this.#complete()
       else this.#source.resume()
@@ -175,6 +178,8 @@ export class ArrivingBody {
       )
       return
     }
+    while (!this.#isOver && this.#checkedBytes < this.#bytes) this.#check()
+    if (this.#isOver) return
     this.#isOver = true
     this.#hold.arrived()
     this.#done(null, this.#received.take(), this.#shape.cuts)
@@ -200,7 +205,7 @@ export class ArrivingBody {
   #fail(error: Error): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#received.take()
+    this.#received.drop()
     this.#release()
     if (this.#source !== this.#payload) {
       this.#payload.unpipe()
@@ -214,9 +219,11 @@ export class ArrivingBody {
 /** The smallest and the largest piece that is allocated. */
 const LEAST_PIECE_BYTES = 1024
 const LARGEST_PIECE_BYTES = 64 * 1024
+/** A chunk of this size is kept as it is, if it is most of the buffer that it keeps in memory. */
+const LARGE_CHUNK_BYTES = 4096
 
 /**
- * The bytes of a body that have arrived. Chunks after the first are copied into larger pieces, because a
+ * The bytes of a body that have arrived. Small chunks after the first are copied into larger pieces, because a
  * client can send a body in chunks of one byte, and each is an object that keeps a whole buffer in memory.
  */
 class ReceivedPieces {
@@ -224,10 +231,13 @@ class ReceivedPieces {
   #bytes = 0
   /** How many bytes of the last piece are used. */
   #used = 0
+  /** The place of what `next` returns: a piece, and a position in it. */
+  #piece = 0
+  #at = 0
 
   add(chunk: Buffer): void {
     this.#bytes += chunk.length
-    if (this.#pieces.length === 0) {
+    if (this.#pieces.length === 0 || isKept(chunk)) {
       this.#push(chunk, chunk.length)
       return
     }
@@ -249,19 +259,44 @@ class ReceivedPieces {
     }
   }
 
+  /** The next bytes that were not returned before, at most `most`. Must not be called when there are none. */
+  next(most: number): Buffer {
+    let piece = this.#pieces[this.#piece]
+    while (piece !== undefined && this.#at === piece.length) {
+      this.#piece += 1
+      this.#at = 0
+      piece = this.#pieces[this.#piece]
+    }
+    if (piece === undefined) throw new Error('all bytes of the body were returned before')
+    const end = this.#piece === this.#pieces.length - 1 ? this.#used : piece.length
+    const bytes = piece.subarray(this.#at, Math.min(end, this.#at + most))
+    this.#at += bytes.length
+    return bytes
+  }
+
   /** All bytes; nothing is kept. */
   take(): Buffer {
     const pieces = this.#pieces
     const bytes = this.#bytes
-    this.#pieces = []
-    this.#bytes = 0
+    this.drop()
     const [first] = pieces
     // `concat` fills missing bytes with zeros, and cuts off the unused end of the last piece.
     return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, bytes)
   }
 
+  drop(): void {
+    this.#pieces = []
+    this.#bytes = 0
+  }
+
   #push(piece: Buffer, used: number): void {
+    const last = this.#pieces.at(-1)
+    if (last !== undefined && this.#used < last.length)
+      this.#pieces[this.#pieces.length - 1] = last.subarray(0, this.#used)
     this.#pieces.push(piece)
     this.#used = used
   }
 }
+
+const isKept = ({ length, buffer }: Buffer): boolean =>
+  length >= LARGE_CHUNK_BYTES && 2 * length >= buffer.byteLength
