@@ -343,8 +343,8 @@ export class BatonClient {
 
   /**
    * Changes the named settings of a task: leases, attempts, back-off, barrier, limit, share. Null goes back to
-   * the value of the service. May be called before the first call-back of the task;
-   * a producer's token then needs a prefix that covers the task.
+   * the value of the service. May be called before the first call-back of the task,
+   * with an operator's token.
    */
   async changeSettings(
     taskId: string,

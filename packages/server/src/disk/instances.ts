@@ -129,11 +129,12 @@ function instanceRecord(row: StoredInstance): InstanceRecord {
 }
 
 const producedTask = (
-  { taskId, state, partitions, records }: StoredTask,
+  { taskId, state, owners, partitions, records }: StoredTask,
   lastCallBackAt: number,
 ): ProducedTaskDetails => ({
   taskId,
   state,
+  owners,
   lastCallBackAt,
   partitions: { total: totalOf(partitions), done: partitions.done },
   records: { total: totalOf(records), done: records.done },

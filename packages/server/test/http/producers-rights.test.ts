@@ -10,6 +10,7 @@ const tokens = [
   { name: 'late', token: tokenNamed('late'), roles: ['producer'], lowestLevel: 3 },
   { name: 'few', token: tokenNamed('few'), roles: ['producer'], maxOpenTasks: 2 },
   { name: 'small', token: tokenNamed('small'), roles: ['producer'], maxWaitingPartitions: 3000 },
+  { name: 'curious', token: tokenNamed('curious'), roles: ['producer', 'viewer'] },
   { name: 'work', token: tokenNamed('work'), roles: ['worker'] },
   { name: 'ops', token: tokenNamed('ops'), roles: ['operator'] },
 ]
@@ -68,22 +69,54 @@ describe('a producer', () => {
     expect((await show('nothing', 'orders')).status).toBe(404)
   })
 
-  test('sets up a task that nobody has called back only with prefixes; its settings come with the call-back', async () => {
+  test('sets up no task that nobody has called back, also with prefixes; its settings come with the call-back', async () => {
     const baton = await guarded()
     const change = (token: string) =>
       baton.ask('PATCH', '/tasks/ord-next/settings', { body: { maxLeases: 1 }, headers: as(token) })
     const show = (token: string) => baton.get('/tasks/ord-next/settings', as(token))
-    const refused = await change('stock')
-    expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
-    expect(refused.body.detail).toContain('Task-Settings')
+    for (const token of ['stock', 'shared']) {
+      const refused = await change(token)
+      expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+      expect(refused.body.detail).toContain('Task-Settings')
+    }
     expect((await show('ops')).body.code).toBe('task_unknown')
-    expect((await change('shared')).status).toBe(200)
-    expect((await show('stock')).body.code).toBe('token_limited')
-    expect((await show('shared')).body.settings.maxLeases).toBe(1)
+    expect((await change('ops')).status).toBe(200)
+    for (const token of ['stock', 'shared']) expect((await show(token)).body.code).toBe('token_limited')
     expect((await show('ops')).body.settings.maxLeases).toBe(1)
     const own = { 'task-settings': 'max-leases=2', ...as('orders') }
     expect((await baton.post('/call-back', descriptors('ord-next', 2), own)).status).toBe(200)
     expect((await show('orders')).body.settings.maxLeases).toBe(2)
+  })
+
+  test('that may also view changes no task of another', async () => {
+    const baton = await guarded()
+    expect((await baton.get('/tasks/orders', as('curious'))).status).toBe(200)
+    for (const [method, path, body] of [
+      ['POST', '/tasks/orders/seal', undefined],
+      ['PATCH', '/tasks/orders/settings', { leaseSeconds: 1 }],
+      ['POST', '/call-back', [descriptor('orders', 1, 0)]],
+    ] as const) {
+      const refused = await baton.ask(method, path, { body, headers: as('curious') })
+      expect([path, refused.status, refused.body.code]).toEqual([path, 403, 'token_limited'])
+    }
+    const task = (await baton.get('/tasks/orders', as('ops'))).body
+    expect(task).toMatchObject({ sealed: false, partitions: { total: 2 }, settings: { leaseSeconds: 300 } })
+  })
+
+  test('sees no tasks of others in the status of an instance', async () => {
+    const baton = await guarded()
+    for (const token of ['orders', 'stock']) {
+      const headers = { ...as(token), 'x-instance-id': 'compute' }
+      expect((await baton.post('/call-back', descriptors(`of-${token}`, 2), headers)).status).toBe(200)
+    }
+    const tasksFor = async (token: string) =>
+      (await baton.get('/test/instance-status?instanceId=compute', as(token))).body.tasks.map(
+        ({ taskId }: { taskId: string }) => taskId,
+      )
+    expect(await tasksFor('orders')).toEqual(['of-orders'])
+    expect(await tasksFor('stock')).toEqual(['of-stock'])
+    expect(await tasksFor('work')).toEqual([])
+    expect((await tasksFor('curious')).toSorted()).toEqual(['of-orders', 'of-stock'])
   })
 
   test('with prefixes shares the tasks that they cover', async () => {

@@ -326,7 +326,10 @@ export interface InstanceAttempts {
 }
 
 /** A task in the record of its producer, with times as numbers. They are formatted in the API. */
-export type ProducedTaskDetails = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
+export type ProducedTaskDetails = Omit<ProducedTask, 'lastCallBackAt'> & {
+  readonly lastCallBackAt: number
+  readonly owners: readonly string[]
+}
 
 export interface PartitionQuery {
   readonly taskId: string

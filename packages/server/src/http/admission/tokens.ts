@@ -166,7 +166,14 @@ export function requireTaskLimit(token: Token | null, taskId: string): void {
   throw limited(`the token is limited to tasks whose id begins with ${named(token?.tasks ?? [])}`)
 }
 
-/** Throws if a producer requests a task of another producer. */
+/** Throws if a producer views a task of another producer. */
+export function requireView(token: Token | null, task: OwnedTask): void {
+  requireTaskLimit(token, task.taskId)
+  if (mayView(token, task)) return
+  throw ofAnother()
+}
+
+/** Throws if a producer changes a task of another producer, also with a token that may view all tasks. */
 export function requireOwn(token: Token | null, task: OwnedTask): void {
   requireTaskLimit(token, task.taskId)
   if (isOwn(token, task)) return
@@ -179,15 +186,12 @@ export const ofAnother = () =>
   )
 
 /**
- * Throws if a token without prefixes requests the settings of a task that nobody has called back: the task may
- * become that of another producer.
+ * A task that nobody has called back may become that of another producer, and counts as an open task of nobody.
  */
-export function requireShared(token: Token | null): void {
-  if (token === null || sharesTasks(token)) return
-  throw limited(
-    'the task has not been called back, so it belongs to nobody. Send its settings with the call-back, as the header Task-Settings; only tokens with a prefix of its id (tasks) and operators can set them before',
+export const ofNobody = () =>
+  limited(
+    'the task has not been called back, so it belongs to nobody. Send its settings with the call-back, as the header Task-Settings; only operators can set them before',
   )
-}
 
 /** Names the tasks with most lanes, if the token may see tasks of others. */
 export function refusedLanes(token: Token | null, { most, tasks }: TooManyLanes): RequestProblem {
@@ -214,11 +218,11 @@ export function mayAccessOthers(token: Token | null, ...roles: readonly string[]
   return token === null || roles.some((role) => token.roles.has(role))
 }
 
-/** The record, without the tasks that the token does not cover. */
+/** The record, without the tasks that the token may not view. */
 export function instanceWithinLimits(token: Token | null, instance: InstanceDetails): InstanceDetails {
-  if (token === null || token.tasks === null) return instance
-  const tasks = instance.tasks?.filter(({ taskId }) => isWithin(token.tasks, taskId)) ?? []
-  return { ...instance, tasks }
+  if (token === null) return instance
+  const tasks = instance.tasks?.filter((task) => isWithin(token.tasks, task.taskId) && mayView(token, task))
+  return { ...instance, tasks: tasks ?? [] }
 }
 
 const limitedTicks = new WeakMap<Tick, Map<readonly string[], Tick>>()
@@ -320,10 +324,10 @@ const isWithin = (prefixes: readonly string[] | null, taskId: string): boolean =
   prefixes === null || prefixes.some((prefix) => taskId.startsWith(prefix))
 
 const isOwn = (token: Token | null, { owners }: OwnedTask): boolean =>
-  token === null ||
-  mayAccessOthers(token, 'operator', 'viewer') ||
-  sharesTasks(token) ||
-  owners[0] === token.name
+  token === null || sharesTasks(token) || owners[0] === token.name
+
+const mayView = (token: Token | null, task: OwnedTask): boolean =>
+  mayAccessOthers(token, 'operator', 'viewer') || isOwn(token, task)
 
 function named(texts: readonly string[]): string {
   const shown = texts.slice(0, MOST_NAMED).map((text) => JSON.stringify(text))

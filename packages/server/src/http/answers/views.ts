@@ -6,6 +6,7 @@ import {
   type LeaseProgress,
   type ParkedEvent,
   type PartitionRow,
+  type ProducedTask,
   partitionName,
   refusalDetail,
 } from '@baton/protocol'
@@ -21,6 +22,7 @@ import type {
   NodeDetails,
   ParkedNotice,
   PartitionDetails,
+  ProducedTaskDetails,
 } from '../../handoff/views/queries.ts'
 import { type AttemptView, attemptViews, partitionView } from '../../handoff/views/view-state.ts'
 
@@ -57,10 +59,15 @@ export function viewInstance(instance: InstanceDetails): InstanceStatus {
     ...(node === null ? {} : nodeFields(node)),
     ...(leadsSince === null ? {} : { leadsSince: timestampOf(leadsSince) }),
     ...(tasks !== undefined && (role === 'producer' || tasks.length > 0)
-      ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: timestampOf(task.lastCallBackAt) })) }
+      ? { tasks: tasks.map(viewProducedTask) }
       : {}),
   }
 }
+
+const viewProducedTask = ({ owners: _, lastCallBackAt, ...task }: ProducedTaskDetails): ProducedTask => ({
+  ...task,
+  lastCallBackAt: timestampOf(lastCallBackAt),
+})
 
 const nodeFields = ({ version, startedAt, load }: NodeDetails) => ({
   version,

@@ -3,7 +3,7 @@ import { auditListSchema, MAX_TASK_ID_LENGTH, nodeAuditSchema, taskFeedSchema } 
 import type { FastifyInstance } from 'fastify'
 import type { Requester } from '../../handoff/rules/stamps.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import { requireOwn, type TokenLookup } from '../admission/tokens.ts'
+import { requireView, type TokenLookup } from '../admission/tokens.ts'
 import { timestampOf } from '../answers/views.ts'
 import type { AuditLog } from '../observability/audit.ts'
 import { nextOf, pageOf, safeInteger, text } from '../requests/parameters.ts'
@@ -65,7 +65,7 @@ export function auditRoutes(app: FastifyInstance, service: Service, nodeAudit: A
     answer: async ({ path: { taskId }, token }) => {
       const found = await views.feed(taskId)
       if (found === null) throw unknownTask(taskId)
-      requireOwn(token, found.task)
+      requireView(token, found.task)
       const entries = found.entries.map(({ at, ...entry }) => ({ at: timestampOf(at), ...entry }))
       return { taskId, entries, complete: found.isComplete }
     },

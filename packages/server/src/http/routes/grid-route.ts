@@ -1,6 +1,6 @@
 import { gridSchema, MAX_GRID_CELLS } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import { requireOwn } from '../admission/tokens.ts'
+import { requireView } from '../admission/tokens.ts'
 import { integer, level } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { operation, unknownTask } from './operation.ts'
@@ -26,7 +26,7 @@ export function gridRoute(app: FastifyInstance, service: Service): void {
       const grid = await service.handOff.views.grid({ taskId, ...query })
       if (grid === null) throw unknownTask(taskId)
       const { task, cells, ...shown } = grid
-      requireOwn(token, task)
+      requireView(token, task)
       return { taskId, ...shown, cells: [...cells] }
     },
   })

@@ -4,7 +4,7 @@ import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStat
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/queries.ts'
-import { requireOwn } from '../admission/tokens.ts'
+import { requireView } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
 import { level, word } from '../requests/parameters.ts'
@@ -80,7 +80,7 @@ export function manifestRoute(app: FastifyInstance, service: Service, readInTurn
       const which = { taskId, ...query }
       const first = await pageAfter(which, null)
       if (first === null) throw unknownTask(taskId)
-      requireOwn(token, first.facts)
+      requireView(token, first.facts)
       if (first.facts.purgedAt !== null) {
         // An empty manifest would mean that the task had no partitions.
         throw new RequestProblem(

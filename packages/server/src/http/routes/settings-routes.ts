@@ -1,13 +1,7 @@
 import { type TaskSettingsAnswer, taskSettingsAnswerSchema, taskSettingsRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { SettingsOfTask } from '../../handoff/views/queries.ts'
-import {
-  mayAccessOthers,
-  requireOwn,
-  requireShared,
-  requireWeightLimit,
-  type Token,
-} from '../admission/tokens.ts'
+import { mayAccessOthers, ofNobody, requireOwn, requireWeightLimit, type Token } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-view.ts'
 import type { Service } from '../service.ts'
@@ -27,8 +21,8 @@ export function settingsRoutes(app: FastifyInstance, service: Service): void {
   })
 
   const requireRight = (token: Token | null, known: SettingsOfTask | null): void => {
-    if (known?.calledBack === true) requireOwn(token, known)
-    else requireShared(token)
+    if (known?.calledBack !== true) throw ofNobody()
+    requireOwn(token, known)
   }
 
   operation(app, service, 'GET', '/tasks/:taskId/settings', {

@@ -13,7 +13,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPart, PartitionPosition } from '../../handoff/views/queries.ts'
-import { isWithinLimit, requireOwn } from '../admission/tokens.ts'
+import { isWithinLimit, requireView } from '../admission/tokens.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
 import { logUrlsAdder, tableFieldRenamer, viewPartition } from '../answers/views.ts'
 import {
@@ -86,7 +86,7 @@ export function taskRoutes(app: FastifyInstance, service: Service): void {
     answer: async ({ path: { taskId }, token }) => {
       const record = await handOff.views.task(taskId)
       if (record === null) throw unknownTask(taskId)
-      requireOwn(token, record.facts)
+      requireView(token, record.facts)
       return viewTask(record, handOff.policy)
     },
   })
@@ -131,7 +131,7 @@ export function taskRoutes(app: FastifyInstance, service: Service): void {
       const page = await handOff.views.partitions({ taskId, ...which, after: cursor })
       if (page === null) throw unknownTask(taskId)
       const { facts, partitions, next } = page
-      requireOwn(token, facts)
+      requireView(token, facts)
       return {
         partitions: partitions.map((record) => withTableField(withLogUrls(viewPartition(facts, record)))),
         next: nextOf(next && [next.level, next.at, next.part]),

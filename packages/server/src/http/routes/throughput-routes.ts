@@ -1,7 +1,7 @@
 import { type Throughput, throughputSchema, throughputSteps } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { ThroughputHistory, ThroughputQuery } from '../../handoff/views/queries.ts'
-import { requireOwn } from '../admission/tokens.ts'
+import { requireView } from '../admission/tokens.ts'
 import { timestampOf } from '../answers/views.ts'
 import { invalidParameter, time, type ValuesOf, word } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
@@ -46,7 +46,7 @@ export function throughputRoutes(app: FastifyInstance, service: Service): void {
       const asked = throughputQuery(query, taskId, by !== null)
       const history = await views.throughput(asked)
       if (history?.task == null) throw unknownTask(taskId)
-      requireOwn(token, history.task)
+      requireView(token, history.task)
       return { taskId, ...answerOf(asked, history) }
     },
   })
