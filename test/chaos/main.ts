@@ -6,7 +6,6 @@ import { ProgramsMissing } from './support/programs.ts'
 import { run } from './support/run.ts'
 import type { Scene } from './support/scene.ts'
 import { longStorm } from './support/storm.ts'
-import { twoTables } from './two-tables/run.ts'
 
 const { values } = parseArgs({
   options: {
@@ -19,9 +18,6 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '10' },
     /** Short for `--fleet embedded`. */
     embedded: { type: 'boolean', default: false },
-    /** Two fleets of workers, each for its own table, one of them stopped for a while; `--partitions`. */
-    'two-tables': { type: 'boolean', default: false },
-    partitions: { type: 'string', default: '1000000' },
   },
 })
 const seconds = Number(values.seconds)
@@ -59,18 +55,6 @@ try {
   if (!(error instanceof ProgramsMissing)) throw error
   process.stderr.write(`${error.message}\n`)
   process.exit(2)
-}
-if (values['two-tables']) {
-  const partitions = Number(values.partitions)
-  say(`seed ${values.seed}, ${partitions} partitions of two tables on ${fleet.on}`)
-  const outcome = await twoTables({
-    ...{ seed: Number(values.seed), leaseMillis: Number(values['lease-seconds']) * 1000, partitions },
-    ...{ workers: 6, batch: 400, disturbances: Math.ceil(partitions / 20_000) },
-    ...{ startFleet, choose: chosen, tell: say },
-  })
-  const { findings, ...figures } = outcome
-  say(`${JSON.stringify(figures)}, ${findings.length} findings`)
-  process.exit(findings.length === 0 ? 0 : 1)
 }
 say(`seed ${values.seed}, ${isOfKills ? `${values.kills} kills` : `${seconds} s`} on ${fleet.on}`)
 const { findings, leases, done, unanswered } = await run({
