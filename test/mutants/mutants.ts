@@ -18,6 +18,7 @@ const http = (...names: string[]) => names.map((name) => `packages/server/test/h
 const cluster = (...names: string[]) => names.map((name) => `packages/server/test/cluster/${name}.test.ts`)
 const disk = (...names: string[]) => names.map((name) => `packages/server/test/disk/${name}.test.ts`)
 const webhooks = (...names: string[]) => names.map((name) => `packages/server/test/webhooks/${name}.test.ts`)
+const typescript = ['test/clients/typescript.test.ts']
 const python = ['test/clients/python.test.ts']
 const protocol = (name: string) => [`packages/protocol/test/${name}.test.ts`]
 
@@ -437,7 +438,7 @@ export const mutants: readonly Mutant[] = [
     file: 'packages/client/src/lease-keeper.ts',
     from: '(this.#lengthMillis * 2) / 3',
     to: 'this.#lengthMillis / 30',
-    tests: ['test/clients/typescript.test.ts', 'packages/client/test/worker-leases.test.ts'],
+    tests: typescript,
   },
   {
     area: 'client',
@@ -445,7 +446,7 @@ export const mutants: readonly Mutant[] = [
     file: 'packages/client/src/retry.ts',
     from: '!error.retryable || signal',
     to: 'signal',
-    tests: ['test/clients/typescript.test.ts'],
+    tests: typescript,
   },
   {
     area: 'client',
@@ -453,7 +454,7 @@ export const mutants: readonly Mutant[] = [
     file: 'packages/client/src/hand-off-loop.ts',
     from: 'if (this.#closing.signal.aborted) await this.#reclaim(idempotencyKey)',
     to: 'if (this.#closing.signal.aborted) return',
-    tests: ['test/clients/typescript.test.ts', 'packages/client/test/worker-stop.test.ts'],
+    tests: typescript,
   },
   {
     area: 'client',
@@ -461,7 +462,7 @@ export const mutants: readonly Mutant[] = [
     file: 'packages/client/src/producer.ts',
     from: 'isLast ? this.#options : { ...this.#options, seal: undefined }',
     to: 'this.#options',
-    tests: ['test/clients/typescript.test.ts', 'packages/client/test/producer.test.ts'],
+    tests: typescript,
   },
   {
     area: 'client',
@@ -469,7 +470,15 @@ export const mutants: readonly Mutant[] = [
     file: 'packages/client/src/transport.ts',
     from: 'error.status >= 502 && error.status <= 504',
     to: 'false',
-    tests: ['test/clients/typescript.test.ts', 'packages/client/test/several-urls.test.ts'],
+    tests: typescript,
+  },
+  {
+    area: 'client',
+    bug: 'a leader that does not know the token is asked again and again',
+    file: 'packages/client/src/transport.ts',
+    from: 'status === 401 || status === 403',
+    to: 'status === 403',
+    tests: typescript,
   },
   {
     area: 'Python client',

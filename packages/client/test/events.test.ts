@@ -1,43 +1,9 @@
-import { BatonClient, type StreamEvent } from '@baton/client'
+import { BatonClient } from '@baton/client'
 import { LONGEST_SILENCE_SECONDS } from '@baton/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { RestartableService } from '../../../test/support/restartable-service.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
-
-test('events are followed, also across a restart of the service', async () => {
-  const service = await RestartableService.start()
-  const client = new BatonClient(service.url)
-  const controller = new AbortController()
-  const seen: StreamEvent[] = []
-  const following = (async () => {
-    for await (const event of client.events({ signal: controller.signal })) seen.push(event)
-  })()
-  const tasks = () => seen.flatMap((event) => (event.name === 'task' ? [event.data.taskId] : []))
-  let calls = 0
-  // The stream may open after the first call-back: what counts is what happens from then on.
-  await until(async () => {
-    calls += 1
-    await client.callBack(descriptors(`before-${calls}`, 1))
-    return tasks().length > 0
-  })
-  const { partitions } = await client.pull()
-  const leaseId = partitions[0]?.lease?.id ?? ''
-  await client.settle([{ leaseId, outcome: 'failed', final: true, reason: 'no such table' }])
-  const parked = await until(() => seen.find((event) => event.name === 'parked'))
-  expect(parked.data).toMatchObject({ reason: 'no such table', attempts: 1 })
-
-  await service.kill()
-  await service.startAgain()
-  await until(async () => {
-    calls += 1
-    await client.callBack(descriptors(`after-${calls}`, 1))
-    return tasks().some((taskId) => taskId.startsWith('after'))
-  })
-  controller.abort(new Error('enough'))
-  await expect(following).rejects.toThrow('enough')
-})
 
 test('a stream that breaks before its first event reports missed events', async () => {
   const service = await startService()

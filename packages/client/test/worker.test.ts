@@ -1,4 +1,4 @@
-import { BatonClient, type HandlingOutcome, ProblemError, Worker, type WorkerEvent } from '@baton/client'
+import { BatonClient, type HandlingOutcome, Worker } from '@baton/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
@@ -9,26 +9,6 @@ function failing(): never {
 }
 
 describe('outcomes', () => {
-  test('no result of a handler can break the settlements of others', async () => {
-    const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 5))
-    const said = [
-      { outcome: 'failed', reason: `\0\ud800${'x'.repeat(100_000)}` },
-      { records: -1 },
-      { records: Number.NaN },
-      { outcome: 'failed', retryAfterSeconds: Number.POSITIVE_INFINITY },
-      'a text' as never,
-    ] as const
-    const worker = new Worker(client, (partition) => said[Number(partition.partition_name.at(-1))], {
-      concurrency: 5,
-      waitSeconds: 0,
-      untilIdle: true,
-    })
-    await worker.run()
-    expect(await statesOf(client, 'orders')).toEqual(['delayed', 'done', 'done', 'delayed', 'done'])
-  })
-
   test('whatever a handler throws or returns, its partition is settled and the worker continues', async () => {
     const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const client = new BatonClient(url)
@@ -43,14 +23,19 @@ describe('outcomes', () => {
     Object.defineProperty(unreadable, 'message', { get: refuse })
     const thrown = [circular, deep, Object.create(null), unreadable, undefined]
     const returned = [
+      { records: -1 },
+      { records: Number.NaN },
+      'a text',
+      { outcome: 'failed', reason: 'later', retryAfterSeconds: Number.POSITIVE_INFINITY },
       { outcome: 'released', reason: Object.create(null), retryAfterSeconds: 3600 },
       Object.defineProperty({ outcome: 'failed' }, 'reason', { get: refuse }),
     ] as HandlingOutcome[]
-    await client.callBack(descriptors('orders', thrown.length + returned.length))
+    const all = thrown.length + returned.length
+    await client.callBack(descriptors('orders', all))
     const worker = new Worker(
       client,
       ({ partition_name }) => {
-        const index = Number(partition_name.at(-1))
+        const index = Number(partition_name.split('-').at(-1))
         if (index < thrown.length) throw thrown[index]
         return returned[index - thrown.length]
       },
@@ -64,6 +49,10 @@ describe('outcomes', () => {
       { state: 'delayed', attempts: 1, lastReason: 'the reason cannot be converted to text' },
       { state: 'delayed', attempts: 1, lastReason: 'the reason cannot be converted to text' },
       { state: 'delayed', attempts: 1, lastReason: 'undefined' },
+      { state: 'done', reportedRecords: null },
+      { state: 'done', reportedRecords: null },
+      { state: 'done', reportedRecords: null },
+      { state: 'delayed', attempts: 1, lastReason: 'later' },
       { state: 'delayed', attempts: 0, lastReason: 'the reason cannot be converted to text' },
       { state: 'delayed', attempts: 1, lastReason: 'TypeError: not readable' },
     ])
@@ -110,21 +99,11 @@ describe('outcomes', () => {
   })
 })
 
-describe('a permanent error', () => {
-  test('ends the worker with the error', async () => {
-    const { url } = await startService()
-    const events: WorkerEvent[] = []
-    const worker = new Worker(`${url}/elsewhere`, () => {}, { onEvent: (event) => events.push(event) })
-    await expect(worker.run()).rejects.toThrow(ProblemError)
-    expect(events.at(-1)).toMatchObject({ kind: 'stopped', error: { code: 'route_unknown' } })
-  })
-
-  test('in the options is thrown at once', () => {
-    const url = 'http://127.0.0.1:2'
-    expect(() => new Worker(url, () => {}, { concurrency: 0 })).toThrow(RangeError)
-    expect(() => new Worker(url, 'load' as never)).toThrow('the handler must be a function')
-    expect(() => new Worker(url, () => {}, { waitSeconds: 61 })).toThrow(RangeError)
-    expect(() => new Worker(url, () => {}, { recordBudget: 0 })).toThrow(RangeError)
-    expect(() => new Worker(url, () => {}, { prefetch: -1 })).toThrow(RangeError)
-  })
+test('an option that no worker can have is refused at once', () => {
+  const url = 'http://127.0.0.1:2'
+  expect(() => new Worker(url, () => {}, { concurrency: 0 })).toThrow(RangeError)
+  expect(() => new Worker(url, 'load' as never)).toThrow('the handler must be a function')
+  expect(() => new Worker(url, () => {}, { waitSeconds: 61 })).toThrow(RangeError)
+  expect(() => new Worker(url, () => {}, { recordBudget: 0 })).toThrow(RangeError)
+  expect(() => new Worker(url, () => {}, { prefetch: -1 })).toThrow(RangeError)
 })
