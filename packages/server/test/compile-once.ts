@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Rolldown } from 'vite'
@@ -28,10 +28,13 @@ async function prepare({ config }: TestProject): Promise<void> {
   const files = await bundle()
   const folder = fileURLToPath(PROGRAMS)
   mkdirSync(folder, { recursive: true })
-  // Another run in this checkout may be using the unchanged ones.
+  // Another run in this checkout may be using them. They are replaced, never written to: a copy of the checkout may
+  // consist of links to the same files.
   for (const [name, code] of files) {
     const file = join(folder, name)
-    if (!existsSync(file) || readFileSync(file, 'utf8') !== code) writeFileSync(file, code)
+    if (existsSync(file) && readFileSync(file, 'utf8') === code) continue
+    writeFileSync(`${file}.${process.pid}`, code)
+    renameSync(`${file}.${process.pid}`, file)
   }
   for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name), { force: true })
   const loadedOnDemand = [...files.keys()].filter(
