@@ -84,10 +84,23 @@ describe('a task at a glance', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText('Attempts must be a number').waitFor()
     await dialog.getByLabel('Attempts').fill('9')
+    const pause = dialog.getByLabel('Pause after failures')
+    await pause.fill('half')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText(/must be a share and a number of attempts/).waitFor()
+    await pause.fill('0.5/1001')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText(/at most 1,?000/).waitFor()
+    await pause.fill('0.5/20')
     expect(await accessibilityFaults(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Save' }).click()
     await page.getByText('9 attempts', { exact: true }).waitFor()
-    expect((await client.settings('orders')).settings).toMatchObject({ maxAttempts: 9, own: ['maxAttempts'] })
+    await page.getByText('pauses if 50% of 20 attempts fail').waitFor()
+    expect((await client.settings('orders')).settings).toMatchObject({
+      maxAttempts: 9,
+      pauseAfterFailures: { share: 0.5, of: 20 },
+      own: ['maxAttempts', 'pauseAfterFailures'],
+    })
     const feed = page.getByRole('list', { name: 'What happened' })
     for (const words of ['Paused', 'Settings changed', 'Called back for the first time'])
       await feed.getByText(words).waitFor()

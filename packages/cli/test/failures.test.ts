@@ -20,6 +20,7 @@ test('a bad deploy: what failed and why, and only what failed for one reason is 
     })),
   )
 
+  expect(await run('tasks')).toMatch(/REASON\norders .* ValueError: row # is empty\n$/)
   const shown = await run('tasks', 'orders')
   expect(shown).toContain('2 × ValueError: row # is empty')
   const [, command = '', key = ''] = /(baton retry orders --reason (valueerror\S+))/.exec(shown) ?? []

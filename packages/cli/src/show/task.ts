@@ -15,6 +15,8 @@ import { beginning, type Column, nameColumn, table } from './table.ts'
 const LIST_BAR = { most: 20, least: 8 }
 const LEVEL_BAR = { most: 30, least: 8 }
 const MOST_LEVELS = 20
+/** Of a failure, in the list of tasks. */
+const TASK_REASON = { least: 16 }
 
 /** For a task of which only the totals are kept. */
 export const forgottenText = 'retention deleted the partitions; the counts are kept'
@@ -54,6 +56,15 @@ export function taskTable(tasks: readonly TaskSummary[]): string {
     { title: 'PARKED', of: ({ partitions }) => parkedCell(partitions.parked), align: 'right' },
     { title: 'RECORDS/S', of: ({ recordsPerSecond }) => orDash(recordsPerSecond, rounded), align: 'right' },
     { title: 'LEFT', of: ({ etaSeconds }) => orDash(etaSeconds, duration), align: 'right' },
+    ...(tasks.some(({ reason }) => reason !== null)
+      ? [
+          {
+            title: 'REASON',
+            of: ({ reason }: TaskSummary, width: number) => reasonText(reason ?? '', width),
+            text: TASK_REASON,
+          },
+        ]
+      : []),
   ])
 }
 

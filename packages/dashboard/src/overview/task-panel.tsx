@@ -256,6 +256,11 @@ function TaskRow({ task }: { task: TaskSummary }) {
       <p class="task-pace number">
         <Pace task={task} />
       </p>
+      {task.reason === null ? null : (
+        <p class="task-reason" title={task.reason}>
+          {task.reason}
+        </p>
+      )}
     </li>
   )
 }

@@ -1,20 +1,16 @@
 import type { TaskSettings, TaskSettingsRequest, TaskView } from '@baton/protocol'
+import { readPauseAfterFailures, settingText } from '@baton/protocol/core'
 import { useState } from 'preact/hooks'
 import { Confirmation, type ControlConfirmationProps, useControl } from '../parts/control.tsx'
 import { exact, percent } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { client, mayControl } from '../service/connection.ts'
 
-type NumberSetting =
-  | 'leaseSeconds'
-  | 'maxAttempts'
-  | 'backoffSeconds'
-  | 'backoffMaxSeconds'
-  | 'maxLeases'
-  | 'weight'
+/** The level barrier has its own button. */
+type EditedSetting = Exclude<keyof TaskSettingsRequest, 'levelBarrier'>
 
 const settingWords: Readonly<
-  Record<NumberSetting, { name: string; of: (settings: TaskSettings) => string }>
+  Record<EditedSetting, { name: string; of: (settings: TaskSettings) => string }>
 > = {
   leaseSeconds: { name: 'Lease in seconds', of: ({ leaseSeconds }) => `lease ${exact(leaseSeconds)} s` },
   maxAttempts: { name: 'Attempts', of: ({ maxAttempts }) => `${exact(maxAttempts)} attempts` },
@@ -31,15 +27,29 @@ const settingWords: Readonly<
     of: ({ maxLeases }) => (maxLeases === null ? 'no limit of leases' : `at most ${exact(maxLeases)} leases`),
   },
   weight: { name: 'Weight', of: ({ weight }) => `weight ${exact(weight)}` },
+  pauseAfterFailures: {
+    name: 'Pause after failures, such as 0.5/20',
+    of: ({ pauseAfterFailures: rule }) =>
+      rule === null
+        ? 'never pauses itself'
+        : `pauses if ${percent(rule.share, 1)} of ${exact(rule.of)} attempts fail`,
+  },
 }
-const numberSettings = Object.keys(settingWords) as NumberSetting[]
+const editedSettings = Object.keys(settingWords) as EditedSetting[]
+
+/** What was written in a field. Undefined if it cannot be read. */
+function readSetting(name: EditedSetting, text: string) {
+  if (text === '') return null
+  if (name === 'pauseAfterFailures') return readPauseAfterFailures(text)
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
+}
 
 /** The settings that apply to a task, in one line. Its own ones are emphasised. */
 export function SettingsLine({ view, refresh }: { view: TaskView; refresh: () => void }) {
   const { settings, control, state } = view
   const { busy, request } = useControl(refresh)
   const [isEditing, setEditing] = useState(false)
-  const shown = numberSettings.map((name) => {
+  const shown = editedSettings.map((name) => {
     const words = settingWords[name].of(settings)
     return settings.own.includes(name) ? <b key={name}>{words}</b> : <span key={name}>{words}</span>
   })
@@ -48,12 +58,6 @@ export function SettingsLine({ view, refresh }: { view: TaskView; refresh: () =>
       <p>
         {shown}
         <span>{settings.levelBarrier ? 'level barrier' : 'no level barrier'}</span>
-        {settings.pauseAfterFailures === null ? null : (
-          <b>
-            pauses if {percent(settings.pauseAfterFailures.share, 1)} of{' '}
-            {exact(settings.pauseAfterFailures.of)} attempts fail
-          </b>
-        )}
         {control.changed === null ? null : (
           <span>
             changed <Ago at={control.changed.at} />
@@ -74,22 +78,26 @@ export function SettingsLine({ view, refresh }: { view: TaskView; refresh: () =>
 }
 
 function SettingsDialog({ view: { taskId, settings }, busy, request, onClose }: ControlConfirmationProps) {
-  const textOf = (name: NumberSetting) => (settings.own.includes(name) ? String(settings[name] ?? '') : '')
+  const textOf = (name: EditedSetting) => {
+    const value = settings[name]
+    return settings.own.includes(name) && value !== null ? settingText(value) : ''
+  }
   const [texts, setTexts] = useState(
     () =>
-      Object.fromEntries(numberSettings.map((name) => [name, textOf(name)])) as Record<NumberSetting, string>,
+      Object.fromEntries(editedSettings.map((name) => [name, textOf(name)])) as Record<EditedSetting, string>,
   )
   const [fault, setFault] = useState<string | null>(null)
   const save = async () => {
-    const changed = numberSettings.filter((name) => texts[name] !== textOf(name))
-    const wrong = changed.find((name) => texts[name] !== '' && !/^\d+(\.\d+)?$/.test(texts[name]))
+    const changed = editedSettings.filter((name) => texts[name] !== textOf(name))
+    const wrong = changed.find((name) => readSetting(name, texts[name]) === undefined)
     if (wrong !== undefined) {
-      setFault(`${settingWords[wrong].name} must be a number, or empty for the value of the service.`)
+      const form = wrong === 'pauseAfterFailures' ? 'a share and a number of attempts' : 'a number'
+      setFault(`${settingWords[wrong].name} must be ${form}, or empty for the value of the service.`)
       return
     }
-    const changes = Object.fromEntries(
-      changed.map((name) => [name, texts[name] === '' ? null : Number(texts[name])]),
-    ) as TaskSettingsRequest
+    const changes: TaskSettingsRequest = Object.fromEntries(
+      changed.map((name) => [name, readSetting(name, texts[name])]),
+    )
     const isDone = await request(
       () => client.peek().changeSettings(taskId, changes),
       () => 'Settings saved',
@@ -108,13 +116,13 @@ function SettingsDialog({ view: { taskId, settings }, busy, request, onClose }: 
       onClose={onClose}
     >
       <div class="setting-fields">
-        {numberSettings.map((name) => (
+        {editedSettings.map((name) => (
           <label class="field" key={name}>
             <span>{settingWords[name].name}</span>
             <input
               type="text"
-              inputMode="decimal"
-              placeholder={String(settings[name] ?? 'none')}
+              inputMode={name === 'pauseAfterFailures' ? 'text' : 'decimal'}
+              placeholder={settings[name] === null ? 'none' : settingText(settings[name])}
               value={texts[name]}
               onInput={(event) => {
                 const text = event.currentTarget.value.trim()

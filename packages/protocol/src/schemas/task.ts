@@ -84,6 +84,12 @@ const summaryFields = {
   ),
   partitions: stateCountsSchema,
   records: stateCountsSchema,
+  reason: orNull(
+    Type.String({
+      description: 'The first reason in `failures`; null if it has none, and for a finished task',
+      examples: ['KeyError: amount'],
+    }),
+  ),
   firstCallBackAt: timestamp(),
   lastCallBackAt: timestamp(),
   recordsPerSecond: orNull(

@@ -99,3 +99,7 @@ export const byWeight = (groups: Groups): FailureGroup[] =>
   groups.toSorted(
     (a, b) => b.parked.partitions - a.parked.partitions || b.count - a.count || b.lastAt - a.lastAt,
   )
+
+/** For a list of tasks. Null if no worker gave a reason. */
+export const mainReason = (groups: Groups): string | null =>
+  byWeight(groups).find(({ reason }) => reason !== null)?.reason ?? null

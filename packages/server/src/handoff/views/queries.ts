@@ -48,6 +48,8 @@ export interface TaskRow {
   /** The only open level of a task with a barrier; see view-state.ts and rules/task.ts. */
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
+  /** Why most of what is parked failed, else most attempts; see rules/failures.ts. */
+  readonly reason?: string | null
   readonly timing?: Timing
   /** What waits on open levels although their tables are paused. */
   readonly heldByTable?: Amount

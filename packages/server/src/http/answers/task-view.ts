@@ -1,4 +1,5 @@
 import {
+  isUnfinishedState,
   type LevelView,
   MAX_LISTED_STRAGGLERS,
   type TaskSettings as ShownSettings,
@@ -103,15 +104,17 @@ const viewFailures = (failures: TaskDetails['failures']): TaskView['failures'] =
   }))
 
 export function summariseTask(row: TaskRow, now: number): TaskSummary {
-  const { facts, openLane } = row
+  const { facts, openLane, reason = null } = row
+  const state = taskState(facts, openLane)
   return {
     taskId: facts.taskId,
-    state: taskState(facts, openLane),
+    state,
     generation: facts.generation,
     sealed: facts.sealed,
     expectedPartitions: facts.expectedPartitions,
     missingPartitions: missingPartitions(facts),
     ...progressView(row),
+    reason: isUnfinishedState(state) ? reason : null,
     firstCallBackAt: timestampOf(facts.firstCallBackAt),
     lastCallBackAt: timestampOf(facts.lastCallBackAt),
     ...paceOf(row, now),

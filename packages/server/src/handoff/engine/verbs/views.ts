@@ -1,5 +1,6 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
 import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskSummary } from '../../disk.ts'
+import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type { Progress } from '../../rules/progress.ts'
@@ -227,7 +228,7 @@ async function readTiming(
 
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMemory): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
-  const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
+  const { reruns, staging: _staging, failures, durations: _durations, ...rest } = task
   const stored = { ...rest, rerunning: reruns.length > 0 }
   const heldByTable = inMemory.heldIn(task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
@@ -238,6 +239,7 @@ function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMem
     facts,
     openLane: openLane === null ? null : openLaneView(openLane),
     pace,
+    reason: mainReason(failures ?? []),
     timing: timingOf(task),
     ...held,
     ...(hasOtherTables === undefined ? {} : { hasOtherTables }),
