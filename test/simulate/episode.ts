@@ -21,6 +21,8 @@ export interface Outcome {
   readonly operations: number
   /** How often the views of a task were compared with the model. */
   readonly views: number
+  /** The control requests that changed something, and the tasks that paused themselves. */
+  readonly changes: ReadonlySet<string>
   /** Null if nothing was found. */
   readonly failure: Error | null
   readonly story: readonly string[]
@@ -63,8 +65,8 @@ export async function episode(
   } catch (error) {
     simulation.fail(error)
   }
-  const { operations, views, failure, story } = simulation
-  return { operations, views, failure, story: story ?? [] }
+  const { operations, views, failure, story, model } = simulation
+  return { operations, views, failure, changes: model.changes, story: story ?? [] }
 }
 
 class Episode {
@@ -73,7 +75,7 @@ class Episode {
   readonly #weather: Weather
   readonly #chanceOfControl: Chance
   readonly #chanceOfOperators: Chance
-  /** How often operators limit or pause tables, pause instances or release single partitions, per thousand steps. */
+  /** How often operators limit or pause tables, let tasks pause themselves, pause instances or release partitions, per thousand steps. */
   readonly #operators: number
   #steps = 0
   #stepsLeft = 0
@@ -257,7 +259,7 @@ class Episode {
 
   #operate(): void {
     const chance = this.#chanceOfOperators
-    const drawn = chance.below(10)
+    const drawn = chance.below(12)
     let call: () => Call
     if (drawn < 5) {
       const change = this.#workload.tableChange(chance)
@@ -265,6 +267,9 @@ class Episode {
     } else if (drawn < 7) {
       const request = this.#workload.pause(chance)
       call = () => pauseCall(request)
+    } else if (drawn < 9) {
+      const request = this.#workload.selfPause(chance)
+      call = () => controlCall(request)
     } else {
       const lease = this.#workload.partition(chance)
       call = () => releasePartitionCall(lease)

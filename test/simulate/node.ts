@@ -189,11 +189,13 @@ export class SimulatedNode implements Host {
     const { truth } = this.simulation
     // A request to skip parked partitions changes lanes alone, too.
     if (lanes.some((lane) => !isDeepStrictEqual(lane, truth.laneWithId(lane.id)))) return false
-    return tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns, settings }) => {
+    return tasks.every((stored) => {
+      const { taskId, paused, cancelled, sealed, levelBarrier, reruns, settings, failureWindow } = stored
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return settings === null
       const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
-      return isSame && task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
+      if (!isSame || task.failureWindow !== failureWindow) return false
+      return task.barrier === levelBarrier && reruns.length === 0 && task.isSetTo(settings ?? {})
     })
   }
 

@@ -77,6 +77,13 @@ export const operatorMutants: readonly Mutant[] = [
     }),
   },
   {
+    bug: 'what failed before a take-over does not count towards the pause of its task',
+    parts: onDisk((disk) => ({
+      openTasks: async (after, limit) =>
+        (await disk.openTasks(after, limit)).map((task) => ({ ...task, failureWindow: '' })),
+    })),
+  },
+  {
     bug: 'a partition that comes back keeps an earlier time',
     patch: patched(
       Waiting.prototype,

@@ -10,13 +10,21 @@ const STEPS = 800
  */
 const SEED = 7
 
+const met = new Set<string>()
+
 test.each(Array.from({ length: EPISODES }, (_, at) => SEED + at))(
   'under all faults, nothing acknowledged is lost and nothing is handed out twice, seed %s',
   async (seed) => {
-    const { failure } = await episode(seed, STEPS)
+    const { failure, changes } = await episode(seed, STEPS)
+    for (const change of changes) met.add(change)
     expect(failure, `npm run simulate -- --seed ${seed} --seconds 0 --steps ${STEPS}`).toBeNull()
   },
 )
+
+test('these episodes meet each change that operators make, and tasks that pause themselves', () => {
+  const verbs = ['cancel', 'level-barrier', 'pause', 'resume', 'retry', 'seal', 'settings', 'skip-parked']
+  expect([...met].sort()).toEqual([...verbs, 'self-pause'].sort())
+})
 
 test('the same seed gives the same sequence of events', async () => {
   const [once, again] = [await episode(SEED, 300, {}, true), await episode(SEED, 300, {}, true)]

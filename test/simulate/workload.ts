@@ -47,6 +47,7 @@ const RETURNS = ['failed', 'released', 'released'] as const
 export const WORKERS = ['w1', 'w2', 'w3']
 const PULLERS = [null, ...WORKERS]
 const CHECKPOINTS = ['page 1', 'page 2', 'page 3', null]
+const PAUSES = [{ share: 1, of: 1 }, { share: 0.5, of: 4 }, { share: 0.7, of: 10 }, null]
 const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
@@ -142,9 +143,9 @@ export class Workload {
     const taskId = this.#task()
     const { levels, indexes } = this.#habits
     const drawn = chance.below(100)
-    if (drawn < 20) return { verb: 'pause', taskId }
-    if (drawn < 50) return { verb: 'resume', taskId }
-    if (drawn < 54) return { verb: 'cancel', taskId }
+    if (drawn < 18) return { verb: 'pause', taskId }
+    if (drawn < 48) return { verb: 'resume', taskId }
+    if (drawn < 52) return { verb: 'cancel', taskId }
     if (drawn < 56) return { verb: 'seal', taskId, expectedPartitions: null }
     if (drawn < 66) return { verb: 'level-barrier', taskId, enabled: chance.happens(0.5) }
     if (drawn < 76) return { verb: 'skip-parked', taskId }
@@ -161,6 +162,13 @@ export class Workload {
       ...(chance.happens(0.5) ? { weight: chance.pick([0.1, 0.5, 2, 7, null, null]) } : {}),
       ...(chance.happens(0.3) ? { maxAttempts: chance.pick([1, 2, 3, 4, 6, 8, null, null, null]) } : {}),
     }
+  }
+
+  /** When a task pauses itself. */
+  selfPause(chance: Chance): ControlRequest {
+    const { tasks } = this.#habits
+    const taskId = `t${this.#tasksMade - chance.below(tasks)}`
+    return { verb: 'settings', taskId, settings: { pauseAfterFailures: chance.pick(PAUSES) } }
   }
 
   release(): ReleaseRequest {

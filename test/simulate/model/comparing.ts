@@ -61,6 +61,11 @@ function compareTask(task: ModelTask, truth: Truth): void {
     disagree(
       `${task.taskId} is stored with other flags: ${JSON.stringify({ paused, cancelled, sealed, levelBarrier })}`,
     )
+  const { failureWindow } = task
+  if (stored.failureWindow !== failureWindow)
+    disagree(
+      `the last attempts of ${task.taskId} are stored as ${stored.failureWindow}, not ${failureWindow}`,
+    )
   compareCounts(task.taskId, task.counts, partitions)
   for (const lane of task.lanes.values()) {
     compareCounts(`${task.taskId}-${lane.level}`, lane.counts, truth.lane(lane)?.partitions)

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type {
   ControlRequest,
   RetryControl,
@@ -17,6 +18,12 @@ import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** Applies a control request to the model; returns the kind of the answer. */
 export function controlModel(model: Model, request: ControlRequest): string {
+  const kind = apply(model, request)
+  if (kind === 'applied') model.changes.add(request.verb)
+  return kind
+}
+
+function apply(model: Model, request: ControlRequest): string {
   if (request.verb === 'settings') return set(model, request)
   const task = model.tasks.get(request.taskId)
   if (task === undefined || !task.isKnown) return 'task_unknown'
@@ -29,6 +36,7 @@ export function controlModel(model: Model, request: ControlRequest): string {
       break
     case 'resume':
       task.paused = false
+      task.lastFailed = []
       break
     case 'cancel':
       if (isOver(task)) return 'task_finished'
@@ -66,6 +74,9 @@ function set(model: Model, { taskId, settings }: SettingsControl): string {
   task.weight = weight ?? 1
   task.leastWeight = task.isKnown ? Math.min(task.leastWeight, task.weight) : task.weight
   task.maxAttempts = maxAttempts
+  const { pauseAfterFailures = task.pauseAfterFailures } = settings
+  if (!isDeepStrictEqual(pauseAfterFailures, task.pauseAfterFailures)) task.lastFailed = []
+  task.pauseAfterFailures = pauseAfterFailures
   if (!task.isKnown) return 'applied'
   model.touch(task)
   model.interrupt(task)
@@ -131,6 +142,7 @@ function retry(model: Model, task: ModelTask, { level, partitions, done }: Retry
       if (partition?.place === 'parked') revive(model, partition)
       else if (partition?.place === 'done' && done) rerun(model, partition)
     }
+    task.lastFailed = []
     return 'applied'
   }
   if (level !== null && !task.lanes.has(level)) return 'level_unknown'
@@ -143,6 +155,7 @@ function retry(model: Model, task: ModelTask, { level, partitions, done }: Retry
       revive(model, partition)
   // Done partitions follow in steps, which are learned from what is stored.
   if (done) task.rerunning = true
+  task.lastFailed = []
   return 'applied'
 }
 

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { CalledBackPartition } from '@baton/protocol'
+import type { PauseAfterFailures } from '../../../packages/server/src/handoff/rules/failure-window.ts'
 import type { TaskSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { Attempted } from './history.ts'
 import type { LeaseOutcome, Place } from './partition.ts'
@@ -69,6 +71,10 @@ export class ModelTask {
   leastWeight = 1
   /** Null: as many attempts as the service allows. */
   maxAttempts: number | null = null
+  /** When it pauses itself; null: never. */
+  pauseAfterFailures: PauseAfterFailures | null = null
+  /** Whether each of its last attempts failed, oldest first, while it may pause itself. */
+  lastFailed: boolean[] = []
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId
@@ -113,8 +119,29 @@ export class ModelTask {
     return !this.cancelled && unfinished(this.counts) === 0
   }
 
-  isSetTo({ maxLeases, weight, maxAttempts }: TaskSettings): boolean {
+  /** An attempt ended for the first time: done, or failed or expired. */
+  attemptEnded(hasFailed: boolean): void {
+    const rule = this.pauseAfterFailures
+    if (rule === null) return
+    this.lastFailed = [...this.lastFailed, hasFailed].slice(-rule.of)
+    const failed = this.lastFailed.filter((one) => one).length
+    if (hasFailed && this.lastFailed.length === rule.of && failed >= rule.share * rule.of) this.paused = true
+  }
+
+  /** An expired lease goes on. */
+  attemptRevived(): void {
+    const at = this.lastFailed.lastIndexOf(true)
+    if (at !== -1) this.lastFailed.splice(at, 1)
+  }
+
+  /** As it is stored. */
+  get failureWindow(): string {
+    return this.lastFailed.map((failed) => (failed ? '1' : '0')).join('')
+  }
+
+  isSetTo({ maxLeases, weight, maxAttempts, pauseAfterFailures }: TaskSettings): boolean {
     return (
+      isDeepStrictEqual(this.pauseAfterFailures, pauseAfterFailures ?? null) &&
       this.maxLeases === (maxLeases ?? Number.POSITIVE_INFINITY) &&
       this.weight === (weight ?? 1) &&
       this.maxAttempts === (maxAttempts ?? null)

@@ -43,6 +43,8 @@ export class Model {
   /** Names of tables and of instances. */
   readonly changedTables = new Set<string>()
   readonly changedInstances = new Set<string>()
+  /** Verbs of control that were applied, and `self-pause`. */
+  readonly changes = new Set<string>()
   readonly leased = new Set<ModelPartition>()
   readonly delayed = new Set<ModelPartition>()
   readonly policy: Policy
@@ -270,11 +272,13 @@ export class Model {
       partition.reported = reported.records
       partition.releases = 0
       partition.outcome = 'done'
+      if (!isLate) this.attemptEnded(partition, false)
       this.move(partition, 'done')
     } else if (reported.outcome === 'failed') {
       partition.outcome = 'failed'
       if (isLate) amendExpiry(partition, reported.reason)
       else recordEnd(partition, 'failed', reported.reason, this.now)
+      if (!isLate) this.attemptEnded(partition, true)
       if (!isLate) this.useAttempt(partition, reported.final, reported.retryAfterMillis)
       else if (reported.final) this.move(partition, 'parked')
       this.changed.add(partition)
@@ -298,6 +302,7 @@ export class Model {
     if (outcome === 'expired') {
       partition.attempts = Math.max(0, partition.attempts - 1)
       withdrawExpiry(partition)
+      task.attemptRevived()
     }
     partition.outcome = null
     this.move(partition, 'leased')
@@ -329,7 +334,17 @@ export class Model {
     }
     partition.outcome = 'expired'
     recordExpiry(partition, this.now)
+    this.attemptEnded(partition, true)
     this.useAttempt(partition, false, null)
+  }
+
+  /** Its task may pause itself. */
+  private attemptEnded({ lane: { task } }: ModelPartition, hasFailed: boolean): void {
+    const wasPaused = task.paused
+    task.attemptEnded(hasFailed)
+    if (task.paused === wasPaused) return
+    this.interrupt(task)
+    this.changes.add('self-pause')
   }
 
   /** An operator revokes its lease: that counts like an expiry, without a back-off. */
