@@ -184,8 +184,9 @@ export class SimulatedNode implements Host {
    */
   #isEmpty({ body }: Appended): boolean {
     if (!body.includes(NO_PARTITIONS)) return false
-    const { tasks, lanes, tableSettings } = decodeEntry(body)
+    const { tasks, lanes, tableSettings, instances } = decodeEntry(body)
     if (tableSettings.length > 0) return false
+    if (instances.some(([, , , pausedAt]) => pausedAt !== undefined)) return false
     const { truth } = this.simulation
     // A request to skip parked partitions changes lanes alone, too.
     if (lanes.some((lane) => !isDeepStrictEqual(lane, truth.laneWithId(lane.id)))) return false
