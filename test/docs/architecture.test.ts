@@ -20,6 +20,7 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/server/src/webhooks': [
     'packages/protocol/src',
     'packages/server/src/handoff',
+    'packages/server/src/networks.ts',
     'packages/server/src/settings-files.ts',
   ],
   'packages/server/src/http': [
@@ -27,6 +28,7 @@ const mayUse: Record<string, readonly string[]> = {
     'packages/protocol/src',
     'packages/server/src/cluster',
     'packages/server/src/handoff',
+    'packages/server/src/networks.ts',
     'packages/server/src/settings-files.ts',
     'packages/server/src/version.ts',
   ],

@@ -75,7 +75,7 @@ export function formFaults([first, ...others]: readonly string[], form: string):
 
 const POLL_MILLIS = 1000
 
-export interface FileWatch {
+interface FileWatch {
   close(): void
 }
 
@@ -87,11 +87,7 @@ export interface FileWatch {
  * With `whenQuiet` it waits until a poll finds no further change, for related files that are written one
  * after another.
  */
-export function watchFiles(
-  paths: readonly string[],
-  changed: () => void,
-  { whenQuiet = false, pollMillis = POLL_MILLIS } = {},
-): FileWatch {
+function watchFiles(paths: readonly string[], changed: () => void, whenQuiet: boolean): FileWatch {
   let known = paths.map(marksNow).join('\n')
   let last = known
   let isLooking = false
@@ -107,7 +103,7 @@ export function watchFiles(
     known = seen
     if (!isClosed) changed()
   }
-  const timer = setInterval(() => void look(), pollMillis).unref()
+  const timer = setInterval(() => void look(), POLL_MILLIS).unref()
   return {
     close: () => {
       isClosed = true
@@ -139,16 +135,33 @@ export interface FileContent<Value> {
 }
 
 export type FileReload<Value> =
-  | { readonly outcome: 'applied'; readonly before: Value; readonly now: Value }
-  | { readonly outcome: 'refused'; readonly faults: readonly string[] }
+  | { readonly outcome: 'done'; readonly before: Value; readonly now: Value; readonly detail: string }
+  | { readonly outcome: 'refused'; readonly detail: string }
 
 interface ReloadedFileOptions<Value> {
   readonly path: string
   /** Throws a SettingsError with all faults of the file. Calls `reads` with each other file that it reads. */
   readonly read: (before: Value | undefined, reads: (path: string) => void) => FileContent<Value>
+  /** See `watchFiles`. */
+  readonly whenQuiet?: boolean
   /** The log message when a changed file is invalid. */
   readonly refusal: string
+  /** What a reload changed, for the audit. */
+  readonly changed: (before: Value, now: Value) => string
   readonly log: Log
+}
+
+/** Names that a reload added and removed, and those whose value changed. */
+export function changedNames(before: ReadonlyMap<string, unknown>, now: ReadonlyMap<string, unknown>) {
+  const lists = {
+    new: [...now.keys()].filter((name) => !before.has(name)),
+    removed: [...before.keys()].filter((name) => !now.has(name)),
+    changed: [...now.keys()].filter((name) => before.has(name) && before.get(name) !== now.get(name)),
+  }
+  return Object.entries(lists)
+    .filter(([, names]) => names.length > 0)
+    .map(([word, names]) => `${word}: ${names.join(', ')}`)
+    .join('; ')
 }
 
 /**
@@ -180,7 +193,7 @@ export class ReloadedFile<Value> {
     this.#listeners.push(listener)
   }
 
-  reload(): void {
+  #reload(): void {
     const before = this.#current
     try {
       this.#current = this.#read(before)
@@ -188,10 +201,11 @@ export class ReloadedFile<Value> {
       if (!(error instanceof SettingsError)) throw error
       const faults = error.lines
       this.#options.log.error({ faults }, this.#options.refusal)
-      this.#notify({ outcome: 'refused', faults })
+      this.#notify({ outcome: 'refused', detail: faults.join('; ') })
       return
     }
-    this.#notify({ outcome: 'applied', before, now: this.#current })
+    const now = this.#current
+    this.#notify({ outcome: 'done', before, now, detail: this.#options.changed(before, now) })
   }
 
   close(): void {
@@ -222,7 +236,8 @@ export class ReloadedFile<Value> {
   #watchAll(paths: readonly string[]): void {
     this.#watch?.close()
     this.#watched = paths
-    this.#watch = watchFiles(paths, () => this.reload())
+    const { whenQuiet = false } = this.#options
+    this.#watch = watchFiles(paths, () => this.#reload(), whenQuiet)
   }
 
   #notify(reload: FileReload<Value>): void {

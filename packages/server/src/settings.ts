@@ -14,9 +14,8 @@ import {
   variableOf,
 } from './config.ts'
 import { isLoopback, isWildcard } from './http/admission/browser-defence.ts'
-import { isNetwork } from './http/admission/proxies.ts'
+import { parseNetwork } from './networks.ts'
 import { SettingsError } from './settings-files.ts'
-import { parseNetwork } from './webhooks/address-rule.ts'
 
 /** A check for settings that are each valid but do not fit together. */
 interface Contradiction {
@@ -30,7 +29,20 @@ const takenFields = new Set([
 ])
 takenFields.delete('computeTableName')
 
+const networks = (name: 'trustProxy' | 'authProxy' | 'webhookNetworks'): Contradiction => ({
+  between: [name],
+  found: (config) => {
+    const wrong = config[name].filter((network) => parseNetwork(network) === undefined)
+    return wrong.length === 0
+      ? undefined
+      : `${flagOf(name)} accepts addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
+  },
+})
+
 const rules: readonly Contradiction[] = [
+  networks('trustProxy'),
+  networks('authProxy'),
+  networks('webhookNetworks'),
   {
     between: ['host', 'tokensFile', 'allowAnonymous'],
     found: ({ host, tokensFile, allowAnonymous }) =>
@@ -62,38 +74,11 @@ const rules: readonly Contradiction[] = [
         : undefined,
   },
   {
-    between: ['authProxy'],
-    found: ({ authProxy }) => {
-      const wrong = authProxy.filter((network) => !isNetwork(network))
-      return wrong.length === 0
-        ? undefined
-        : `--auth-proxy accepts addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
-    },
-  },
-  {
     between: ['authProxy', 'tokensFile'],
     found: ({ authProxy, tokensFile }) =>
       authProxy.length > 0 && tokensFile === null
         ? '--auth-proxy requires --tokens-file, which has the roles of the groups of users'
         : undefined,
-  },
-  {
-    between: ['trustProxy'],
-    found: ({ trustProxy }) => {
-      const wrong = trustProxy.filter((network) => !isNetwork(network))
-      return wrong.length === 0
-        ? undefined
-        : `--trust-proxy accepts addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
-    },
-  },
-  {
-    between: ['webhookNetworks'],
-    found: ({ webhookNetworks }) => {
-      const wrong = webhookNetworks.find((text) => parseNetwork(text) === undefined)
-      return wrong === undefined
-        ? undefined
-        : `--webhook-networks has ${wrong}, which is neither an address nor a network like 10.20.0.0/16`
-    },
   },
   {
     between: ['delivery', 'levelBarrier'],

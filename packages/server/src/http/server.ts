@@ -244,7 +244,11 @@ export async function buildHttp({
   app.addHook('onClose', async () => budget.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
-  auditReloads(audit, admission.tokens, tls, service.webhooks.file)
+  auditReloads(audit, {
+    'tokens file': admission.tokens,
+    'subscriptions file': service.webhooks.file,
+    certificate: tls,
+  })
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())

@@ -5,18 +5,13 @@ import { isIP, type Socket } from 'node:net'
 import { createSecureContext, type Server } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../handoff/log.ts'
-import { type FileWatch, SettingsError, watchFiles } from '../settings-files.ts'
+import { type FileReload, ReloadedFile, SettingsError } from '../settings-files.ts'
 import { lastAnswer } from './answers/client-errors.ts'
 
 interface TlsPaths {
   readonly cert: string
   readonly key: string
 }
-
-/** The result of reloading changed files. */
-export type TlsReload =
-  | { readonly outcome: 'applied'; readonly subject: string; readonly validTo: string }
-  | { readonly outcome: 'refused'; readonly fault: string }
 
 interface Pair {
   readonly cert: Buffer
@@ -29,75 +24,52 @@ interface Pair {
  * connections keep the old.
  */
 export class TlsFiles {
-  readonly #paths: TlsPaths
-  readonly #log: Log
-  readonly #watch: FileWatch
-  #pair: Pair
-  #server: Server | undefined
-  readonly #listeners: ((reload: TlsReload) => void)[] = []
+  readonly #file: ReloadedFile<Pair>
 
   /** Throws a SettingsError when the files cannot be used. */
   constructor(paths: TlsPaths, log: Log) {
-    this.#paths = paths
-    this.#log = log
-    // The two files belong together, and one may be written some time before the other.
-    this.#watch = watchFiles([paths.cert, paths.key], () => this.reload(), { whenQuiet: true })
-    try {
-      this.#pair = readPair(paths)
-    } catch (error) {
-      this.#watch.close()
-      throw error
-    }
-    this.#warnIfExpired()
+    this.#file = new ReloadedFile({
+      path: paths.cert,
+      read: (_before, reads) => {
+        reads(paths.key)
+        const pair = readPair(paths)
+        const { validTo } = pair.certificate
+        const isExpired = Date.parse(validTo) < Date.now()
+        return {
+          value: pair,
+          warnings: isExpired ? [`the certificate has expired on ${validTo}: clients will refuse it`] : [],
+        }
+      },
+      // The two files belong together, and one may be written some time before the other.
+      whenQuiet: true,
+      refusal: 'the changed certificate is invalid; the previous certificate stays in use',
+      changed: (_before, { certificate }) => `${certificate.subject ?? ''}, valid to ${certificate.validTo}`,
+      log,
+    })
   }
 
   get options(): { readonly cert: Buffer; readonly key: Buffer } {
-    const { cert, key } = this.#pair
+    const { cert, key } = this.#file.current
     return { cert, key }
   }
 
   /** Whether clients that connect to this host, a name or an address, accept the certificate. */
   isFor(host: string): boolean {
     const name = host.replace(/^\[|\]$/g, '')
-    const { certificate } = this.#pair
+    const { certificate } = this.#file.current
     return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined
   }
 
-  onReload(listener: (reload: TlsReload) => void): void {
-    this.#listeners.push(listener)
+  onReload(listener: (reload: FileReload<Pair>) => void): void {
+    this.#file.onReload(listener)
   }
 
   follow(server: Server): void {
-    this.#server = server
-  }
-
-  reload(): void {
-    try {
-      this.#pair = readPair(this.#paths)
-      this.#server?.setSecureContext(this.options)
-    } catch (error) {
-      const fault = (error as Error).message
-      this.#log.error({ fault }, 'the changed certificate is invalid; the previous certificate stays in use')
-      this.#notify({ outcome: 'refused', fault })
-      return
-    }
-    const { subject, validTo } = this.#pair.certificate
-    this.#warnIfExpired()
-    this.#notify({ outcome: 'applied', subject: subject ?? '', validTo })
+    this.#file.onReload(() => server.setSecureContext(this.options))
   }
 
   close(): void {
-    this.#watch.close()
-  }
-
-  #notify(reload: TlsReload): void {
-    for (const listener of this.#listeners) listener(reload)
-  }
-
-  #warnIfExpired(): void {
-    const { validTo } = this.#pair.certificate
-    if (Date.parse(validTo) < Date.now())
-      this.#log.warn({ validTo }, 'the certificate has expired: clients will refuse it')
+    this.#file.close()
   }
 }
 

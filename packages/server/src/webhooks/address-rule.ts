@@ -1,5 +1,6 @@
 import { lookup as lookUp } from 'node:dns/promises'
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
+import { type BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
+import { listOfNetworks } from '../networks.ts'
 
 /**
  * Addresses outside the public internet: private, local, shared, documentation and multicast, and ranges that
@@ -16,12 +17,12 @@ const NOT_PUBLIC = [
 
 /** The addresses that events may be posted to: public ones, and the networks that a setting adds. */
 export class AddressRule {
-  readonly #notPublic = listOf(NOT_PUBLIC)
+  readonly #notPublic = listOfNetworks(NOT_PUBLIC)
   readonly #allowed: BlockList
 
   /** `allowedNetworks` in CIDR notation, such as 10.20.0.0/16, or single addresses. */
   constructor(allowedNetworks: readonly string[]) {
-    this.#allowed = listOf(allowedNetworks)
+    this.#allowed = listOfNetworks(allowedNetworks)
   }
 
   allows(address: string): boolean {
@@ -58,28 +59,6 @@ export class AddressRefused extends Error {
   constructor(host: string) {
     super(`${host} is not on the public internet; an operator can allow its network with --webhook-networks`)
   }
-}
-
-/** Undefined if the text is neither an address nor a network. */
-export function parseNetwork(
-  text: string,
-): { address: string; prefix: number; family: 'ipv4' | 'ipv6' } | undefined {
-  const [address = '', prefix, ...rest] = text.split('/')
-  const version = isIP(address)
-  if (version === 0 || rest.length > 0) return undefined
-  const longest = version === 6 ? 128 : 32
-  const length = prefix === undefined ? longest : /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1
-  if (length < 0 || length > longest) return undefined
-  return { address, prefix: length, family: version === 6 ? 'ipv6' : 'ipv4' }
-}
-
-function listOf(networks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const text of networks) {
-    const network = parseNetwork(text)
-    if (network !== undefined) list.addSubnet(network.address, network.prefix, network.family)
-  }
-  return list
 }
 
 /** Why events cannot be posted to a URL, worded to follow "url"; undefined if they can. */

@@ -6,8 +6,8 @@ import { Check } from 'typebox/schema'
 import type { Log } from '../handoff/log.ts'
 import type { DefinedSubscription } from '../handoff/outbox.ts'
 import {
+  changedNames,
   type FileContent,
-  type FileReload,
   formFaults,
   openToOthers,
   type PlainFault,
@@ -142,30 +142,10 @@ export function openSubscriptionsFile(
     path,
     read: (_before, reads) => readSubscriptionsFile(path, options, reads),
     refusal: 'the changed subscriptions file is invalid; the previous subscriptions stay in force',
+    changed: (before, now) => changedNames(byName(before), byName(now)) || 'no subscription changed',
     log: options.log,
   })
 }
 
-/** The names of the subscriptions that a reload changed. */
-export function subscriptionsDetail(reload: FileReload<readonly DefinedSubscription[]>): string {
-  if (reload.outcome === 'refused') return reload.faults.join('; ')
-  const before = new Map(reload.before.map((one) => [one.name, JSON.stringify(one)]))
-  const now = new Map(reload.now.map((one) => [one.name, JSON.stringify(one)]))
-  const named = (word: string, names: readonly string[]) =>
-    names.length === 0 ? [] : [`${word}: ${names.join(', ')}`]
-  const parts = [
-    ...named(
-      'new',
-      [...now.keys()].filter((name) => !before.has(name)),
-    ),
-    ...named(
-      'removed',
-      [...before.keys()].filter((name) => !now.has(name)),
-    ),
-    ...named(
-      'changed',
-      [...now.keys()].filter((name) => before.has(name) && before.get(name) !== now.get(name)),
-    ),
-  ]
-  return parts.length === 0 ? 'no subscription changed' : parts.join('; ')
-}
+const byName = (subscriptions: readonly DefinedSubscription[]) =>
+  new Map(subscriptions.map((one) => [one.name, JSON.stringify(one)]))

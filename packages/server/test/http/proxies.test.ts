@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
-import { isNetwork, Proxies } from '../../src/http/admission/proxies.ts'
+import { Proxies } from '../../src/http/admission/proxies.ts'
+import { parseNetwork } from '../../src/networks.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
@@ -50,7 +51,7 @@ test.each([
   ['10.0.0.0/8/8', false],
   ['example.com', false],
 ])('whether %s is an address or network: %s', (text, expected) => {
-  expect(isNetwork(text)).toBe(expected)
+  expect(parseNetwork(text) !== undefined).toBe(expected)
 })
 
 describe.each([

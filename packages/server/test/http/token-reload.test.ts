@@ -61,7 +61,7 @@ test('a token that is removed stops working, with all its open requests', async 
     address: null,
     action: 'tokens file',
     outcome: 'done',
-    detail: 'new: night; removed: fleet, wall',
+    detail: 'new: night; removed: wall; changed: fleet',
   })
   // The fast path had admitted this head before.
   removed.send(pullBytes(bearer(tokenNamed('fleet'))))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { AddressRule, parseNetwork } from '../../src/webhooks/address-rule.ts'
+import { parseNetwork } from '../../src/networks.ts'
+import { AddressRule } from '../../src/webhooks/address-rule.ts'
 
 const refused = [
   ...['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '127.255.255.254', '169.254.169.254', '172.16.0.1'],

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { BlockList, isIP, isIPv6, type Socket } from 'node:net'
+import { type BlockList, isIP, isIPv6, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { listOfNetworks } from '../../networks.ts'
 import { originOf } from '../origins.ts'
 import { remembered } from '../remembered.ts'
 
@@ -12,18 +13,13 @@ const MOST_HOPS = 20
  * forwarded request, the follower has found out what they say.
  */
 export class Proxies {
-  readonly #trusted = new BlockList()
+  readonly #trusted: BlockList
   readonly #isEmpty: boolean
 
-  /** Addresses, or networks in CIDR notation. Each must have passed `isNetwork`. */
+  /** Addresses, or networks in CIDR notation. */
   constructor(trusted: readonly string[]) {
     this.#isEmpty = trusted.length === 0
-    for (const network of trusted) {
-      const [address = '', bits] = network.split('/')
-      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-      if (bits === undefined) this.#trusted.addAddress(address, family)
-      else this.#trusted.addSubnet(address, Number(bits), family)
-    }
+    this.#trusted = listOfNetworks(trusted)
   }
 
   /** The address of the client: the peer address, or what trusted proxies report in X-Forwarded-For. */
@@ -97,7 +93,7 @@ export function trustProxies(app: FastifyInstance, proxies: Proxies): void {
 /** Converts an IPv4-mapped IPv6 address, as dual-stack sockets report it, to IPv4. */
 function plain(address: string | undefined): string | null {
   if (address === undefined || address === '') return null
-  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+  return withoutMapping(address)
 }
 
 /** Some proxies add the port of the client. */
@@ -106,15 +102,7 @@ function withoutPort(address: string): string {
   return bracketed ?? address.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
 }
 
-/** Whether a text is an IP address or a network in CIDR notation. */
-export function isNetwork(text: string): boolean {
-  const [address = '', bits, ...others] = text.split('/')
-  const version = isIP(address)
-  if (version === 0 || others.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 6 ? 128 : 32))
-}
-
-const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+const withoutMapping = (address: string) => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
 
 const NETWORK_GROUPS = 4
 
@@ -123,9 +111,9 @@ const NETWORK_GROUPS = 4
  * so that counts as one address.
  */
 export const networkOf = remembered((address: string): string => {
-  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address
-  if (!isIPv6(plain)) return plain
-  const [before = '', after] = (plain.split('%', 1)[0] ?? '').split('::')
+  const unmapped = withoutMapping(address)
+  if (!isIPv6(unmapped)) return unmapped
+  const [before = '', after] = (unmapped.split('%', 1)[0] ?? '').split('::')
   const first = before === '' ? [] : before.split(':')
   const last = after === undefined || after === '' ? [] : after.split(':')
   const zeros = after === undefined ? 0 : Math.max(0, 8 - first.length - last.length)

@@ -5,6 +5,8 @@ import { Check } from 'typebox/schema'
 import type { Log } from '../../handoff/log.ts'
 import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work.ts'
 import {
+  changedNames,
+  type FileReload,
   formFaults,
   openToOthers,
   type PlainFault,
@@ -15,6 +17,7 @@ import {
 } from '../../settings-files.ts'
 import { userOf } from './proxy-users.ts'
 import {
+  described,
   digestOf,
   type KnownGroup,
   type KnownToken,
@@ -222,11 +225,6 @@ function inClear(path: string, entries: readonly Entry[]): string[] {
   ]
 }
 
-/** The result of reloading a changed file. Contains names of tokens, never tokens. */
-export type TokensReload =
-  | { readonly outcome: 'applied'; readonly added: readonly string[]; readonly removed: readonly string[] }
-  | { readonly outcome: 'refused'; readonly faults: readonly string[] }
-
 /**
  * The tokens of the file in its current version. If a new version cannot be used, the previous tokens stay
  * valid. When a token is removed, or its rights change, its event streams and waiting pulls are ended.
@@ -234,7 +232,6 @@ export type TokensReload =
 export class LiveTokens implements TokenLookup {
   readonly #file: ReloadedFile<Tokens>
   readonly #ends = new Map<Token, Set<() => void>>()
-  readonly #listeners: ((reload: TokensReload) => void)[] = []
 
   constructor(path: string, log: Log) {
     this.#file = new ReloadedFile<Tokens>({
@@ -244,15 +241,12 @@ export class LiveTokens implements TokenLookup {
         return { value: before === undefined ? tokens : tokens.keeping(before), warnings }
       },
       refusal: 'the changed tokens file is invalid; the previous tokens stay valid',
+      changed: (before, now) => changedNames(byName(before), byName(now)) || 'no token changed',
       log,
     })
     this.#file.onReload((reload) => {
-      if (reload.outcome === 'refused') return this.#notify(reload)
-      const { before, now } = reload
-      const removed = [...before.all].filter((token) => !now.has(token))
-      const added = [...now.all].filter((token) => !before.has(token))
-      this.#notify({ outcome: 'applied', added: namesOf(added), removed: namesOf(removed) })
-      for (const token of removed) this.#endAll(token)
+      if (reload.outcome === 'refused') return
+      for (const token of reload.before.all) if (!reload.now.has(token)) this.#endAll(token)
     })
   }
 
@@ -275,8 +269,8 @@ export class LiveTokens implements TokenLookup {
     return userOf(headers)?.name ?? this.#tokens.ofHeader(headers.authorization)?.name ?? null
   }
 
-  onReload(listener: (reload: TokensReload) => void): void {
-    this.#listeners.push(listener)
+  onReload(listener: (reload: FileReload<Tokens>) => void): void {
+    this.#file.onReload(listener)
   }
 
   watch(headers: IncomingHttpHeaders, end: () => void): () => void {
@@ -303,10 +297,6 @@ export class LiveTokens implements TokenLookup {
     return this.#file.current
   }
 
-  #notify(reload: TokensReload): void {
-    for (const listener of this.#listeners) listener(reload)
-  }
-
   #endAll(token: KnownToken): void {
     const ends = this.#ends.get(token) ?? []
     this.#ends.delete(token)
@@ -314,4 +304,11 @@ export class LiveTokens implements TokenLookup {
   }
 }
 
-const namesOf = (tokens: readonly KnownToken[]) => [...new Set(tokens.map(({ name }) => name))]
+/** Several tokens may have one name. */
+const byName = ({ all }: Tokens) =>
+  new Map(
+    [...Map.groupBy(all, ({ name }) => name)].map(([name, tokens]) => [
+      name,
+      tokens.map(described).sort().join(),
+    ]),
+  )

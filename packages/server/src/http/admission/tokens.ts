@@ -108,7 +108,7 @@ export class Tokens {
   /** Returns these tokens, but reuses the entries of `earlier` that did not change. */
   keeping(earlier: Tokens): Tokens {
     const kept = <Kind extends KnownToken>(before: Kind | undefined, now: Kind): Kind =>
-      before !== undefined && isSame(before, now) ? before : now
+      before !== undefined && described(before) === described(now) ? before : now
     return new Tokens(
       [...this.#byDigest.values()].map((token) => kept(earlier.#byDigest.get(token.digest), token)),
       this.#groups.map((group) =>
@@ -125,11 +125,9 @@ export class Tokens {
   }
 }
 
-function isSame(one: KnownToken, other: KnownToken): boolean {
-  const described = ({ roles: granted, ...token }: KnownToken) =>
-    JSON.stringify({ ...token, roles: [...granted].toSorted() })
-  return described(one) === described(other)
-}
+/** Tokens with the same description have the same rights. */
+export const described = ({ roles: granted, ...token }: KnownToken): string =>
+  JSON.stringify({ ...token, roles: [...granted].toSorted() })
 
 export function digestOf(token: string): string {
   return hash('sha256', token, 'hex')

@@ -1,13 +1,11 @@
 import type { nodeAuditKinds } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
-import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/subscriptions-file.ts'
+import type { FileReload } from '../../settings-files.ts'
 import { accessRule } from '../admission/access.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
-import type { LiveTokens, TokensReload } from '../admission/tokens-file.ts'
 import { problemOf } from '../answers/problems.ts'
-import type { TlsFiles, TlsReload } from '../tls.ts'
 
 // What only the log and this node's memory have: a flood of refused tokens must not write. Changes are in the
 // store; see handoff/audit.ts.
@@ -128,39 +126,17 @@ export class AuditLog {
 const isAlike = (one: Audited, other: Audited): boolean =>
   one.outcome === other.outcome && one.name === other.name
 
-/** Records reloads of the service's files. */
-export function auditReloads(
-  audit: AuditLog,
-  tokens: LiveTokens | null,
-  tls: TlsFiles | null,
-  subscriptions: LiveSubscriptions | null,
-): void {
-  const note = (action: string, outcome: 'applied' | 'refused', detail: string) => {
-    audit.note({
-      kind: 'reload',
-      name: null,
-      address: null,
-      action,
-      outcome: outcome === 'applied' ? 'done' : outcome,
-      detail,
-    })
-  }
-  tokens?.onReload((reload) => note('tokens file', reload.outcome, tokensDetail(reload)))
-  subscriptions?.onReload((reload) => note('subscriptions file', reload.outcome, subscriptionsDetail(reload)))
-  tls?.onReload((reload) => note('certificate', reload.outcome, tlsDetail(reload)))
+interface Reloaded {
+  onReload(listener: (reload: FileReload<unknown>) => void): void
 }
 
-function tokensDetail(reload: TokensReload): string {
-  if (reload.outcome === 'refused') return reload.faults.join('; ')
-  const parts = [
-    ...(reload.added.length > 0 ? [`new: ${reload.added.join(', ')}`] : []),
-    ...(reload.removed.length > 0 ? [`removed: ${reload.removed.join(', ')}`] : []),
-  ]
-  return parts.length === 0 ? 'no token changed' : parts.join('; ')
+/** Records reloads of the service's files, by what they are. */
+export function auditReloads(audit: AuditLog, files: Readonly<Record<string, Reloaded | null>>): void {
+  for (const [action, file] of Object.entries(files))
+    file?.onReload(({ outcome, detail }) =>
+      audit.note({ kind: 'reload', name: null, address: null, action, outcome, detail }),
+    )
 }
-
-const tlsDetail = (reload: TlsReload): string =>
-  reload.outcome === 'refused' ? reload.fault : `${reload.subject}, valid to ${reload.validTo}`
 
 const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused', 'token_limited'])
 /** Task ids in the path may be long. */
