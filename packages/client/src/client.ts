@@ -56,8 +56,8 @@ import {
   type TasksOptions,
   type ThroughputOptions,
 } from './client-options.ts'
-import { UnsendableError } from './errors.ts'
 import { followEvents, textLines } from './event-stream.ts'
+import { instancePath, segment, tablePath, taskPath } from './paths.ts'
 import { persist } from './retry.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
@@ -70,31 +70,6 @@ import {
   retryAfterOf,
   Transport,
 } from './transport.ts'
-
-/**
- * The path of a task. The ids rejected here are invalid at every service. In a URL they would produce another
- * path, so the service could not report the error.
- */
-function tablePath(table: string): string {
-  if (table === '') throw new UnsendableError('the name of a table must not be empty')
-  return `/tables/${encodeURIComponent(table)}`
-}
-
-function taskPath(taskId: string): string {
-  if (taskId === '') throw new UnsendableError('a task id must not be empty')
-  if (taskId === '.' || taskId === '..') {
-    throw new UnsendableError(
-      `${JSON.stringify(taskId)} is not a valid task id: it cannot be used as a path segment of a URL`,
-    )
-  }
-  try {
-    return `/tasks/${encodeURIComponent(taskId)}`
-  } catch {
-    throw new UnsendableError(
-      `${JSON.stringify(taskId)} is not a valid task id: it contains a lone surrogate`,
-    )
-  }
-}
 
 const DEFAULT_RETRY_FOR_SECONDS = 30
 
@@ -143,7 +118,7 @@ export class BatonClient {
   async callBackText(json: string, options: SealableCallOptions = {}): Promise<CallBackAnswer> {
     const headers = { ...sealing(options.seal), ...setting(options) }
     const spec = { method: 'POST', path: '/call-back', body: json, headers, field: 'accepted' } as const
-    return (await this.#call(spec, options)) as CallBackAnswer
+    return this.#call<CallBackAnswer>(spec, options)
   }
 
   /** Takes partitions under leases. */
@@ -171,7 +146,7 @@ export class BatonClient {
     const query = pull === undefined ? {} : choosing(pull)
     const sent = { query, headers, body, waitSeconds }
     const spec = { method: 'POST', path: '/settle', ...sent, field: 'settled' } as const
-    const answer = (await this.#call(spec, options)) as SettleAnswer
+    const answer = await this.#call<SettleAnswer>(spec, options)
     return {
       ...answer,
       partitions: answer.partitions.map((partition) => this.#table.fromWire(partition)),
@@ -182,14 +157,14 @@ export class BatonClient {
   async renew(leases: readonly (string | Renewal)[], options: CallOptions = {}): Promise<RenewAnswer> {
     const body = jsonText(leases, 'the list of leases')
     const spec = { method: 'POST', path: '/renew', body, field: 'renewed' } as const
-    return (await this.#call(spec, options)) as RenewAnswer
+    return this.#call<RenewAnswer>(spec, options)
   }
 
   /** The tasks, newest first. */
   async tasks(options: TasksOptions = {}): Promise<TaskList> {
     const { state, parked, search, cursor, limit } = options
     const query = { state, parked: parked ? 'true' : undefined, search, cursor, limit }
-    return (await this.#get('/tasks', query, 'tasks', options)) as TaskList
+    return this.#get<TaskList>('/tasks', query, 'tasks', options)
   }
 
   /** Resolves when the service answers and its store accepts writes. Needs no token. */
@@ -199,7 +174,7 @@ export class BatonClient {
 
   /** The totals of all unfinished tasks. */
   async totals(options: CallOptions = {}): Promise<Totals> {
-    return (await this.#get('/totals', {}, 'complete', options)) as Totals
+    return this.#get<Totals>('/totals', {}, 'complete', options)
   }
 
   /**
@@ -208,12 +183,12 @@ export class BatonClient {
    */
   async scale(options: ScaleOptions = {}): Promise<Scale> {
     const query = { ...choosing(options), target: options.targetSeconds }
-    return (await this.#get('/scale', query, 'desiredWorkers', options)) as Scale
+    return this.#get<Scale>('/scale', query, 'desiredWorkers', options)
   }
 
   /** The state and progress of a task. */
   async task(taskId: string, options: CallOptions = {}): Promise<TaskView> {
-    return (await this.#get(taskPath(taskId), {}, 'taskId', options)) as TaskView
+    return this.#get<TaskView>(taskPath(taskId), {}, 'taskId', options)
   }
 
   /** The partitions of a task, by level and index unless `order` is given. */
@@ -222,38 +197,38 @@ export class BatonClient {
     const range = indexes === undefined ? undefined : `${indexes.first}-${indexes.last}`
     const query = { state, level, indexes: range, name, holder, reason, order, cursor, limit }
     const path = `${taskPath(taskId)}/partitions`
-    const list = (await this.#get(path, query, 'partitions', options)) as PartitionList
+    const list = await this.#get<PartitionList>(path, query, 'partitions', options)
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
   /** What happened to a task, newest first. */
   async feed(taskId: string, options: CallOptions = {}): Promise<TaskFeed> {
-    return (await this.#get(`${taskPath(taskId)}/feed`, {}, 'entries', options)) as TaskFeed
+    return this.#get<TaskFeed>(`${taskPath(taskId)}/feed`, {}, 'entries', options)
   }
 
   /** The throughput of a task, by minute or by hour. */
   async throughput(taskId: string, options: ThroughputOptions = {}): Promise<Throughput> {
     const { step, from, to, by } = options
     const query = { step, from: timeText(from), to: timeText(to), by }
-    return (await this.#get(`${taskPath(taskId)}/throughput`, query, 'points', options)) as Throughput
+    return this.#get<Throughput>(`${taskPath(taskId)}/throughput`, query, 'points', options)
   }
 
   /** The throughput of all tasks together, by minute or by hour. */
   async throughputOfAll(options: Omit<ThroughputOptions, 'by'> = {}): Promise<Throughput> {
     const { step, from, to } = options
     const query = { step, from: timeText(from), to: timeText(to) }
-    return (await this.#get('/throughput', query, 'points', options)) as Throughput
+    return this.#get<Throughput>('/throughput', query, 'points', options)
   }
 
   /** The name and the roles with which the service sees this client. */
   async whoami(options: CallOptions = {}): Promise<Whoami> {
-    return (await this.#get('/whoami', {}, 'roles', options)) as Whoami
+    return this.#get<Whoami>('/whoami', {}, 'roles', options)
   }
 
   /** The states of the partitions of one level, counted by ranges of indexes. */
   async grid(taskId: string, options: GridOptions = {}): Promise<Grid> {
     const { level, cells } = options
-    return (await this.#get(`${taskPath(taskId)}/grid`, { level, cells }, 'cells', options)) as Grid
+    return this.#get<Grid>(`${taskPath(taskId)}/grid`, { level, cells }, 'cells', options)
   }
 
   /**
@@ -338,7 +313,7 @@ export class BatonClient {
 
   /** The settings that apply to a task, and which of them are its own. */
   async settings(taskId: string, options: CallOptions = {}): Promise<TaskSettingsAnswer> {
-    return (await this.#get(`${taskPath(taskId)}/settings`, {}, 'settings', options)) as TaskSettingsAnswer
+    return this.#get<TaskSettingsAnswer>(`${taskPath(taskId)}/settings`, {}, 'settings', options)
   }
 
   /**
@@ -351,60 +326,58 @@ export class BatonClient {
     settings: TaskSettingsRequest,
     options: CallOptions = {},
   ): Promise<TaskSettingsAnswer> {
-    const body = jsonText(settings, 'the settings')
-    const spec = { method: 'PATCH', path: `${taskPath(taskId)}/settings`, body, field: 'settings' } as const
-    return (await this.#call(spec, options)) as TaskSettingsAnswer
+    return this.#change<TaskSettingsAnswer>(taskPath(taskId), settings, options)
   }
 
   /** The status of an instance; without a name, of the node that answers. */
   async instanceStatus(instanceId?: string, options: CallOptions = {}): Promise<InstanceStatus> {
-    return (await this.#get('/test/instance-status', { instanceId }, 'instanceId', options)) as InstanceStatus
+    return this.#get<InstanceStatus>('/test/instance-status', { instanceId }, 'instanceId', options)
   }
 
   /** All known instances, by name, or those that match. A short page is not necessarily the last one. */
   async instances(options: InstanceListOptions = {}): Promise<InstanceList> {
     const { cursor, limit, search, status, sort } = options
     const query = { cursor, limit, search, status, sort }
-    return (await this.#get('/instances', query, 'instances', options)) as InstanceList
+    return this.#get<InstanceList>('/instances', query, 'instances', options)
   }
 
   /** The leases that an instance holds, the first to expire first. */
   async instanceLeases(instanceId: string, options: PageOptions = {}): Promise<HeldLeaseList> {
     const { cursor, limit } = options
     const path = `${instancePath(instanceId)}/leases`
-    const page = (await this.#get(path, { cursor, limit }, 'leases', options)) as HeldLeaseList
+    const page = await this.#get<HeldLeaseList>(path, { cursor, limit }, 'leases', options)
     return { ...page, leases: page.leases.map((lease) => this.#table.fromWire(lease)) }
   }
 
   /** The last attempts of an instance, the last to end first, since the node that leads took over. */
   async instanceAttempts(instanceId: string, options: CallOptions = {}): Promise<InstanceAttemptList> {
     const path = `${instancePath(instanceId)}/attempts`
-    const list = (await this.#get(path, {}, 'attempts', options)) as InstanceAttemptList
+    const list = await this.#get<InstanceAttemptList>(path, {}, 'attempts', options)
     return { ...list, attempts: list.attempts.map((attempt) => this.#table.fromWire(attempt)) }
   }
 
   /** Hands out nothing to an instance until it is resumed. Its leases are not affected. */
   async pauseInstance(instanceId: string, options: CallOptions = {}): Promise<InstanceStatus> {
-    return this.#instanceControl(instanceId, 'pause', 'instanceId', options) as Promise<InstanceStatus>
+    return this.#instanceControl<InstanceStatus>(instanceId, 'pause', 'instanceId', options)
   }
 
   async resumeInstance(instanceId: string, options: CallOptions = {}): Promise<InstanceStatus> {
-    return this.#instanceControl(instanceId, 'resume', 'instanceId', options) as Promise<InstanceStatus>
+    return this.#instanceControl<InstanceStatus>(instanceId, 'resume', 'instanceId', options)
   }
 
   /** The compute tables with open work or settings, by name. */
   async tables(options: PageOptions = {}): Promise<TableList> {
     const { cursor, limit } = options
-    return (await this.#get('/tables', { cursor, limit }, 'tables', options)) as TableList
+    return this.#get<TableList>('/tables', { cursor, limit }, 'tables', options)
   }
 
   /** What runs and waits on a compute table over all tasks, and its settings. */
   async table(table: string, options: CallOptions = {}): Promise<TableView> {
-    return (await this.#get(tablePath(table), {}, 'table', options)) as TableView
+    return this.#get<TableView>(tablePath(table), {}, 'table', options)
   }
 
   async tableSettings(table: string, options: CallOptions = {}): Promise<TableSettingsAnswer> {
-    return (await this.#get(`${tablePath(table)}/settings`, {}, 'settings', options)) as TableSettingsAnswer
+    return this.#get<TableSettingsAnswer>(`${tablePath(table)}/settings`, {}, 'settings', options)
   }
 
   /**
@@ -416,21 +389,19 @@ export class BatonClient {
     settings: TableSettingsRequest,
     options: CallOptions = {},
   ): Promise<TableSettingsAnswer> {
-    const body = jsonText(settings, 'the settings')
-    const spec = { method: 'PATCH', path: `${tablePath(table)}/settings`, body, field: 'settings' } as const
-    return (await this.#call(spec, options)) as TableSettingsAnswer
+    return this.#change<TableSettingsAnswer>(tablePath(table), settings, options)
   }
 
   /** What was changed by requests, and by whom, newest first: of one task or one sender, or all. */
   async audit(options: AuditOptions = {}): Promise<AuditList> {
     const { task, name, cursor, limit } = options
-    return (await this.#get('/audit', { task, name, cursor, limit }, 'entries', options)) as AuditList
+    return this.#get<AuditList>('/audit', { task, name, cursor, limit }, 'entries', options)
   }
 
   /** Refused tokens and reloaded files of the node that answers, since its start, newest first. */
   async nodeAudit(options: PageOptions = {}): Promise<NodeAudit> {
     const { cursor, limit } = options
-    return (await this.#get('/audit/node', { cursor, limit }, 'entries', options)) as NodeAudit
+    return this.#get<NodeAudit>('/audit/node', { cursor, limit }, 'entries', options)
   }
 
   /**
@@ -438,7 +409,7 @@ export class BatonClient {
    * once. Each revoked lease counts as an attempt, like an expiry.
    */
   async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
-    return this.#instanceControl(instanceId, 'release', 'released', options) as Promise<ReleaseAnswer>
+    return this.#instanceControl<ReleaseAnswer>(instanceId, 'release', 'released', options)
   }
 
   /** Revokes the lease of one partition in the same way. */
@@ -447,26 +418,31 @@ export class BatonClient {
     partitionName: string,
     options: CallOptions = {},
   ): Promise<PartitionReleaseAnswer> {
-    const path = `${taskPath(taskId)}/partitions/${encodeURIComponent(partitionName)}/release`
-    return (await this.#call({ method: 'POST', path, field: 'released' }, options)) as PartitionReleaseAnswer
+    const path = `${taskPath(taskId)}/partitions/${segment(partitionName, 'partition name')}/release`
+    return this.#call<PartitionReleaseAnswer>({ method: 'POST', path, field: 'released' }, options)
   }
 
-  #instanceControl(instanceId: string, verb: string, field: string, options: CallOptions): Promise<unknown> {
+  #instanceControl<T>(instanceId: string, verb: string, field: string, options: CallOptions): Promise<T> {
     return this.#call({ method: 'POST', path: `${instancePath(instanceId)}/${verb}`, field }, options)
   }
 
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
     const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}`, field: 'taskId' } as const
     const whole = body === undefined ? spec : { ...spec, body: jsonText(body, 'the request') }
-    return this.#call(whole, options) as Promise<ControlAnswer>
+    return this.#call<ControlAnswer>(whole, options)
   }
 
-  #get(path: string, query: JsonRequestSpec['query'], field: string, options: CallOptions): Promise<unknown> {
+  #change<T>(path: string, settings: object, options: CallOptions): Promise<T> {
+    const body = jsonText(settings, 'the settings')
+    return this.#call({ method: 'PATCH', path: `${path}/settings`, body, field: 'settings' }, options)
+  }
+
+  #get<T>(path: string, query: JsonRequestSpec['query'], field: string, options: CallOptions): Promise<T> {
     return this.#call({ method: 'GET', path, query, field }, options)
   }
 
-  async #call(spec: JsonRequestSpec, options: CallOptions): Promise<unknown> {
-    return (await this.#ask(spec, options)).body
+  async #call<T>(spec: JsonRequestSpec, options: CallOptions): Promise<T> {
+    return (await this.#ask(spec, options)).body as T
   }
 
   #ask(spec: JsonRequestSpec, options: CallOptions): Promise<Answer> {
@@ -480,15 +456,6 @@ export class BatonClient {
     const forMillis = (retryForSeconds ?? this.#retryForSeconds) * 1000
     return persist(attempt, { forMillis, signal, onFailure })
   }
-}
-
-/** Any name is a segment of a path, but for those that a URL resolves. */
-function instancePath(instanceId: string): string {
-  if (instanceId === '.' || instanceId === '..')
-    throw new UnsendableError(
-      `${JSON.stringify(instanceId)} cannot be used as a path segment of a URL; look for it in the list of instances`,
-    )
-  return `/instances/${encodeURIComponent(instanceId)}`
 }
 
 function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {

@@ -11,6 +11,7 @@ import type {
   UnsubscribeAnswer,
 } from '@baton/protocol'
 import type { CallOptions, PageOptions } from './client-options.ts'
+import { subscriptionPath as pathOf } from './paths.ts'
 import { type JsonRequestSpec, jsonText } from './transport.ts'
 
 /** Where to continue, and the most events to return. */
@@ -20,7 +21,7 @@ export interface EventPageOptions extends CallOptions {
   readonly limit?: number | undefined
 }
 
-type Call = (spec: JsonRequestSpec, options: CallOptions) => Promise<unknown>
+type Call = <T>(spec: JsonRequestSpec, options: CallOptions) => Promise<T>
 
 /** Subscriptions to events of tasks, delivered by webhook or read by the client: `client.subscriptions`. */
 export class Subscriptions {
@@ -32,7 +33,7 @@ export class Subscriptions {
 
   async list(options: CallOptions = {}): Promise<SubscriptionStatus[]> {
     const spec = { method: 'GET', path: '/subscriptions', field: 'subscriptions' } as const
-    const list = (await this.#call(spec, options)) as SubscriptionList
+    const list = await this.#call<SubscriptionList>(spec, options)
     return list.subscriptions
   }
 
@@ -41,19 +42,18 @@ export class Subscriptions {
    */
   async create(request: SubscribeRequest = {}, options: CallOptions = {}): Promise<SubscriptionSecret> {
     const { retryForSeconds = 0 } = options
-    const answer = await this.#post('/subscriptions', request, { ...options, retryForSeconds })
-    return answer as SubscriptionSecret
+    return this.#post<SubscriptionSecret>('/subscriptions', request, { ...options, retryForSeconds })
   }
 
   /** Removes a subscription, including its undelivered events. */
   async remove(id: string, options: CallOptions = {}): Promise<UnsubscribeAnswer> {
     const spec = { method: 'DELETE', path: pathOf(id), field: 'id' } as const
-    return (await this.#call(spec, options)) as UnsubscribeAnswer
+    return this.#call<UnsubscribeAnswer>(spec, options)
   }
 
   /** Enables a disabled subscription again. */
   async enable(id: string, options: CallOptions = {}): Promise<Subscription> {
-    return (await this.#post(`${pathOf(id)}/enable`, {}, options)) as Subscription
+    return this.#post<Subscription>(`${pathOf(id)}/enable`, {}, options)
   }
 
   /** Tried once unless `retryForSeconds` is given, because a repetition would create another secret. */
@@ -63,8 +63,10 @@ export class Subscriptions {
     options: CallOptions = {},
   ): Promise<SubscriptionSecret> {
     const { retryForSeconds = 0 } = options
-    const answer = await this.#post(`${pathOf(id)}/rotate-secret`, request, { ...options, retryForSeconds })
-    return answer as SubscriptionSecret
+    return this.#post<SubscriptionSecret>(`${pathOf(id)}/rotate-secret`, request, {
+      ...options,
+      retryForSeconds,
+    })
   }
 
   /** The deliveries of its events, newest first. */
@@ -76,12 +78,12 @@ export class Subscriptions {
       query: { cursor, limit },
       field: 'deliveries',
     } as const
-    return (await this.#call(spec, options)) as DeliveryList
+    return this.#call<DeliveryList>(spec, options)
   }
 
   /** Sends an event again. */
   async redeliver(id: string, event: number, options: CallOptions = {}): Promise<Delivery> {
-    return (await this.#post(`${pathOf(id)}/deliveries/${event}/redeliver`, {}, options)) as Delivery
+    return this.#post<Delivery>(`${pathOf(id)}/deliveries/${event}/redeliver`, {}, options)
   }
 
   /** Its events after a position, oldest first. Empty if there are no more yet. */
@@ -93,12 +95,10 @@ export class Subscriptions {
       query: { after, limit },
       field: 'events',
     } as const
-    return (await this.#call(spec, options)) as EventPage
+    return this.#call<EventPage>(spec, options)
   }
 
-  #post(path: string, body: object, options: CallOptions): Promise<unknown> {
+  #post<T>(path: string, body: object, options: CallOptions): Promise<T> {
     return this.#call({ method: 'POST', path, body: jsonText(body, 'the request'), field: 'id' }, options)
   }
 }
-
-const pathOf = (id: string): string => `/subscriptions/${encodeURIComponent(id)}`

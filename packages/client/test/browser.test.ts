@@ -71,7 +71,7 @@ test('a page calls back, runs a worker and reads views', async () => {
 
 test.each([
   ['looks', 'BatonClient', 10_000],
-  ['looks and works', 'BatonClient, Worker', 15_500],
+  ['looks and works', 'BatonClient, Worker', 15_000],
 ])('a page that only %s loads no schemas', async (_, exports, most) => {
   const files = await bundled(exports)
   expect(files).toHaveLength(1)

@@ -32,7 +32,7 @@ export const idempotencyKeyKeywords = {
   pattern: '^[\\x21-\\x7e]+$',
 } as const
 
-const visible = new RegExp(idempotencyKeyKeywords.pattern)
+const visible = /* @__PURE__ */ new RegExp(idempotencyKeyKeywords.pattern)
 
 /** Checks the idempotency key of a pull. The detail follows the words "Idempotency-Key". */
 export function checkIdempotencyKey(

@@ -86,8 +86,8 @@ export type SettingName = keyof typeof settingKeywords
 export const settingWord = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-export const settingNames = Object.keys(settingKeywords) as SettingName[]
-const byWord = new Map(settingNames.map((name) => [settingWord(name), name]))
+/** Marked so that pages, which use only the functions beside it, do not load the keywords. */
+export const settingNames = /* @__PURE__ */ Object.keys(settingKeywords) as SettingName[]
 
 export type SettingValue = number | boolean | { readonly share: number; readonly of: number } | null
 type NamedSettings = Partial<Record<SettingName, SettingValue>>
@@ -96,6 +96,7 @@ type NamedSettings = Partial<Record<SettingName, SettingValue>>
 export function readTaskSettings(
   header: string,
 ): { ok: true; settings: NamedSettings } | { ok: false; detail: string } {
+  const byWord = new Map(settingNames.map((name) => [settingWord(name), name]))
   const settings: NamedSettings = {}
   for (const item of header.split(',')) {
     const [word = '', text = '', ...others] = item.split('=').map((part) => part.trim())

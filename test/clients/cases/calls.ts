@@ -8,7 +8,7 @@ import { statesOf } from '../../../packages/client/test/support/partition-states
 import { startService } from '../../../packages/client/test/support/service.ts'
 import { certificateFile } from '../../postgres/support/postgres-server.ts'
 import { tokenNamed, tokensFile } from '../../support/tokens-file.ts'
-import { ClientFailure } from '../client-process.ts'
+import { ClientFailure, type Method } from '../client-process.ts'
 import type { Cases } from '../run-cases.ts'
 
 const NOBODY = 'http://127.0.0.1:2'
@@ -172,6 +172,30 @@ export const calls: Cases = {
       instanceId,
       role: 'worker',
     })
+  },
+
+  'refuses a name that would make another path of a URL': async (client) => {
+    const service = { url: NOBODY, retryForSeconds: 0 }
+    const methods: readonly [Method, string][] = [
+      ['task', 'task id'],
+      ['table', 'table name'],
+      ['instanceLeases', 'instance id'],
+      ['subscriptions.enable', 'subscription id'],
+    ]
+    for (const [method, what] of methods) {
+      const words = async (name: string) => {
+        const { name: kind, message } = await failureOf(client.call(service, method, name))
+        return [kind, message]
+      }
+      expect(await words('')).toEqual(['UnsendableError', `the ${what} must not be empty`])
+      const path = 'cannot be used as a path segment of a URL'
+      expect(await words('..')).toEqual(['UnsendableError', `".." is not a valid ${what}: it ${path}`])
+      const lone = 'contains a lone surrogate'
+      expect(await words('a\ud800')).toEqual([
+        'UnsendableError',
+        `"a\\ud800" is not a valid ${what}: it ${lone}`,
+      ])
+    }
   },
 
   'reads and controls a task whose name a URL must encode': async (client) => {

@@ -175,6 +175,8 @@ export const leases: Cases = {
     const worker = await program.work({ service: { url }, actions: deaf })
     await until(() => worker.of('started').length === 1)
     program.signal('SIGSTOP')
+    // The next lease lasts until the end of the test, however slow that is.
+    await operator.changeSettings('orders', { leaseSeconds: 3600 })
     const { partitions } = await operator.pull({ waitSeconds: 60 })
     const leaseId = partitions[0]?.lease?.id ?? ''
     // Its handler ends just when the process continues.
