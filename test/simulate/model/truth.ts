@@ -1,14 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Entries } from '../../../packages/server/src/disk/sqlite/sqlite-connection.ts'
-import {
-  arrayQuery,
-  finder,
-  keys,
-  lanes,
-  partitions,
-  sqlite,
-  tasks,
-} from '../../../packages/server/src/disk/sqlite/tables.ts'
+import { arrayQuery, finder, sqlite } from '../../../packages/server/src/disk/sqlite/tables.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
 import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'
@@ -208,15 +200,15 @@ function prepare(db: DatabaseSync) {
   type Counted = [task: number, level: number, step: Step, partitions: number, records: number]
   return {
     changes: arrayQuery<[changes: number, flushed: number]>(db, 'SELECT total_changes(), flushed FROM head'),
-    task: finder(db, tasks, 'WHERE task_id = ?'),
-    taskWithId: finder(db, tasks, 'WHERE id = ?'),
-    staging: finder(db, tasks, 'WHERE staging IS NOT NULL'),
-    lane: finder(db, lanes, 'WHERE id = ?'),
-    laneOf: finder(db, lanes, 'WHERE task = ? AND level = ?'),
-    partition: finder(db, partitions, 'WHERE lane = ? AND idx = ?'),
-    partitionWithId: finder(db, partitions, 'WHERE id = ?'),
+    task: finder(db, sqlite.tasks, 'WHERE task_id = ?'),
+    taskWithId: finder(db, sqlite.tasks, 'WHERE id = ?'),
+    staging: finder(db, sqlite.tasks, 'WHERE staging IS NOT NULL'),
+    lane: finder(db, sqlite.lanes, 'WHERE id = ?'),
+    laneOf: finder(db, sqlite.lanes, 'WHERE task = ? AND level = ?'),
+    partition: finder(db, sqlite.partitions, 'WHERE lane = ? AND idx = ?'),
+    partitionWithId: finder(db, sqlite.partitions, 'WHERE id = ?'),
     leased: arrayQuery<[number]>(db, "SELECT id FROM partition WHERE state = 'leased'"),
-    key: finder(db, keys, 'WHERE key = ?'),
+    key: finder(db, sqlite.keys, 'WHERE key = ?'),
     checkpoint: finder(db, sqlite.checkpoints, 'WHERE partition = ?'),
     tableSettings: finder(db, sqlite.tableSettings, 'WHERE name = ?'),
     pausedAt: arrayQuery<[number | null]>(db, 'SELECT paused_at FROM instance WHERE instance_id = ?'),

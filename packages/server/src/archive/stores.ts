@@ -1,3 +1,4 @@
+import { sourceOf, targetOf } from '../disk/archive.ts'
 import { refuseOtherVersion } from '../disk/schema-version.ts'
 import type { ArchiveSource, ArchiveTarget } from '../handoff/archived.ts'
 import type { Disk } from '../handoff/disk.ts'
@@ -15,10 +16,13 @@ export async function withSource<Result>(
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
   if ('databaseUrl' in location) {
-    const { postgresSource, refuseOtherSchema, withConnection } = await import('../disk/postgres/archive.ts')
+    const { archivedStore, beginReading, refuseOtherSchema, withConnection } = await import(
+      '../disk/postgres/archive.ts'
+    )
     return withConnection(location.databaseUrl, async (connection) => {
       await refuseOtherSchema(connection, false)
-      return work(await postgresSource(connection), [])
+      await beginReading(connection)
+      return work(await sourceOf(archivedStore(connection)), [])
     })
   }
   const { dataFileIn } = await import('../disk/sqlite/archive.ts')
@@ -29,13 +33,13 @@ export async function withFileSource<Result>(
   path: string,
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
 ): Promise<Result> {
-  const [{ damageIn, sqliteSource, withSnapshot }, { versionOf }] = await Promise.all([
+  const [{ archivedStore, damageIn, withSnapshot }, { versionOf }] = await Promise.all([
     import('../disk/sqlite/archive.ts'),
     import('../disk/sqlite/migrate.ts'),
   ])
   return withSnapshot(path, async (db) => {
     refuseOtherVersion(path, versionOf(db))
-    return work(sqliteSource(db), damageIn(db))
+    return work(await sourceOf(archivedStore(db)), damageIn(db))
   })
 }
 
@@ -72,16 +76,17 @@ async function withStoppedSqlite<Result>(
     import('../disk/sqlite/archive.ts'),
     import('node:sqlite'),
   ])
-  const { dataFileIn, refuseAbsent, sqliteSource, sqliteTarget, withSnapshot } = archive
+  const { archivedStore, dataFileIn, refuseAbsent, withSnapshot } = archive
   if (!mayBeNew) refuseAbsent(dataFileIn(folder))
   const disk = await openSqliteDisk({ folder })
   return withEngineAtRest(disk, () =>
     work({
-      source: (read) => withSnapshot(dataFileIn(folder), (db) => read(sqliteSource(db))),
+      source: (read) =>
+        withSnapshot(dataFileIn(folder), async (db) => read(await sourceOf(archivedStore(db)))),
       async target(write) {
         const db = new DatabaseSync(dataFileIn(folder))
         try {
-          return await write(sqliteTarget(db))
+          return await write(targetOf(archivedStore(db)))
         } finally {
           db.close()
         }
@@ -101,7 +106,7 @@ async function withStoppedPostgres<Result>(
     import('../disk/postgres/postgres-disk.ts'),
     import('../disk/postgres/archive.ts'),
   ])
-  const { postgresSource, postgresTarget, refuseOtherSchema, refuseRunningNodes, withConnection } = archive
+  const { archivedStore, beginReading, refuseOtherSchema, refuseRunningNodes, withConnection } = archive
   await withConnection(url, async (connection) => {
     await refuseOtherSchema(connection, mayBeNew)
     await refuseRunningNodes(connection)
@@ -110,9 +115,13 @@ async function withStoppedPostgres<Result>(
   return withEngineAtRest(disk, async () => {
     const { leaderTerm } = await disk.readLeaderRow()
     return work({
-      source: (read) => withConnection(url, async (connection) => read(await postgresSource(connection))),
+      source: (read) =>
+        withConnection(url, async (connection) => {
+          await beginReading(connection)
+          return read(await sourceOf(archivedStore(connection)))
+        }),
       target: (write) =>
-        withConnection(url, (connection) => write(postgresTarget(connection, leaderTerm ?? ''))),
+        withConnection(url, (connection) => write(targetOf(archivedStore(connection, leaderTerm ?? '')))),
       async confirm() {
         if ((await disk.readLeaderRow()).leaderTerm !== leaderTerm)
           throw new StoreRefused(

@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { archived as inPostgres } from '../../src/disk/postgres/tables.ts'
+import { postgres } from '../../src/disk/postgres/tables.ts'
 import { schema } from '../../src/disk/sqlite/schema.ts'
-import { archived as inSqlite } from '../../src/disk/sqlite/tables.ts'
+import { sqlite } from '../../src/disk/sqlite/tables.ts'
 import { fieldNames, sections } from '../../src/handoff/archived.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 
@@ -54,7 +54,9 @@ test('every table and column of SQLite is exported, or listed as not exported', 
     )
     .all()
     .map((row): [string, string] => [String(row['table']), String(row['column'])])
-  const archived = new Map(sections.map((section) => [inSqlite[section].name, inSqlite[section].names]))
+  const archived = new Map(
+    sections.map((section) => [sqlite.archived[section].name, sqlite.archived[section].names]),
+  )
   expect(left(columns, archived)).toEqual(Object.keys(notArchived.SQLite).toSorted())
 })
 
@@ -66,10 +68,12 @@ test('every table and column of PostgreSQL is exported, or listed as not exporte
     name,
   )
   const columns = rows.map((row): [string, string] => [String(row['table_name']), String(row['column_name'])])
-  const archived = new Map(sections.map((section) => [inPostgres[section].name, inPostgres[section].names]))
+  const archived = new Map(
+    sections.map((section) => [postgres.archived[section].name, postgres.archived[section].names]),
+  )
   expect(left(columns, archived)).toEqual(Object.keys(notArchived.PostgreSQL).toSorted())
 })
 
 test('an export has all fields of a table', () => {
-  for (const section of sections) expect(fieldNames[section]).toEqual(inSqlite[section].fields)
+  for (const section of sections) expect(fieldNames[section]).toEqual(sqlite.archived[section].fields)
 })

@@ -8,7 +8,6 @@ import { NotLeader } from './session/failures.ts'
 import {
   arraysOf,
   asJson,
-  descriptors,
   insertFrom,
   plainArray,
   postgres,
@@ -52,11 +51,11 @@ WITH known AS MATERIALIZED (
 ), appended AS (
   INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM mine RETURNING number
 ), rows AS (
-  ${insertFrom(descriptors, `mine CROSS JOIN ${unnest(descriptors, FIRST_COLUMN)}`)}
+  ${insertFrom(postgres.descriptors, `mine CROSS JOIN ${unnest(postgres.descriptors, FIRST_COLUMN)}`)}
 )
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`)
 
-export interface Confirmed {
+interface Confirmed {
   readonly leaderTerm: string
   /** How often rows were written, if that was since the previous entry. */
   readonly writes: number | null
@@ -86,13 +85,13 @@ function appendStatement(
 ): Statement {
   const values = [number, leaderTerm, body, writes]
   if (newRows.length === 0 && newKeys.length === 0) return { ...APPEND_ALONE, values }
-  return { ...APPEND, values: [...values, textArray(newKeys), ...arraysOf(descriptors, newRows)] }
+  return { ...APPEND, values: [...values, textArray(newKeys), ...arraysOf(postgres.descriptors, newRows)] }
 }
 
-const STAGE = textOf(insert(descriptors))
+const STAGE = textOf(insert(postgres.descriptors))
 
 export const stageStatements = (rows: readonly PartitionDescriptor[]): Statement[] => [
-  ...sending(descriptors, STAGE, rows),
+  ...sending(postgres.descriptors, STAGE, rows),
 ]
 
 export const unstageStatement = ({ first, last }: StagedIds): Statement => ({

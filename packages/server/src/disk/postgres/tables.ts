@@ -49,7 +49,7 @@ const dialect: Dialect = {
   inOrder: (columns) => columns.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind)),
 }
 
-export const isText = (kind: Kind): boolean => sqlTypes[kind] === 'text'
+const isText = (kind: Kind): boolean => sqlTypes[kind] === 'text'
 
 const typesInOrder = ['bigint', 'integer', 'boolean', 'text', 'json']
 
@@ -58,8 +58,6 @@ const positionOf = (kind: Kind): number =>
 
 export const postgres = tablesIn(dialect)
 
-export const { archived, tasks, lanes, laneTables, levels, keys, partitions, descriptors } = postgres
-
 type Columns = Pick<Table<object>, 'name' | 'path' | 'columns' | 'names' | 'selected'>
 
 /** In SQL: the row as one JSON array, which `read` of the table expects. */
@@ -67,7 +65,7 @@ export const asJson = (table: Columns, alias = table.name): string =>
   `json_build_array(${table.selected(alias)})`
 
 /** In SQL: one array parameter for each column, starting with parameter `first`. */
-export const parameters = (columns: readonly Column[], first = 1): string =>
+const parameters = (columns: readonly Column[], first = 1): string =>
   columns.map(({ kind }, at) => `$${first + at}::${sqlTypes[kind]}[]`).join(', ')
 
 /** In SQL: the rows of the array parameters of a table. */
@@ -105,7 +103,7 @@ export function arraysOf<Row extends object>(table: Table<Row>, rows: readonly R
   )
 }
 
-export function arrayOf({ kind }: Column, values: readonly unknown[]): string {
+function arrayOf({ kind }: Column, values: readonly unknown[]): string {
   if (kind === 'filled?') return filledArray(values as (string | null)[])
   const isQuoted = isText(kind) || sqlTypes[kind] === 'json'
   return isQuoted ? textArray(values as (string | null)[]) : plainArray(values as Plain[])

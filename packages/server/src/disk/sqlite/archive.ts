@@ -1,19 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import {
-  type ArchiveSource,
-  type ArchiveTarget,
-  notEmpty,
-  type PerSection,
-  perSection,
-  type RowBatch,
-  refuseMissing,
-  type Section,
-  sections,
-} from '../../handoff/archived.ts'
 import { StoreRefused } from '../../handoff/store.ts'
-import type { NextIds } from '../../handoff/stored.ts'
+import { type ArchivedStore, BATCH } from '../archive.ts'
 import { unreleased } from '../schema-version.ts'
 import { insert } from '../statements.ts'
 import type { Table } from '../table.ts'
@@ -22,79 +11,37 @@ import { unreadable } from './failures.ts'
 import { DATA_FILE } from './folder.ts'
 import { ownerOf } from './migrate.ts'
 import { Entries } from './sqlite-connection.ts'
-import { archived, arrayQuery, writer } from './tables.ts'
+import { arrayQuery, sqlite, writer } from './tables.ts'
 
-const BATCH = 1000
-
-/** `db` must be in a transaction: then one consistent snapshot is read, even while the service writes. */
-export function sqliteSource(db: DatabaseSync): ArchiveSource {
+/** To write, `db` must be a connection to the file of a locked store that no service uses. */
+export function archivedStore(db: DatabaseSync): ArchivedStore {
+  const changedRows = new ChangedRows(db)
   return {
-    nextIds: new ChangedRows(db).nextIds(),
-    counts: countRows(db),
-    unflushed: new Entries(db).read().unflushed,
-    async *batches() {
-      for (const section of sections) yield* batchesOf(db, section)
+    tables: sqlite.archived,
+    run: async (text) => db.exec(text),
+    count: async ({ path }) => arrayQuery<[number]>(db, `SELECT count(*) FROM ${path}`).get()?.[0] ?? 0,
+    async *read(table) {
+      yield* inBatches(db, table)
     },
+    insert: async (table, rows) => writer(db, insert(table))(rows),
+    unflushed: async () => new Entries(db).read().unflushed,
+    nextIds: async () => changedRows.nextIds(),
+    setNextIds: async (nextIds) => changedRows.setNextIds(nextIds),
+    begin: async () => db.exec('BEGIN IMMEDIATE'),
   }
 }
 
-function* batchesOf(db: DatabaseSync, section: Section): Iterable<RowBatch> {
-  const table = archived[section] as Table<object>
-  const text = `SELECT ${table.selected()} FROM ${table.name} ORDER BY ${table.order}`
-  const statement = db.prepare(text)
+function* inBatches(db: DatabaseSync, table: Table<object>): Iterable<object[]> {
+  const statement = db.prepare(`SELECT ${table.selected()} FROM ${table.name} ORDER BY ${table.order}`)
   statement.setReturnArrays(true)
   let rows: object[] = []
   for (const values of statement.iterate()) {
     rows.push(table.read(values as unknown as unknown[]))
     if (rows.length < BATCH) continue
-    yield { section, rows } as unknown as RowBatch
+    yield rows
     rows = []
   }
-  if (rows.length > 0) yield { section, rows } as unknown as RowBatch
-}
-
-function countRows(db: DatabaseSync): PerSection<number> {
-  return perSection((section) => {
-    const [count] = arrayQuery<[number]>(db, `SELECT count(*) FROM ${archived[section].name}`).get() ?? [0]
-    return count
-  })
-}
-
-/** `db` must be a connection to the file of a locked store that no service uses. */
-export function sqliteTarget(db: DatabaseSync): ArchiveTarget {
-  return {
-    async fill(batches, nextIds, counts) {
-      db.exec('BEGIN IMMEDIATE')
-      try {
-        makeEmpty(db)
-        await insertAll(db, batches, nextIds)
-        refuseMissing(counts, countRows(db))
-        db.exec('COMMIT')
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw error
-      }
-    },
-  }
-}
-
-/**
- * A service that was started on the store has left its instance row there, and nothing else worth keeping.
- */
-function makeEmpty(db: DatabaseSync): void {
-  const { tasks: found } = countRows(db)
-  if (found > 0) throw notEmpty(found)
-  for (const section of sections) db.exec(`DELETE FROM ${archived[section].name}`)
-}
-
-async function insertAll(
-  db: DatabaseSync,
-  batches: AsyncIterable<RowBatch>,
-  nextIds: NextIds,
-): Promise<void> {
-  const write = perSection((section) => writer(db, insert(archived[section] as Table<object>)))
-  for await (const { section, rows } of batches) write[section](rows)
-  new ChangedRows(db).setNextIds(nextIds)
+  if (rows.length > 0) yield rows
 }
 
 /** Small enough to show progress and to let the event loop run between two steps. */

@@ -4,7 +4,7 @@ import type { NextIds } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
 import { Ranges } from './ranges.ts'
-import { query, sqlite, writer } from './tables.ts'
+import { arrayQuery, sqlite, writer } from './tables.ts'
 
 const flushed = flushedBy(sqlite)
 
@@ -19,8 +19,7 @@ export class ChangedRows {
   }
 
   nextIds(): NextIds {
-    const found = this.#sql.nextIds.get() ?? { task: 1, lane: 1, partition: 1, event: 1 }
-    const { task, lane, partition, event } = found
+    const [task, lane, partition, event] = this.#sql.nextIds.get() ?? [1, 1, 1, 1]
     return { task, lane, partition, event }
   }
 
@@ -48,9 +47,9 @@ function prepare(db: DatabaseSync) {
       `DELETE FROM pace WHERE task = ? AND second <
          (SELECT second FROM pace WHERE task = ? ORDER BY second DESC LIMIT 1 OFFSET ?)`,
     ),
-    nextIds: query<NextIds>(
+    nextIds: arrayQuery<[task: number, lane: number, partition: number, event: number]>(
       db,
-      'SELECT next_task AS task, next_lane AS lane, next_partition AS partition, next_event AS event FROM head WHERE id = 1',
+      'SELECT next_task, next_lane, next_partition, next_event FROM head WHERE id = 1',
     ),
     setNextIds: db.prepare(
       'UPDATE head SET next_task = ?, next_lane = ?, next_partition = ?, next_event = ? WHERE id = 1',

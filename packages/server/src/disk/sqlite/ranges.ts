@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { IndexRangeOfLane } from '../../handoff/stored.ts'
-import { query } from './tables.ts'
+import { finder, sqlite } from './tables.ts'
 
 /**
  * The indexes of a lane that were ever called back, as ranges with gaps between them. Most lanes have one
@@ -55,15 +55,10 @@ export class Ranges {
 }
 
 function prepare(db: DatabaseSync) {
+  const ranges = sqlite.ranges.only('first', 'last')
   return {
-    atOrBelow: query<IndexRange>(
-      db,
-      'SELECT first, last FROM lane_range WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1',
-    ),
-    above: query<IndexRange>(
-      db,
-      'SELECT first, last FROM lane_range WHERE lane = ? AND first > ? ORDER BY first LIMIT 1',
-    ),
+    atOrBelow: finder(db, ranges, 'WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1'),
+    above: finder(db, ranges, 'WHERE lane = ? AND first > ? ORDER BY first LIMIT 1'),
     insert: db.prepare('INSERT INTO lane_range (lane, first, last) VALUES (?, ?, ?)'),
     remove: db.prepare('DELETE FROM lane_range WHERE lane = ? AND first = ?'),
   }

@@ -49,27 +49,20 @@ const dialect: Dialect = {
 
 export const sqlite = tablesIn(dialect)
 
-export const { archived, tasks, lanes, laneTables, levels, keys, partitions, descriptors } = sqlite
-
-/** A prepared SELECT with the type of its rows. */
-interface Query<Found> {
-  get(...values: SQLInputValue[]): Found | undefined
-  all(...values: SQLInputValue[]): Found[]
-}
-
-/** `Found` must match the columns that `text` selects. */
-export function query<Found>(db: DatabaseSync, text: string): Query<Found> {
-  return db.prepare(text) as unknown as Query<Found>
+/** A prepared SELECT. */
+export interface Finder<Row> {
+  get(...values: SQLInputValue[]): Row | undefined
+  all(...values: SQLInputValue[]): Row[]
 }
 
 /**
- * Returns rows as arrays, for queries that read many of them. The driver's row objects are dictionaries, so
- * each access to a field is a hash look-up.
+ * Returns rows as arrays; `Found` must match the columns that `text` selects. The driver's row objects are
+ * dictionaries, so each access to a field is a hash look-up.
  */
-export function arrayQuery<Found extends readonly unknown[]>(db: DatabaseSync, text: string): Query<Found> {
+export function arrayQuery<Found extends readonly unknown[]>(db: DatabaseSync, text: string): Finder<Found> {
   const statement = db.prepare(text)
   statement.setReturnArrays(true)
-  return statement as unknown as Query<Found>
+  return statement as unknown as Finder<Found>
 }
 
 /** In SQL. Parameters are numbered in the order of the columns of the table. */
@@ -117,11 +110,6 @@ export function inserter<Row extends object>(
     }
     for (const row of rows.slice(inFullStatements)) single.run(...(table.values(row) as SQLInputValue[]))
   }
-}
-
-export interface Finder<Row> {
-  get(...values: SQLInputValue[]): Row | undefined
-  all(...values: SQLInputValue[]): Row[]
 }
 
 /** A prepared statement that selects rows of a table. `rest` is the SQL after the table name. */

@@ -1,0 +1,70 @@
+import {
+  type ArchiveSource,
+  type ArchiveTarget,
+  notEmpty,
+  type PerSection,
+  type RowBatch,
+  refuseMissing,
+  sections,
+} from '../handoff/archived.ts'
+import type { NextIds } from '../handoff/stored.ts'
+import type { Table } from './table.ts'
+import type { ArchivedTables } from './tables.ts'
+
+/** The most rows that are read at a time. */
+export const BATCH = 1000
+
+/** A connection that reads or writes all rows of a store. */
+export interface ArchivedStore {
+  readonly tables: ArchivedTables
+  run(text: string): Promise<unknown>
+  count(table: Table<object>): Promise<number>
+  /** All rows of a table in its order, some at a time. */
+  read(table: Table<object>): AsyncIterable<object[]>
+  insert(table: Table<object>, rows: readonly object[]): Promise<void>
+  unflushed(): Promise<readonly string[]>
+  nextIds(): Promise<NextIds>
+  setNextIds(nextIds: NextIds): Promise<void>
+  /** Begins a transaction that writes, and fails if others use the store. */
+  begin(): Promise<void>
+}
+
+/** `store` must be in a transaction: then one consistent snapshot is read, even while the service writes. */
+export const sourceOf = async (store: ArchivedStore): Promise<ArchiveSource> => ({
+  nextIds: await store.nextIds(),
+  counts: await countRows(store),
+  unflushed: await store.unflushed(),
+  async *batches() {
+    for (const section of sections)
+      for await (const rows of store.read(store.tables[section] as Table<object>))
+        yield { section, rows } as unknown as RowBatch
+  },
+})
+
+async function countRows({ tables, count }: ArchivedStore): Promise<PerSection<number>> {
+  const counts: Record<string, number> = {}
+  for (const section of sections) counts[section] = await count(tables[section] as Table<object>)
+  return counts as PerSection<number>
+}
+
+export const targetOf = (store: ArchivedStore): ArchiveTarget => ({
+  async fill(batches, nextIds, counts) {
+    const { tables, run } = store
+    try {
+      await store.begin()
+      const { tasks: found } = await countRows(store)
+      if (found > 0) throw notEmpty(found)
+      // A service that was started on the store has left its instance row, and nothing else worth keeping.
+      for (const section of sections) await run(`DELETE FROM ${tables[section].path}`)
+      for await (const { section, rows } of batches)
+        await store.insert(tables[section] as Table<object>, rows)
+      await store.setNextIds(nextIds)
+      refuseMissing(counts, await countRows(store))
+      await run('COMMIT')
+    } catch (error) {
+      // A failed statement may have ended the transaction.
+      await run('ROLLBACK').catch(() => {})
+      throw error
+    }
+  },
+})
