@@ -14,6 +14,7 @@ const server = 'packages/server/src'
 const rules = `${server}/handoff/rules`
 const engine = `${server}/handoff/engine`
 const store = ['packages/server/test/store/sqlite.test.ts']
+const simulation = ['test/simulate/simulate.test.ts']
 const http = (...names: string[]) => names.map((name) => `packages/server/test/http/${name}.test.ts`)
 const cluster = (...names: string[]) => names.map((name) => `packages/server/test/cluster/${name}.test.ts`)
 const disk = (...names: string[]) => names.map((name) => `packages/server/test/disk/${name}.test.ts`)
@@ -105,12 +106,36 @@ export const mutants: readonly Mutant[] = [
     tests: store,
   },
   {
-    area: 'rules',
+    area: 'order',
     bug: 'a task that was idle catches up on what it did not use',
     file: `${rules}/fair-order.ts`,
     from: 'const start = larger(time.virtual, tag)',
     to: 'const start = tag',
-    tests: ['packages/server/test/handoff/fair-order.test.ts', ...store],
+    tests: simulation,
+  },
+  {
+    area: 'order',
+    bug: 'tasks take turns by partitions, not by records',
+    file: `${rules}/fair-order.ts`,
+    from: 'Math.max(recordCount, 1)',
+    to: '1',
+    tests: simulation,
+  },
+  {
+    area: 'order',
+    bug: 'a partition that comes back costs nothing',
+    file: `${engine}/waiting.ts`,
+    from: 'lane.tag, recordCount,',
+    to: 'lane.tag, dueAt === null ? recordCount : 0,',
+    tests: simulation,
+  },
+  {
+    area: 'order',
+    bug: 'the shares of a level that has drained stay unequal',
+    file: `${engine}/waiting.ts`,
+    from: '    drain(time)\n',
+    to: '',
+    tests: ['packages/server/test/store/sqlite-order.test.ts'],
   },
   {
     area: 'rules',
@@ -246,7 +271,7 @@ export const mutants: readonly Mutant[] = [
     file: `${server}/disk/postgres/append.ts`,
     from: "set_config('synchronous_commit', 'on', true) IS NOT NULL",
     to: 'true',
-    tests: disk('postgres/doubt', 'postgres/start'),
+    tests: disk('postgres/doubt'),
   },
   {
     area: 'PostgreSQL',

@@ -27,6 +27,8 @@ export function lateSettleTopic(harness: StoreHarness): void {
         const leaseId = await expired(store, leaseState)
         expect(await store.settle(leaseId, { records: 100 })).toBeNull()
         expect(await store.states('a')).toEqual({ '0-0': 'done' })
+        // The expiry has counted the attempt.
+        expect((await store.partition('a', 0, 0)).attempts).toBe(1)
         expect(await store.settle(leaseId)).toBeNull()
         await store.pass(60 * MINUTE)
         expect((await store.pull()).partitions).toEqual([])
