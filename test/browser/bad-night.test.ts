@@ -75,6 +75,9 @@ test.each([1440, 390])('each question of a bad night is answered by clicking, at
   await page.getByRole('img', { name: /^Records done per minute over/ }).waitFor()
   expect(page.url()).toContain('span=24h')
   await expectFit(page)
+  await page.getByRole('link', { name: 'refunds', exact: true }).click()
+  await finding('Nobody pulls results.refunds').waitFor()
+  await section('Overview')
 
   // Why is it stalled?
   await page.getByRole('link', { name: /^Stalled/ }).click()
@@ -107,6 +110,20 @@ test.each([1440, 390])('each question of a bad night is answered by clicking, at
   const attempts = page.getByRole('list', { name: 'Attempts' })
   await attempts.getByRole('link', { name: /^loader-\d$/ }).waitFor()
   await expectFit(page)
+
+  // What does a reason affect, and what does a worker hold of this task?
+  await page.getByRole('combobox', { name: 'Reason' }).selectOption({ label: 'no space left on disk' })
+  const rows = page.getByRole('rowheader', { name: /^orders-0-/ })
+  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(4)
+  const holder = page.getByLabel('Partitions held by this worker')
+  await holder.fill('bad-host')
+  await holder.press('Enter')
+  await page.getByRole('link', { name: 'Remove the filter held by bad-host' }).waitFor()
+  await page
+    .getByRole('rowheader', { name: /^orders-0-/ })
+    .nth(1)
+    .waitFor()
+  expect(page.url()).toContain('holder=bad-host')
 
   // Which of the workers is bad, and what does it hold?
   await section('Instances')
@@ -145,6 +162,12 @@ test.each([1440, 390])('each question of a bad night is answered by clicking, at
   await row.getByText('at its limit').waitFor()
   const button = await row.getByRole('button').boundingBox()
   expect((button?.x ?? width) + (button?.width ?? 0)).toBeLessThan(width)
+  await expectFit(page)
+
+  // Why does its work wait?
+  await section('Overview')
+  await page.getByRole('link', { name: 'orders', exact: true }).click()
+  await finding('The table results.orders is at its limit').waitFor()
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
 })

@@ -76,7 +76,7 @@ describe('a task at a glance', () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await page
       .getByRole('region', { name: 'The task is paused' })
-      .getByText(/^Paused .* handed out/)
+      .getByText(/^Someone without a token paused it .* handed out/)
       .waitFor()
     await page.getByRole('button', { name: 'Edit settings' }).click()
     const dialog = page.getByRole('dialog')

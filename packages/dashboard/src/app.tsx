@@ -5,7 +5,7 @@ import { InstancesPage } from './instance/instances-page.tsx'
 import { Overview } from './overview/overview.tsx'
 import { Notices } from './parts/control.tsx'
 import { timeOfDay } from './parts/format.ts'
-import { Masthead, type Section, TokenForm } from './parts/frame.tsx'
+import { Masthead, type Section, SkipLink, TokenForm } from './parts/frame.tsx'
 import { Keys } from './parts/keys.tsx'
 import { Empty, focusContent } from './parts/panel.tsx'
 import { placeOf, type Route } from './route.ts'
@@ -81,10 +81,7 @@ export function App() {
   }, [at])
   return (
     <>
-      {/* Not a link: the hash of the URL contains the route, and a jump must not change it. */}
-      <button type="button" class="skip" onClick={focusContent}>
-        Skip to content
-      </button>
+      <SkipLink />
       <Masthead here={sectionOf(at)} live={liveState.value} />
       <AwayBanner />
       {tokenWanted.value === 'no' ? (

@@ -169,10 +169,13 @@ export const instanceHref = (instanceId: string): string => hrefOf({ page: 'inst
 export const subscriptionHref = (subscriptionId: string): string =>
   hrefOf({ page: 'subscription', subscriptionId })
 
-function withQuery(path: string, filters: Readonly<Record<string, string | number | null>>): string {
+export function withQuery(
+  path: string,
+  filters: Readonly<Record<string, string | number | boolean | null | undefined>>,
+): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(filters))
-    if (value !== null && value !== '') query.set(name, String(value))
+    if (value != null && value !== '') query.set(name, String(value))
   return query.size === 0 ? path : `${path}?${query}`
 }
 

@@ -13,13 +13,13 @@ export interface Temperament {
   readonly crashesAfter?: number
 }
 
-const REPORTED_EVERY_MILLIS = 1000
+const REPORTED_EVERY_MILLIS = 2000
 
 /** Pretends to read a partition's records from its compute table, with the configured speed and failures. */
 export function pretendedLoad(temperament: Temperament): Handler {
   let begun = 0
   const isEvery = (every: number | undefined) => every !== undefined && begun % every === 0
-  return async (partition, { signal, progress }) => {
+  return async (partition, { signal, progress, checkpoint, saveCheckpoint }) => {
     begun += 1
     const { record_count: records, partition_name: name, computeTableName: table } = partition
     const [fails, loses, crashes] = [
@@ -29,11 +29,16 @@ export function pretendedLoad(temperament: Temperament): Handler {
     ]
     const reason = UNREADABLE.get(name)
     const seconds = name === SLOW ? SLOW_SECONDS : records / temperament.recordsPerSecond
-    const millis = seconds * (fails || crashes || reason !== undefined ? 333 : 1000)
-    const startedAt = Date.now()
+    const whole = seconds * 1000
+    // Goes on where another worker stopped.
+    const before = (Number(checkpoint ?? 0) / Math.max(1, records)) * whole
+    const millis = (whole - before) * (fails || crashes || reason !== undefined ? 0.333 : 1)
+    const startedAt = Date.now() - before
     const reporting = setInterval(() => {
-      const share = Math.min(1, (Date.now() - startedAt) / (seconds * 1000))
-      progress({ records: Math.floor(records * share) })
+      const share = Math.min(1, (Date.now() - startedAt) / whole)
+      const read = Math.floor(records * share)
+      progress({ records: read })
+      if (name === SLOW) saveCheckpoint(String(read)).catch(() => {})
     }, REPORTED_EVERY_MILLIS)
     await sleep(millis, undefined, { signal }).finally(() => clearInterval(reporting))
     if (crashes) process.exit(1)

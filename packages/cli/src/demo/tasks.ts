@@ -53,9 +53,9 @@ export const UNREADABLE: ReadonlyMap<string, string> = new Map([
   ['ledger-2026-q1-2-8', 'column "amount" of results.ledger is missing'],
 ])
 
-/** A worker takes minutes for it, and renews its lease all the while. */
+/** A worker takes half an hour for it, and renews its lease all the while. */
 export const SLOW = 'orders-2026-03-1-7'
-export const SLOW_SECONDS = 240
+export const SLOW_SECONDS = 1800
 
 /** Read by at most this many workers at a time. */
 export const LIMITED = { table: 'results.web_events', maxLeases: 8 } as const

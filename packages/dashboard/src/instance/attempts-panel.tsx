@@ -2,6 +2,7 @@ import type { InstanceAttempt, InstanceStatus } from '@baton/protocol'
 import { brief, exact, lastLine, percent } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Scrolling } from '../parts/panel.tsx'
+import { Head, Name } from '../parts/table.tsx'
 import { partitionHref } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { useReading } from '../service/reading.ts'
@@ -34,21 +35,15 @@ export function AttemptsPanel({ instance }: { instance: InstanceStatus }) {
       ) : (
         <Scrolling label="Rows of attempts" kind="level-rows">
           <table class="held">
-            <thead>
-              <tr>
-                <th scope="col">Partition</th>
-                <th scope="col">Outcome</th>
-                <th scope="col" class="number">
-                  Took
-                </th>
-                <th scope="col" class="wide-only">
-                  Ended
-                </th>
-                <th scope="col" class="wide-only">
-                  Reason
-                </th>
-              </tr>
-            </thead>
+            <Head
+              columns={[
+                'Partition',
+                'Outcome',
+                ['Took', 'number'],
+                ['Ended', 'wide-only'],
+                ['Reason', 'wide-only'],
+              ]}
+            />
             <tbody>
               {attempts.map((attempt) => (
                 <AttemptRow key={`${attempt.partition_name} ${attempt.startedAt}`} attempt={attempt} />
@@ -66,10 +61,9 @@ function AttemptRow({ attempt }: { attempt: InstanceAttempt }) {
   const isBad = outcome === 'failed' || outcome === 'expired'
   return (
     <tr>
-      <th scope="row" title={partition_name}>
-        <a class="cut-start" href={partitionHref(partition_name)}>
-          <bdi>{partition_name}</bdi>
-        </a>
+      <th scope="row">
+        <Name text={partition_name} href={partitionHref(partition_name)} />
+        {reason === null ? null : <span class="under narrow-only">{lastLine(reason)}</span>}
       </th>
       <td class={isBad ? 'alarm' : undefined}>{outcome}</td>
       <td class="number">{brief((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)}</td>

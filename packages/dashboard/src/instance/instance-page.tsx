@@ -2,9 +2,10 @@ import type { InstanceStatus, ProducedTask } from '@baton/protocol'
 import { useControl } from '../parts/control.tsx'
 import { CopyAs } from '../parts/copy.tsx'
 import { compact, exact, percent } from '../parts/format.ts'
-import { Ago } from '../parts/moment.tsx'
+import { Ago, Since } from '../parts/moment.tsx'
 import { Empty, Fact, Finding, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { InstanceBadge, TaskBadge } from '../parts/states.tsx'
+import { Head, Name } from '../parts/table.tsx'
 import { fleetRoute, hrefOf, taskHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import { load, usePolled } from '../service/live.ts'
@@ -37,7 +38,7 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
       {loaded.kind === 'there' && loaded.value.pausedAt !== undefined ? (
         <div class="findings">
           <Finding kind="warn" title="The instance is paused">
-            Its pulls get nothing. It was paused <Ago at={loaded.value.pausedAt} />.
+            Its pulls get nothing. It was paused <Since at={loaded.value.pausedAt} />.
           </Finding>
         </div>
       ) : null}
@@ -198,31 +199,21 @@ function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
       {tasks.length === 0 ? null : (
         <Scrolling label="Rows of tasks">
           <table class="held">
-            <thead>
-              <tr>
-                <th scope="col">Task</th>
-                <th scope="col">State</th>
-                <th scope="col" class="number">
-                  Done
-                </th>
-                <th scope="col" class="number wide-only">
-                  Records
-                </th>
-                <th scope="col" class="number wide-only">
-                  Partitions
-                </th>
-                <th scope="col" class="wide-only">
-                  Last call-back
-                </th>
-              </tr>
-            </thead>
+            <Head
+              columns={[
+                'Task',
+                'State',
+                ['Done', 'number'],
+                ['Records', 'number wide-only'],
+                ['Partitions', 'number wide-only'],
+                ['Last call-back', 'wide-only'],
+              ]}
+            />
             <tbody>
               {tasks.map(({ taskId, state, records, partitions, lastCallBackAt }) => (
                 <tr key={taskId}>
-                  <th scope="row" title={taskId}>
-                    <a class="cut-start" href={taskHref(taskId)}>
-                      <bdi>{taskId}</bdi>
-                    </a>
+                  <th scope="row">
+                    <Name text={taskId} href={taskHref(taskId)} />
                   </th>
                   <td>
                     <TaskBadge state={state} />

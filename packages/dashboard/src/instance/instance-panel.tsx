@@ -4,6 +4,7 @@ import { compact, counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Skeleton } from '../parts/panel.tsx'
 import { instanceStateWords } from '../parts/states.tsx'
+import { Name } from '../parts/table.tsx'
 import { fleetRoute, hrefOf, instanceHref } from '../route.ts'
 import { client, noteRefusal, tokenWanted } from '../service/connection.ts'
 import { followLive, isAway } from '../service/live.ts'
@@ -109,9 +110,7 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
   return (
     <li>
       <span class={`dot instance-${status}`} aria-hidden="true" />
-      <a class="cut-start" href={instanceHref(instanceId)} title={instanceId}>
-        <bdi>{instanceId}</bdi>
-      </a>
+      <Name text={instanceId} href={instanceHref(instanceId)} />
       <span class="visually-hidden">{isAway.value ? 'Not known' : instanceStateWords[status]}</span>
       <span class="instance-note number">
         {status === 'down' ? (

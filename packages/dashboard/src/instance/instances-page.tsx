@@ -1,37 +1,36 @@
-import type { InstanceState, InstanceStatus } from '@baton/protocol'
+import type { InstanceStatus } from '@baton/protocol'
 import { instanceStates } from '@baton/protocol/core'
 import { refine } from '../current-route.ts'
 import { CopyAs } from '../parts/copy.tsx'
+import { Choice, Search } from '../parts/filters.tsx'
 import { compact, counted, exact, percent, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Finding, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { InstanceBadge, instanceStateWords } from '../parts/states.tsx'
-import { type FleetRoute, type FleetSort, hrefOf, instanceHref } from '../route.ts'
+import { Head, Name } from '../parts/table.tsx'
+import {
+  type FleetRoute,
+  type FleetSort,
+  fleetRoute,
+  fleetSorts,
+  hrefOf,
+  instanceHref,
+  withQuery,
+} from '../route.ts'
 import { client } from '../service/connection.ts'
 import { load, usePolled } from '../service/live.ts'
+import { type Pages, readPages } from '../service/pages.ts'
 import { chosenMembers, type Fleet, type FleetMember, failedAttempts, fleetOf } from './fleet.ts'
 
 const READ_EVERY_MILLIS = 8000
-const PER_PAGE = 500
-const MOST_LOADED = 2000
 const ROWS_SHOWN = 200
 const BAD_NAMED = 3
 
-interface LoadedFleet {
-  readonly instances: readonly InstanceStatus[]
-  readonly hasMore: boolean
-}
-
-async function loadFleet(): Promise<LoadedFleet> {
-  const instances: InstanceStatus[] = []
-  let cursor: string | null = null
-  do {
-    const page = await client.peek().instances({ limit: PER_PAGE, ...(cursor === null ? {} : { cursor }) })
-    instances.push(...page.instances)
-    cursor = page.next
-  } while (cursor !== null && instances.length < MOST_LOADED)
-  return { instances, hasMore: cursor !== null }
-}
+const loadFleet = () =>
+  readPages(async (from) => {
+    const { instances, next } = await client.peek().instances(from)
+    return { items: instances, next }
+  })
 
 /** Every instance, so that a bad host stands out from the fleet. */
 export function InstancesPage({ at }: { at: FleetRoute }) {
@@ -41,7 +40,7 @@ export function InstancesPage({ at }: { at: FleetRoute }) {
       <header class="task-head">
         <h1 class="task-title">Instances</h1>
         <div class="buttons">
-          <CopyAs path="instances" />
+          <CopyAs path={withQuery('instances', { search: at.search, status: at.status })} />
         </div>
       </header>
       {loaded.kind === 'loading' ? <Skeleton lines={6} /> : null}
@@ -51,7 +50,13 @@ export function InstancesPage({ at }: { at: FleetRoute }) {
   )
 }
 
-function Everyone({ loaded: { instances, hasMore }, at }: { loaded: LoadedFleet; at: FleetRoute }) {
+function Everyone({
+  loaded: { items: instances, hasMore },
+  at,
+}: {
+  loaded: Pages<InstanceStatus>
+  at: FleetRoute
+}) {
   const workers = instances.filter(({ role, totals }) => role === 'worker' || totals.pulls > 0)
   const nodes = instances.filter(({ role }) => role === 'service')
   const producers = instances.filter((one) => !workers.includes(one) && one.role === 'producer')
@@ -64,7 +69,9 @@ function Everyone({ loaded: { instances, hasMore }, at }: { loaded: LoadedFleet;
       <Others title="Nodes" members={nodes} at={at} what={nodeWords} />
       <Others title="Producers" members={producers} at={at} what={producerWords} />
       {hasMore ? (
-        <p class="quiet">These are the first {exact(MOST_LOADED)}; search for the name of another one.</p>
+        <p class="quiet">
+          These are the first {exact(instances.length)}; search for the name of another one.
+        </p>
       ) : null}
     </>
   )
@@ -78,10 +85,7 @@ const producerWords = ({ totals }: InstanceStatus) => `${counted(totals.calledBa
 function BadHosts({ fleet: { members, medianFailed } }: { fleet: Fleet }) {
   const bad = members.filter(({ isBad, instance }) => isBad && instance.status !== 'down')
   if (bad.length === 0 || medianFailed === null) return null
-  const named = chosenMembers(
-    { members: bad, medianFailed, medianPace: null },
-    { page: 'instances', search: '', status: null, sort: 'failed' },
-  )
+  const named = chosenMembers({ members: bad, medianFailed, medianPace: null }, fleetRoute)
   return (
     <div class="findings">
       <Finding
@@ -111,40 +115,25 @@ const sortWords: Readonly<Record<FleetSort, string>> = {
 function Filters({ at }: { at: FleetRoute }) {
   return (
     <div class="filter-bar">
-      <label class="search">
-        <span class="visually-hidden">Search instances by name</span>
-        <input
-          type="search"
-          placeholder="Search instances"
-          value={at.search}
-          onInput={(event) => refine({ ...at, search: event.currentTarget.value })}
-        />
-      </label>
-      <select
-        aria-label="Status"
-        value={at.status ?? ''}
-        onChange={(event) =>
-          refine({ ...at, status: (event.currentTarget.value || null) as InstanceState | null })
-        }
-      >
-        <option value="">Every status</option>
-        {instanceStates.map((state) => (
-          <option key={state} value={state}>
-            {instanceStateWords[state]}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Order"
+      <Search
+        label="Search instances by name"
+        placeholder="Search instances"
+        value={at.search}
+        search={(search) => refine({ ...at, search })}
+      />
+      <Choice
+        label="Status"
+        none="Every status"
+        value={at.status}
+        options={instanceStates.map((state) => [state, instanceStateWords[state]])}
+        choose={(status) => refine({ ...at, status })}
+      />
+      <Choice
+        label="Order"
         value={at.sort}
-        onChange={(event) => refine({ ...at, sort: event.currentTarget.value as FleetSort })}
-      >
-        {Object.entries(sortWords).map(([sort, words]) => (
-          <option key={sort} value={sort}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={fleetSorts.map((sort) => [sort, sortWords[sort]])}
+        choose={(sort) => refine({ ...at, sort: sort ?? fleetRoute.sort })}
+      />
     </div>
   )
 }
@@ -188,27 +177,17 @@ function MemberTable({ members, label }: { members: readonly FleetMember[]; labe
     <>
       <Scrolling label={label}>
         <table class="fleet">
-          <thead>
-            <tr>
-              <th scope="col">Instance</th>
-              <th scope="col">Status</th>
-              <th scope="col" class="number">
-                Failed
-              </th>
-              <th scope="col" class="number wide-only">
-                Records/s
-              </th>
-              <th scope="col" class="number wide-only">
-                Done
-              </th>
-              <th scope="col" class="number wide-only">
-                Leases
-              </th>
-              <th scope="col" class="wide-only">
-                Last seen
-              </th>
-            </tr>
-          </thead>
+          <Head
+            columns={[
+              'Instance',
+              'Status',
+              ['Failed', 'number'],
+              ['Records/s', 'number wide-only'],
+              ['Done', 'number wide-only'],
+              ['Leases', 'number wide-only'],
+              ['Last seen', 'wide-only'],
+            ]}
+          />
           <tbody>
             {members.slice(0, ROWS_SHOWN).map((member) => (
               <MemberRow key={member.instance.instanceId} member={member} />
@@ -227,10 +206,8 @@ function MemberRow({ member: { instance, pace, failed, isBad } }: { member: Flee
   const { instanceId, status, totals, leases, lastSeenAt, pausedAt } = instance
   return (
     <tr class={isBad ? 'bad' : undefined}>
-      <th scope="row" title={instanceId}>
-        <a class="cut-start" href={instanceHref(instanceId)}>
-          <bdi>{instanceId}</bdi>
-        </a>
+      <th scope="row">
+        <Name text={instanceId} href={instanceHref(instanceId)} />
       </th>
       <td>
         <InstanceBadge state={status} />
@@ -280,9 +257,7 @@ function Others({ title, members, at, what }: OthersProps) {
         {shown.slice(0, ROWS_SHOWN).map((instance) => (
           <li key={instance.instanceId}>
             <span class={`dot instance-${instance.status}`} aria-hidden="true" />
-            <a class="cut-start" href={instanceHref(instance.instanceId)}>
-              <bdi>{instance.instanceId}</bdi>
-            </a>
+            <Name text={instance.instanceId} href={instanceHref(instance.instanceId)} />
             <span class="visually-hidden">{instanceStateWords[instance.status]}</span>
             <span class="instance-note">{what(instance)}</span>
           </li>

@@ -4,6 +4,7 @@ import { Confirmation, say, useControl } from '../parts/control.tsx'
 import { counted, exact, progressWords } from '../parts/format.ts'
 import { Ago, LeaseEnd } from '../parts/moment.tsx'
 import { Finding, Scrolling } from '../parts/panel.tsx'
+import { Head, Name, unseen } from '../parts/table.tsx'
 import { partitionHref, taskHref } from '../route.ts'
 import { client, explainedControl, mayControl, noteRefusedControl } from '../service/connection.ts'
 import { useReading } from '../service/reading.ts'
@@ -34,29 +35,17 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
       {leases > 0 && held.length > 0 ? (
         <Scrolling label="Rows of leased partitions">
           <table class="held">
-            <thead>
-              <tr>
-                <th scope="col">Partition</th>
-                <th scope="col" class="wide-only">
-                  Task
-                </th>
-                <th scope="col" class="number">
-                  Records
-                </th>
-                <th scope="col" class="number wide-only">
-                  Attempt
-                </th>
-                <th scope="col" class="wide-only">
-                  Since
-                </th>
-                <th scope="col" class="wide-only">
-                  Lease
-                </th>
-                <th scope="col">
-                  <span class="visually-hidden">Action</span>
-                </th>
-              </tr>
-            </thead>
+            <Head
+              columns={[
+                'Partition',
+                ['Task', 'wide-only'],
+                ['Records', 'number'],
+                ['Attempt', 'number wide-only'],
+                ['Since', 'wide-only'],
+                ['Lease', 'wide-only'],
+                [unseen('Action'), ''],
+              ]}
+            />
             <tbody>
               {held.map((lease) => (
                 <HeldRow key={lease.partition_name} lease={lease} refresh={refresh} />
@@ -76,10 +65,8 @@ function HeldRow({ lease, refresh }: { lease: HeldLease; refresh: () => void }) 
   const { taskId, partition_name, record_count, attempt, leasedAt, expiresAt, progress } = lease
   return (
     <tr>
-      <th scope="row" title={partition_name}>
-        <a class="cut-start" href={partitionHref(partition_name)}>
-          <bdi>{partition_name}</bdi>
-        </a>
+      <th scope="row">
+        <Name text={partition_name} href={partitionHref(partition_name)} />
         <span class="under narrow-only">
           <LeaseEnd at={expiresAt} />
         </span>
@@ -87,10 +74,8 @@ function HeldRow({ lease, refresh }: { lease: HeldLease; refresh: () => void }) 
           <span class="under cut">{progressWords(progress, record_count)}</span>
         )}
       </th>
-      <td class="wide-only" title={taskId}>
-        <a class="cut-start" href={taskHref(taskId)}>
-          <bdi>{taskId}</bdi>
-        </a>
+      <td class="wide-only">
+        <Name text={taskId} href={taskHref(taskId)} />
       </td>
       <td class="number">{exact(record_count)}</td>
       <td class="number wide-only">{attempt}</td>

@@ -4,11 +4,13 @@ import { useComputed } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { refine, route } from '../current-route.ts'
 import { say } from '../parts/control.tsx'
+import { CopyAs } from '../parts/copy.tsx'
+import { Search } from '../parts/filters.tsx'
 import { atLeast, compact, counted, duration, exact, percent, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Skeleton } from '../parts/panel.tsx'
 import { LevelBar, measureOf, TaskBadge, taskStatesAsShown, taskStateWords } from '../parts/states.tsx'
-import { hrefOf, partitionHref, type Route, type TaskFilter, taskHref } from '../route.ts'
+import { hrefOf, partitionHref, type Route, type TaskFilter, taskHref, withQuery } from '../route.ts'
 import { explained, noteRefusal } from '../service/connection.ts'
 import { isAway } from '../service/live.ts'
 import {
@@ -36,15 +38,13 @@ export function TaskPanel() {
     <section class="panel" aria-labelledby="tasks-title">
       <header class="panel-head">
         <h2 id="tasks-title">Tasks</h2>
-        <label class="search">
-          <span class="visually-hidden">Search tasks by name</span>
-          <input
-            type="search"
-            placeholder="Search tasks"
-            value={at.search}
-            onInput={(event) => refine({ ...at, search: event.currentTarget.value })}
-          />
-        </label>
+        <CopyAs path={withQuery('tasks', queryOf(at))} />
+        <Search
+          label="Search tasks by name"
+          placeholder="Search tasks"
+          value={at.search}
+          search={(search) => refine({ ...at, search })}
+        />
       </header>
       <nav class="tabs" aria-label="Tasks by state">
         <Tab at={at} state={null} />

@@ -1,14 +1,17 @@
-import { moment } from './format.ts'
+import { now } from '../service/live.ts'
+import { clock } from './format.ts'
 import { niceCeiling, plotOf } from './plot.ts'
 
 const WIDTH = 720
 const HEIGHT = 160
+/** The times that are written below the chart. */
+const TICKS = 4
 
 interface ChartProps {
   /** One value per step of time; null where nothing is known. */
   readonly series: readonly (number | null)[]
-  /** Length of the time shown, in words. */
-  readonly span: string
+  /** Length of the time shown. */
+  readonly millis: number
   /** When it ends; null: now. */
   readonly until?: number | null
   /** How a value is written on the scale. */
@@ -18,7 +21,7 @@ interface ChartProps {
 }
 
 /** Values over time, up to now. */
-export function Chart({ series, span, until = null, text, label }: ChartProps) {
+export function Chart({ series, millis, until = null, text, label }: ChartProps) {
   const ceiling = niceCeiling(Math.max(0, ...series.filter((value) => value !== null)))
   const plot = plotOf(series, { width: WIDTH, height: HEIGHT, ceiling })
   return (
@@ -36,8 +39,13 @@ export function Chart({ series, span, until = null, text, label }: ChartProps) {
         <path class="chart-line" d={plot.line} />
       </svg>
       <div class="chart-time" aria-hidden="true">
-        <span>{until === null ? `${span} ago` : `${span} before`}</span>
-        <span>{until === null ? 'now' : moment(new Date(until).toISOString())}</span>
+        {Array.from({ length: TICKS }, (_, tick) => (
+          <span key={tick}>
+            {until === null && tick === TICKS - 1
+              ? 'now'
+              : clock((until ?? now.value) - millis * (1 - tick / (TICKS - 1)), millis)}
+          </span>
+        ))}
       </div>
     </figure>
   )

@@ -75,10 +75,22 @@ const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle
 /** In the locale and time zone of the user, with the name of the zone. For tooltips and details. */
 export const moment = (iso: string): string => full.format(new Date(iso))
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const toSeconds = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+})
 
 /** The time of day to the second, for recent events. */
-export const timeOfDay = (at: number): string => clock.format(at)
+export const timeOfDay = (at: number): string => toSeconds.format(at)
+
+const toMinutes = { hour: '2-digit', minute: '2-digit' } as const
+const withinDay = new Intl.DateTimeFormat(undefined, toMinutes)
+const withinDays = new Intl.DateTimeFormat(undefined, { ...toMinutes, month: 'short', day: 'numeric' })
+
+/** A time of day, with the day if it may be another one. */
+export const clock = (at: number, millis: number): string =>
+  (millis > (DAY / 2) * 1000 ? withinDays : withinDay).format(at)
 
 /** A reason is often the end of a program's output, where the last line names the error. */
 export function lastLine(text: string): string {

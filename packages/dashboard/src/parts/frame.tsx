@@ -11,6 +11,7 @@ import {
   tokenWanted,
 } from '../service/connection.ts'
 import type { LiveState } from '../service/live.ts'
+import { focusContent } from './panel.tsx'
 
 const liveWords: Record<LiveState, string> = {
   connecting: 'Connecting',
@@ -29,6 +30,15 @@ const sections: readonly { readonly name: Section; readonly href: string; readon
   { name: 'webhooks', href: './#/webhooks', text: 'Webhooks' },
   { name: 'reference', href: 'docs', text: 'API' },
 ]
+
+/** Not a link: the hash of the URL contains the route, and a jump must not change it. */
+export function SkipLink() {
+  return (
+    <button type="button" class="skip" onClick={focusContent}>
+      Skip to content
+    </button>
+  )
+}
 
 /** The header of every page: the navigation, and whether the content is up to date. */
 interface MastheadProps {

@@ -4,6 +4,7 @@ import { refine, route } from '../current-route.ts'
 import { type SpanName, spanNames } from '../route.ts'
 import { now } from '../service/live.ts'
 import { Chart } from './chart.tsx'
+import { Choice } from './filters.tsx'
 import { compact, duration } from './format.ts'
 
 const HOUR = 3_600_000
@@ -32,21 +33,13 @@ export function SpanSelect({ own }: { own?: string }) {
   const at = route.value
   if (at.page !== 'overview' && at.page !== 'task') return null
   return (
-    <select
-      aria-label="Time"
-      value={at.span ?? ''}
-      onChange={(event) => {
-        const span = spanNames.find((name) => name === event.currentTarget.value) ?? null
-        refine(at.page === 'task' ? { ...at, span } : { ...at, span: span ?? '1h' })
-      }}
-    >
-      {own === undefined ? null : <option value="">{own}</option>}
-      {spanNames.map((name) => (
-        <option key={name} value={name}>
-          {spanWords[name]}
-        </option>
-      ))}
-    </select>
+    <Choice
+      label="Time"
+      none={own}
+      value={at.span}
+      options={spanNames.map((name) => [name, spanWords[name]])}
+      choose={(span) => refine(at.page === 'task' ? { ...at, span } : { ...at, span: span ?? '1h' })}
+    />
   )
 }
 
@@ -63,7 +56,7 @@ export function HistoryChart({ throughput, measure, span }: HistoryProps) {
   const label = () =>
     `${measure === 'records' ? 'Records' : 'Partitions'} done per ${span.step} over ${length}, ` +
     `at most ${compact(Math.max(...series))}, in the last ${span.step} ${compact(series.at(-1) ?? 0)}`
-  return <Chart series={series} span={length} until={span.until} text={compact} label={label} />
+  return <Chart series={series} millis={span.millis} until={span.until} text={compact} label={label} />
 }
 
 /**

@@ -1,5 +1,5 @@
 import { now } from '../service/live.ts'
-import { ago, ahead, moment } from './format.ts'
+import { ago, ahead, clock, moment } from './format.ts'
 
 /** A relative time, with the exact time as a tooltip. */
 export function Ago({ at }: { at: string }) {
@@ -7,6 +7,16 @@ export function Ago({ at }: { at: string }) {
     <time dateTime={at} title={moment(at)}>
       {ago(at, now.value)}
     </time>
+  )
+}
+
+/** Both relative and exact, where the moment matters and nobody can hover. */
+export function Since({ at }: { at: string }) {
+  const time = Date.parse(at)
+  return (
+    <>
+      <Ago at={at} /> ({clock(time, now.value - time)})
+    </>
   )
 }
 

@@ -1,9 +1,12 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { Masthead, TokenForm } from '../parts/frame.tsx'
+import { Search } from '../parts/filters.tsx'
+import { Masthead, SkipLink, TokenForm } from '../parts/frame.tsx'
+import { Keys } from '../parts/keys.tsx'
 import { Empty, Skeleton } from '../parts/panel.tsx'
+import { Name } from '../parts/table.tsx'
 import { token, tokenWanted } from '../service/connection.ts'
-import { type Actor, type ApiDocument, routesOf } from './api-document.ts'
+import { type Actor, type ApiDocument, type Route, routesOf } from './api-document.ts'
 import { OperationView } from './operation-view.tsx'
 import { readDocument, requestDocument } from './read-document.ts'
 
@@ -23,6 +26,9 @@ const narrow = matchMedia('(max-width: 640px)')
 
 function Contents({ document }: { document: ApiDocument }) {
   const [isOpen, setOpen] = useState(!narrow.matches)
+  const [search, setSearch] = useState('')
+  const isFound = ({ method, path, operation: { summary } }: Route) =>
+    `${method} ${path} ${summary}`.toLowerCase().includes(search.toLowerCase())
   useEffect(() => {
     const follow = () => setOpen(!narrow.matches)
     narrow.addEventListener('change', follow)
@@ -35,24 +41,37 @@ function Contents({ document }: { document: ApiDocument }) {
   }, [])
   return (
     <nav class="contents" aria-label="Operations">
+      <Search
+        label="Search operations"
+        placeholder="Search operations"
+        value={search}
+        search={(text) => {
+          setSearch(text)
+          setOpen(true)
+        }}
+      />
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>Operations</summary>
         <div class="contents-groups">
-          {groups.map(({ actor, title }) => (
-            <div key={actor}>
-              <p class="contents-title">{title}</p>
-              <ul>
-                {routesOf(document, actor).map(({ method, path, operation }) => (
-                  <li key={operation.operationId}>
-                    <a href={`#${operation.operationId}`}>
-                      <span class={`method ${method.toLowerCase()}`}>{method}</span>
-                      <span class="cut">{path}</span>
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </div>
-          ))}
+          {groups.map(({ actor, title }) => {
+            const found = routesOf(document, actor).filter(isFound)
+            if (found.length === 0) return null
+            return (
+              <div key={actor}>
+                <p class="contents-title">{title}</p>
+                <ul>
+                  {found.map(({ method, path, operation }) => (
+                    <li key={operation.operationId}>
+                      <a href={`#${operation.operationId}`} title={operation.summary}>
+                        <span class={`method ${method.toLowerCase()}`}>{method}</span>
+                        <Name text={path} />
+                      </a>
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            )
+          })}
           <p class="contents-title">
             <a href="#problems">Problems</a>
           </p>
@@ -104,6 +123,7 @@ function ReferencePage() {
   }, [given])
   return (
     <>
+      <SkipLink />
       <Masthead here="reference" />
       {tokenWanted.value === 'no' ? (
         <Body document={document} />
@@ -114,6 +134,7 @@ function ReferencePage() {
           attempt={requestDocument}
         />
       )}
+      <Keys />
     </>
   )
 }
@@ -160,11 +181,18 @@ function Body({ document }: { document: ApiDocument | 'loading' | 'failed' }) {
   )
 }
 
-/** The browser handled the fragment before the document was loaded, so scroll to it again. */
+/**
+ * The browser handled the fragment before the document was loaded, or before the list was folded, so scroll to it
+ * again.
+ */
 function useJumpToFragment(isThere: boolean): void {
   useEffect(() => {
-    if (!isThere || location.hash.length < 2) return
-    window.document.getElementById(location.hash.slice(1))?.scrollIntoView()
+    if (!isThere) return
+    const jump = () => window.document.getElementById(location.hash.slice(1))?.scrollIntoView()
+    const jumpOnceFolded = () => requestAnimationFrame(jump)
+    jump()
+    addEventListener('hashchange', jumpOnceFolded)
+    return () => removeEventListener('hashchange', jumpOnceFolded)
   }, [isThere])
 }
 

@@ -3,36 +3,27 @@ import { useState } from 'preact/hooks'
 import { refine } from '../current-route.ts'
 import { Confirmation, useControl } from '../parts/control.tsx'
 import { CopyAs } from '../parts/copy.tsx'
+import { Search } from '../parts/filters.tsx'
 import { compact, counted, exact, perSecond } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
+import { Head, Name, unseen } from '../parts/table.tsx'
 import { type Route, taskHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import { load, usePolled } from '../service/live.ts'
-import { isUnasked } from './unasked.tsx'
+import { type Pages, readPages } from '../service/pages.ts'
+import { isAtLimit, isUnasked, unaskedWords } from './unasked.tsx'
 
 type TablesRoute = Extract<Route, { page: 'tables' }>
 
 const READ_EVERY_MILLIS = 4000
-const PER_PAGE = 500
-const MOST_LOADED = 2000
 const ROWS_SHOWN = 300
 
-interface LoadedTables {
-  readonly tables: readonly TableView[]
-  readonly hasMore: boolean
-}
-
-async function loadTables(): Promise<LoadedTables> {
-  const tables: TableView[] = []
-  let cursor: string | null = null
-  do {
-    const page = await client.peek().tables({ limit: PER_PAGE, ...(cursor === null ? {} : { cursor }) })
-    tables.push(...page.tables)
-    cursor = page.next
-  } while (cursor !== null && tables.length < MOST_LOADED)
-  return { tables, hasMore: cursor !== null }
-}
+const loadTables = () =>
+  readPages(async (from) => {
+    const { tables, next } = await client.peek().tables(from)
+    return { items: tables, next }
+  })
 
 /** The compute tables over all tasks: what runs on each against its limit, what waits, and who asks for it. */
 export function TablesPage({ at }: { at: TablesRoute }) {
@@ -53,12 +44,12 @@ export function TablesPage({ at }: { at: TablesRoute }) {
 }
 
 interface TablesProps {
-  readonly loaded: LoadedTables
+  readonly loaded: Pages<TableView>
   readonly at: TablesRoute
   readonly refresh: () => void
 }
 
-function Tables({ loaded: { tables, hasMore }, at, refresh }: TablesProps) {
+function Tables({ loaded: { items: tables, hasMore }, at, refresh }: TablesProps) {
   const [edited, setEdited] = useState<TableView | null>(null)
   const matching = tables.filter(({ table }) => table.includes(at.search)).sort(byNeed)
   return (
@@ -66,47 +57,30 @@ function Tables({ loaded: { tables, hasMore }, at, refresh }: TablesProps) {
       <header class="panel-head">
         <h2 id="tables-title">Compute tables</h2>
         <p class="muted">{counted(matching.length, 'table')} with work or settings</p>
-        <label class="search">
-          <span class="visually-hidden">Search tables by name</span>
-          <input
-            type="search"
-            placeholder="Search tables"
-            value={at.search}
-            onInput={(event) => refine({ ...at, search: event.currentTarget.value })}
-          />
-        </label>
+        <Search
+          label="Search tables by name"
+          placeholder="Search tables"
+          value={at.search}
+          search={(search) => refine({ ...at, search })}
+        />
       </header>
       {matching.length === 0 ? (
         <Empty title={tables.length === 0 ? 'No table has unfinished partitions.' : 'No table matches.'} />
       ) : (
         <Scrolling label="Rows of tables">
           <table class="fleet">
-            <thead>
-              <tr>
-                <th scope="col">Table</th>
-                <th scope="col" class="number">
-                  Leases
-                </th>
-                <th scope="col" class="number">
-                  Waiting
-                </th>
-                <th scope="col" class="wide-only">
-                  Tasks
-                </th>
-                <th scope="col" class="number wide-only">
-                  Workers
-                </th>
-                <th scope="col" class="number wide-only">
-                  Records/s
-                </th>
-                <th scope="col" class="wide-only">
-                  Last asked for
-                </th>
-                <th scope="col">
-                  <span class="visually-hidden">Action</span>
-                </th>
-              </tr>
-            </thead>
+            <Head
+              columns={[
+                'Table',
+                ['Leases', 'number'],
+                ['Waiting', 'number wide-only'],
+                ['Tasks', 'wide-only'],
+                ['Workers', 'number wide-only'],
+                ['Records/s', 'number wide-only'],
+                ['Last asked for', 'wide-only'],
+                [unseen('Action'), ''],
+              ]}
+            />
             <tbody>
               {matching.slice(0, ROWS_SHOWN).map((table) => (
                 <TableRow key={table.table} table={table} edit={() => setEdited(table)} />
@@ -125,22 +99,22 @@ function Tables({ loaded: { tables, hasMore }, at, refresh }: TablesProps) {
   )
 }
 
-/** At their limit, paused, or with most waiting first. */
+/** Those with most waiting first. */
 function byNeed(a: TableView, b: TableView): number {
   return b.waiting.records - a.waiting.records || b.leases - a.leases || (a.table < b.table ? -1 : 1)
 }
 
-const isAtLimit = ({ leases, settings: { maxLeases } }: TableView) =>
-  maxLeases !== null && leases >= maxLeases
-
 function TableRow({ table, edit }: { table: TableView; edit: () => void }) {
   const { leases, waiting, workers, pace, lastAskedAt, settings } = table
+  const records = `${compact(waiting.records)} ${waiting.records === 1 ? 'record' : 'records'}`
   return (
     <tr>
-      <th scope="row" title={table.table}>
-        <span class="cut-start">
-          <bdi>{table.table}</bdi>
+      <th scope="row">
+        <Name text={table.table} />
+        <span class="under narrow-only">
+          {exact(waiting.partitions)} waiting, {records}
         </span>
+        {isUnasked(table) ? <span class="under narrow-only alarm">{unaskedWords(table)}</span> : null}
       </th>
       <td class="number">
         {exact(leases)}
@@ -153,9 +127,9 @@ function TableRow({ table, edit }: { table: TableView; edit: () => void }) {
           </span>
         ) : null}
       </td>
-      <td class="number" title={`${exact(waiting.records)} records`}>
+      <td class="number wide-only" title={`${exact(waiting.records)} records`}>
         {exact(waiting.partitions)}
-        <span class="under">{compact(waiting.records)} records</span>
+        <span class="under">{records}</span>
       </td>
       <td class="wide-only">
         <TasksOf table={table} />
@@ -181,9 +155,7 @@ function TasksOf({ table: { tasks, taskIds } }: { table: TableView }) {
   if (first === undefined) return '–'
   return (
     <>
-      <a class="cut-start" href={taskHref(first)} title={first}>
-        <bdi>{first}</bdi>
-      </a>
+      <Name text={first} href={taskHref(first)} />
       {tasks > 1 ? (
         <span class="under" title={taskIds.slice(1).join(', ')}>
           and {counted(tasks - 1, 'other')}

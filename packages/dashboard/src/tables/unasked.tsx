@@ -1,5 +1,5 @@
 import type { TableView } from '@baton/protocol'
-import { duration } from '../parts/format.ts'
+import { counted, duration } from '../parts/format.ts'
 import { Finding } from '../parts/panel.tsx'
 import { hrefOf, tablesRoute } from '../route.ts'
 import { client } from '../service/connection.ts'
@@ -18,6 +18,14 @@ export function isUnasked({ waiting, leases, settings, lastAskedAt }: TableView)
   if (lastAskedAt === null) return leases === 0
   return now.value - Date.parse(lastAskedAt) > UNASKED_MILLIS
 }
+
+export const unaskedWords = ({ lastAskedAt }: TableView): string =>
+  lastAskedAt === null
+    ? 'no worker has asked for it yet'
+    : `no worker has asked for it for ${duration((now.value - Date.parse(lastAskedAt)) / 1000)}`
+
+export const isAtLimit = ({ leases, settings: { maxLeases } }: TableView): boolean =>
+  maxLeases !== null && leases >= maxLeases
 
 /** Ready work that nobody asks for, by table. */
 export function UnaskedTables() {
@@ -39,12 +47,10 @@ export function UnaskedTables() {
           </a>
         }
       >
-        {unasked.slice(0, TABLES_NAMED).map(({ table, lastAskedAt, waiting }) => (
-          <span class="gap" key={table}>
-            <strong>{table}</strong>: {waiting.partitions} waiting;{' '}
-            {lastAskedAt === null
-              ? 'no worker has asked for it yet'
-              : `no worker has asked for it for ${duration((now.value - Date.parse(lastAskedAt)) / 1000)}`}
+        {unasked.slice(0, TABLES_NAMED).map((one) => (
+          <span class="gap" key={one.table}>
+            <strong>{one.table}</strong>: {counted(one.waiting.partitions, 'partition')} waiting;{' '}
+            {unaskedWords(one)}
           </span>
         ))}
         {unasked.length > TABLES_NAMED ? `and ${unasked.length - TABLES_NAMED} other tables` : ''}

@@ -7,7 +7,7 @@ import { client, mayControl } from '../service/connection.ts'
 /** As many as there is space for. Those of parked partitions come first. */
 const LISTED = 5
 
-const wordsOf = ({ key, reason }: Failure): string =>
+export const failureWords = ({ key, reason }: Failure): string =>
   reason ?? (key === 'other' ? 'other reasons' : 'without a reason')
 
 type Retry = (send: () => ReturnType<ReturnType<typeof client.peek>['retry']>) => Promise<void>
@@ -28,10 +28,10 @@ export function ParkedReasons({
     <ul class="failures" aria-label="Why they are parked">
       {parked.slice(0, LISTED).map((failure) => {
         const { key, parked: some } = failure
-        const what = `${exact(some.partitions)}, ${compact(some.records)} ${some.records === 1 ? 'record' : 'records'}`
+        const records = `${compact(some.records)} ${some.records === 1 ? 'record' : 'records'}`
         return (
           <li key={key}>
-            <a href={taskHref(taskId, { state: 'parked', reason: key })}>{wordsOf(failure)}</a>{' '}
+            <a href={taskHref(taskId, { state: 'parked', reason: key })}>{failureWords(failure)}</a>{' '}
             {mayControl.value ? (
               <button
                 type="button"
@@ -39,10 +39,12 @@ export function ParkedReasons({
                 aria-disabled={busy}
                 onClick={() => void retry(() => client.peek().retry(taskId, { reason: key }))}
               >
-                Retry {some.partitions === 1 ? 'this' : 'these'} {what}
+                Retry {some.partitions === 1 ? 'this one' : `these ${exact(some.partitions)}`}, {records}
               </button>
             ) : (
-              <span class="muted">{what}</span>
+              <span class="muted">
+                {counted(some.partitions, 'partition')}, {records}
+              </span>
             )}
           </li>
         )
@@ -53,13 +55,14 @@ export function ParkedReasons({
 }
 
 /** Reasons of unsuccessful attempts. */
-export function Failures({ view: { failures } }: { view: TaskView }) {
+export function Failures({ view: { taskId, failures } }: { view: TaskView }) {
   const rest = failures.slice(LISTED).reduce((sum, { count }) => sum + count, 0)
   return (
     <ul class="failures" aria-label="Failures by reason">
       {failures.slice(0, LISTED).map((failure) => (
         <li key={failure.key}>
-          <strong>{exact(failure.count)}</strong> × {wordsOf(failure)}{' '}
+          <strong>{exact(failure.count)}</strong> ×{' '}
+          <a href={taskHref(taskId, { reason: failure.key })}>{failureWords(failure)}</a>{' '}
           <span class="muted">
             last <Ago at={failure.lastAt} />
           </span>

@@ -1,6 +1,6 @@
 import type { FeedEntry, TaskView } from '@baton/protocol'
 import { counted } from '../parts/format.ts'
-import { Ago } from '../parts/moment.tsx'
+import { Since } from '../parts/moment.tsx'
 import { Scrolling } from '../parts/panel.tsx'
 import { client } from '../service/connection.ts'
 import { useReading } from '../service/reading.ts'
@@ -28,7 +28,7 @@ export function FeedPanel({ view }: { view: TaskView }) {
           {entries.slice(0, SHOWN).map((entry, place) => (
             <li key={`${entry.at} ${place}`}>
               <span class="muted">
-                <Ago at={entry.at} />
+                <Since at={entry.at} />
               </span>
               <span>
                 {wordsOf(entry)}

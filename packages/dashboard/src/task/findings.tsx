@@ -2,11 +2,13 @@ import type { ReportedRecords, Straggler, TaskView, WaitingFor } from '@baton/pr
 import { useState } from 'preact/hooks'
 import { Confirmation, type ControlConfirmationProps, useControl } from '../parts/control.tsx'
 import { brief, counted, exact } from '../parts/format.ts'
-import { Ago, LeaseEnd } from '../parts/moment.tsx'
+import { Ago, LeaseEnd, Since } from '../parts/moment.tsx'
 import { Finding, focusContent, Scrolling } from '../parts/panel.tsx'
+import { Head, Name } from '../parts/table.tsx'
 import { instanceHref, partitionHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import { Failures, ParkedReasons } from './failures.tsx'
+import { TableFindings } from './table-findings.tsx'
 
 interface SkipProps extends ControlConfirmationProps {
   readonly waitingFor: WaitingFor
@@ -62,9 +64,9 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
               with <a href={instanceHref(holder)}>{holder}</a>
             </>
           )}
-          , begun <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />{' '}
-          {progress?.records === undefined ? '' : `${exact(progress.records)} records so far, `}
-          <span class="muted">others of this size take {brief(expectedSeconds)}</span>
+          , begun <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />
+          {progress?.records === undefined ? '' : `, ${exact(progress.records)} records so far`}
+          <span class="muted">, others of this size take {brief(expectedSeconds)}</span>
         </li>
       ))}
     </ul>
@@ -101,13 +103,14 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
             'Nothing of it is handed out.'
           ) : (
             <>
-              {pausedBy(control.paused)} <Ago at={control.paused.at} />
+              {pausedBy(control.paused)} <Since at={control.paused.at} />
               {control.paused.because === null ? '' : `, because ${control.paused.because}`}. Nothing of it is
               handed out.
             </>
           )}
         </Finding>
       ) : null}
+      <TableFindings view={view} />
       {canRetry ? (
         <Finding
           kind="alarm"
@@ -223,27 +226,14 @@ function Mismatches({ reported }: { reported: ReportedRecords }) {
       </summary>
       <Scrolling label="Mismatches" kind="short">
         <table class="held">
-          <thead>
-            <tr>
-              <th scope="col">Partition</th>
-              <th scope="col" class="number">
-                Declared
-              </th>
-              <th scope="col" class="number">
-                Reported
-              </th>
-              <th scope="col" class="number">
-                Difference
-              </th>
-            </tr>
-          </thead>
+          <Head
+            columns={['Partition', ['Declared', 'number'], ['Reported', 'number'], ['Difference', 'number']]}
+          />
           <tbody>
             {reported.mismatches.map(({ partition_name, declared, reported: said }) => (
               <tr key={partition_name}>
-                <td title={partition_name}>
-                  <span class="cut-start">
-                    <bdi>{partition_name}</bdi>
-                  </span>
+                <td>
+                  <Name text={partition_name} />
                 </td>
                 <td class="number">{exact(declared)}</td>
                 <td class="number">{exact(said)}</td>
@@ -264,5 +254,5 @@ function Mismatches({ reported }: { reported: ReportedRecords }) {
 
 function pausedBy({ name, because }: NonNullable<TaskView['control']['paused']>): string {
   if (because !== null) return 'It paused itself'
-  return name === null ? 'Paused' : `${name} paused it`
+  return name === null ? 'Someone without a token paused it' : `${name} paused it`
 }

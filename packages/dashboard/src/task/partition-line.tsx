@@ -5,6 +5,7 @@ import { useControl } from '../parts/control.tsx'
 import { compact, exact, inColumn, lastLine, progressWords } from '../parts/format.ts'
 import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
 import { PartitionBadge, partitionStateMeanings } from '../parts/states.tsx'
+import { Name } from '../parts/table.tsx'
 import { instanceHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 
@@ -63,9 +64,7 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
           aria-controls={unfolding.isOpen ? unfolding.detailId : undefined}
           onClick={unfolding.toggle}
         >
-          <span class="cut-start">
-            <bdi>{partition_name}</bdi>
-          </span>
+          <Name text={partition_name} />
         </button>
         <span class="under cut narrow-only">
           {/* There is space for one of the two, and the reason is more useful. */}
@@ -89,13 +88,7 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
       </td>
       <td class="number wide-only">{attempts}</td>
       <td class="cut roomy-only" title={holder ?? undefined}>
-        {holder === null ? (
-          '–'
-        ) : (
-          <a class="cut-start" href={instanceHref(holder)}>
-            <bdi>{holder}</bdi>
-          </a>
-        )}
+        {holder === null ? '–' : <Name text={holder} href={instanceHref(holder)} />}
       </td>
       <td>
         <div class="happened">

@@ -1,11 +1,15 @@
-import type { PartitionState, TaskView } from '@baton/protocol'
+import type { TaskView } from '@baton/protocol'
 import { Fragment } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { refine } from '../current-route.ts'
+import { CopyAs } from '../parts/copy.tsx'
+import { Choice, Search } from '../parts/filters.tsx'
 import { counted } from '../parts/format.ts'
 import { Empty, Scrolling } from '../parts/panel.tsx'
 import { partitionStatesAsShown, partitionStateWords } from '../parts/states.tsx'
-import { everyPartition, hrefOf, type TaskRoute } from '../route.ts'
+import { Head } from '../parts/table.tsx'
+import { everyPartition, hrefOf, type TaskRoute, withQuery } from '../route.ts'
+import { failureWords } from './failures.tsx'
 import { PartitionDetail } from './partition-detail.tsx'
 import { columnCount, PartitionLine } from './partition-line.tsx'
 import { matchingCount, rowHeight, usePartitionRows } from './partition-rows.ts'
@@ -25,52 +29,65 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
         <h2 id="partitions-title">Partitions</h2>
         <p class="muted">{matchingInWords(view, at)}</p>
         <div class="filters">
-          <label class="search">
-            <span class="visually-hidden">Search partitions by name</span>
-            <input
-              type="search"
-              placeholder="Search by name"
-              value={at.name}
-              onInput={(event) =>
-                refine({ ...at, ...everyPartition, name: event.currentTarget.value.trim() })
-              }
-            />
-          </label>
-          <select
-            aria-label="State"
-            value={state ?? ''}
-            onChange={(event) =>
-              refine({ ...at, state: (event.currentTarget.value || null) as PartitionState | null })
+          <Search
+            label="Search partitions by name"
+            placeholder="Search by name"
+            value={at.name}
+            search={(name) => refine({ ...at, ...everyPartition, name })}
+          />
+          <Search
+            label="Partitions held by this worker"
+            placeholder="Held by"
+            isExact
+            value={at.holder}
+            search={(holder) => refine({ ...at, ...everyPartition, holder })}
+          />
+          <Choice
+            label="State"
+            none="Every state"
+            value={state}
+            options={partitionStatesAsShown.map((word) => [word, partitionStateWords[word]])}
+            choose={(chosen) => refine({ ...at, state: chosen })}
+          />
+          <Choice
+            label="Level"
+            none="Every level"
+            value={level === null ? null : String(level)}
+            options={view.levels.map((one) => [String(one.level), `Level ${one.level}`])}
+            choose={(chosen) =>
+              refine({ ...at, indexes: null, level: chosen === null ? null : Number(chosen) })
             }
-          >
-            <option value="">Every state</option>
-            {partitionStatesAsShown.map((word) => (
-              <option key={word} value={word}>
-                {partitionStateWords[word]}
-              </option>
-            ))}
-          </select>
-          <select
-            aria-label="Level"
-            value={level === null ? '' : String(level)}
-            onChange={(event) => {
-              const { value } = event.currentTarget
-              refine({ ...at, indexes: null, level: value === '' ? null : Number(value) })
-            }}
-          >
-            <option value="">Every level</option>
-            {view.levels.map((one) => (
-              <option key={one.level} value={String(one.level)}>
-                Level {one.level}
-              </option>
-            ))}
-          </select>
+          />
+          {view.failures.length === 0 ? null : (
+            <Choice
+              label="Reason"
+              none="Every reason"
+              value={at.reason}
+              options={view.failures.map((failure) => [failure.key, failureWords(failure)])}
+              choose={(reason) => refine({ ...at, ...everyPartition, reason: reason ?? '' })}
+            />
+          )}
+          <CopyAs path={pathOf(at)} />
         </div>
       </header>
       <Chips at={at} />
       <PartitionTable key={hrefOf({ ...at, span: null })} view={view} at={at} refresh={refresh} />
     </section>
   )
+}
+
+/** The list as the service gives it. */
+function pathOf({ taskId, state, level, indexes, name, holder, reason }: TaskRoute): string {
+  const range = indexes === null ? null : `${indexes.first}-${indexes.last}`
+  const prefix = name === '' || name.endsWith('*') ? name : `${name}*`
+  return withQuery(`tasks/${encodeURIComponent(taskId)}/partitions`, {
+    state,
+    level,
+    indexes: range,
+    name: prefix,
+    holder,
+    reason,
+  })
 }
 
 function matchingInWords(view: TaskView, at: TaskRoute): string {
@@ -150,25 +167,22 @@ function PartitionTable({ view, at, refresh }: TableProps) {
   return (
     <Scrolling label="Rows of partitions" kind="partitions" box={box}>
       <table aria-rowcount={(matchingCount(view, at) ?? -2) + 1}>
-        <thead>
-          <tr>
-            <th scope="col">Partition</th>
-            <th scope="col">State</th>
-            <th scope="col" class="number wide-only">
-              Records
-            </th>
-            <th scope="col" class="number wide-only">
-              Attempts
-            </th>
-            <th scope="col" class="roomy-only">
-              Holder
-            </th>
-            <th scope="col">
-              <span class="wide-only">What happened</span>
-              <span class="visually-hidden narrow-only">Action</span>
-            </th>
-          </tr>
-        </thead>
+        <Head
+          columns={[
+            'Partition',
+            'State',
+            ['Records', 'number wide-only'],
+            ['Attempts', 'number wide-only'],
+            ['Holder', 'roomy-only'],
+            [
+              <>
+                <span class="wide-only">What happened</span>
+                <span class="visually-hidden narrow-only">Action</span>
+              </>,
+              '',
+            ],
+          ]}
+        />
         <tbody>
           <Spacer height={first * rowHeight.value + above} />
           {shown.map((row) => {

@@ -63,7 +63,7 @@ function ComingFacts({ view }: { view: TaskView }) {
       </Fact>
       {view.attemptSeconds === null ? null : (
         <Fact name="Duration of an attempt" value={brief(view.attemptSeconds.median)}>
-          {brief(view.attemptSeconds.p95)} 95th percentile
+          one in 20 takes over {brief(view.attemptSeconds.p95)}
         </Fact>
       )}
       <Fact

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { compact, counted, exact, percent } from '../parts/format.ts'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { Legend, LevelBar, measureOf, SplitBar, TaskBadge } from '../parts/states.tsx'
+import { Head } from '../parts/table.tsx'
 import { hrefOf, overviewRoute, type TaskRoute, taskHref } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { followLive, type Loaded, load, shownAfter } from '../service/live.ts'
@@ -141,29 +142,17 @@ function LevelTable({ view, at }: { view: TaskView; at: TaskRoute }) {
       </header>
       <Scrolling label="Rows of levels" kind="level-rows">
         <table class="levels">
-          <thead>
-            <tr>
-              <th scope="col">Level</th>
-              <th scope="col" class="level-progress">
-                Progress
-              </th>
-              <th scope="col" class="number">
-                Done
-              </th>
-              <th scope="col" class="number">
-                Records
-              </th>
-              <th scope="col" class="number wide-only">
-                Partitions
-              </th>
-              <th scope="col" class="number wide-only">
-                Leased
-              </th>
-              <th scope="col" class="number">
-                Parked
-              </th>
-            </tr>
-          </thead>
+          <Head
+            columns={[
+              'Level',
+              ['Progress', 'level-progress'],
+              ['Done', 'number'],
+              ['Records', 'number'],
+              ['Partitions', 'number wide-only'],
+              ['Leased', 'number wide-only'],
+              ['Parked', 'number'],
+            ]}
+          />
           <tbody>
             {view.levels.map((level) => (
               <LevelRow key={level.level} level={level} at={at} />

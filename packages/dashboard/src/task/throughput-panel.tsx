@@ -1,5 +1,6 @@
 import type { TaskView, Throughput } from '@baton/protocol'
 import { useState } from 'preact/hooks'
+import { Choice } from '../parts/filters.tsx'
 import { counted } from '../parts/format.ts'
 import { HistoryChart, type Span, SpanSelect, spans } from '../parts/history.tsx'
 import type { SpanName } from '../route.ts'
@@ -35,14 +36,15 @@ export function ThroughputPanel({ view, chosen }: { view: TaskView; chosen: Span
         <h2 id="throughput-title">Done per {step}</h2>
         <p class="muted">{loaded.kind === 'there' ? sumsInWords(loaded.value) : ''}</p>
         <div class="filters">
-          <select
-            aria-label="Measure"
+          <Choice<Measure>
+            label="Measure"
             value={measure}
-            onChange={(event) => setMeasured(event.currentTarget.value as Measure)}
-          >
-            <option value="records">Records</option>
-            <option value="partitions">Partitions</option>
-          </select>
+            options={[
+              ['records', 'Records'],
+              ['partitions', 'Partitions'],
+            ]}
+            choose={setMeasured}
+          />
           <SpanSelect own="Life of the task" />
         </div>
       </header>

@@ -6,6 +6,7 @@ import { brief, exact } from '../parts/format.ts'
 import { Ago, Ahead } from '../parts/moment.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { DeliveryBadge } from '../parts/states.tsx'
+import { Head, Name, unseen } from '../parts/table.tsx'
 import { taskHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import { useDeliveries } from './subscription.tsx'
@@ -45,24 +46,16 @@ export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
       {deliveries.length === 0 ? null : (
         <Scrolling label="Rows of deliveries">
           <table class="held deliveries">
-            <thead>
-              <tr>
-                <th scope="col" class="number roomy-only">
-                  Event
-                </th>
-                <th scope="col">What happened</th>
-                <th scope="col">State</th>
-                <th scope="col" class="wide-only">
-                  Last answer
-                </th>
-                <th scope="col" class="wide-only">
-                  Happened
-                </th>
-                <th scope="col">
-                  <span class="visually-hidden">Send again</span>
-                </th>
-              </tr>
-            </thead>
+            <Head
+              columns={[
+                ['Event', 'number roomy-only'],
+                'What happened',
+                'State',
+                ['Last answer', 'wide-only'],
+                ['Happened', 'wide-only'],
+                [unseen('Send again'), ''],
+              ]}
+            />
             <tbody>
               {deliveries.map((delivery) => (
                 <DeliveryRow
@@ -108,10 +101,7 @@ function DeliveryRow({ delivery, busy, redeliver }: RowProps) {
     <tr>
       <td class="number roomy-only">{event}</td>
       <th scope="row" title={`event ${event}, ${delivery.id}`}>
-        {type}{' '}
-        <a class="cut-start" href={taskHref(taskId)} title={taskId}>
-          <bdi>{taskId}</bdi>
-        </a>
+        {type} <Name text={taskId} href={taskHref(taskId)} />
         <span class="under narrow-only">
           <Ago at={time} />
         </span>

@@ -10,6 +10,7 @@ import { Confirmation, useControl } from '../parts/control.tsx'
 import { counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
+import { Head, Name } from '../parts/table.tsx'
 import { hrefOf, overviewRoute, subscriptionHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import {
@@ -69,31 +70,21 @@ function SubscriptionTable({ subscriptions }: { subscriptions: readonly Subscrip
   return (
     <Scrolling label="Rows of subscriptions">
       <table class="held">
-        <thead>
-          <tr>
-            <th scope="col">Receiver</th>
-            <th scope="col">State</th>
-            <th scope="col" class="wide-only">
-              Events
-            </th>
-            <th scope="col" class="roomy-only">
-              Tasks
-            </th>
-            <th scope="col" class="number wide-only">
-              Pending
-            </th>
-            <th scope="col" class="wide-only">
-              Oldest
-            </th>
-          </tr>
-        </thead>
+        <Head
+          columns={[
+            'Receiver',
+            'State',
+            ['Events', 'wide-only'],
+            ['Tasks', 'roomy-only'],
+            ['Pending', 'number wide-only'],
+            ['Oldest', 'wide-only'],
+          ]}
+        />
         <tbody>
           {subscriptions.map((one) => (
             <tr key={one.id}>
-              <th scope="row" title={receiverOf(one)}>
-                <a class="cut-start" href={subscriptionHref(one.id)}>
-                  <bdi>{receiverOf(one)}</bdi>
-                </a>
+              <th scope="row">
+                <Name text={receiverOf(one)} href={subscriptionHref(one.id)} />
                 {one.name === null ? null : <span class="under">from the file: {one.name}</span>}
                 <span class="under narrow-only">
                   {typesOf(one)}, {pendingOf(one)} pending
