@@ -14,6 +14,13 @@ export interface BodyHold {
 /** `giveUp` is called when the body is evicted before it has arrived completely. */
 export type HoldBody = (isUrgent: boolean, address: string | undefined, giveUp: () => void) => BodyHold
 
+interface ArrivingBody {
+  readonly address: string | undefined
+  readonly giveUp: () => void
+  readonly beganAt: number
+  bytes: number
+}
+
 /** Reserves capacity for renews and settles, without which workers lose their leases. */
 const URGENT_SHARE = 1.25
 /** Frees somewhat more than needed, so that not every chunk has to evict another body. */
@@ -27,7 +34,7 @@ const MADE_ROOM_SHARE = 0.95
 export class ReceivedBytes {
   readonly #limit: number
   readonly #reached: ReachedBounds
-  readonly #arriving = new Set<ReceivedBody>()
+  readonly #arriving = new Set<ArrivingBody>()
   #held = 0
 
   constructor(limitBytes: number, reached: ReachedBounds) {
@@ -41,19 +48,26 @@ export class ReceivedBytes {
 
   readonly hold: HoldBody = (isUrgent, address, giveUp) => {
     const limit = isUrgent ? this.#limit * URGENT_SHARE : this.#limit
-    const body: ReceivedBody = new ReceivedBody(address, giveUp, {
+    const body: ArrivingBody = { address, giveUp, beganAt: performance.now(), bytes: 0 }
+    let holders = 1
+    this.#arriving.add(body)
+    return {
       add: (bytes) => {
+        body.bytes += bytes
         this.#held += bytes
         return this.#held <= limit || this.#makeRoom(body, limit)
       },
       arrived: () => this.#arriving.delete(body),
-      free: (bytes) => {
-        this.#held -= bytes
+      retain: () => {
+        holders += 1
+      },
+      release: () => {
+        holders -= 1
+        if (holders > 0) return
+        this.#held -= body.bytes
         this.#arriving.delete(body)
       },
-    })
-    this.#arriving.add(body)
-    return body
+    }
   }
 
   /** Whether `bytes` more fit below the limit. */
@@ -66,9 +80,9 @@ export class ReceivedBytes {
   }
 
   /** Evicts other bodies; returns whether `newest` fits now. */
-  #makeRoom(newest: ReceivedBody, limit: number): boolean {
+  #makeRoom(newest: ArrivingBody, limit: number): boolean {
     const now = performance.now()
-    const costly = [...this.#arriving].sort((a, b) => b.costAt(now) - a.costAt(now))
+    const costly = [...this.#arriving].sort((a, b) => costAt(b, now) - costAt(a, now))
     for (const body of costly) {
       if (this.#held <= limit * MADE_ROOM_SHARE || body === newest) break
       this.#reached.note('received-bytes', body.address)
@@ -80,50 +94,5 @@ export class ReceivedBytes {
   }
 }
 
-interface Account {
-  add(bytes: number): boolean
-  arrived(): void
-  free(bytes: number): void
-}
-
-class ReceivedBody implements BodyHold {
-  readonly address: string | undefined
-  readonly #account: Account
-  readonly #onGivenUp: () => void
-  readonly #beganAt = performance.now()
-  #bytes = 0
-  #holders = 1
-
-  constructor(address: string | undefined, onGivenUp: () => void, account: Account) {
-    this.address = address
-    this.#onGivenUp = onGivenUp
-    this.#account = account
-  }
-
-  add(bytes: number): boolean {
-    this.#bytes += bytes
-    return this.#account.add(bytes)
-  }
-
-  arrived(): void {
-    this.#account.arrived()
-  }
-
-  retain(): void {
-    this.#holders += 1
-  }
-
-  release(): void {
-    this.#holders -= 1
-    if (this.#holders === 0) this.#account.free(this.#bytes)
-  }
-
-  /** Memory multiplied by the time for which it was held. */
-  costAt(now: number): number {
-    return this.#bytes * (now - this.#beganAt)
-  }
-
-  giveUp(): void {
-    this.#onGivenUp()
-  }
-}
+/** Memory multiplied by the time for which it was held. */
+const costAt = ({ bytes, beganAt }: ArrivingBody, now: number): number => bytes * (now - beganAt)

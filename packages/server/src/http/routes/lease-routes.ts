@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import {
   checkRenewal,
   checkSettlements,
@@ -27,7 +26,7 @@ import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { NotServed, originOf } from '../origins.ts'
-import { exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
+import { type Exchange, exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
 
@@ -37,53 +36,64 @@ const becauseJson = (because: EmptyBecause | undefined): string =>
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
+/** Runs a request that may wait for work, within the bounds on waiting, and ends the wait when it must. */
+function waiter({ tokens, peers }: Service, budget: AdmissionBudget) {
+  return <Result>(
+    { asked: { headers, queryLength }, socket }: Exchange,
+    wantedMillis: number,
+    work: (waitMillis: number, signal?: AbortSignal) => Promise<Result>,
+    revokedMeanwhile: () => void = () => undefined,
+  ): Promise<Result> => {
+    const origin = originOf(headers)
+    const orWhen = (end: () => void) => {
+      const unwatch = tokens.watch(headers, () => {
+        revokedMeanwhile()
+        end()
+      })
+      // The follower that forwarded the request may stop.
+      const stay = peers === null || origin === undefined ? undefined : peers.whenLeft(origin.from, end)
+      return () => {
+        unwatch()
+        stay?.()
+      }
+    }
+    // A forwarded request has already waited at the follower, for a leader.
+    const waitMillis = Math.max(0, wantedMillis - (origin?.waitedMillis ?? 0))
+    const quotaKeyOf = () => budget.quotaKeyOf(headers, socket)
+    return budget.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
+      whileWatched(socket, millis > 0, (signal) => work(millis, signal), orWhen),
+    )
+  }
+}
+
 export function pullRoute(
   app: FastifyInstance,
   service: Service,
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, tokens, tracing, peers } = service
+  const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
+  const waiting = waiter(service, budget)
   const config = { access: 'pull' } as const
 
-  const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
-    const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
+  const pull = tracing.serve('GET /pull', async (exchange) => {
+    const { asked, answer } = exchange
     const token = tokens.of(asked.headers)
     const request = pullWithinLimits(token, asked.pull)
     const afterNextIteration = stall.noteRequest()
     let isRevoked = false
-    const orWhen = (end: () => void) => {
-      const unwatch = tokens.watch(asked.headers, () => {
+    const pulled = await waiting(
+      exchange,
+      request.waitMillis,
+      (waitMillis, signal) => handOff.pull({ ...request, waitMillis }, signal),
+      () => {
         isRevoked = true
-        end()
-      })
-      const stay = whenFollowerLeft(peers, asked.headers, end)
-      return () => {
-        unwatch()
-        stay()
-      }
-    }
-    const {
-      partitions: handedOut,
-      waited,
-      because,
-    } = await budget.waiting.within(
-      {
-        waitMillis: waitLeft(request.waitMillis, asked.headers),
-        queryBytes: asked.queryLength,
-        quotaKeyOf: quotaKey,
       },
-      (waitMillis) =>
-        whileWatched(
-          socket,
-          waitMillis > 0,
-          (signal) => handOff.pull({ ...request, waitMillis }, signal),
-          orWhen,
-        ),
     )
-    const partitions = handedOutWithinLimits(token, handedOut)
+    const { waited, because } = pulled
+    const partitions = handedOutWithinLimits(token, pulled.partitions)
     if (isRevoked && partitions.length === 0) throw revoked()
     // The next leader serves it.
     if (handOff.isDraining && partitions.length === 0 && originOf(asked.headers) !== undefined)
@@ -140,9 +150,10 @@ export function settleRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, tokens, tracing, peers } = service
+  const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
+  const waiting = waiter(service, budget)
   const config = { access: 'worker' } as const
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
@@ -151,7 +162,8 @@ export function settleRoute(
     return `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(partitions)}${becauseJson(pulled?.because)}}`
   }
 
-  const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
+  const settle = tracing.serve('POST /settle', async (exchange, body) => {
+    const { asked, answer } = exchange
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements violate the contract', checked)
     const token = tokens.of(asked.headers)
@@ -171,26 +183,10 @@ export function settleRoute(
       pull,
     }
     const afterNextIteration = pull === null ? undefined : stall.noteRequest()
-    const quotaKey = () => budget.quotaKeyOf(asked.headers, socket)
     // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
-    const wait = pull === null ? 0 : waitLeft(pull.waitMillis, asked.headers)
-    const wanted = { waitMillis: wait, queryBytes: asked.queryLength, quotaKeyOf: quotaKey }
-    const outcome = await budget.waiting.within(wanted, (waitMillis) => {
-      const bounded = pull === null ? request : { ...request, pull: { ...pull, waitMillis } }
-      return whileWatched(
-        socket,
-        waitMillis > 0,
-        (signal) => handOff.settle(bounded, signal),
-        (end) => {
-          const unwatch = tokens.watch(asked.headers, end)
-          const stay = whenFollowerLeft(peers, asked.headers, end)
-          return () => {
-            unwatch()
-            stay()
-          }
-        },
-      )
-    })
+    const outcome = await waiting(exchange, pull?.waitMillis ?? 0, (waitMillis, signal) =>
+      handOff.settle(pull === null ? request : { ...request, pull: { ...pull, waitMillis } }, signal),
+    )
     if (afterNextIteration !== undefined) await afterNextIteration()
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
@@ -223,21 +219,6 @@ export function settleRoute(
       return reply.hijack()
     },
   })
-}
-
-/** A forwarded request has already waited at the follower, for a leader. */
-function waitLeft(waitMillis: number, headers: IncomingHttpHeaders): number {
-  return Math.max(0, waitMillis - (originOf(headers)?.waitedMillis ?? 0))
-}
-
-/** The follower that forwarded a request may stop. Then the request must not wait any more. */
-function whenFollowerLeft(
-  peers: Service['peers'],
-  headers: IncomingHttpHeaders,
-  end: () => void,
-): () => void {
-  const origin = originOf(headers)
-  return peers === null || origin === undefined ? () => undefined : peers.whenLeft(origin.from, end)
 }
 
 function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {

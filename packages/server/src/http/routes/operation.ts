@@ -183,7 +183,7 @@ const pathParameters = {
 } satisfies Record<string, { schema: TSchema; check(given: string): void }>
 
 /** NUL is refused, because stores cannot represent it in a text. */
-export function checkTaskId(taskId: string): void {
+function checkTaskId(taskId: string): void {
   if (taskId === '')
     throw new RequestProblem('route_unknown', 'the path has no task id; the list of tasks is at /tasks')
   if (taskId.includes('\0') || [...taskId].length > MAX_TASK_ID_LENGTH)
@@ -191,8 +191,6 @@ export function checkTaskId(taskId: string): void {
 }
 
 const invalid = (detail: string) => new RequestProblem('parameter_invalid', detail)
-
-export const taskIdSchema = pathParameters.taskId.schema
 
 export const unknownTask = (taskId: string) =>
   new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was called back`)
