@@ -221,8 +221,9 @@ export class HandOff {
     this.counts.noteSettle(outcome)
     this.#instances.noteSeen(instance, 'worker')
     const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, start)
-    const parked = answer.parked === undefined ? [] : settled.filter((id) => answer.parked?.includes(id))
-    return { settled, parked, refused, pulled }
+    // Of all settles of the turn: each may have thousands.
+    const parked = new Set(answer.parked)
+    return { settled, parked: settled.filter((id) => parked.has(id)), refused, pulled }
   }
 
   /**

@@ -143,6 +143,28 @@ describe('settling', () => {
     expect(pulled?.partitions.map(nameOf)).toEqual(['a-0-1', 'a-0-2'])
   })
 
+  test('looks at each parked lease once, however many there are', async () => {
+    const { store } = under
+    const run = store.handOff.bind(store)
+    let looks = 0
+    store.handOff = async (batch) => {
+      const answers = await run(batch)
+      if (answers.parked === undefined) return answers
+      const get = (ids: readonly string[], at: string | symbol) => {
+        if (typeof at === 'string' && at !== 'length') looks += 1
+        return Reflect.get(ids, at)
+      }
+      return { ...answers, parked: new Proxy(answers.parked, { get }) }
+    }
+    await callBack(200)
+    const { partitions } = await pull({ batch: 200 })
+    const reported = settlement({ outcome: 'failed', final: true })
+    const settlements = partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', reported }))
+    const { parked } = await handOff.settle({ instance: null, settlements, pull: null })
+    expect(parked).toHaveLength(200)
+    expect(looks).toBeLessThanOrEqual(200)
+  })
+
   test('reports what is settled, and what is refused and why', async () => {
     await callBack(1)
     const leaseId = await pullOne()
