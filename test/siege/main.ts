@@ -1,9 +1,16 @@
 import { parseArgs } from 'node:util'
-import { attackTable } from './support/attack-table.ts'
-import { attacked } from './support/attacked.ts'
+import { attackTable, holds } from './support/attack-table.ts'
+import { type AttackReport, attacked } from './support/attacked.ts'
 import { attacks } from './support/attacks.ts'
+import type { StoreName } from './support/besieged.ts'
 import { footprintTable } from './support/footprints.ts'
 import { besiege } from './support/siege.ts'
+import { loadNow, writePage } from './support/siege-page.ts'
+
+/** Of a full siege. */
+const ATTACK_SECONDS = 4
+const SIEGE_SECONDS = 75
+const FULL_SEED = 1
 
 const { values } = parseArgs({
   options: {
@@ -13,8 +20,26 @@ const { values } = parseArgs({
     attacks: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     verbose: { type: 'boolean', default: false },
+    full: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
+if (values.help) {
+  process.stdout.write(`npm run siege -- [options]
+
+  --full              all attacks, and a siege on both stores, in about eleven minutes; writes bench/siege.md
+  --attacks           the attacks alone, one after the other
+  --only <text>       of the attacks, those whose name contains this
+  --seconds <n>       of the siege, or of each attack (60)
+  --seed <n>          of the siege; the same floods again
+  --store <name>      of the siege: sqlite or postgres
+  --verbose           the state of the process each second
+
+Attacks:
+${attacks.map(({ name }) => `  ${name}`).join('\n')}
+`)
+  process.exit(0)
+}
 const { store } = values
 if (store !== 'sqlite' && store !== 'postgres') throw new Error(`--store is sqlite or postgres, not ${store}`)
 const startedAt = Date.now()
@@ -25,14 +50,40 @@ const say = (text: string) => {
 
 const seed = Number(values.seed)
 const seconds = Number(values.seconds)
-if (values.attacks) {
-  // One after the other, to see what each costs honest clients.
-  const reports = []
-  for (const attack of attacks.filter(({ name }) => name.includes(values.only))) {
+/** One after the other, to see what each costs honest clients. */
+async function attackedBy(text: string, each: number): Promise<AttackReport[]> {
+  const reports: AttackReport[] = []
+  for (const attack of attacks.filter(({ name }) => name.includes(text))) {
     say(attack.name)
-    reports.push(await attacked(attack, seconds))
+    reports.push(await attacked(attack, each))
   }
-  process.stdout.write(`${attackTable(reports)}\n`)
+  return reports
+}
+
+if (values.full) {
+  const load = loadNow()
+  const reports = await attackedBy(values.only, ATTACK_SECONDS)
+  const besieged = (of: StoreName) => {
+    say(`a siege on ${of}`)
+    return besiege({ store: of, seconds: SIEGE_SECONDS, seed: FULL_SEED })
+  }
+  const sieges = { sqlite: await besieged('sqlite'), postgres: await besieged('postgres') }
+  await writePage({
+    attacks: reports,
+    attackSeconds: ATTACK_SECONDS,
+    sieges,
+    siegeSeconds: SIEGE_SECONDS,
+    seed: FULL_SEED,
+    load,
+  })
+  const findings = Object.values(sieges).flatMap((outcome) => outcome.findings)
+  for (const finding of findings.slice(0, 20)) say(`finding: ${finding}`)
+  const fallen = reports.filter((report) => !holds(report))
+  for (const { name } of fallen) say(`does not hold: ${name}`)
+  process.exit(fallen.length + findings.length === 0 ? 0 : 1)
+}
+if (values.attacks) {
+  process.stdout.write(`${attackTable(await attackedBy(values.only, seconds))}\n`)
   process.exit(0)
 }
 say(`seed ${seed}, ${seconds} s on ${store}`)

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 const CONNECT_MILLIS = 60_000
 
@@ -14,6 +15,20 @@ export async function dial(
   const timer = setTimeout(() => socket.destroy(), connectMillis)
   await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
   clearTimeout(timer)
+  return socket
+}
+
+/** Opens a connection with TLS, to a service whose certificate is not checked. */
+export async function dialTls(
+  port: number,
+  localAddress?: string,
+  connectMillis = CONNECT_MILLIS,
+): Promise<Socket> {
+  const plain = await dial(port, localAddress, connectMillis)
+  const socket = connectTls({ socket: plain, servername: 'localhost', rejectUnauthorized: false })
+  socket.on('error', () => {})
+  if (plain.destroyed) socket.destroy()
+  await new Promise((resolve) => socket.once('secureConnect', resolve).once('close', resolve))
   return socket
 }
 

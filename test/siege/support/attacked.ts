@@ -6,10 +6,14 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { freePort } from '../../../bench/harness/clean-up.ts'
+import { certificateFile } from '../../postgres/support/postgres-server.ts'
 import { spawnService } from '../../support/spawn-service.ts'
+import { bearer } from '../../support/tokens-file.ts'
 import type { Attack } from './attacks.ts'
 import { Prober } from './prober.ts'
 import { receivedMb, residentMb } from './resident.ts'
+import { siegeToken, siegeTokens } from './siege-tokens.ts'
+import type { SteadyClients } from './steady-thread.ts'
 
 /** What honest clients and probes observed during one attack. */
 export interface AttackReport {
@@ -33,16 +37,21 @@ const SETTLING_MILLIS = 2000
 const AFTER_MILLIS = 3000
 
 /** Runs one attack together with honest clients, against a service with default settings. */
-export async function attacked({ name, openFiles }: Attack, seconds: number): Promise<AttackReport> {
+export async function attacked(attack: Attack, seconds: number): Promise<AttackReport> {
+  const { name, openFiles, isSecure = false, hasTokens = false, settings = [] } = attack
   const folder = await mkdtemp(join(tmpdir(), 'baton-attack-'))
   const port = await freePort()
   const options = openFiles === undefined ? {} : { openFiles }
-  const child = spawnService(['--port', String(port), '--data', folder, '--log-level', 'error'], options)
+  const args = ['--port', String(port), '--data', folder, '--log-level', 'error', ...settings]
+  if (isSecure)
+    args.push('--tls-cert', certificateFile('right.crt'), '--tls-key', certificateFile('server.key'))
+  if (hasTokens) args.push('--tokens-file', await siegeTokens(folder))
+  const child = spawnService(args, options)
   const pid = child.pid ?? 0
   await new Promise((resolve) => child.stdout?.once('data', resolve))
-  const steady = new Worker(new URL('./steady-thread.ts', import.meta.url), {
-    workerData: { port, address: HONEST },
-  })
+  const headers = hasTokens ? bearer(siegeToken('honest')) : {}
+  const workerData: SteadyClients = { port, address: HONEST, isSecure, headers }
+  const steady = new Worker(new URL('./steady-thread.ts', import.meta.url), { workerData })
   let done = 0
   steady.on('message', (count: number) => {
     done = count
@@ -52,7 +61,7 @@ export async function attacked({ name, openFiles }: Attack, seconds: number): Pr
   attacker.once('message', (count) => {
     connections = Number(count)
   })
-  const prober = new Prober(port, { everyMillis: 50, address: HONEST })
+  const prober = new Prober(port, { everyMillis: 50, address: HONEST, isSecure })
   const probing = prober.run()
   let residentMbAtMost = 0
   const watching = setInterval(() => {

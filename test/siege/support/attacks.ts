@@ -1,6 +1,8 @@
-import type { Socket } from 'node:net'
-import { dial, postHead, statusOf } from '../../support/hostile-client.ts'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { dial, dialTls, postHead, statusOf } from '../../support/hostile-client.ts'
 import { stay } from './floods.ts'
+import { siegeToken } from './siege-tokens.ts'
 
 const MIB = 2 ** 20
 const ADDRESS = '127.0.0.2'
@@ -14,6 +16,10 @@ export interface Attack {
   readonly name: string
   /** The service's limit of open files. */
   readonly openFiles?: number
+  readonly isSecure?: boolean
+  readonly hasTokens?: boolean
+  /** Of the service, beside the defaults. */
+  readonly settings?: readonly string[]
   run(port: number, over: AbortSignal): Promise<void>
 }
 
@@ -22,14 +28,14 @@ let opened = 0
 /** How many connections this process has opened. */
 export const connectionsOpened = () => opened
 
-async function openOne(port: number, address = ADDRESS): Promise<Socket> {
-  const socket = await dial(port, address, CONNECT_MILLIS)
+async function openOne(port: number, address = ADDRESS, how = dial): Promise<Socket> {
+  const socket = await how(port, address, CONNECT_MILLIS)
   if (!socket.destroyed) opened += 1
   return socket
 }
 
-const open = (port: number, count: number, address?: string): Promise<Socket[]> =>
-  Promise.all(Array.from({ length: count }, () => openOne(port, address)))
+const open = (port: number, count: number, address?: string, how = dial): Promise<Socket[]> =>
+  Promise.all(Array.from({ length: count }, () => openOne(port, address, how)))
 
 function close(sockets: readonly Socket[]): void {
   for (const socket of sockets) socket.destroy()
@@ -45,21 +51,28 @@ async function flood(
   over: AbortSignal,
   count: number,
   use: (sockets: Socket[]) => void,
+  how = dial,
 ): Promise<void> {
   const began = performance.now()
   let rounds = 0
   await until(over, async () => {
-    use(await open(port, count, `127.0.0.${10 + (rounds % FLOOD_ADDRESSES)}`))
+    use(await open(port, count, `127.0.0.${10 + (rounds % FLOOD_ADDRESSES)}`, how))
     rounds += 1
     const dueAt = began + (rounds * count * 1000) / CONNECTIONS_PER_SECOND
     await stay(Math.max(0, dueAt - performance.now()), over)
   })
 }
 
-async function post(port: number, path: string, body: Buffer, over: AbortSignal): Promise<void> {
+async function post(
+  port: number,
+  path: string,
+  body: Buffer,
+  over: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const [socket] = await open(port, 1)
   if (socket === undefined) return
-  socket.write(postHead(path, body.length))
+  socket.write(postHead(path, body.length, headers))
   socket.write(body)
   await Promise.race([statusOf(socket), stay(60_000, over)])
   socket.destroy()
@@ -119,9 +132,9 @@ const readAndLeave =
 
 /** Keeps connections busy with the same text: each sends it again when it has read that many answers. */
 const keepSending =
-  (texts: readonly string[], connections: number, times: number): Attack['run'] =>
+  (texts: readonly string[], connections: number, times: number, how = dial): Attack['run'] =>
   async (port, over) => {
-    const sockets = await open(port, connections)
+    const sockets = await open(port, connections, ADDRESS, how)
     for (const [at, socket] of sockets.entries()) {
       const text = (texts[at % texts.length] as string).repeat(times)
       let left = 0
@@ -138,6 +151,23 @@ const keepSending =
     await stay(600_000, over)
     close(sockets)
   }
+
+const refusedOrCheap = [
+  get('/nothing-here'),
+  get('/livez'),
+  get('/peer/stream'),
+  get('/tasks', 'Baton-Forwarded: a.b\r\n'),
+  'OPTIONS /tasks/a/partitions/b/release HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'HEAD /tasks HTTP/1.1\r\nHost: localhost\r\n\r\n',
+]
+
+const descriptorOf = (taskId: string, level: number, index: number) => ({
+  taskId,
+  computeTableName: 'bad.table',
+  partition_name: `${taskId}-${level}-${index}`,
+  record_count: 1,
+  priorityLevel: level,
+})
 
 export const attacks: readonly Attack[] = [
   {
@@ -204,18 +234,85 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'pipelined unknown paths, probes and peer paths',
+    run: keepSending(refusedOrCheap, 50, 1000),
+  },
+  {
+    name: 'the same over TLS',
+    isSecure: true,
+    run: keepSending(refusedOrCheap, 50, 1000, dialTls),
+  },
+  {
+    name: 'TLS handshakes, and then a hang-up',
+    isSecure: true,
+    run: (port, over) => flood(port, over, 20, close, dialTls),
+  },
+  {
+    name: 'plain HTTP on the port of TLS',
+    isSecure: true,
+    run: (port, over) =>
+      flood(port, over, 100, (sockets) => {
+        for (const socket of sockets) socket.resume().end(get('/livez'))
+      }),
+  },
+  {
+    name: 'a web page that pulls and cancels',
     run: keepSending(
       [
-        get('/nothing-here'),
-        get('/livez'),
-        get('/peer/stream'),
-        get('/tasks', 'Baton-Forwarded: a.b\r\n'),
-        'OPTIONS /tasks/a/partitions/b/release HTTP/1.1\r\nHost: localhost\r\n\r\n',
-        'HEAD /tasks HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        get('/pull', 'Referer: http://foreign.example/page\r\n'),
+        get('/pull?batch=1000', 'Sec-Fetch-Site: cross-site\r\n'),
+        postHead('/tasks/steady-0/cancel', 0, { Origin: 'http://foreign.example' }),
+        postHead('/tables/steady.table/settings', 0, { Referer: 'http://foreign.example/' }),
       ],
       50,
       1000,
     ),
+  },
+  {
+    name: 'a producer that wants the tasks and the share of others',
+    hasTokens: true,
+    run: async (port, over) => {
+      const headers = { Authorization: `Bearer ${siegeToken('bad')}` }
+      const request = (method: string, path: string, body: unknown, more = {}) => {
+        const text = JSON.stringify(body)
+        return postHead(path, text.length, { ...headers, ...more }).replace('POST', method) + text
+      }
+      const steady = Array.from({ length: 20 }, (_, at) => `steady-${at}`)
+      const greed = steady.flatMap((taskId) => [
+        request('POST', '/call-back', [descriptorOf(taskId, 0, 99_999)]),
+        request('PATCH', `/tasks/${taskId}/settings`, { leaseSeconds: 1, maxLeases: 1 }),
+        request('POST', `/tasks/${taskId}/seal`, {}),
+        request('PATCH', `/tasks/new-${taskId}/settings`, { maxLeases: 1 }),
+        request('POST', '/call-back', [descriptorOf(`bad-${taskId}`, 0, 0)], {
+          'Task-Settings': 'weight=100',
+        }),
+        request('POST', '/call-back', [descriptorOf(`bad-${taskId}`, 0, 0)]),
+      ])
+      const many = Array.from({ length: 50_000 }, (_, index) => descriptorOf('bad-many', 0, index))
+      await Promise.all([
+        keepSending(greed, greed.length, 20)(port, over),
+        post(port, '/call-back', Buffer.from(JSON.stringify(many)), over, headers),
+      ])
+    },
+  },
+  {
+    name: '90 receivers of webhooks that hang',
+    settings: ['--webhook-networks', '127.0.0.0/8'],
+    run: async (port, over) => {
+      const receiver = createServer(() => {}).listen(0, '127.0.0.1')
+      await new Promise((resolve) => receiver.once('listening', resolve))
+      const { port: own } = receiver.address() as AddressInfo
+      for (let at = 0; at < 90; at += 1) {
+        const url = `http://127.0.0.1:${own}/${at}`
+        await post(port, '/subscriptions', Buffer.from(JSON.stringify({ url })), over)
+      }
+      // Each makes an event for every receiver.
+      for (let at = 0; !over.aborted; at += 1) {
+        await post(port, '/call-back', Buffer.from(JSON.stringify([descriptorOf(`bad-${at}`, 0, 0)])), over)
+        await post(port, `/tasks/bad-${at}/cancel`, Buffer.from('{}'), over)
+      }
+      receiver.closeAllConnections()
+      receiver.close()
+    },
   },
   {
     name: 'manifests and partition lists, then a hang-up',

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { dial, readUntil } from '../../support/hostile-client.ts'
+import { dial, dialTls, readUntil } from '../../support/hostile-client.ts'
 
 /** Generous: this machine may be busy with the floods themselves. */
 const PATIENCE_MILLIS = 30_000
@@ -10,6 +10,7 @@ export interface ProbeTarget {
   readonly everyMillis: number
   /** The source address of probes. */
   readonly address: string | undefined
+  readonly isSecure: boolean
 }
 
 /** One probe, as reported to the thread's parent. */
@@ -19,7 +20,7 @@ export interface Probe {
   readonly fault?: string
 }
 
-const { port, everyMillis, address } = workerData as ProbeTarget
+const { port, everyMillis, address, isSecure } = workerData as ProbeTarget
 let isStopped = false
 parentPort?.once('message', () => {
   isStopped = true
@@ -33,7 +34,7 @@ while (!isStopped) {
 /** Sends a probe over a new connection. */
 async function probe(): Promise<Probe> {
   const began = performance.now()
-  const socket = await dial(port, address)
+  const socket = await (isSecure ? dialTls : dial)(port, address)
   const timer = setTimeout(() => socket.destroy(), PATIENCE_MILLIS)
   socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   const text = await readUntil(socket, (seen) => seen.includes('\r\n\r\n'))

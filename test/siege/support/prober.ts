@@ -12,8 +12,11 @@ export class Prober {
   readonly findings: string[] = []
   #thread: Worker | undefined
 
-  constructor(port: number, { everyMillis = 200, address }: Partial<Omit<ProbeTarget, 'port'>> = {}) {
-    this.#target = { port, everyMillis, address }
+  constructor(
+    port: number,
+    { everyMillis = 200, address, isSecure = false }: Partial<Omit<ProbeTarget, 'port'>> = {},
+  ) {
+    this.#target = { port, everyMillis, address, isSecure }
   }
 
   /** Probes until it is stopped. */

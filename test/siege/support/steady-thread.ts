@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http'
+import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 
@@ -11,12 +12,23 @@ interface Leased {
   readonly partitions: readonly { readonly lease: { readonly id: string } }[]
 }
 
+export interface SteadyClients {
+  readonly port: number
+  /** Their source address. */
+  readonly address: string
+  readonly isSecure: boolean
+  /** Sent with each request. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /**
  * Honest clients at full speed: a producer, and workers that settle and pull in one request. Reports how many
  * partitions are done.
  */
-const { port, address } = workerData as { port: number; address: string }
-const agent = new Agent({ keepAlive: true, localAddress: address })
+const { port, address, isSecure, headers: always } = workerData as SteadyClients
+const options = { keepAlive: true, localAddress: address }
+const agent = isSecure ? new SecureAgent({ ...options, rejectUnauthorized: false }) : new Agent(options)
+const send = isSecure ? secureRequest : request
 let isStopped = false
 let done = 0
 let open = 0
@@ -75,9 +87,10 @@ async function insist<Answer>(method: string, path: string, body?: unknown): Pro
 
 function ask(method: string, path: string, body: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const headers =
+    const ofBody =
       body === '' ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-    const asked = request({ host: '127.0.0.1', port, agent, method, path, headers }, (answer) => {
+    const headers = { ...always, ...ofBody }
+    const asked = send({ host: '127.0.0.1', port, agent, method, path, headers }, (answer) => {
       let text = ''
       answer.setEncoding('utf8').on('data', (chunk) => {
         text += chunk
