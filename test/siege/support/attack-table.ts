@@ -16,7 +16,9 @@ const columns = [
 const shareOf = ({ rateBefore, rateDuring }: AttackReport): number => rateDuring / rateBefore
 
 export const holds = (report: AttackReport): boolean =>
-  shareOf(report) >= LEAST_SHARE && report.probesDuring.slowestMillis <= MOST_LIVEZ_MILLIS
+  shareOf(report) >= LEAST_SHARE &&
+  report.probesDuring.slowestMillis <= MOST_LIVEZ_MILLIS &&
+  report.faults.length === 0
 
 /** Formats the table as Markdown. */
 export function attackTable(reports: readonly AttackReport[]): string {

@@ -30,6 +30,8 @@ export interface AttackReport {
   readonly receivedMbRate: number
   readonly residentMbBefore: number
   readonly residentMbAtMost: number
+  /** Probes that were not answered with 200. */
+  readonly faults: readonly string[]
 }
 
 const HONEST = '127.0.0.9'
@@ -95,6 +97,7 @@ export async function attacked(attack: Attack, seconds: number): Promise<AttackR
       receivedMbRate,
       residentMbBefore,
       residentMbAtMost,
+      faults: prober.findings,
     }
   } finally {
     clearInterval(watching)
