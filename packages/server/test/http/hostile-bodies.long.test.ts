@@ -54,6 +54,26 @@ describe('bodies that arrive slowly', () => {
     await expectServing(service, 'after')
   })
 
+  test('of 4,000 clients at once leave a bounded amount of memory behind, which does not grow', async () => {
+    const service = await ServiceProcess.started()
+    for (let flood = 1; flood <= 4; flood += 1) {
+      const slow: Socket[] = []
+      for (let of = 0; of < 20; of += 1) {
+        const some = Array.from({ length: 200 }, (_, at) => dial(service.port, `127.0.0.${2 + (at % 4)}`))
+        slow.push(...(await Promise.all(some)))
+      }
+      const part = postHead('/call-back', 200_000) + ' '.repeat(100_000)
+      for (const socket of slow) socket.resume().write(part)
+      await until(async () => (await reached(service, 'received-bytes')) >= flood * 1000)
+      for (const socket of slow) socket.destroy()
+      await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
+      // docs/reliability.md has the figure.
+      expect(await measured(service, 'baton_process_resident_memory_bytes')).toBeLessThan(1024 * MIB)
+      expect(await measured(service, 'baton_process_heap_used_bytes')).toBeLessThan(200 * MIB)
+    }
+    await expectServing(service, 'after')
+  })
+
   test('in chunks of one byte take no more memory than others', async () => {
     const service = await ServiceProcess.started([], undefined, {
       NODE_OPTIONS: '--max-old-space-size=128',

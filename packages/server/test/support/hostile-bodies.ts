@@ -3,7 +3,7 @@ import type { ServiceProcess } from '../../../../test/support/service-process.ts
 import { descriptors } from './test-app.ts'
 
 export const MIB = 2 ** 20
-/** The limit for the process with the largest bodies in it. docs/reliability.md has the figure. */
+/** The limit for the process with the largest bodies in it. */
 export const MOST_MEMORY = 700 * MIB
 export const json = { 'content-type': 'application/json' }
 
