@@ -13,7 +13,8 @@ import type { Findings } from './scene.ts'
 export const ROUNDING_MILLIS = 5
 
 /**
- * A partition has at most one valid lease and is done at most once, and no lease is lost before it expires.
+ * A partition has at most one valid lease and is done at most once, and no lease is lost before it expires. Fencing
+ * tokens grow, and the next lease carries the last checkpoint.
  */
 export function checkLeases(history: History, findings: Findings): void {
   for (const leases of leasesByPartition(history).values()) {
@@ -29,6 +30,13 @@ function checkPair(earlier: SeenLease, later: SeenLease, findings: Findings): vo
   const add = (what: string) => findings.add(`${what}: ${story(earlier)} | ${story(later)}`)
   if (earlier.leaseNumber === later.leaseNumber) add('two leases of one number')
   if (later.receivedAt < earlier.claimedAt) add('a later lease was given earlier')
+  if (tokenOf(later) <= tokenOf(earlier)) add('a fencing token did not grow')
+  if (
+    later.leaseNumber === earlier.leaseNumber + 1 &&
+    hasSaved(earlier) &&
+    checkpointOf(later) !== earlier.id
+  )
+    add(`the checkpoint of ${earlier.id} was followed by ${checkpointOf(later)}`)
   // The later lease was taken at the latest when it was received, so the earlier one was still valid.
   const isLive = earlier.runs.some(({ until }) => later.receivedAt < until - ROUNDING_MILLIS)
   if (isLive && later.receivedAt < givenUpAt(earlier)) add('two live leases')
@@ -38,6 +46,14 @@ function checkPair(earlier: SeenLease, later: SeenLease, findings: Findings): vo
   if (earlierDoneAt !== undefined && later.claimedAt > earlierDoneAt + ROUNDING_MILLIS)
     add('handed out again after it was done')
 }
+
+const tokenOf = ({ partition }: SeenLease): number => partition.lease?.fencingToken ?? 0
+
+const checkpointOf = ({ partition }: SeenLease): string | undefined => partition.lease?.checkpoint
+
+/** Its worker saved a checkpoint, which is its id. A newer lease would have refused that. */
+const hasSaved = ({ settlements }: SeenLease): boolean =>
+  settlements.some((one) => one.outcome !== 'done' && isAccepted(one))
 
 function checkRefusals(lease: SeenLease, history: History, findings: Findings): void {
   const task = history.tasks.get(lease.partition.taskId)

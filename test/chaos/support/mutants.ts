@@ -86,6 +86,18 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
+    name: 'gives the fencing tokens of a slow clock',
+    finding: /a fencing token did not grow/,
+    make: () => ({
+      say: (said) => said.replaceAll(/("fencingToken":\d+)\d{7}/g, (_, token) => `${token}0000000`),
+    }),
+  },
+  {
+    name: 'forgets some checkpoints',
+    finding: /the checkpoint of \S+ was followed by undefined/,
+    make: () => ({ say: (said) => said.replaceAll(/,"checkpoint":"[0-9a-z]*[02468]-[^"]*"/g, '') }),
+  },
+  {
     name: 'loses settles that it acknowledges',
     finding: /handed out again after it was done/,
     make: () => {

@@ -69,10 +69,11 @@ export class Settling {
     const chance = this.#chance
     if (outcome === 'failed')
       return {
-        ...{ leaseId: id, outcome, reason: 'as chance has it' },
+        ...{ leaseId: id, outcome, reason: 'as chance has it', checkpoint: id },
         ...(chance.happens(0.3) ? { retryAfterSeconds: 0 } : {}),
         ...(chance.happens(0.1) ? { final: true } : {}),
       }
+    if (outcome === 'released') return { leaseId: id, outcome, checkpoint: id }
     const isReported = outcome === 'done' && chance.happens(0.3)
     return { leaseId: id, outcome, ...(isReported ? { records: partition.record_count } : {}) }
   }
