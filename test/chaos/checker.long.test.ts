@@ -4,7 +4,7 @@ import { seed } from './support/chance.ts'
 import { type Mutant, mutants, startMutantFleet } from './support/mutants.ts'
 import { run } from './support/run.ts'
 
-const size = { producers: 2, workers: 8, operators: 0, backlog: 200, ebb: 200, contrary: 1 }
+const size = { producers: 2, workers: 8, operators: 0, backlog: 200, ebb: 200, contrary: 1, maxLeases: 5 }
 
 /** Enough work that each defect shows often, whatever the random choices of the clients. */
 const PULLS = 120

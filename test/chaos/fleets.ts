@@ -19,7 +19,7 @@ interface KnownFleet {
 
 const size: Size = {
   ...{ producers: 3, workers: 24, operators: 2 },
-  ...{ backlog: 12_000, ebb: 12_000, contrary: 1 },
+  ...{ backlog: 12_000, ebb: 12_000, contrary: 1, maxLeases: 20 },
 }
 
 /** The fleets for `npm run chaos -- --fleet`. Those that need only `npm ci` are part of `npm test` and `npm run test:long`. */
@@ -29,7 +29,7 @@ export const fleets: Readonly<Record<string, KnownFleet>> = {
   lossy: {
     on: 'a pair whose standby lacks commits',
     start: startLossyFleet,
-    size: { ...size, operators: 0 },
+    size: { ...size, operators: 0, maxLeases: null },
   },
   embedded: { on: 'the embedded store', start: startEmbeddedFleet, size },
   patroni: { on: 'three nodes on Patroni', start: startPatroniFleet, size, demand: findPatroniPrograms },

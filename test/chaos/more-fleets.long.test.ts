@@ -6,6 +6,6 @@ describeGuarantees([
   {
     name: 'a fleet whose database comes back without its last commits',
     startFleet: startLossyFleet,
-    size: { operators: 0 },
+    size: { operators: 0, maxLeases: null },
   },
 ])

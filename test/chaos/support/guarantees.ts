@@ -14,7 +14,7 @@ interface TestedFleet {
 }
 
 /** A small run. `npm run chaos` has more clients and runs as long as requested. */
-const SIZE = { producers: 2, workers: 6, operators: 2, backlog: 400, ebb: 400, contrary: 1 }
+const SIZE = { producers: 2, workers: 6, operators: 2, backlog: 400, ebb: 400, contrary: 1, maxLeases: 5 }
 
 /** Disturbances are mostly waiting time in which the machine is idle, so the fleets run concurrently. */
 export function describeGuarantees(fleets: readonly TestedFleet[]): void {

@@ -93,6 +93,14 @@ export const mutants: readonly Mutant[] = [
     }),
   },
   {
+    name: 'allows a table more leases than its limit',
+    finding: /leases where \d+ are allowed/,
+    make: () => ({
+      hear: (heard) =>
+        heard.path.startsWith('/tables/') ? { ...heard, body: JSON.stringify({ maxLeases: 100 }) } : heard,
+    }),
+  },
+  {
     name: 'forgets some checkpoints',
     finding: /the checkpoint of \S+ was followed by undefined/,
     make: () => ({ say: (said) => said.replaceAll(/,"checkpoint":"[0-9a-z]*[02468]-[^"]*"/g, '') }),

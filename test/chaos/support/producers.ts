@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PartitionDescriptor } from '@baton/protocol'
 import type { Chance } from './chance.ts'
+import { LIMITED_LEVEL, LIMITED_TABLE } from './limit-checks.ts'
 import { type CalledBack, ProducedTask } from './produced-task.ts'
 import { requestKinds } from './request-kinds.ts'
 import type { Scene } from './scene.ts'
@@ -43,10 +44,11 @@ class Producer {
 
   async callBackTask(taskId: string): Promise<void> {
     const chance = this.#chance
-    const { contrary, operators, backlog } = this.#scene.size
+    const { contrary, operators, backlog, maxLeases } = this.#scene.size
     const task = new ProducedTask(taskId, operators > 0 && chance.happens(0.3 * contrary))
     this.#scene.history.tasks.set(taskId, task)
     const levels = Array.from({ length: chance.between(task.hasBarrier ? 2 : 1, 4) }, (_, level) => level)
+    if (maxLeases !== null && chance.happens(0.3)) levels.push(LIMITED_LEVEL)
     const largest = Math.max(40, backlog / 4)
     // Levels of a task with a barrier are called back one after the other: only then is it known when one was
     // complete. Levels of other tasks come in any order, so that lower ones arrive while higher ones wait.
@@ -57,7 +59,9 @@ class Producer {
         : chance.shuffled(levels).map((level) => [level])
     for (const [position, group] of groups.entries()) {
       const arrays = this.#arrays(
-        group.flatMap((level) => this.#lane(taskId, level, chance.between(20, largest))),
+        group.flatMap((level) =>
+          this.#lane(taskId, level, chance.between(20, level === LIMITED_LEVEL ? 40 : largest)),
+        ),
       )
       if (!task.hasBarrier && chance.happens(0.5))
         await Promise.all(arrays.map((array) => this.#callBack(task, array)))
@@ -99,7 +103,7 @@ class Producer {
     const chance = this.#chance
     return Array.from({ length: size }, (_, index) => ({
       taskId,
-      computeTableName: `results.table_${level}`,
+      computeTableName: level === LIMITED_LEVEL ? LIMITED_TABLE : `results.table_${level}`,
       partition_name: `${taskId}-${level}-${index}`,
       record_count: chance.happens(0.1) ? 0 : chance.between(1, 900),
       priorityLevel: level,

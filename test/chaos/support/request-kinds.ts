@@ -7,6 +7,7 @@ import {
   pullAnswerSchema,
   renewAnswerSchema,
   settleAnswerSchema,
+  tableSettingsAnswerSchema,
   taskViewSchema,
 } from '@baton/protocol'
 import type { Static, TSchema } from 'typebox'
@@ -14,7 +15,7 @@ import { Compile } from 'typebox/compile'
 
 /** A kind of request, and the answers that the protocol allows for it here. */
 export interface RequestKind<Body> {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'PATCH' | 'POST'
   /** The allowed statuses, besides those that only say to retry later. */
   readonly problems: readonly ErrorCode[]
   /** What is wrong with a body of status 200. */
@@ -24,7 +25,7 @@ export interface RequestKind<Body> {
 }
 
 function kind<Schema extends TSchema>(
-  method: 'GET' | 'POST',
+  method: 'GET' | 'PATCH' | 'POST',
   schema: Schema,
   problems: readonly ErrorCode[] = [],
 ): RequestKind<Static<Schema>> {
@@ -40,6 +41,7 @@ export const requestKinds = {
   settle: kind('POST', settleAnswerSchema()),
   renew: kind('POST', renewAnswerSchema),
   control: kind('POST', controlAnswerSchema, ['task_finished', 'task_cancelled']),
+  tableSettings: kind('PATCH', tableSettingsAnswerSchema),
   task: kind('GET', taskViewSchema),
   partitions: kind('GET', partitionListSchema()),
   instances: kind('GET', instanceListSchema),

@@ -4,6 +4,7 @@ import { checkEndState, doneTimesOf, type Rows, readEndState } from './end-state
 import type { Disturbance, Fleet } from './fleet.ts'
 import { History } from './history.ts'
 import { checkLeases } from './lease-checks.ts'
+import { checkLimit, setLimit } from './limit-checks.ts'
 import { checkLogs, type Happened } from './log-checks.ts'
 import { withoutLostTails } from './lost-tails.ts'
 import { operate } from './operators.ts'
@@ -55,7 +56,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     client.isClosed = true
     await fleet.dispose()
   }
-  judge(history, fleet, rows, findings)
+  judge(history, fleet, rows, size.maxLeases, findings)
   checkLogs(fleet.nodes, happened, findings)
   for (const { name, ends, log } of fleet.nodes)
     if (ends > 0) findings.add(`${name} ended by itself ${ends} times: ${log}`)
@@ -64,13 +65,20 @@ export async function run(options: RunOptions): Promise<Outcome> {
 }
 
 /** Checks the answers against the guarantees. */
-function judge(history: History, { lostTails = [] }: Fleet, rows: Rows, findings: Findings): void {
+function judge(
+  history: History,
+  { lostTails = [] }: Fleet,
+  rows: Rows,
+  maxLeases: number | null,
+  findings: Findings,
+): void {
   checkPulls(history, findings)
   const certain = withoutLostTails(history, lostTails)
   checkLeases(certain, findings)
   checkKeys(certain, findings)
   checkOrder(certain, findings, lostTails)
   checkTasks(certain, doneTimesOf(rows), findings)
+  checkLimit(certain, maxLeases, findings)
   checkEndState(rows, history, certain, findings)
 }
 
@@ -86,6 +94,7 @@ function noted(disturbance: Disturbance, happened: Happened[]): Disturbance {
 
 async function perform(scene: Scene, { lostTails = [] }: Fleet, storm: () => Promise<void>): Promise<void> {
   const { producers, workers, operators } = scene.size
+  await setLimit(scene)
   const everyone = (count: number, name: string, play: (scene: Scene, name: string) => Promise<void>) =>
     Promise.all(Array.from({ length: count }, (_, number) => play(scene, `${name}-${number}`)))
   const working = everyone(workers, 'worker', work)

@@ -15,6 +15,8 @@ export interface Size {
    * How often clients do something other than pull and settle as done, as a factor of the usual frequency.
    */
   readonly contrary: number
+  /** The limit of one compute table. Null: it has none, since the store may lose it. */
+  readonly maxLeases: number | null
 }
 
 /** What all participants of a run share. */
