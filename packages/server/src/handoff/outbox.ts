@@ -89,8 +89,8 @@ export interface EventMessage {
   readonly id: string
   readonly type: WebhookEventType
   readonly generation: number
-  /** Those of a task are a list, because many tasks may end at once. Earlier versions stored an object. */
-  readonly facts: EventFacts | TaskSummary
+  /** Those of a task are a list, because many tasks may end at once. */
+  readonly facts: LevelEventFacts | ParkedEventFacts | TaskSummary
 }
 
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts

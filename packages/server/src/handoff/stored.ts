@@ -1,48 +1,17 @@
-import type { TaskState, ThroughputStep } from '@baton/protocol'
+import type { ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
 import type { Durations } from './rules/attempts.ts'
 import type { FailureWindow } from './rules/failure-window.ts'
 import type { FailureGroup } from './rules/failures.ts'
-import type { TableSettings, TaskSettings } from './rules/policy.ts'
+import type { TableSettings } from './rules/policy.ts'
 import type { TaskStamps } from './rules/stamps.ts'
-import type { Tally } from './rules/task.ts'
+import type { MutableTask, Tally } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
 // memory, an entry has them as they are after a change, and a disk keeps them as rows. Entries and tables have the
 // fields in the order of these lists, so a new field comes last: entries without it stay readable.
 
-export interface StoredTask {
-  readonly id: number
-  readonly taskId: string
-  state: TaskState
-  paused: boolean
-  cancelled: boolean
-  sealed: boolean
-  expectedPartitions: number | null
-  levelBarrier: boolean
-  /** Null: the settings of the service apply. */
-  settings: TaskSettings | null
-  /**
-   * With a barrier: the lowest level that keeps it closed. Lanes above it are closed. Null without a barrier,
-   * or if no level keeps it closed.
-   */
-  openLevel: number | null
-  generation: number
-  firstCallBackAt: number
-  lastCallBackAt: number
-  finishedAt: number | null
-  purgedAt: number | null
-  /** Partitions that were settled by handing them out, in at-most-once delivery. */
-  delivered: number
-  attemptsWasted: number
-  reportedDeclared: number
-  reportedRecords: number
-  mismatched: number
-  /** Sums over its lanes. */
-  readonly partitions: Tally
-  readonly records: Tally
-  /** Names of the first tokens that called back partitions of it. Empty if tokens are not required. */
-  owners: readonly string[]
+export interface StoredTask extends Omit<MutableTask, 'rerunning'> {
   /** Reruns of done partitions, which run in bounded steps. */
   reruns: readonly Rerun[]
   /** A call-back whose rows are being written. They do not count until it is completed. */
@@ -51,9 +20,7 @@ export interface StoredTask {
   failures: readonly FailureGroup[] | null
   /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
   readonly durations: Durations
-  /** Who paused, cancelled, sealed or changed it, and when. */
   stamps: TaskStamps | null
-  /** How its last attempts ended, while it may pause itself. */
   failureWindow: FailureWindow
 }
 

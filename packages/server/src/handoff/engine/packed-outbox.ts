@@ -39,8 +39,7 @@ export function summaryOf(task: StoredTask, now: number): TaskSummary {
 
 /** An outbox as an entry stores it. Many tasks may end in one entry, so deliveries are short. */
 export type PackedOutbox = Omit<OutboxEntry, 'deliveries'> & {
-  // Entries written before deliveries were packed have them as they are.
-  readonly deliveries: readonly (PackedTaskDelivery | PackedDelivery | StoredDelivery)[]
+  readonly deliveries: readonly (PackedTaskDelivery | PackedDelivery)[]
 }
 
 /** An event of a task. Everything else about it is in the change of the task, in the same entry. */
@@ -86,7 +85,7 @@ export const unpackOutbox = (
   at: number,
 ): OutboxEntry => ({
   ...outbox,
-  deliveries: outbox.deliveries.map((one) => (isPacked(one) ? unpackDelivery(one, tasks, at) : one)),
+  deliveries: outbox.deliveries.map((one) => unpackDelivery(one, tasks, at)),
 })
 
 function unpackDelivery(
@@ -108,10 +107,6 @@ function unpackDelivery(
   const progress = state === 'kept' ? notAttempted('kept', at) : null
   return { subscription, event, taskId, at, message: { id, type, generation, facts }, progress }
 }
-
-const isPacked = (
-  delivery: PackedOutbox['deliveries'][number],
-): delivery is PackedTaskDelivery | PackedDelivery => Array.isArray(delivery)
 
 const isOfTask = (packed: PackedTaskDelivery | PackedDelivery): packed is PackedTaskDelivery =>
   typeof packed[2] === 'number'

@@ -14,7 +14,7 @@ import { readOpenWork } from './open-work.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { RecentPace } from './state/recent-pace.ts'
 import { type Flushable, inPieces, rowChangesOf, Unflushed } from './state/unflushed.ts'
-import { type EngineContext, type EngineReads, Transaction } from './transaction.ts'
+import { type EngineContext, Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
 
@@ -81,7 +81,6 @@ type Committed = (tx: Transaction) => void
  */
 export class Runner {
   readonly limits: EngineLimits
-  readonly reads: EngineReads
   readonly #disk: Disk
   readonly #options: EngineOptions
   readonly #committed: Committed
@@ -100,23 +99,6 @@ export class Runner {
     this.#disk = options.disk
     this.#committed = committed
     this.limits = { ...LIMITS, ...options.limits }
-    const { disk } = options
-    this.reads = {
-      tasksNamed: (names) => disk.tasksNamed(names),
-      tasksById: (ids) => disk.tasksById(ids),
-      lanesById: (ids) => disk.lanesById(ids),
-      lanesOf: (task, levels) => disk.lanesOf(task, levels),
-      lanesFrom: (query) => disk.lanesFrom(query),
-      partitionsById: (ids) => disk.partitionsById(ids),
-      partitionsNamed: (asked) => disk.partitionsNamed(asked),
-      rows: (queries) => disk.rows(queries),
-      waiting: (queries) => disk.waiting(queries),
-      checkpoints: (partitions) => disk.checkpoints(partitions),
-      keys: (names) => disk.keys(names),
-      known: (asked) => disk.known(asked),
-      doneRows: (task) => disk.doneRows(task),
-      nextIteration: () => this.yieldToEventLoop(),
-    }
   }
 
   get now(): number {
@@ -169,7 +151,7 @@ export class Runner {
     let known: readonly string[] = []
     while (true) {
       const memory = await this.open()
-      const tx = new Transaction(memory, this.#last + 1, this.#context())
+      const tx = new Transaction(memory, this.#last + 1, this.context)
       try {
         if (known.length > 0) await loadKeys(tx, known)
         const result = await work(tx)
@@ -302,9 +284,10 @@ export class Runner {
     return this.#options.nextIteration?.() ?? nextIteration()
   }
 
-  #context(): EngineContext {
+  get context(): EngineContext {
     const { policy, random, secret } = this.#options
-    return { reads: this.reads, limits: this.limits, policy, now: this.now, random, secret }
+    const nextIteration = () => this.yieldToEventLoop()
+    return { reads: this.#disk, nextIteration, limits: this.limits, policy, now: this.now, random, secret }
   }
 
   /** Flushes before a graceful shutdown, so that the rows are complete for other readers. */

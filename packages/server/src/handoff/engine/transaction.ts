@@ -58,6 +58,8 @@ import { Waiting } from './waiting.ts'
 export interface EngineContext {
   /** What a verb may read. It awaits nothing else. */
   readonly reads: EngineReads
+  /** Lets other work use the event loop. */
+  readonly nextIteration: () => Promise<void>
   readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
   readonly policy: Policy
   readonly now: number
@@ -66,35 +68,32 @@ export interface EngineContext {
   readonly secret: () => string
 }
 
-export interface EngineReads
-  extends Pick<
-    Disk,
-    | 'tasksNamed'
-    | 'tasksById'
-    | 'lanesById'
-    | 'lanesOf'
-    | 'lanesFrom'
-    | 'partitionsById'
-    | 'checkpoints'
-    | 'partitionsNamed'
-    | 'rows'
-    | 'waiting'
-    | 'keys'
-    | 'known'
-    | 'doneRows'
-  > {
-  /** Lets other work use the event loop. */
-  nextIteration(): Promise<void>
-}
+export type EngineReads = Pick<
+  Disk,
+  | 'tasksNamed'
+  | 'tasksById'
+  | 'lanesById'
+  | 'lanesOf'
+  | 'lanesFrom'
+  | 'partitionsById'
+  | 'checkpoints'
+  | 'partitionsNamed'
+  | 'rows'
+  | 'waiting'
+  | 'keys'
+  | 'known'
+  | 'doneRows'
+>
 
 /**
  * One transaction of the engine: collects the changes in memory for the entry that makes them durable. Memory
  * is changed in place. A verb touches a row before it changes it, and adds new rows with the transaction, not
  * with memory: so a transaction that fails can be undone.
  */
-export class Transaction {
+export class Transaction implements EngineContext {
   readonly memory: Memory
   readonly reads: EngineReads
+  readonly nextIteration: () => Promise<void>
   readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
   readonly policy: Policy
   readonly now: number
@@ -148,16 +147,17 @@ export class Transaction {
   readonly #audit: AuditRecord[] = []
   #hasIds = false
 
-  constructor(memory: Memory, number: number, { reads, limits, policy, now, random, secret }: EngineContext) {
+  constructor(memory: Memory, number: number, context: EngineContext) {
     this.memory = memory
     this.#before = new UndoLog(memory)
-    this.reads = reads
-    this.limits = limits
     this.number = number
-    this.policy = policy
-    this.now = now
-    this.random = random
-    this.secret = secret
+    this.reads = context.reads
+    this.nextIteration = context.nextIteration
+    this.limits = context.limits
+    this.policy = context.policy
+    this.now = context.now
+    this.random = context.random
+    this.secret = context.secret
     this.waiting = new Waiting(this)
   }
 

@@ -103,7 +103,7 @@ export interface MutableTask extends Changing<Omit<TaskFacts, FixedFacts>>, Pick
   failures: readonly FailureGroup[] | null
 }
 
-type FixedFacts = 'taskId' | 'firstCallBackAt' | 'partitions' | 'records'
+type FixedFacts = 'taskId' | 'partitions' | 'records'
 
 type Changing<Facts> = { -readonly [Fact in keyof Facts]: Facts[Fact] }
 

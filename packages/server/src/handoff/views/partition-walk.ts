@@ -1,6 +1,5 @@
 import { type PartitionState, partitionStates, unfinishedStates } from '../rules/life-cycle.ts'
 import { isLaneOpen, type Tally, type TaskFacts } from '../rules/task.ts'
-import { type PartitionRow, partitionDetails } from './partition-details.ts'
 import { filterOf, type PartitionFilter } from './partition-filter.ts'
 import type {
   PartitionDetails,
@@ -8,6 +7,7 @@ import type {
   PartitionPart,
   PartitionPosition,
   PartitionQuery,
+  PartitionRow,
   TaskQuery,
 } from './queries.ts'
 
@@ -99,6 +99,16 @@ function partsOf(
   return state === 'leased' || state === 'delayed' || state === 'parked' ? ['begun'] : ['all']
 }
 
+/** A row as views show it. */
+export function partitionDetails(
+  row: PartitionRow,
+  level: number,
+  pausedTables: ReadonlySet<string>,
+): PartitionDetails {
+  const isHeld = row.state === 'ready' && pausedTables.has(row.computeTable)
+  return { ...row, level, state: isHeld ? 'held' : row.state }
+}
+
 const isFresh = ({ state, dueAt }: PartitionRow): boolean => state === 'ready' && dueAt === null
 
 /**
@@ -114,8 +124,6 @@ export class PartitionWalk {
   readonly #pausedTables: ReadonlySet<string>
   readonly #filter: PartitionFilter
   readonly #partitions: PartitionDetails[] = []
-  /** The rows of the partitions that the page has. */
-  readonly rows: PartitionRow[] = []
   readonly #parts: readonly PartitionPart[]
   #part = 0
   /** The last row seen of this part. */
@@ -198,7 +206,6 @@ export class PartitionWalk {
         return
       }
       this.#partitions.push(details)
-      this.rows.push(row)
       this.#lastShown = { part, level, at: placeOf(row) }
       this.#left -= 1
     }

@@ -365,11 +365,12 @@ export interface PartitionPosition {
   readonly at: number
 }
 
-export interface PartitionDetails {
-  readonly level: number
+/** A partition as its row has it. */
+export interface PartitionRow {
+  readonly id: number
   readonly index: number
   readonly spelling: string | null
-  readonly computeTableName: string
+  readonly computeTable: string
   readonly recordCount: number
   readonly state: PartitionState
   readonly attempts: number
@@ -383,8 +384,15 @@ export interface PartitionDetails {
   readonly leasedAt: number | null
   readonly outcome: LeaseOutcome | null
   readonly history: readonly EndedAttempt[] | null
-  readonly extraFields?: string | null
-  readonly traceparent?: string | null
+  readonly failure: string | null
+  /** Null: it has no checkpoint. */
+  readonly checkpointAt: number | null
+  readonly extraFields: string | null
+  readonly traceparent: string | null
+}
+
+export interface PartitionDetails extends PartitionRow {
+  readonly level: number
   /** Of its lease, as this leader knows it. */
   readonly progress?: Progress
   readonly checkpoint?: string

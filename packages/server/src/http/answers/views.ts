@@ -133,7 +133,7 @@ export function viewPartition(facts: TaskFacts, record: PartitionDetails): Parti
   const { state, attempts, holder, leaseEndsAt, readyAt } = partitionView(facts, record)
   return {
     taskId: facts.taskId,
-    computeTableName: record.computeTableName,
+    computeTableName: record.computeTable,
     partition_name: nameOf(facts.taskId, record),
     record_count: record.recordCount,
     priorityLevel: record.level,

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { decodeEntry, type Entry, encodeEntry } from '../../../src/handoff/engine/entry.ts'
 import {
   type EventMessage,
-  factsOf,
   notAttempted,
   type StoredDelivery,
   type TaskSummary,
@@ -124,12 +123,4 @@ test('deliveries of tasks take everything from the change of the task', () => {
   }
   const written = { ...entry([]), tasks, outbox }
   expect(decodeEntry(encodeEntry(written))).toEqual(written)
-})
-
-test('deliveries with all their fields, as they were first written, are read', () => {
-  const facts = factsOf(delivery(1, summary).message)
-  const first = { ...delivery(1, facts), progress: notAttempted('pending', NOW) }
-  const body = JSON.parse(encodeEntry(withDeliveries()))
-  body[12].deliveries = [first]
-  expect(decodeEntry(JSON.stringify(body))).toEqual(withDeliveries(first))
 })

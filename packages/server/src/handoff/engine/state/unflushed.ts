@@ -43,11 +43,7 @@ export function addEntry(rowChanges: RowChanges, entry: Entry): void {
   }
   rowChanges.ranges.push(...entry.ranges)
   for (const [table, row] of entry.tableSettings) rowChanges.tableSettings.set(table, row)
-  for (const [task, table] of entry.tables) {
-    const tables = rowChanges.tables.get(task)
-    if (tables === undefined) rowChanges.tables.set(task, new Set([table]))
-    else tables.add(table)
-  }
+  for (const [task, table] of entry.tables) addTable(rowChanges, task, table)
   for (const [task, instance, at] of entry.produced)
     rowChanges.produced.set(`${task}:${instance}`, { task, instance, at })
   for (const [
@@ -178,66 +174,35 @@ const ROWS_PER_LANE = 4
  * absolute and may be written twice, except for increments of totals: those, and everything small, go into
  * the last piece.
  */
-export function inPieces(rowChanges: RowChanges, rows: number): RowChanges[] {
-  const { tasks, lanes, laneTables, partitions, checkpoints, ranges, tables } = rowChanges
-  let ofTables = 0
-  for (const names of tables.values()) ofTables += names.size
-  const ofLanes = ROWS_PER_LANE * lanes.size + laneTables.size
-  const all = tasks.size + ofLanes + partitions.size + checkpoints.size + ranges.length + ofTables
-  if (all <= rows) return [rowChanges]
+export function inPieces(changes: RowChanges, rows: number): RowChanges[] {
   const pieces: RowChanges[] = []
   let piece = noRowChanges()
   let filled = 0
-  const filledBy = (more: number) => {
-    filled += more
-    if (filled < rows) return
-    pieces.push(piece)
-    piece = noRowChanges()
-    filled = 0
+  const add = (put: (piece: RowChanges) => void, size = 1) => {
+    if (filled >= rows) {
+      pieces.push(piece)
+      piece = noRowChanges()
+      filled = 0
+    }
+    put(piece)
+    filled += size
   }
   // Tasks come first: a row must not be on disk before the rows it belongs to.
-  for (const [id, task] of tasks) {
-    piece.tasks.set(id, task)
-    filledBy(1)
-  }
-  for (const [id, lane] of lanes) {
-    piece.lanes.set(id, lane)
-    filledBy(ROWS_PER_LANE)
-  }
-  for (const [name, row] of laneTables) {
-    piece.laneTables.set(name, row)
-    filledBy(1)
-  }
-  for (const [id, status] of partitions) {
-    piece.partitions.set(id, status)
-    filledBy(1)
-  }
-  for (const [partition, text] of checkpoints) {
-    piece.checkpoints.set(partition, text)
-    filledBy(1)
-  }
-  for (const range of ranges) {
-    piece.ranges.push(range)
-    filledBy(1)
-  }
-  for (const [task, names] of tables)
-    for (const name of names) {
-      const ofPiece = piece.tables.get(task)
-      if (ofPiece === undefined) piece.tables.set(task, new Set([name]))
-      else ofPiece.add(name)
-      filledBy(1)
-    }
-  pieces.push({
-    ...rowChanges,
-    tasks: piece.tasks,
-    lanes: piece.lanes,
-    laneTables: piece.laneTables,
-    partitions: piece.partitions,
-    checkpoints: piece.checkpoints,
-    ranges: piece.ranges,
-    tables: piece.tables,
-  })
-  return pieces
+  for (const [id, task] of changes.tasks) add(({ tasks }) => tasks.set(id, task))
+  for (const [id, lane] of changes.lanes) add(({ lanes }) => lanes.set(id, lane), ROWS_PER_LANE)
+  for (const [name, row] of changes.laneTables) add(({ laneTables }) => laneTables.set(name, row))
+  for (const [id, status] of changes.partitions) add(({ partitions }) => partitions.set(id, status))
+  for (const [id, text] of changes.checkpoints) add(({ checkpoints }) => checkpoints.set(id, text))
+  for (const range of changes.ranges) add(({ ranges }) => ranges.push(range))
+  for (const [task, names] of changes.tables) for (const name of names) add((to) => addTable(to, task, name))
+  const { tasks, lanes, laneTables, partitions, checkpoints, ranges, tables } = piece
+  return [...pieces, { ...changes, tasks, lanes, laneTables, partitions, checkpoints, ranges, tables }]
+}
+
+function addTable({ tables }: RowChanges, task: number, name: string): void {
+  const names = tables.get(task)
+  if (names === undefined) tables.set(task, new Set([name]))
+  else names.add(name)
 }
 
 function removeEntry(rowChanges: RowChanges, entry: Entry): void {

@@ -22,7 +22,7 @@ import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
-import { addTasks, type EngineReads, type Transaction } from '../transaction.ts'
+import { addTasks, type EngineContext, type EngineReads, type Transaction } from '../transaction.ts'
 import type { Arrived } from '../waiting.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
@@ -61,7 +61,7 @@ const COMPARED_AT_A_TIME = 1000
 /** Stores a call-back whose rows are written together with its entry. */
 export async function callBack(tx: Transaction, batched: BatchedCallBack): Promise<CallBackResult> {
   const { lanes } = await locate(tx, batched.callBack)
-  const comparison = await compare(tx.reads, batched.callBack, lanes, (lane) => tx.calledBack.get(lane))
+  const comparison = await compare(tx, batched.callBack, lanes, (lane) => tx.calledBack.get(lane))
   const refusal = refusalOfCallBack(tx, comparison, batched)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
@@ -110,7 +110,7 @@ function levelsOf(partitions: readonly CalledBackPartition[]): number[] {
  * the known partitions of lanes.
  */
 export async function compare(
-  reads: EngineReads,
+  { reads, nextIteration }: Pick<EngineContext, 'reads' | 'nextIteration'>,
   { partitions }: CallBack,
   lanes: ReadonlyMap<number, ComparedLane>,
   ofThisBatch: (lane: number) => ReadonlyMap<number, KnownPartition> | undefined,
@@ -137,7 +137,7 @@ export async function compare(
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
         conflicts.push({ position: from + at, known: asCalledBack(partition, before) })
     }
-    if (partitions.length > COMPARED_AT_A_TIME) await reads.nextIteration()
+    if (partitions.length > COMPARED_AT_A_TIME) await nextIteration()
   }
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
 }

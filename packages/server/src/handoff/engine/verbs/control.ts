@@ -291,7 +291,7 @@ async function retryNamed(
   if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
   let changed = 0
   for (const [at, partition] of [...found.values()].entries()) {
-    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    if (isEndOfSlice(at)) await tx.nextIteration()
     if (partition.state === 'parked') retryOne(tx, partition)
     else if (partition.state === 'done' && done) rerunOne(tx, partition)
     else continue

@@ -27,7 +27,7 @@ export async function endDue(
   const isDue = ({ state, dueAt }: Partition, expected: StoredState): boolean =>
     state === expected && dueAt !== null && dueAt <= tx.now
   for (const [at, partition] of leased.entries()) {
-    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    if (isEndOfSlice(at)) await tx.nextIteration()
     if (!isDue(partition, 'leased')) continue
     expire(tx, partition)
     ended.expired += 1
@@ -35,7 +35,7 @@ export async function endDue(
     if (isDue(partition, 'delayed')) delayed.push(partition)
   }
   for (const [at, partition] of delayed.entries()) {
-    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    if (isEndOfSlice(at)) await tx.nextIteration()
     if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
   }
   return ended

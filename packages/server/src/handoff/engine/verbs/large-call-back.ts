@@ -117,7 +117,7 @@ export class LargeCallBacks {
         () => false,
       )
     })
-    const comparison = await compare(this.#runner.reads, batched.callBack, lanes, () => undefined)
+    const comparison = await compare(this.#runner.context, batched.callBack, lanes, () => undefined)
     const opened = await this.#exclusive.complete(async () => {
       if (this.#runner.epoch !== epoch) throw interrupted()
       return this.#runner.transact((tx) => this.#open(tx, batched, comparison, lanes))

@@ -1,9 +1,14 @@
 import type { Disk } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { type TaskFacts, totalOf } from '../../rules/task.ts'
-import { type PartitionRow, partitionDetails } from '../../views/partition-details.ts'
 import { filterOf } from '../../views/partition-filter.ts'
-import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ, type RowsToRead } from '../../views/partition-walk.ts'
+import {
+  PartitionWalk,
+  partitionDetails,
+  ROWS_AT_A_TIME,
+  ROWS_READ,
+  type RowsToRead,
+} from '../../views/partition-walk.ts'
 import type {
   PartitionDetails,
   PartitionPage,
@@ -11,6 +16,7 @@ import type {
   PartitionQuery,
 } from '../../views/queries.ts'
 import { viewState } from '../../views/view-state.ts'
+import { workOf } from '../checkpoints.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import type { OnlyInMemory } from './views.ts'
 
@@ -25,8 +31,7 @@ export async function viewPartitions(
   const { holder = null } = query
   if (holder !== null) {
     const held = [...inMemory.leasesOf(holder)].filter(({ parentLane }) => parentLane.task === task.id)
-    const { rows, ...page } = await heldPage(disk, facts, { ...query, holder }, held)
-    return withReports(disk, page, rows, inMemory)
+    return withReports(disk, await heldPage(disk, facts, { ...query, holder }, held), inMemory)
   }
   const walk = new PartitionWalk(facts, query, inMemory.pausedTables)
   for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
@@ -34,28 +39,22 @@ export async function viewPartitions(
     const toRead = walk.enter(lane)
     if (toRead !== null && lane !== undefined) walk.take(await rowsOf(disk, lane, toRead))
   }
-  return withReports(disk, walk.page, walk.rows, inMemory)
+  return withReports(disk, walk.page, inMemory)
 }
 
 /** Adds what workers reported: their progress, and the last checkpoint. */
 async function withReports(
   disk: Disk,
   page: PartitionPage,
-  rows: readonly PartitionRow[],
   { progressOf }: OnlyInMemory,
 ): Promise<PartitionPage> {
-  const saved = rows.filter(({ checkpointAt }) => checkpointAt !== null).map(({ id }) => id)
+  const saved = page.partitions.filter(({ checkpointAt }) => checkpointAt !== null).map(({ id }) => id)
   const stored = saved.length === 0 ? [] : await disk.checkpoints(saved)
-  const texts = new Map(stored.map(({ partition, text }) => [partition, text]))
-  const partitions = page.partitions.map((shown, at): PartitionDetails => {
-    const id = rows[at]?.id ?? 0
-    const [progress, checkpoint] = [progressOf(id), texts.get(id)]
-    return {
-      ...shown,
-      ...(progress === null ? {} : { progress }),
-      ...(checkpoint === undefined ? {} : { checkpoint }),
-    }
-  })
+  const checkpoints = new Map(stored.map(({ partition, text }) => [partition, text]))
+  const partitions = page.partitions.map((shown) => ({
+    ...shown,
+    ...workOf({ id: shown.id, progress: progressOf(shown.id) }, checkpoints),
+  }))
   return { ...page, partitions }
 }
 
@@ -84,7 +83,7 @@ async function heldPage(
   facts: TaskFacts,
   query: PartitionQuery & { readonly holder: string },
   held: readonly Partition[],
-): Promise<PartitionPage & { readonly rows: readonly PartitionRow[] }> {
+): Promise<PartitionPage> {
   const { levels, indexes, hasName } = filterOf(query)
   const { after, limit, state, holder, reason = null } = query
   const isAfter = (level: number, index: number) =>
@@ -96,7 +95,6 @@ async function heldPage(
     })
     .toSorted(byPlace)
   const partitions: PartitionDetails[] = []
-  const shownRows: PartitionRow[] = []
   for (let at = 0; at < Math.min(chosen.length, ROWS_READ); at += ROWS_AT_A_TIME) {
     const some = chosen.slice(at, at + ROWS_AT_A_TIME)
     const rows = await disk.partitionsById(some.map(({ id }) => id))
@@ -109,15 +107,13 @@ async function heldPage(
       // The lease may have ended since memory was looked at.
       if (shown !== 'leased' || details.holder !== holder) continue
       if ((state !== null && state !== shown) || hasName?.(details) === false) continue
-      if (partitions.length === limit)
-        return { facts, partitions, rows: shownRows, next: placeOf(partitions.at(-1)) }
+      if (partitions.length === limit) return { facts, partitions, next: placeOf(partitions.at(-1)) }
       partitions.push(details)
-      shownRows.push(row)
     }
   }
   const last = chosen.length > ROWS_READ ? chosen[ROWS_READ - 1] : undefined
   const next = last === undefined ? null : placeOf({ level: last.parentLane.level, index: last.index })
-  return { facts, partitions, rows: shownRows, next }
+  return { facts, partitions, next }
 }
 
 const NO_TABLES: ReadonlySet<string> = new Set()

@@ -77,7 +77,7 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   const { leases } = tx.memory
   const most = Math.min(batch, tx.limits.leases - leases.size)
   while (taken.length < most && (records === null || taken.length === 0 || takenRecords < records)) {
-    if (isEndOfSlice(taken.length)) await tx.reads.nextIteration()
+    if (isEndOfSlice(taken.length)) await tx.nextIteration()
     const wanted = Math.max(batch, demand) - taken.length
     const partition = firstKnown(tx, filterOrder) ?? (await findFirst(tx, filterOrder, wanted))
     if (partition === undefined) break

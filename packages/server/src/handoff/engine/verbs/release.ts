@@ -50,7 +50,7 @@ export function pauseInstance(
 async function revoke(tx: Transaction, leased: readonly Partition[]): Promise<ReleaseResult> {
   let [released, parked] = [0, 0]
   for (const [at, partition] of leased.entries()) {
-    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    if (isEndOfSlice(at)) await tx.nextIteration()
     const { holder } = partition
     const leaseState = leaseStateOf(partition)
     const change = leaseState.taskCancelled

@@ -28,7 +28,7 @@ export async function settle(tx: Transaction, batched: BatchedSettle): Promise<S
   const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: SettleResult[number][] = []
   for (const [at, { lease, order: reported }] of settlements.entries()) {
-    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    if (isEndOfSlice(at)) await tx.nextIteration()
     const partition = within(tables, tx.memory.partitions.get(lease.partition))
     const verdict = judgeSettlement(
       leaseStateOf(partition),
@@ -64,7 +64,7 @@ export async function renew(tx: Transaction, { leases, tables = null }: BatchedR
   const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: RenewResult[number][] = []
   for (const [at, lease] of leases.entries()) {
-    if (isEndOfSlice(at)) await tx.reads.nextIteration()
+    if (isEndOfSlice(at)) await tx.nextIteration()
     const partition = within(tables, tx.memory.partitions.get(lease.partition))
     const verdict = renewOne(tx, partition, lease)
     if (verdict.refused === null && partition !== undefined) save?.(partition, lease.checkpoint)

@@ -4,8 +4,8 @@ import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type { Progress } from '../../rules/progress.ts'
-import { exists, type Tallies, type TaskFacts } from '../../rules/task.ts'
-import type { StoredLane, StoredTask } from '../../stored.ts'
+import { exists, type TaskFacts } from '../../rules/task.ts'
+import type { StoredTask } from '../../stored.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
   Amount,
@@ -228,55 +228,31 @@ async function readTiming(
 
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMemory): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
-  const { reruns, staging: _staging, failures, durations: _durations, ...rest } = task
-  const stored = { ...rest, rerunning: reruns.length > 0 }
+  const stored = { ...task, rerunning: task.reruns.length > 0 }
   const heldByTable = inMemory.heldIn(task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
-  const { partitions, records } = progressView({ facts: stored, openLane, ...held })
-  const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
-  // Only fields of the view: it may be sent to another node, and tags cannot be encoded as JSON.
   return {
-    facts,
-    openLane: openLane === null ? null : openLaneView(openLane),
+    facts: { ...stored, ...progressView({ facts: stored, openLane, ...held }) },
+    openLane,
     pace,
-    reason: mainReason(failures ?? []),
+    reason: mainReason(task.failures ?? []),
     timing: timingOf(task),
     ...held,
     ...(hasOtherTables === undefined ? {} : { hasOtherTables }),
   }
 }
 
-const openLaneView = ({ parkedSkipped, partitions, records }: StoredLane) => ({
-  parkedSkipped,
-  partitions,
-  records,
-})
-
 function laneFacts(
   facts: TaskFacts,
   { lane, ranges, lastIndex }: TaskDetail['lanes'][number],
   heldByTable: Amount | undefined,
 ): LaneFacts {
-  const { level, parkedSkipped, partitions, records, busyMillis, attemptsDone } = lane
+  const held = heldByTable === undefined ? {} : { heldByTable }
   const firstIndex = ranges[0]?.first ?? 0
-  const stored = {
-    level,
-    parkedSkipped,
-    partitions,
-    records,
-    firstIndex,
-    lastIndex,
-    gaps: gapsBetween(ranges),
-    busyMillis,
-    attemptsDone,
-    ...(heldByTable === undefined ? {} : { heldByTable }),
-  }
-  const shown = laneView(facts, stored)
-  return { ...stored, partitions: withoutTotal(shown.partitions), records: withoutTotal(shown.records) }
-}
-
-function withoutTotal({ total: _total, ...tally }: { readonly total: number } & Tallies['partitions']) {
-  return tally
+  const { purged: _purged, purgedRecords: _purgedRecords, ...kept } = lane
+  const stored = { ...kept, firstIndex, lastIndex, gaps: gapsBetween(ranges), ...held }
+  const { partitions, records } = laneView(facts, stored)
+  return { ...stored, partitions, records }
 }
 
 const DAY = 86_400_000
