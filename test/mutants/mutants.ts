@@ -311,7 +311,7 @@ export const mutants: readonly Mutant[] = [
     file: `${server}/cluster/leader-link.ts`,
     from: 'hello.nonce === nonce',
     to: 'true',
-    tests: cluster('forged-requests', 'leadership'),
+    tests: cluster('forged-requests'),
   },
   {
     area: 'cluster',
@@ -319,7 +319,7 @@ export const mutants: readonly Mutant[] = [
     file: `${server}/http/forwarding.ts`,
     from: 'digestOf(body) !== admitted.digest',
     to: 'false',
-    tests: cluster('forged-requests', 'forwarding'),
+    tests: cluster('forged-requests'),
   },
   {
     area: 'cluster',

@@ -1,6 +1,9 @@
-import { request } from 'node:http'
-import { describe, expect, test } from 'vitest'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { HELLO, STREAM, STREAM_TYPE } from '../../src/cluster/followers.ts'
 import { coveredText, digestOf } from '../../src/cluster/forwarded-request.ts'
+import { LeaderLink } from '../../src/cluster/leader-link.ts'
 import { PeerSignature } from '../../src/cluster/peer-signature.ts'
 import { descriptors } from '../support/test-app.ts'
 import { databases, startNodes, type TestNode } from './support/nodes.ts'
@@ -44,16 +47,25 @@ function signatureOf(signer: PeerSignature, to: string, { method, path, headers,
   return signer.sign(to, { ...origin, digest, waitedMillis: 0 }, coveredText(method, path, headers))
 }
 
+/** The fast path serves only connections that stay open, Fastify all others. */
+const connections = ['keep-alive', 'close'] as const
+
 /** Sends nothing but these headers, and what HTTP needs. */
-function send(node: TestNode, { method, path, headers, body }: Sent, signature: string) {
+function send(
+  node: TestNode,
+  { method, path, headers, body }: Sent,
+  signature: string,
+  connection: (typeof connections)[number] = 'keep-alive',
+) {
   const length = body === '' ? {} : { 'content-length': Buffer.byteLength(body) }
-  const all = { ...headers, ...length, 'baton-forwarded': signature }
+  const all = { ...headers, ...length, connection, 'baton-forwarded': signature }
   return new Promise<{ status: number | undefined; refused: unknown }>((resolve, reject) => {
     const sent = request(`${node.url}${path}`, { method, headers: all, agent: false }, (answer) => {
       answer.resume()
-      answer.once('end', () =>
-        resolve({ status: answer.statusCode, refused: answer.headers['baton-refused'] }),
-      )
+      answer.once('end', () => {
+        sent.destroy()
+        resolve({ status: answer.statusCode, refused: answer.headers['baton-refused'] })
+      })
     })
     sent.once('error', reject)
     sent.end(body)
@@ -91,7 +103,11 @@ describe('a signed request', () => {
     ['body, which is removed,', pause, { ...pause, body: '' }, 'damaged'],
   ])('with another %s is refused', async (_, signed, sent, refused) => {
     const { leader, signer, leaderId } = await withSigner()
-    expect(await send(leader, sent, signatureOf(signer, leaderId, signed))).toEqual({ status: 421, refused })
+    for (const connection of connections)
+      expect(await send(leader, sent, signatureOf(signer, leaderId, signed), connection)).toEqual({
+        status: 421,
+        refused,
+      })
     expect(await leader.pull()).toEqual(['orders-0-0'])
   })
 
@@ -102,6 +118,41 @@ describe('a signed request', () => {
     forger.learn({ ...row, clusterId: 'c', secret: 'guessed' })
     for (const sent of [pull, pause])
       for (const signature of [signatureOf(forger, leaderId, sent), '', 'a.b', '{}'])
-        expect(await send(leader, sent, signature)).toEqual({ status: 421, refused: 'unsigned' })
+        for (const connection of connections)
+          expect(await send(leader, sent, signature, connection)).toEqual({
+            status: 421,
+            refused: 'unsigned',
+          })
+  })
+})
+
+describe('the proof that a node leads', () => {
+  /** A link to a node that answers the nonce of the link with another one. */
+  async function linkTo(nonceOf: (nonce: string) => string) {
+    const row = { leaderTerm: 'now', now: Date.now(), last: 0, clusterId: 'c', secret: 's' }
+    const [leader, follower] = ['leader', 'follower'].map((name) => {
+      const signature = new PeerSignature(name)
+      signature.learn({ ...row, leader: null })
+      return signature
+    }) as [PeerSignature, PeerSignature]
+    const server = createServer(({ headers }, response) => {
+      const asked = leader.check<{ nonce: string }>(headers.authorization, STREAM)
+      if (typeof asked === 'string') throw new Error(asked)
+      const hello = leader.sign('follower', { term: 'now', nonce: nonceOf(asked.nonce) }, HELLO)
+      response.writeHead(200, { 'content-type': STREAM_TYPE }).write(`${JSON.stringify({ hello })}\n`)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close().closeAllConnections())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const opened = Promise.withResolvers<'opened'>()
+    const events = { opened: () => opened.resolve('opened'), leaving: () => {} }
+    const link = new LeaderLink({ ...row, leader: { nodeId: 'leader', url } }, follower, events)
+    onTestFinished(() => link.close())
+    return Promise.race([opened.promise, link.ended.then(({ kind }) => kind)])
+  }
+
+  test('is of this stream: one that was recorded opens no link', async () => {
+    expect(await linkTo((nonce) => nonce)).toBe('opened')
+    expect(await linkTo(() => 'of another stream')).toBe('broken')
   })
 })
