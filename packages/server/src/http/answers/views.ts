@@ -159,25 +159,11 @@ function optionalFieldsOf({ extraFields = null, traceparent = null }: PartitionD
   }
 }
 
-function viewAttempt({
-  attempt,
-  holder,
-  startedAt,
-  endedAt,
-  outcome,
-  reason,
-  records,
-}: AttemptView): Attempt {
-  return {
-    attempt,
-    holder,
-    startedAt: timestampOf(startedAt),
-    endedAt: timestampOrNull(endedAt),
-    outcome,
-    reason,
-    records,
-  }
-}
+const viewAttempt = ({ startedAt, endedAt, ...attempt }: AttemptView): Attempt => ({
+  ...attempt,
+  startedAt: timestampOf(startedAt),
+  endedAt: timestampOrNull(endedAt),
+})
 
 /** The event for a partition that was parked. */
 export function viewParked({ taskId, level, index, spelling, attempts, reason }: ParkedNotice): ParkedEvent {

@@ -83,32 +83,15 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
 const asName = (position: unknown): string | undefined =>
   typeof position === 'string' && checkChosen('table', [position]).ok ? position : undefined
 
-function viewTable({
-  table,
-  tasks,
-  taskIds,
-  leases,
-  workers,
-  waiting,
-  pace,
-  lastAskedAt,
-  settings,
-}: TableDetails): TableView {
-  return {
-    table,
-    tasks,
-    taskIds: [...taskIds],
-    leases,
-    workers,
-    waiting,
-    pace: {
-      partitionsPerSecond: rounded(pace?.partitions),
-      recordsPerSecond: rounded(pace?.records),
-    },
-    lastAskedAt: timestampOrNull(lastAskedAt),
-    settings,
-  }
-}
+const viewTable = ({ taskIds, pace, lastAskedAt, ...table }: TableDetails): TableView => ({
+  ...table,
+  taskIds: [...taskIds],
+  pace: {
+    partitionsPerSecond: rounded(pace?.partitions),
+    recordsPerSecond: rounded(pace?.records),
+  },
+  lastAskedAt: timestampOrNull(lastAskedAt),
+})
 
 const rounded = (value: number | undefined): number | null =>
   value === undefined ? null : Number(value.toPrecision(4))
