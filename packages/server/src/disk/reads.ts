@@ -1,5 +1,5 @@
 import type { Disk, DueBackoffs, DuePosition, Lanes, RowsOfLane, WaitingOfLane } from '../handoff/disk.ts'
-import { newPartition, type StoredPartition } from '../handoff/partition.ts'
+import { type KnownPartition, newPartition, type StoredPartition } from '../handoff/partition.ts'
 import { partitionStates } from '../handoff/rules/life-cycle.ts'
 import type { StoredLane, StoredLaneTable } from '../handoff/stored.ts'
 import {
@@ -181,6 +181,47 @@ export function partitionReadsBy(session: Session, tables: Tables, where: Condit
       const first = await session.all(delayed, limit + 1)
       const due = first.slice(0, limit).filter(({ dueAt }) => (dueAt ?? 0) <= now)
       return { due, nextAt: first[due.length]?.dueAt ?? null }
+    },
+  } satisfies Partial<Disk>
+}
+
+/**
+ * Which indexes were called back before. Ranges outlive the rows that retention removes. Arrays that come out of
+ * order lie in gaps: one look-up for each lane shows that.
+ */
+export function knownBy(session: Session, { knownPartitions, ranges }: Tables) {
+  const partition = select(rowsOf(knownPartitions), `WHERE lane = ? AND idx = ? AND ${COUNTS}`)
+  const lastBelow: Query<number> = {
+    selected: 'last',
+    from: `${ranges.path} WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1`,
+    read: ([last]) => last as number,
+  }
+  return {
+    async known(asked) {
+      const named = asked.flatMap(({ lane, tail, indexes }, at) =>
+        indexes.map((index) => ({ at, lane, tail, index })),
+      )
+      const rows = named.map(({ lane, index, tail }) => ({ query: partition, values: [lane, index, tail] }))
+      const highest = asked.map(({ lane, indexes }) => ({
+        query: lastBelow,
+        values: [lane, Math.max(-1, ...indexes)],
+      }))
+      const found = await session.lists<KnownPartition | number>([...rows, ...highest])
+      const ends = found.splice(named.length) as number[][]
+      const missing = named.filter(
+        ({ at, index }, place) => found[place]?.length === 0 && index <= (ends[at]?.[0] ?? -1),
+      )
+      const within = await session.lists(
+        missing.map(({ lane, index }) => ({ query: lastBelow, values: [lane, index] })),
+      )
+      const known = asked.map(() => new Map<number, KnownPartition | null>())
+      for (const [place, { at, index }] of named.entries()) {
+        const [row] = found[place] as KnownPartition[]
+        if (row !== undefined) known[at]?.set(index, row)
+      }
+      for (const [place, { at, index }] of missing.entries())
+        if ((within[place]?.[0] ?? -1) >= index) known[at]?.set(index, null)
+      return known
     },
   } satisfies Partial<Disk>
 }

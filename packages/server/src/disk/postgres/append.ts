@@ -1,21 +1,11 @@
-import { type Appended, type IndexesOfLane, KnownKeys, type KnownOfLane } from '../../handoff/disk.ts'
-import type { KnownPartition, PartitionDescriptor } from '../../handoff/partition.ts'
+import { type Appended, KnownKeys } from '../../handoff/disk.ts'
+import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { insert } from '../statements.ts'
-import { type Connection, prepared, type Row, type Statement } from './session/connection.ts'
+import { type Connection, prepared, type Statement } from './session/connection.ts'
 import { NotLeader } from './session/failures.ts'
-import {
-  arraysOf,
-  asJson,
-  insertFrom,
-  plainArray,
-  postgres,
-  sending,
-  textArray,
-  textOf,
-  unnest,
-} from './tables.ts'
+import { arraysOf, insertFrom, postgres, sending, textArray, textOf, unnest } from './tables.ts'
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
@@ -98,37 +88,3 @@ export const unstageStatement = ({ first, last }: StagedIds): Statement => ({
   text: 'DELETE FROM baton.partition WHERE id BETWEEN $1 AND $2',
   values: [first, last],
 })
-
-/**
- * Ranges outlive the rows that retention removes. `id + 0` keeps the planner from using the index on id: rows
- * are to be found by lane and index.
- */
-export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
-  const wanted = asked.flatMap(({ lane, tail, indexes }, at) =>
-    indexes.map((index) => ({ at, lane, tail, index })),
-  )
-  return {
-    text: `SELECT w.at, w.idx, p.known
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (at, lane, tail, idx) LEFT JOIN LATERAL
-      (SELECT ${asJson(postgres.knownPartitions)} AS known FROM baton.partition
-       WHERE lane = w.lane AND idx = w.idx AND id + 0 <= w.tail OFFSET 0) p ON true
-    WHERE p.known IS NOT NULL
-      OR (SELECT last FROM baton.lane_range WHERE lane = w.lane AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
-    values: [
-      plainArray(wanted.map(({ at }) => at)),
-      plainArray(wanted.map(({ lane }) => lane)),
-      plainArray(wanted.map(({ tail }) => tail)),
-      plainArray(wanted.map(({ index }) => index)),
-    ],
-  }
-}
-
-export function readKnown(rows: readonly Row[], lanes: number): KnownOfLane[] {
-  const known = Array.from({ length: lanes }, () => new Map<number, KnownPartition | null>())
-  for (const { at, idx, known: values } of rows)
-    known[at as number]?.set(
-      idx as number,
-      values === null ? null : postgres.knownPartitions.read(values as readonly unknown[]),
-    )
-  return known
-}

@@ -4,7 +4,7 @@ import type { LeaderRow } from '../../handoff/stored.ts'
 import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
-import { knownStatement, readKnown, stageStatements, unstageStatement } from './append.ts'
+import { stageStatements, unstageStatement } from './append.ts'
 import { type NodeAddress, readLeaderRow } from './leader-row.ts'
 import { LeaderWrites, type OpenedPostgres } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
@@ -103,10 +103,6 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
     flush: (rowChanges, upTo) => leader.flush(rowChanges, upTo),
     stage: (rows) => leader.write(stageStatements(rows)),
     unstage: (ids) => leader.write([unstageStatement(ids)]),
-    async known(asked) {
-      const [rows = []] = await read([knownStatement(asked)])
-      return readKnown(rows, asked.length)
-    },
     async recordInstances(heartbeats, now) {
       if (heartbeats.length === 0) return
       const values = [...arraysOf(postgres.instances, heartbeatRows(heartbeats, now)), now]

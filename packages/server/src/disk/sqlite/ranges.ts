@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { IndexRangeOfLane } from '../../handoff/stored.ts'
 import { finder, sqlite } from './tables.ts'
 
@@ -12,29 +11,6 @@ export class Ranges {
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
-  }
-
-  /**
-   * Returns a test for many indexes in sequence: neighbours are answered from the range that was read last.
-   */
-  contains(lane: number): (index: number) => boolean {
-    let known: IndexRange | undefined
-    let gap: IndexRange | undefined
-    return (index) => {
-      if (known !== undefined && index >= known.first && index <= known.last) return true
-      if (gap !== undefined && index >= gap.first && index <= gap.last) return false
-      const below = this.#sql.atOrBelow.get(lane, index)
-      if (below !== undefined && index <= below.last) {
-        known = below
-        return true
-      }
-      const above = this.#sql.above.get(lane, index)
-      gap = {
-        first: below === undefined ? 0 : below.last + 1,
-        last: (above?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1,
-      }
-      return false
-    }
   }
 
   /** Adds a range and merges it with overlapping and adjacent ones. */
@@ -58,7 +34,6 @@ function prepare(db: DatabaseSync) {
   const ranges = sqlite.ranges.only('first', 'last')
   return {
     atOrBelow: finder(db, ranges, 'WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1'),
-    above: finder(db, ranges, 'WHERE lane = ? AND first > ? ORDER BY first LIMIT 1'),
     insert: db.prepare('INSERT INTO lane_range (lane, first, last) VALUES (?, ?, ?)'),
     remove: db.prepare('DELETE FROM lane_range WHERE lane = ? AND first = ?'),
   }

@@ -130,7 +130,6 @@ export function sqliteDisk(file: Connections): Disk {
     flush: (rowChanges, upTo) => call((connection) => connection.flush(rowChanges, upTo)),
     stage: (rows) => call((connection) => connection.stage(rows)),
     unstage: (ids) => call((connection) => connection.unstage(ids)),
-    known: (asked) => call(({ reads }) => asked.map((one) => reads.known(one))),
     recordInstances: (heartbeats, now) => call((connection) => connection.recordInstances(heartbeats, now)),
     probe: (now) => call((connection) => connection.probe(now)),
     hasSpace() {
