@@ -36,12 +36,6 @@ const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
 const UNREADABLE =
   'the database URL is invalid; its form is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas. In user and password, percent-encode @ as %40, / as %2F, ? as %3F, # as %23, : as %3A and % as %25; elsewhere, percent-encode @'
 
-/**
- * Not passed to the server. The connector itself finds the host that takes writes; the others are parameters
- * of earlier versions, which had to know about a pooler.
- */
-const NOT_PASSED_ON = ['target_session_attrs', 'pooling', 'listen', 'alone']
-
 export function parseDatabaseUrl(url: string): DatabaseUrl {
   if (!SCHEME.test(url))
     throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
@@ -50,7 +44,8 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
   const [, scheme, user, authority = '', database = '', query = ''] = match
   if (!isEncoded(user ?? '') || !areHosts(authority)) throw new StoreRefused(UNREADABLE)
   const parameters = new URLSearchParams(query)
-  for (const name of NOT_PASSED_ON) parameters.delete(name)
+  // The connector itself finds the host that takes writes.
+  parameters.delete('target_session_attrs')
   stateSslMode(parameters)
   const rest = parameters.toString()
   const urlFor = (host: string) =>
