@@ -179,6 +179,7 @@ export function instancesTopic(harness: DiskHarness): void {
         {
           taskId: 'task-1',
           state: 'open',
+          owners: [],
           lastCallBackAt: NOW + 500,
           partitions: { total: 7, done: 3 },
           records: { total: 100, done: 30 },
