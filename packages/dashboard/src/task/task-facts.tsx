@@ -63,7 +63,7 @@ function ComingFacts({ view }: { view: TaskView }) {
       </Fact>
       {view.attemptSeconds === null ? null : (
         <Fact name="Duration of an attempt" value={brief(view.attemptSeconds.median)}>
-          one in 20 takes over {brief(view.attemptSeconds.p95)}
+          one in 20 over {brief(view.attemptSeconds.p95)}
         </Fact>
       )}
       <Fact
