@@ -143,3 +143,8 @@ test('the tables of a task and of a lane count as rows, and are written in piece
   expect(pieces.flatMap(({ tables }) => [...(tables.get(1) ?? [])])).toEqual(named)
   expect(pieces.flatMap((piece) => [...piece.laneTables.values()])).toEqual(laneTables)
 })
+
+test('an entry may have a range for each of very many partitions', () => {
+  const ranges = Array.from({ length: 200_000 }, (_, at) => ({ lane: 1, first: 2 * at, last: 2 * at }))
+  expect(rowChangesOf([{ ...entry(), ranges }]).ranges).toHaveLength(ranges.length)
+})

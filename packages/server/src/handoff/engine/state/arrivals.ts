@@ -12,7 +12,7 @@ interface Arriving<Of> {
 /** Of one level, by number. Those that have left are skipped, and removed when they are most of the list. */
 class ArrivalsOfLevel<Of extends Arriving<Of>> {
   readonly level: number
-  readonly #list: Arrival<Of>[] = []
+  #list: Arrival<Of>[] = []
   #left = 0
 
   constructor(level: number) {
@@ -32,7 +32,7 @@ class ArrivalsOfLevel<Of extends Arriving<Of>> {
     const list = this.#list
     this.#left += 1
     if (2 * this.#left < list.length || list.length < FEWEST_KEPT) return
-    list.splice(0, list.length, ...list.filter(isThere))
+    this.#list = list.filter(isThere)
     this.#left = 0
   }
 

@@ -41,7 +41,7 @@ export function addEntry(rowChanges: RowChanges, entry: Entry): void {
     for (const [place, pace] of rowChanges.pace) if (pace?.task === task) rowChanges.pace.delete(place)
     rowChanges.pace.set(`${task}`, null)
   }
-  rowChanges.ranges.push(...entry.ranges)
+  for (const range of entry.ranges) rowChanges.ranges.push(range)
   for (const [table, row] of entry.tableSettings) rowChanges.tableSettings.set(table, row)
   for (const [task, table] of entry.tables) addTable(rowChanges, task, table)
   for (const [task, instance, at] of entry.produced)

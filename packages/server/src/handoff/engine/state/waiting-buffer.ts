@@ -64,7 +64,8 @@ export class WaitingBuffer<Partition extends Buffered> {
     const kept: Partition[] = []
     for (const partition of this.items) (mayLeave(partition) ? dropped : kept).push(partition)
     if (dropped.length === 0) return dropped
-    this.items.splice(0, this.items.length, ...kept)
+    this.items.length = 0
+    for (const partition of kept) this.items.push(partition)
     for (const partition of dropped) partition.buffers -= 1
     this.loadedTo = null
     this.isComplete = false
