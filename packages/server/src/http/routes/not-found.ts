@@ -35,10 +35,11 @@ class KnownPaths {
     const given = segmentsOf(path)
     // In a path with a task id, two slashes mean a missing task id, not a superfluous slash.
     const packed = given.filter((segment) => segment !== '')
-    const meant =
-      closest(packed.join('/'), this.#withoutParameters(packed.length)) ??
-      this.#near(given) ??
-      this.#lackingSegment(given)
+    const withoutSlashes =
+      packed.length === given.length
+        ? undefined
+        : closest(packed.join('/'), this.#withoutParameters(packed.length))
+    const meant = withoutSlashes ?? this.#near(given) ?? this.#lackingSegment(given)
     const url = meant === undefined ? undefined : `/${meant.join('/')}`
     return url === undefined || url.length > LONGEST_HINT ? undefined : url
   }
