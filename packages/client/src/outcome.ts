@@ -122,7 +122,7 @@ export function settlementOf(
   return {
     leaseId,
     outcome,
-    ...(reason === undefined ? {} : { reason: sendable(reason) }),
+    ...(reason === undefined ? {} : { reason: sendable(reason, MAX_KEPT_REASON_LENGTH) }),
     ...(isCount(records) ? { records } : {}),
     ...(checkpoint === undefined || outcome === 'done' ? {} : { checkpoint }),
     ...(final === true ? { final } : {}),
@@ -136,10 +136,10 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-function sendable(reason: unknown): string {
-  const text = textOf(reason).replaceAll('\0', '')
-  const kept = text.length > MAX_KEPT_REASON_LENGTH ? `${text.slice(0, MAX_KEPT_REASON_LENGTH - 1)}…` : text
-  return kept.toWellFormed()
+/** A text that the service takes. */
+export function sendable(value: unknown, most: number): string {
+  const text = textOf(value).replaceAll('\0', '')
+  return (text.length > most ? `${text.slice(0, most - 1)}…` : text).toWellFormed()
 }
 
 function textOf(value: unknown): string {

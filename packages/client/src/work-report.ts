@@ -1,6 +1,7 @@
 import type { Renewal } from '@baton/protocol'
 import { isCheckpointTooLong, MAX_CHECKPOINT_BYTES, MAX_KEPT_NOTE_LENGTH } from '@baton/protocol/core'
 import type { LeaseLostError } from './errors.ts'
+import { sendable } from './outcome.ts'
 
 /** How far the work on a partition is, for operators and for the estimate of the time left. */
 export interface WorkProgress {
@@ -35,7 +36,7 @@ export class WorkReport {
   }
 
   progress(progress: WorkProgress): void {
-    this.#progress = sendable(progress)
+    this.#progress = sendableProgress(progress)
   }
 
   /** Resolves when the service has stored it, or a later one. */
@@ -92,11 +93,9 @@ export function checkCheckpoint(text: string | null): void {
 }
 
 /** Progress is for people and estimates: what cannot be sent is left out, and fails no renewal. */
-function sendable({ records, note }: WorkProgress): WorkProgress {
+function sendableProgress({ records, note }: WorkProgress): WorkProgress {
   return {
     ...(Number.isSafeInteger(records) && Number(records) >= 0 ? { records: Number(records) } : {}),
-    ...(note === undefined
-      ? {}
-      : { note: String(note).replaceAll('\0', '').slice(0, MAX_KEPT_NOTE_LENGTH).toWellFormed() }),
+    ...(note === undefined ? {} : { note: sendable(note, MAX_KEPT_NOTE_LENGTH) }),
   }
 }

@@ -46,10 +46,11 @@ export const leases: Cases = {
 
   'shows its progress, and its checkpoint comes with the next lease': async (client) => {
     const { url, operator } = await called(1, patientLeases)
-    const [progress, checkpoint] = [{ records: 40, note: 'sorting' }, 'page "2" – ä']
+    const [told, checkpoint] = [{ records: 40, note: `sort${'\0'}ing ${'é'.repeat(300)}` }, 'page "2" – ä']
+    const progress = { records: 40, note: `sorting ${'é'.repeat(247)}…` }
     const first = await client.work({
       service: { url },
-      actions: { '*': { progress, checkpoint, holds: true } },
+      actions: { '*': { progress: told, checkpoint, holds: true } },
       options: { waitSeconds: 0 },
     })
     await until(async () => (await operator.partitions('orders')).partitions[0]?.checkpoint === checkpoint)

@@ -1,5 +1,5 @@
 import { BatonClient } from '@baton/client'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { descriptors } from '../../../packages/client/test/support/descriptors.ts'
 import { FaultyNetwork } from '../../../packages/client/test/support/faulty-network.ts'
 import { startService } from '../../../packages/client/test/support/service.ts'
@@ -146,8 +146,16 @@ export const operations: Cases = {
     const network = await FaultyNetwork.to(port)
     const following = client.follow({ url: network.url }, 'after')
     const seen = client.eventsOf('follower').length
-    // The stream may open after the first call-back.
-    for (let before = 0; client.eventsOf('follower').length === seen; before += 1) {
+    // While nobody watches, the service forgets what it would send again.
+    let alsoWatches = false
+    const ending = new AbortController()
+    onTestFinished(() => ending.abort())
+    const watch = async () => {
+      for await (const _ of operator.events({ signal: ending.signal })) alsoWatches = true
+    }
+    watch().catch(() => {})
+    // The streams may open after the first call-back.
+    for (let before = 0; client.eventsOf('follower').length === seen || !alsoWatches; before += 1) {
       await operator.callBack(descriptors(`before-${before}`, 1))
       await new Promise((resolve) => setTimeout(resolve, 50))
     }

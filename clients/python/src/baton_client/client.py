@@ -264,12 +264,13 @@ class Client:
     ) -> Json:
         """The tasks, newest first. `next` of the answer is the cursor of the next page."""
         only_parked = "true" if parked else None
-        query = query_of(state=state, parked=only_parked, search=search, cursor=cursor, limit=limit)
-        return self._call("GET", "/tasks", "tasks", query=query).body
+        return self._get(
+            "/tasks", "tasks", state=state, parked=only_parked, search=search, cursor=cursor, limit=limit
+        )
 
     def task(self, task_id: str) -> Json:
         """The state and progress of a task."""
-        return self._call("GET", task_path(task_id), "taskId").body
+        return self._get(task_path(task_id), "taskId")
 
     def partitions(
         self,
@@ -294,7 +295,9 @@ class Client:
         :param reason: Only those whose last failure is of the group with this `key` in `failures` of the task.
         """
         span = None if indexes is None else "-".join(map(str, indexes))
-        query = query_of(
+        answer = self._get(
+            f"{task_path(task_id)}/partitions",
+            "partitions",
             state=state,
             level=level,
             indexes=span,
@@ -305,18 +308,15 @@ class Client:
             cursor=cursor,
             limit=limit,
         )
-        answer = self._call("GET", f"{task_path(task_id)}/partitions", "partitions", query=query).body
-        answer["partitions"] = [self.table_field.from_wire(row) for row in answer["partitions"]]
-        return answer
+        return self.table_field.rows(answer, "partitions")
 
     def feed(self, task_id: str) -> Json:
         """What happened to a task, newest first."""
-        return self._call("GET", f"{task_path(task_id)}/feed", "entries").body
+        return self._get(f"{task_path(task_id)}/feed", "entries")
 
     def grid(self, task_id: str, *, level: int | None = None, cells: int | None = None) -> Json:
         """The states of the partitions of one level, counted by ranges of indexes."""
-        query = query_of(level=level, cells=cells)
-        return self._call("GET", f"{task_path(task_id)}/grid", "cells", query=query).body
+        return self._get(f"{task_path(task_id)}/grid", "cells", level=level, cells=cells)
 
     def manifest(
         self, task_id: str, *, state: str | None = None, level: int | None = None
@@ -331,15 +331,15 @@ class Client:
     def throughput(self, task_id: str, **query: str | int | None) -> Json:
         """The throughput of a task by minute or hour. `query` are the parameters of the route."""
         path = f"{task_path(task_id)}/throughput"
-        return self._call("GET", path, "points", query=query_of(**query)).body
+        return self._get(path, "points", **query)
 
     def throughput_of_all(self, **query: str | int | None) -> Json:
         """The throughput of all tasks together."""
-        return self._call("GET", "/throughput", "points", query=query_of(**query)).body
+        return self._get("/throughput", "points", **query)
 
     def totals(self) -> Json:
         """The totals of all unfinished tasks."""
-        return self._call("GET", "/totals", "complete").body
+        return self._get("/totals", "complete")
 
     def scale(
         self,
@@ -349,13 +349,11 @@ class Client:
         tasks: Sequence[str] | None = None,
     ) -> Json:
         """The backlog, and the number of workers that would finish it within a target time."""
-        query = query_of(table=tables, task=tasks, target=target_seconds)
-        return self._call("GET", "/scale", "desiredWorkers", query=query).body
+        return self._get("/scale", "desiredWorkers", table=tables, task=tasks, target=target_seconds)
 
     def instance_status(self, instance_id: str | None = None) -> Json:
         """The status of an instance; without a name, of the node that answers."""
-        query = query_of(instanceId=instance_id)
-        return self._call("GET", "/test/instance-status", "instanceId", query=query).body
+        return self._get("/test/instance-status", "instanceId", instanceId=instance_id)
 
     def instances(
         self,
@@ -367,31 +365,29 @@ class Client:
         limit: int | None = None,
     ) -> Json:
         """All known instances, by name, or those that match. A short page is not necessarily the last one."""
-        query = query_of(search=search, status=status, sort=sort, cursor=cursor, limit=limit)
-        return self._call("GET", "/instances", "instances", query=query).body
+        return self._get(
+            "/instances", "instances", search=search, status=status, sort=sort, cursor=cursor, limit=limit
+        )
 
     def instance_leases(
         self, instance_id: str, *, cursor: str | None = None, limit: int | None = None
     ) -> Json:
         """The leases that an instance holds, the first to expire first."""
-        path, query = f"{instance_path(instance_id)}/leases", query_of(cursor=cursor, limit=limit)
-        answer = self._call("GET", path, "leases", query=query).body
-        answer["leases"] = [self.table_field.from_wire(lease) for lease in answer["leases"]]
-        return answer
+        answer = self._get(f"{instance_path(instance_id)}/leases", "leases", cursor=cursor, limit=limit)
+        return self.table_field.rows(answer, "leases")
 
     def instance_attempts(self, instance_id: str) -> Json:
         """The last attempts of an instance, the last to end first, since the node that leads took over."""
-        answer = self._call("GET", f"{instance_path(instance_id)}/attempts", "attempts").body
-        answer["attempts"] = [self.table_field.from_wire(attempt) for attempt in answer["attempts"]]
-        return answer
+        answer = self._get(f"{instance_path(instance_id)}/attempts", "attempts")
+        return self.table_field.rows(answer, "attempts")
 
     def tables(self, *, cursor: str | None = None, limit: int | None = None) -> Json:
         """The compute tables with open work or settings, by name."""
-        return self._call("GET", "/tables", "tables", query=query_of(cursor=cursor, limit=limit)).body
+        return self._get("/tables", "tables", cursor=cursor, limit=limit)
 
     def table(self, table: str) -> Json:
         """What runs and waits on a compute table over all tasks, and its settings."""
-        return self._call("GET", table_path(table), "table").body
+        return self._get(table_path(table), "table")
 
     def audit(
         self,
@@ -402,16 +398,15 @@ class Client:
         limit: int | None = None,
     ) -> Json:
         """What was changed by requests, and by whom, newest first: of one task or one sender, or all."""
-        query = query_of(task=task, name=name, cursor=cursor, limit=limit)
-        return self._call("GET", "/audit", "entries", query=query).body
+        return self._get("/audit", "entries", task=task, name=name, cursor=cursor, limit=limit)
 
     def node_audit(self, *, cursor: str | None = None, limit: int | None = None) -> Json:
         """Refused tokens and reloaded files of the node that answers, since its start, newest first."""
-        return self._call("GET", "/audit/node", "entries", query=query_of(cursor=cursor, limit=limit)).body
+        return self._get("/audit/node", "entries", cursor=cursor, limit=limit)
 
     def whoami(self) -> Json:
         """The name and the roles with which the service sees this client."""
-        return self._call("GET", "/whoami", "roles").body
+        return self._get("/whoami", "roles")
 
     def ready(self) -> None:
         """Returns when the service answers and its store accepts writes. Needs no token."""
@@ -480,7 +475,7 @@ class Client:
 
     def settings(self, task_id: str) -> Json:
         """The settings that apply to a task, and which of them are its own."""
-        return self._call("GET", f"{task_path(task_id)}/settings", "settings").body
+        return self._get(f"{task_path(task_id)}/settings", "settings")
 
     def change_settings(self, task_id: str, settings: Mapping[str, Any]) -> Json:
         """Changes the named settings of a task, which need not exist yet. None goes back to the service's value."""
@@ -488,7 +483,7 @@ class Client:
 
     def table_settings(self, table: str) -> Json:
         """The limit of a compute table, and whether it is paused."""
-        return self._call("GET", f"{table_path(table)}/settings", "settings").body
+        return self._get(f"{table_path(table)}/settings", "settings")
 
     def change_table_settings(self, table: str, settings: Mapping[str, Any]) -> Json:
         """Limits the leases of a compute table over all tasks, or pauses it. None goes back to the default."""
@@ -514,6 +509,9 @@ class Client:
     def subscriptions(self) -> Subscriptions:
         """Subscriptions to events of tasks."""
         return Subscriptions(self._call, self.with_options(retry_for_seconds=0)._call)
+
+    def _get(self, path: str, field: str, /, **query: Any) -> Json:
+        return self._call("GET", path, field, query=query_of(**query)).body
 
     def _change(self, path: str, settings: Mapping[str, Any]) -> Json:
         body = json_bytes(settings, "the settings")

@@ -101,7 +101,7 @@ def settlement_of(lease_id: str, outcome: Outcome) -> Settlement:
     settlement: Settlement = {
         "leaseId": lease_id,
         "outcome": "failed" if isinstance(outcome, Failed) else "released",
-        "reason": sendable(outcome.args[0] if outcome.args else ""),
+        "reason": sendable(outcome.args[0] if outcome.args else "", MAX_KEPT_REASON_LENGTH),
     }
     if isinstance(outcome, Failed) and outcome.final:
         settlement["final"] = True
@@ -118,10 +118,11 @@ def _is_count(value: Any) -> bool:
         return False
 
 
-def sendable(reason: object) -> str:
+def sendable(value: object, most: int) -> str:
+    """A text that the service takes."""
     try:
-        text = str(reason)
+        text = str(value)
     except Exception:
         text = UNREADABLE
     text = re.sub("[\ud800-\udfff]", "\ufffd", text.replace("\0", ""))
-    return text if len(text) <= MAX_KEPT_REASON_LENGTH else f"{text[: MAX_KEPT_REASON_LENGTH - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"

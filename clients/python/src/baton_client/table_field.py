@@ -48,6 +48,11 @@ class TableField:
         name = self.name if self.name in received else _unknown_text_field(received)
         return received if name is None else _renamed(received, name, TABLE_FIELD)
 
+    def rows(self, answer: dict[str, Any], field: str) -> dict[str, Any]:
+        """The answer with its rows as programs read them."""
+        answer[field] = [self.from_wire(row) for row in answer[field]]
+        return answer
+
     def pulled(self, received: list[dict[str, Any]]) -> list[PulledPartition]:
         return [cast(PulledPartition, self.from_wire(one)) for one in received]
 

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from .errors import LeaseLostError
+from .outcome import sendable
 from .protocol import MAX_CHECKPOINT_BYTES, MAX_KEPT_NOTE_LENGTH, MAX_SAFE_INTEGER, Renewal
 
 #: Reported progress is sent this often at most: each renewal is a write of the service.
@@ -117,6 +118,5 @@ def _sendable(records: int | None, note: str | None) -> dict[str, Any]:
     if isinstance(records, int) and 0 <= records <= MAX_SAFE_INTEGER:
         progress["records"] = records
     if note is not None:
-        text = re.sub("[\ud800-\udfff]", "\ufffd", str(note).replace("\0", ""))
-        progress["note"] = text[:MAX_KEPT_NOTE_LENGTH]
+        progress["note"] = sendable(note, MAX_KEPT_NOTE_LENGTH)
     return progress
