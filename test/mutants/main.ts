@@ -112,6 +112,8 @@ function outcomeOf(tests: readonly string[]): string {
     '--project',
     'short',
     '--bail=1',
+    // Some bugs make a test wait for what never comes.
+    '--testTimeout=120000',
     '--reporter=json',
     `--outputFile=${report}`,
     ...tests,

@@ -331,11 +331,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     area: 'cluster',
-    bug: 'a node that no longer leads refuses forwarded requests for good',
-    file: `${server}/http/forwarding.ts`,
-    from: "refuse(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))",
-    to: "refuse(reply, new NotServed('damaged'))",
-    tests: cluster('forwarding', 'leadership'),
+    bug: 'a node serves a request that was signed for another node',
+    file: `${server}/cluster/forwarder.ts`,
+    from: 'admitted.to !== this.#signature.nodeId || ',
+    to: '',
+    tests: cluster('forged-requests'),
   },
   {
     area: 'admission',

@@ -138,6 +138,10 @@ describe('a producer', () => {
     expect((await give('ops')).body).toMatchObject({ taskId: 'orders', changed: 1 })
     expect((await baton.post('/call-back', [descriptor('orders', 1, 0)], as('stock'))).status).toBe(200)
     expect((await baton.post('/call-back', [descriptor('orders', 1, 1)], as('orders'))).status).toBe(403)
+    // The one that had it is still named as one that called it back.
+    expect((await baton.get('/tasks/orders', as('stock'))).body.calledBackBy).toEqual(['stock', 'orders'])
+    expect((await baton.get('/tasks/orders', as('orders'))).body.code).toBe('token_limited')
+    expect((await baton.post('/tasks/orders/seal', undefined, as('orders'))).status).toBe(403)
   })
 
   test('has a largest weight, 1 unless its token says more, and a lowest level', async () => {
