@@ -62,7 +62,7 @@ async function attackedBy(text: string, each: number): Promise<AttackReport[]> {
 
 if (values.full) {
   const load = loadNow()
-  const reports = await attackedBy(values.only, ATTACK_SECONDS)
+  const reports = await attackedBy('', ATTACK_SECONDS)
   const besieged = (of: StoreName) => {
     say(`a siege on ${of}`)
     return besiege({ store: of, seconds: SIEGE_SECONDS, seed: FULL_SEED })

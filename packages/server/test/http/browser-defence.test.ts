@@ -56,6 +56,23 @@ describe.each(changing)('%s %s', (method, path) => {
   })
 })
 
+test('every route that changes something refuses a page of another site', async () => {
+  const { paths } = (await service().get('/openapi.json')).body as {
+    paths: Record<string, Record<string, unknown>>
+  }
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, 'x')] as const),
+  )
+  const changes = operations.filter(([method]) => method !== 'GET')
+  expect(changes.length).toBeGreaterThan(20)
+  for (const [method, path] of changes) {
+    const { status, body } = await service().ask(method, path, {
+      headers: { referer: 'http://evil.example/page' },
+    })
+    expect([method, path, status, body.code]).toEqual([method, path, 403, 'cross_site_refused'])
+  }
+})
+
 const firefoxAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 const imageAccept = 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8'
 
