@@ -3,6 +3,7 @@ import type { StoredPartition } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import { isTableBlocked } from '../rules/policy.ts'
 import { LeaderUnavailable } from '../store.ts'
+import { addLanes, addPartitions } from './read-rows.ts'
 import {
   type Buffers,
   buffersOf,
@@ -17,7 +18,7 @@ import {
   tableOf,
 } from './state/memory-rows.ts'
 import { comparePositions, positionOf } from './state/waiting-buffer.ts'
-import { addLanes, addPartitions, type Transaction } from './transaction.ts'
+import type { Transaction } from './transaction.ts'
 
 /** The number of partitions that are read ahead for a lane: more if few lanes are next, fewer if there are very many. */
 const ROWS_AT_A_TIME = 32

@@ -1,13 +1,12 @@
 import type { FailureOutcome, InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { AuditedChange, AuditRecord } from '../audit.ts'
-import type { Disk, Lanes } from '../disk.ts'
+import type { Disk } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry, StoredSubscription } from '../outbox.ts'
 import {
   type KnownPartition,
   newPartition,
   type PartitionDescriptor,
   type PartitionStatus,
-  type StoredPartition,
   statusOf,
 } from '../partition.ts'
 import type { Filter } from '../pull-filters.ts'
@@ -541,42 +540,6 @@ export class Transaction implements EngineContext {
         reason,
       }))
   }
-}
-
-// Adding rows that were read. Rows in memory are newer and stay as they are.
-
-export function addTasks(tx: Transaction, rows: readonly StoredTask[]): void {
-  for (const row of rows) {
-    tx.read.tasks.push(row.id)
-    if (!tx.memory.tasks.has(row.id)) tx.memory.addTask(row)
-  }
-}
-
-export async function addLanes(tx: Transaction, read: Lanes): Promise<void> {
-  const missing = new Set<number>()
-  for (const { id, task } of read.lanes) {
-    tx.read.lanes.push(id)
-    if (!tx.memory.tasks.has(task)) missing.add(task)
-  }
-  if (missing.size > 0) addTasks(tx, await tx.reads.tasksById([...missing]))
-  tx.memory.addLanes(read)
-}
-
-/** Adds partitions with their lanes and tasks, and returns those that are in memory now. */
-export async function addPartitions(tx: Transaction, rows: readonly StoredPartition[]): Promise<Partition[]> {
-  const missing = new Set<number>()
-  for (const { lane } of rows) if (!tx.memory.lanes.has(lane)) missing.add(lane)
-  if (missing.size > 0) await addLanes(tx, await tx.reads.lanesById([...missing]))
-  const found: Partition[] = []
-  for (const row of rows) {
-    const known = tx.memory.partitions.get(row.id)
-    if (known !== undefined) found.push(known)
-    else if (tx.memory.lanes.has(row.lane)) {
-      tx.read.partitions.push(row.id)
-      found.push(tx.memory.addPartition(row))
-    }
-  }
-  return found
 }
 
 /** Long lists leave the event loop to other work after every n items. */

@@ -18,11 +18,12 @@ import type { OpenWorkLimits, TooManyLanes } from '../../rules/open-work.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { loadLanes } from '../load-lanes.ts'
+import { addTasks } from '../read-rows.ts'
 import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
-import { addTasks, type EngineContext, type EngineReads, type Transaction } from '../transaction.ts'
+import type { EngineContext, EngineReads, Transaction } from '../transaction.ts'
 import type { Arrived } from '../waiting.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */

@@ -13,6 +13,7 @@ import { changedBarrier } from '../../rules/policy.ts'
 import { exists, totalOf, uncountDone, unfinishedOf } from '../../rules/task.ts'
 import type { Rerun } from '../../stored.ts'
 import { firstRows, lanesFrom, loadLanes } from '../load-lanes.ts'
+import { addPartitions } from '../read-rows.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import {
   applySettings,
@@ -24,7 +25,7 @@ import {
   setBarrier,
   stateOf,
 } from '../task-updates.ts'
-import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
+import { isEndOfSlice, type Transaction } from '../transaction.ts'
 import { newTask, taskNamed, tooManyLanes } from './call-back.ts'
 
 /** The maximum number of partitions or levels that one step changes. */

@@ -3,8 +3,9 @@ import type { StoredPartition } from '../../partition.ts'
 import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { leaseMillis } from '../../rules/policy.ts'
 import { judgeCancellation, judgeExpiry } from '../../rules/settlement.ts'
+import { addPartitions } from '../read-rows.ts'
 import type { Partition } from '../state/memory-rows.ts'
-import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
+import { isEndOfSlice, type Transaction } from '../transaction.ts'
 import { applyChange, leaseStateOf, policyFor } from './settle.ts'
 
 interface Expired {

@@ -14,9 +14,10 @@ import {
 import { countReport } from '../../rules/task.ts'
 import type { BatchedRenew, BatchedSettle, RenewedLease, RenewResult, SettleResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
+import { addPartitions } from '../read-rows.ts'
 import { type Lane, type Partition, tableOf } from '../state/memory-rows.ts'
 import { forgetExpiry, noteAttempt } from '../task-updates.ts'
-import { addPartitions, isEndOfSlice, type Transaction } from '../transaction.ts'
+import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** Settles, renews and undoes leases. `applyChange` is also how leases expire and are revoked. */
 
