@@ -69,8 +69,8 @@ export const mutants: readonly Mutant[] = [
     area: 'rules',
     bug: 'a superseded lease is not told that it was lost',
     file: `${rules}/settlement.ts`,
-    from: 'if (lease.term < leaseState.term) return',
-    to: 'if (lease.term < leaseState.term - 1) return',
+    from: "return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'",
+    to: "return leaseState.taskCancelled ? 'task_cancelled' : 'lease_unknown'",
     tests: store,
   },
   {
@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'engine',
     bug: 'the key of a pull that failed is remembered',
-    file: `${engine}/before-images.ts`,
+    file: `${engine}/undo-log.ts`,
     from: 'for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)',
     to: '',
     tests: ['packages/server/test/handoff/engine/restore.test.ts'],
@@ -492,7 +492,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'client',
     bug: 'a node behind a proxy that answers 502 is asked again instead of another node',
-    file: 'packages/client/src/transport.ts',
+    file: 'packages/client/src/base-urls.ts',
     from: 'error.status >= 502 && error.status <= 504',
     to: 'false',
     tests: typescript,
@@ -500,7 +500,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'client',
     bug: 'a leader that does not know the token is asked again and again',
-    file: 'packages/client/src/transport.ts',
+    file: 'packages/client/src/base-urls.ts',
     from: 'status === 401 || status === 403',
     to: 'status === 403',
     tests: typescript,

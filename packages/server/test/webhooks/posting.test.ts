@@ -82,6 +82,19 @@ test.each([
   expect(await post(receiver.url)).toMatchObject({ isDelivered: true, status: 200 })
 })
 
+test('a redirect is not followed, and delivers nothing', async () => {
+  const receiver = await Receiver.start((_, response) => {
+    response.writeHead(307, { location: '/elsewhere' }).end()
+    return null
+  })
+  expect(await post(receiver.url)).toMatchObject({
+    isDelivered: false,
+    status: 307,
+    error: 'redirects are not followed',
+  })
+  expect(receiver.received).toHaveLength(1)
+})
+
 test('Retry-After counts with 429 and 503 only, and not for longer than a day', async () => {
   const receiver = await Receiver.start()
   const answer = async (status: number, seconds: string) => {
