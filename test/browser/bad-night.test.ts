@@ -109,6 +109,7 @@ test.each([1440, 390])('each question of a bad night is answered by clicking, at
   await page.getByRole('button', { name: 'orders-0-9', exact: true }).click()
   const attempts = page.getByRole('list', { name: 'Attempts' })
   await attempts.getByRole('link', { name: /^loader-\d$/ }).waitFor()
+  expect(await attempts.evaluate((list) => list.scrollWidth - list.clientWidth)).toBe(0)
   await expectFit(page)
 
   // What does a reason affect, and what does a worker hold of this task?
