@@ -63,6 +63,8 @@ class Sending {
     const delivery = this.#pending.get(event) as StoredDelivery
     const posted = { ...accepted, isDelivered: false, status: 429, retryAfterMillis: 600_000 }
     const progress = this.target.judge(delivery, posted, NOW, 1)
+    // Stored, so another process keeps the pause, too.
+    expect(progress).toMatchObject({ state: 'pending', nextAt: NOW + 600_000 })
     this.#pending.set(event, { ...delivery, progress })
     this.target.finished({ subscription: 's', event, progress }, posted, NOW)
   }
