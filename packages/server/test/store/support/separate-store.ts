@@ -45,7 +45,11 @@ export class SeparateStore {
     if (obeyModes && process.getuid?.() === 0) command.unshift('setpriv', '--bounding-set=-dac_override')
     if (umask !== undefined) command.unshift('sh', '-c', `umask ${umask}; exec "$@"`, 'sh')
     const [file = '', ...args] = command
-    const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    // Tags are bigints, which JSON does not have.
+    const child = spawn(file, args, {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      serialization: 'advanced',
+    })
     const separate = new SeparateStore(child)
     try {
       await separate.#answerTo(0)
