@@ -1,5 +1,6 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
+import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AccessRule } from './admission/access.ts'
 import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
@@ -14,7 +15,7 @@ import type { ShapeLimits } from './bodies/json-shape.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
+import { Forwarding, peerRoute } from './forwarding.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
@@ -46,7 +47,7 @@ import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
-  readonly service: Omit<Service, 'isSecure' | 'peers' | 'requesterOf'>
+  readonly service: Omit<Service, 'isSecure' | 'cluster' | 'requesterOf'>
   readonly admission: AdmissionOptions
   readonly limits: AdmissionLimits
   /** Empty, or a path without a trailing slash. */
@@ -62,7 +63,11 @@ interface HttpOptions {
   /** Addresses and networks of the proxies at which users sign in. */
   readonly authProxies?: readonly string[]
   /** Null: this node is the only one. */
-  readonly peers?: (Peers & Pick<ForwardingParts, 'instanceId' | 'advertiseUrl'>) | null
+  readonly cluster: Cluster | null
+  /** The name of this node. */
+  readonly instanceId: string
+  /** Where clients reach this node; null if they should not use it directly. */
+  readonly advertiseUrl: string | null
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -94,7 +99,9 @@ export async function buildHttp({
   trustedProxies = [],
   authProxies = [],
   isFastPathOn = true,
-  peers = null,
+  cluster,
+  instanceId,
+  advertiseUrl,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -104,7 +111,7 @@ export async function buildHttp({
   }
   const proxies = new Proxies(trustedProxies)
   const requesterOf = requesters(given.tokens, proxies)
-  const service = { ...given, isSecure: tls !== null, peers, requesterOf }
+  const service = { ...given, isSecure: tls !== null, cluster, requesterOf }
   const { handOff, tokens, log } = service
   const audit = new AuditLog(log)
   const refuse = refusals(service)
@@ -122,11 +129,12 @@ export async function buildHttp({
     }))
   const { isSecure } = service
   const forwarding =
-    peers === null
+    cluster === null
       ? null
       : new Forwarding({
-          ...peers,
-          peers,
+          cluster,
+          instanceId,
+          advertiseUrl,
           basePath,
           proxies,
           budget,
@@ -223,7 +231,7 @@ export async function buildHttp({
         metricsRoute(uncached, service, requests, budget)
         auditRoutes(uncached, service, audit)
         whoamiRoute(uncached, service)
-        if (peers !== null) peerRoute(uncached, peers)
+        if (cluster !== null) peerRoute(uncached, cluster)
       })
       openapiRoute(routes)
       eventsRoute(routes, service, streams, budget)
@@ -252,7 +260,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, cluster }, closeMillis)
   return app
 }
 

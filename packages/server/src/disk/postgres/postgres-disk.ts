@@ -1,11 +1,11 @@
 import type { Disk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
-import type { LeaderRow } from '../../handoff/stored.ts'
+import type { ClusterNode, LeaderRow } from '../../handoff/stored.ts'
 import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
 import { stageStatements, unstageStatement } from './append.ts'
-import { type NodeAddress, readLeaderRow } from './leader-row.ts'
+import { readLeaderRow } from './leader-row.ts'
 import { LeaderWrites, type OpenedPostgres } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
 import { byQuery, conditions, listIn, listsStatement, selectStatement, valuesIn } from './reads.ts'
@@ -18,7 +18,7 @@ import { arraysOf, postgres, sending, textOf } from './tables.ts'
 export interface PostgresDiskOptions {
   /** In libpq's format, which allows several hosts. */
   readonly url: string
-  readonly node: NodeAddress
+  readonly node: ClusterNode
   readonly log?: Log | undefined
   readonly timeouts?: Partial<Timeouts>
 }

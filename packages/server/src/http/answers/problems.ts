@@ -11,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import { NotServed, refuse as refuseForwarded } from '../origins.ts'
+import { NotServed, refuse as refuseForwarded } from '../forwarded-client.ts'
 import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {

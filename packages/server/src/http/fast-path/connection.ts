@@ -6,9 +6,9 @@ import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/h
 import { type Refuse, RequestProblem, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
+import { NotServed } from '../forwarded-client.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
-import { NotServed } from '../origins.ts'
 import { type Exchange, hasHungUp } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
@@ -168,7 +168,7 @@ export class FastConnection {
     this.#isAnswered = false
     this.#moreHeaders = NO_HEADERS
     budget.received.keep(body.length)
-    const leave = forwarding?.enter()
+    const answered = forwarding?.countRequest()
     try {
       if (forwarding !== null && request.admission !== undefined) {
         const { headers, refusal } = forwarding.admitFast(request, body, this.#socket)
@@ -197,7 +197,7 @@ export class FastConnection {
         this.#log(request, status, millis)
       }
     } finally {
-      leave?.()
+      answered?.()
       budget.received.keep(-body.length)
       this.#idleSince = performance.now()
     }

@@ -96,11 +96,11 @@ type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
 /** Logs a request after it was answered. */
 export type LogAnswer = (request: Answered, status: number, millis: number) => void
 
-/** `originOf` returns the address of the client and the scheme it used. */
-export function answerLog(log: Log, originOf: (request: Answered) => object): LogAnswer {
+/** `clientOf` returns the address of the client and the scheme it used. */
+export function answerLog(log: Log, clientOf: (request: Answered) => object): LogAnswer {
   return (request, status, millis) => {
     const { method, url, headers } = request
-    const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...originOf(request) }
+    const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...clientOf(request) }
     log.debug({ ...fields, instance: headers['x-instance-id'] }, 'answered')
   }
 }

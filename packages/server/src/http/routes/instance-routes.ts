@@ -19,7 +19,7 @@ import {
   viewInstance,
   viewInstanceAttempt,
 } from '../answers/views.ts'
-import { originOf } from '../origins.ts'
+import { forwardedClientOf } from '../forwarded-client.ts'
 import { nextOf, pageOf, parameter, search, word } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { operation, unknownInstance } from './operation.ts'
@@ -44,7 +44,9 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
     },
     answers: [instanceStatusSchema, 'The instance'],
     answer: async ({ query: { instanceId }, token, raw }) => {
-      const instance = await handOff.instance(instanceId ?? originOf(raw.headers)?.instanceId ?? null)
+      const instance = await handOff.instance(
+        instanceId ?? forwardedClientOf(raw.headers)?.instanceId ?? null,
+      )
       if (instance === null) throw unknownInstance()
       return viewInstance(instanceWithinLimits(token, instance))
     },

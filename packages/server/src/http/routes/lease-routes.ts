@@ -24,8 +24,8 @@ import { pulledPartitionWriter, refusalsJson, secondsOf, timestampOf } from '../
 import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
+import { forwardedClientOf, NotServed } from '../forwarded-client.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
-import { NotServed, originOf } from '../origins.ts'
 import { type Exchange, exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
@@ -37,28 +37,31 @@ const becauseJson = (because: EmptyBecause | undefined): string =>
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 /** Runs a request that may wait for work, within the bounds on waiting, and ends the wait when it must. */
-function waiter({ tokens, peers }: Service, budget: AdmissionBudget) {
+function waiter({ tokens, cluster }: Service, budget: AdmissionBudget) {
   return <Result>(
     { asked: { headers, queryLength }, socket }: Exchange,
     wantedMillis: number,
     work: (waitMillis: number, signal?: AbortSignal) => Promise<Result>,
     revokedMeanwhile: () => void = () => undefined,
   ): Promise<Result> => {
-    const origin = originOf(headers)
+    const forwarded = forwardedClientOf(headers)
     const orWhen = (end: () => void) => {
       const unwatch = tokens.watch(headers, () => {
         revokedMeanwhile()
         end()
       })
       // The follower that forwarded the request may stop.
-      const stay = peers === null || origin === undefined ? undefined : peers.whenLeft(origin.from, end)
+      const stay =
+        cluster === null || forwarded === undefined
+          ? undefined
+          : cluster.whenFollowerStops(forwarded.from, end)
       return () => {
         unwatch()
         stay?.()
       }
     }
     // A forwarded request has already waited at the follower, for a leader.
-    const waitMillis = Math.max(0, wantedMillis - (origin?.waitedMillis ?? 0))
+    const waitMillis = Math.max(0, wantedMillis - (forwarded?.waitedMillis ?? 0))
     const quotaKeyOf = () => budget.quotaKeyOf(headers, socket)
     return budget.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
       whileWatched(socket, millis > 0, (signal) => work(millis, signal), orWhen),
@@ -96,7 +99,7 @@ export function pullRoute(
     const partitions = handedOutWithinLimits(token, pulled.partitions)
     if (isRevoked && partitions.length === 0) throw revoked()
     // The next leader serves it.
-    if (handOff.isDraining && partitions.length === 0 && originOf(asked.headers) !== undefined)
+    if (handOff.isDraining && partitions.length === 0 && forwardedClientOf(asked.headers) !== undefined)
       throw new NotServed('not_leading')
     if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []
