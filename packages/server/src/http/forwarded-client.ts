@@ -29,7 +29,7 @@ export class NotServed extends Error {
 }
 
 /** Answers a forwarded request of which nothing was done. */
-export function refuse(reply: FastifyReply, { refusal }: NotServed): void {
+export function answerNotServed(reply: FastifyReply, { refusal }: NotServed): void {
   reply.hijack()
   const { raw: response } = reply
   // The rest of the body is not read.

@@ -12,13 +12,14 @@ import type { Access } from './admission/access.ts'
 import type { Proxies } from './admission/proxies.ts'
 import { userOf } from './admission/proxy-users.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
-import type { UnwrittenProblem } from './answers/problems.ts'
+import type { Problem } from './answers/problems.ts'
 import type { ArrivedBody } from './bodies/json-body.ts'
 import type { AdmissionBudget } from './budget/budget.ts'
 import type { FastRequest } from './fast-path/heads.ts'
-import { forwardedClientOf, NotServed, noteForwardedClient, refuse } from './forwarded-client.ts'
+import { answerNotServed, forwardedClientOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { whenHalfClosed } from './requests/exchange.ts'
+import { addRouteHook } from './route-hooks.ts'
 
 /** Names the node that clients may use directly, in forwarded answers. */
 export const LEADER_HEADER = 'baton-leader'
@@ -80,10 +81,10 @@ export class Forwarding {
       const target = url.slice(basePath.length)
       const admitted = cluster.forwarder.admit({ method, target, headers }, socket)
       if (typeof admitted === 'string') {
-        refuse(reply, new NotServed(admitted))
+        answerNotServed(reply, new NotServed(admitted))
         return
       }
-      budget.leaveAddress(socket)
+      budget.exemptFromAddressLimit(socket)
       noteForwardedClient(headers, admitted)
       reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
@@ -104,12 +105,12 @@ export class Forwarding {
     { method, url, asked: { headers }, admission }: FastRequest,
     body: Buffer,
     socket: Socket,
-  ): { readonly headers: AnswerHeaders; readonly refusal: UnwrittenProblem | undefined } {
+  ): { readonly headers: AnswerHeaders; readonly refusal: Problem | undefined } {
     const { cluster, basePath, budget, advertiseUrl } = this.#parts
     const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
     if (typeof admitted === 'string') throw new NotServed(admitted)
     if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
-    budget.leaveAddress(socket)
+    budget.exemptFromAddressLimit(socket)
     noteForwardedClient(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
     const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]
@@ -121,8 +122,7 @@ export class Forwarding {
     app.addHook('onRoute', (route: RouteOptions) => {
       const { access, servedByAll } = route.config ?? {}
       if (ownAccess.has(access) || servedByAll === true) return
-      const others = route.preValidation === undefined ? [] : [route.preValidation].flat()
-      route.preValidation = [this.#serveOrForward, ...others]
+      addRouteHook(route, 'preValidation', this.#serveOrForward, 'first')
     })
   }
 
@@ -146,7 +146,7 @@ export class Forwarding {
     if (forwarded !== undefined) {
       const isIntact = intact.has(raw) || (request.body === undefined && forwarded.digest === EMPTY_DIGEST)
       if (!isIntact || !cluster.leads) {
-        refuse(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
+        answerNotServed(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
         return
       }
       if (advertiseUrl !== null) reply.raw.setHeader(LEADER_HEADER, advertiseUrl)

@@ -8,7 +8,7 @@ import { Proxies, trustProxies } from './admission/proxies.ts'
 import { signInByProxies } from './admission/proxy-users.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
-import { errorAnswers, refusals } from './answers/problems.ts'
+import { errorAnswers, problemMapper } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
@@ -114,8 +114,8 @@ export async function buildHttp({
   const service = { ...given, isSecure: tls !== null, cluster, requesterOf }
   const { handOff, tokens, log } = service
   const audit = new AuditLog(log)
-  const refuse = refusals(service)
-  const answerError = errorAnswers(service, refuse)
+  const problemOf = problemMapper(service)
+  const answerError = errorAnswers(service, problemOf)
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
   const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
@@ -143,7 +143,14 @@ export async function buildHttp({
           handOff,
           parse: bodyOf,
         })
-  const fastPath = new FastPath(admissionParts, { refuse, service, requests, proxies, logAnswer, forwarding })
+  const fastPath = new FastPath(admissionParts, {
+    problemOf,
+    service,
+    requests,
+    proxies,
+    logAnswer,
+    forwarding,
+  })
   const app: FastifyInstance = Fastify({
     // Fastify's logger adds a child logger and two listeners to each request, even when nothing is logged.
     logger: false,
@@ -244,11 +251,11 @@ export async function buildHttp({
   paceReading(app.server, service.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
-  if (!isFastPathOn) fastPath.serveNothing()
-  fastPath.before(app.server)
+  if (!isFastPathOn) fastPath.disable()
+  fastPath.interceptConnections(app.server)
   if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
-  budget.before(app.server)
+  budget.interceptConnections(app.server)
   app.addHook('onClose', async () => budget.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())

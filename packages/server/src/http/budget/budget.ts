@@ -7,6 +7,7 @@ import { networkOf, type Proxies } from '../admission/proxies.ts'
 import { userOf } from '../admission/proxy-users.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
+import { addRouteHook } from '../route-hooks.ts'
 import { type AdmissionLimits, ReachedBounds } from './bounds.ts'
 import { ConnectionGate, openFilesLimit, UnreadAnswers } from './connections.ts'
 import { ReceivedBytes } from './received-bytes.ts'
@@ -125,13 +126,13 @@ export class AdmissionBudget {
   }
 
   /** Checks connections of `server` before its own listeners get them. */
-  before(server: Server): void {
-    this.#gate.before(server)
+  interceptConnections(server: Server): void {
+    this.#gate.interceptConnections(server)
   }
 
   /** Another node forwards on this connection, for many clients. */
-  leaveAddress(socket: Socket): void {
-    this.#gate.leaveAddress(socket)
+  exemptFromAddressLimit(socket: Socket): void {
+    this.#gate.exemptFromAddressLimit(socket)
   }
 
   stop(): void {
@@ -198,8 +199,7 @@ export function shedRequests(app: FastifyInstance, budget: AdmissionBudget): voi
         done(fault as Error)
       }
     }
-    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
-    route.onRequest = [...others, check]
+    addRouteHook(route, 'onRequest', check, 'last')
   })
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { networkOfSocket } from '../admission/proxies.ts'
 import { lastAnswer } from '../answers/client-errors.ts'
+import { intercept } from '../intercept.ts'
 import type { AdmissionLimits, BoundName, ReachedBounds } from './bounds.ts'
 
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
@@ -86,15 +87,13 @@ export class ConnectionGate {
   }
 
   /** Checks connections of `server` before its own listeners get them. */
-  before(server: Server): void {
-    const others = server.listeners('connection') as ((socket: Socket) => void)[]
+  interceptConnections(server: Server): void {
     // Over TLS, a response would need a handshake, and a flood of connections aims at that cost.
     const isEncrypted = 'setSecureContext' in server
     if (isEncrypted) this.#encrypted = secureSocketsOf(server)
-    server.removeAllListeners('connection')
-    server.on('connection', (socket: Socket) => {
+    intercept(server, 'connection', (socket, passOn) => {
       const refusal = this.#enter(socket)
-      if (refusal === undefined) for (const serve of others) serve.call(server, socket)
+      if (refusal === undefined) passOn()
       else {
         this.#reached.note(refusal, socket.remoteAddress)
         if (isEncrypted) socket.destroy()
@@ -104,7 +103,7 @@ export class ConnectionGate {
   }
 
   /** The connection no longer counts for its address, only in total. */
-  leaveAddress(socket: Socket): void {
+  exemptFromAddressLimit(socket: Socket): void {
     if (this.#exempt.has(socket)) return
     this.#exempt.add(socket)
     const address = networkOfSocket(socket) ?? 'gone'

@@ -3,7 +3,7 @@ import { errorCodes } from '@baton/protocol'
 import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.ts'
 import { answerClientError, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
-import { type Refuse, RequestProblem, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
+import { type Problem, type ProblemOf, RequestProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import { NotServed } from '../forwarded-client.ts'
@@ -27,7 +27,7 @@ const FIRST_REQUEST_MILLIS = 1000
 interface FastPathRules extends Staying {
   readonly routeOf: RouteOf
   readonly keyOwner: KeyOwner
-  readonly refuse: Refuse
+  readonly problemOf: ProblemOf
   readonly budget: AdmissionBudget
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
@@ -188,10 +188,10 @@ export class FastConnection {
         this.#send(notServedText(error, this.#rules))
         return
       }
-      const refusal = this.#rules.refuse(error, { method, url })
-      this.#send(problemText(refusal, this.#moreHeaders, this.#rules))
+      const problem = this.#rules.problemOf(error, { method, url })
+      this.#send(problemText(problem, this.#moreHeaders, this.#rules))
       if (this.#isAnswered) {
-        const { status } = errorCodes[refusal.code]
+        const { status } = errorCodes[problem.code]
         const millis = performance.now() - began
         counts.answered(status, millis)
         this.#log(request, status, millis)
@@ -326,8 +326,8 @@ function answerText(body: string, headers: AnswerHeaders, staying: Staying): Ans
   }
 }
 
-function problemText(refusal: UnwrittenProblem, more: AnswerHeaders, staying: Staying): AnswerText {
-  const { status, headers, body } = writtenProblem(refusal)
+function problemText(problem: Problem, more: AnswerHeaders, staying: Staying): AnswerText {
+  const { status, headers, body } = writtenProblem(problem)
   const all = [...Object.entries({ ...securityHeaders(staying.isSecure), ...headers }).flat(), ...more]
   const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(all)}`
   return { text: `${head}${lastLines(body.length, staying)}${body}`, encoding: 'utf8' }

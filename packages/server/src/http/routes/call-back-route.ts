@@ -31,7 +31,7 @@ import {
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
-import { nameOf } from '../answers/views.ts'
+import { nameOf } from '../answers/wire-values.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'

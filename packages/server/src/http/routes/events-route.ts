@@ -5,9 +5,10 @@ import Type from 'typebox'
 import type { BatonEvent, Tick } from '../../handoff/events.ts'
 import { tickWithinLimits } from '../admission/tokens.ts'
 import { securityHeaders } from '../answers/headers.ts'
+import { presentInstance } from '../answers/instance-view.ts'
+import { presentParked } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask } from '../answers/task-view.ts'
-import { viewInstance, viewParked } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
@@ -42,9 +43,9 @@ function eventText(event: BatonEvent): string {
     case 'task':
       return named('task', summariseTask(event.row, event.now))
     case 'parked':
-      return named('parked', viewParked(event.notice))
+      return named('parked', presentParked(event.notice))
     case 'instance':
-      return named('instance', viewInstance(event.instance))
+      return named('instance', presentInstance(event.instance))
     case 'reset':
       return named('reset', {})
   }

@@ -20,7 +20,8 @@ import type { EmptyBecause, RenewalRequest, Settled } from '../../handoff/store.
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { pulledPartitionWriter, refusalsJson, secondsOf, timestampOf } from '../answers/views.ts'
+import { pulledPartitionWriter, refusalsJson } from '../answers/pull-answer.ts'
+import { secondsOf, timestampOf } from '../answers/wire-values.ts'
 import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
@@ -112,7 +113,7 @@ export function pullRoute(
     })
     return { waited }
   })
-  fastPath.open('GET', app.prefix, '/pull', config.access, pull)
+  fastPath.addRoute('GET', app.prefix, '/pull', config.access, pull)
 
   app.route({
     method: 'GET',
@@ -201,7 +202,7 @@ export function settleRoute(
     answer(settledJson(token, outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   })
-  fastPath.open('POST', app.prefix, '/settle', config.access, settle)
+  fastPath.addRoute('POST', app.prefix, '/settle', config.access, settle)
 
   app.route({
     method: 'POST',

@@ -1,7 +1,7 @@
 import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { Distribution } from '../../handoff/counts/counts.ts'
+import { Histogram } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
@@ -118,7 +118,7 @@ const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 /** Measures the event loop delay ten times a second. Node provides all other process metrics. */
 class ProcessHealth {
   /** How late a timer fired, which is how long a request that arrived at that time had to wait. */
-  readonly eventLoopDelay = new Distribution(DELAY_SECONDS)
+  readonly eventLoopDelay = new Histogram(DELAY_SECONDS)
   #dueAt = performance.now() + SAMPLE_MILLIS
   readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
   readonly #onSample: (lateMillis: number) => void
