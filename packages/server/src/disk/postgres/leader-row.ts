@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import type { ClusterNode, LeaderRow, NextIds } from '../../handoff/stored.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import type { Channel } from './session/connector.ts'
-import { foundNoRow, NotLeader } from './session/failures.ts'
+import { foundNoRow, NotLeader } from './session/errors.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'

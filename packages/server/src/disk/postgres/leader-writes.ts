@@ -6,7 +6,7 @@ import { deletableTo, flushStatements } from './flush.ts'
 import { type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
 import { BEGIN_WRITING, type Statement } from './session/connection.ts'
 import type { Channels } from './session/connector.ts'
-import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/failures.ts'
+import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/errors.ts'
 
 export interface OpenedPostgres extends OpenedDisk {
   readonly leaderTerm: string
