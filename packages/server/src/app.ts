@@ -12,7 +12,7 @@ import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/browser-defence.ts'
 import { noTokens } from './http/admission/tokens.ts'
 import { LiveTokens } from './http/admission/tokens-file.ts'
-import type { AdmissionLimits } from './http/budget/bounds.ts'
+import type { ClientLimits } from './http/limits/limits.ts'
 import { keyOwners } from './http/requests/preferences.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { untraced } from './http/service.ts'
@@ -216,7 +216,7 @@ function eventLoopLoad(): () => number {
   }
 }
 
-function limitsOf(config: Config): AdmissionLimits {
+function limitsOf(config: Config): ClientLimits {
   const bytes = (mebibytes: number) => Math.floor(mebibytes * 2 ** 20)
   return {
     connections: config.maxConnections,

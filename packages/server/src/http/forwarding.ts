@@ -14,9 +14,9 @@ import { userOf } from './admission/proxy-users.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
 import type { Problem } from './answers/problems.ts'
 import type { ArrivedBody } from './bodies/json-body.ts'
-import type { AdmissionBudget } from './budget/budget.ts'
 import type { FastRequest } from './fast-path/heads.ts'
 import { answerNotServed, forwardedClientOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
+import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
 import { whenHalfClosed } from './requests/exchange.ts'
 import { addRouteHook } from './route-hooks.ts'
@@ -38,7 +38,7 @@ export interface ForwardingParts {
   readonly cluster: Cluster
   readonly basePath: string
   readonly proxies: Proxies
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
   readonly requests: RequestCounts
   readonly isSecure: boolean
   readonly instanceId: string
@@ -71,7 +71,7 @@ export class Forwarding {
 
   /** The address, host and scheme that a forwarded request had at the follower. Must run before admission. */
   admitForwarded(app: FastifyInstance): void {
-    const { cluster, basePath, budget } = this.#parts
+    const { cluster, basePath, limiter } = this.#parts
     app.addHook('onRequest', ({ raw }, reply, done) => {
       const { headers, socket, method = '', url = '' } = raw
       if (headers[FORWARDED_HEADER] === undefined) {
@@ -84,7 +84,7 @@ export class Forwarding {
         answerNotServed(reply, new NotServed(admitted))
         return
       }
-      budget.exemptFromAddressLimit(socket)
+      limiter.exemptFromAddressLimit(socket)
       noteForwardedClient(headers, admitted)
       reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
@@ -106,11 +106,11 @@ export class Forwarding {
     body: Buffer,
     socket: Socket,
   ): { readonly headers: AnswerHeaders; readonly refusal: Problem | undefined } {
-    const { cluster, basePath, budget, advertiseUrl } = this.#parts
+    const { cluster, basePath, limiter, advertiseUrl } = this.#parts
     const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
     if (typeof admitted === 'string') throw new NotServed(admitted)
     if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
-    budget.exemptFromAddressLimit(socket)
+    limiter.exemptFromAddressLimit(socket)
     noteForwardedClient(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
     const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]

@@ -12,10 +12,10 @@ import { errorAnswers, problemMapper } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
-import type { AdmissionLimits } from './budget/bounds.ts'
-import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
 import { Forwarding, peerRoute } from './forwarding.ts'
+import { ClientLimiter, shedRequests } from './limits/limiter.ts'
+import type { ClientLimits } from './limits/limits.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
@@ -49,7 +49,7 @@ import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.t
 interface HttpOptions {
   readonly service: Omit<Service, 'isSecure' | 'cluster' | 'requesterOf'>
   readonly admission: AdmissionOptions
-  readonly limits: AdmissionLimits
+  readonly limits: ClientLimits
   /** Empty, or a path without a trailing slash. */
   readonly basePath: string
   /** Whether plain pulls and settles bypass Node's HTTP server. */
@@ -118,9 +118,9 @@ export async function buildHttp({
   const answerError = errorAnswers(service, problemOf)
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
-  const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
-  const { reached } = budget
-  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
+  const limiter = new ClientLimiter({ limits, tokens, proxies, log, waitingPulls })
+  const { reached } = limiter
+  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), limiter }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
@@ -137,7 +137,7 @@ export async function buildHttp({
           advertiseUrl,
           basePath,
           proxies,
-          budget,
+          limiter,
           requests,
           isSecure,
           handOff,
@@ -191,7 +191,7 @@ export async function buildHttp({
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
-    hold: budget.received.hold,
+    hold: limiter.received.hold,
     bulk,
     callBackShape: callBackShape(limits),
     arrived: forwarding?.arrived ?? (() => undefined),
@@ -199,10 +199,10 @@ export async function buildHttp({
       reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
   admitRequests(app, admission)
-  shedRequests(app, budget)
+  shedRequests(app, limiter)
   const reads = new Reads()
   const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
-    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+    reads.run(limiter.quotaKeyOf(headers, socket), socket, read)
   boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
@@ -219,8 +219,8 @@ export async function buildHttp({
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
         callBackRoute(uncached, service, reached, bulk)
-        pullRoute(uncached, service, fastPath, budget)
-        settleRoute(uncached, service, fastPath, budget)
+        pullRoute(uncached, service, fastPath, limiter)
+        settleRoute(uncached, service, fastPath, limiter)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
         tableRoutes(uncached, service)
@@ -235,13 +235,13 @@ export async function buildHttp({
         settingsRoutes(uncached, service)
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
-        metricsRoute(uncached, service, requests, budget)
+        metricsRoute(uncached, service, requests, limiter)
         auditRoutes(uncached, service, audit)
         whoamiRoute(uncached, service)
         if (cluster !== null) peerRoute(uncached, cluster)
       })
       openapiRoute(routes)
-      eventsRoute(routes, service, streams, budget)
+      eventsRoute(routes, service, streams, limiter)
       pageRoutes(routes, pageFiles)
       apiReferenceRoute(routes, pageFiles)
     },
@@ -255,8 +255,8 @@ export async function buildHttp({
   fastPath.interceptConnections(app.server)
   if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
-  budget.interceptConnections(app.server)
-  app.addHook('onClose', async () => budget.stop())
+  limiter.interceptConnections(app.server)
+  app.addHook('onClose', async () => limiter.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
   auditReloads(audit, {
@@ -275,9 +275,7 @@ export async function buildHttp({
  * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
  * of the longest names, all characters escaped, has 45 KiB.
  */
-export function callBackShape({
-  callBackPartitions,
-}: Pick<AdmissionLimits, 'callBackPartitions'>): ShapeLimits {
+export function callBackShape({ callBackPartitions }: Pick<ClientLimits, 'callBackPartitions'>): ShapeLimits {
   return {
     elements: callBackPartitions,
     values: Math.max(1_000_000, 10 * callBackPartitions),

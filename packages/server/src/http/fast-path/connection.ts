@@ -5,9 +5,9 @@ import { answerClientError, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
 import { type Problem, type ProblemOf, RequestProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
 import { NotServed } from '../forwarded-client.ts'
 import type { Forwarding } from '../forwarding.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
 import { type Exchange, hasHungUp } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
@@ -28,7 +28,7 @@ interface FastPathRules extends Staying {
   readonly routeOf: RouteOf
   readonly keyOwner: KeyOwner
   readonly problemOf: ProblemOf
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
@@ -144,7 +144,7 @@ export class FastConnection {
 
   #waitForRest(bytes: Buffer, neededBytes: number): void {
     // At the limit on received bytes, Node's server refuses the body.
-    if (!this.#rules.budget.received.hasRoomFor(neededBytes)) {
+    if (!this.#rules.limiter.received.hasRoomFor(neededBytes)) {
       this.#handOver(bytes)
       return
     }
@@ -158,16 +158,16 @@ export class FastConnection {
   /** Counts buffered bytes against the limit on received bytes. */
   #keep(bytes: number): void {
     this.#waitingBytes += bytes
-    this.#rules.budget.received.keep(bytes)
+    this.#rules.limiter.received.keep(bytes)
   }
 
   async #serve(request: FastRequest, body: Buffer): Promise<void> {
     const { method, url, asked, serve, counts, urgency } = request
-    const { budget, forwarding } = this.#rules
+    const { limiter, forwarding } = this.#rules
     const began = performance.now()
     this.#isAnswered = false
     this.#moreHeaders = NO_HEADERS
-    budget.received.keep(body.length)
+    limiter.received.keep(body.length)
     const answered = forwarding?.countRequest()
     try {
       if (forwarding !== null && request.admission !== undefined) {
@@ -175,7 +175,7 @@ export class FastConnection {
         this.#moreHeaders = headers
         if (refusal !== undefined) throw new RequestProblem(refusal.code, refusal.detail, refusal.options)
       }
-      if (!budget.isOpen) budget.check(urgency, asked.headers, this.#socket)
+      if (!limiter.isOpen) limiter.check(urgency, asked.headers, this.#socket)
       const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
       if (this.#isAnswered) {
@@ -198,7 +198,7 @@ export class FastConnection {
       }
     } finally {
       answered?.()
-      budget.received.keep(-body.length)
+      limiter.received.keep(-body.length)
       this.#idleSince = performance.now()
     }
   }

@@ -5,9 +5,9 @@ import { type AccessRule, accessRules, type CheckedAccess } from '../admission/a
 import type { Admission } from '../admission/admission.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import type { ProblemOf } from '../answers/problems.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
 import type { Forwarding } from '../forwarding.ts'
 import { intercept } from '../intercept.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
 import type { Service } from '../service.ts'
@@ -18,7 +18,7 @@ const HEAD_TIMEOUT_MILLIS = 1000
 
 interface AdmissionParts {
   readonly admissionOf: (rule: AccessRule) => Admission
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
 }
 
 interface FastPathParts {
@@ -42,14 +42,14 @@ interface FastPathParts {
  */
 export class FastPath {
   readonly #admissionOf: (rule: AccessRule) => Admission
-  readonly #budget: AdmissionBudget
+  readonly #limiter: ClientLimiter
   readonly #parts: FastPathParts
   readonly #routes = new Map<string, { readonly route: FastRoute; readonly admission: Admission }>()
   readonly #connections = new Set<FastConnection>()
 
-  constructor({ admissionOf, budget }: AdmissionParts, parts: FastPathParts) {
+  constructor({ admissionOf, limiter }: AdmissionParts, parts: FastPathParts) {
     this.#admissionOf = admissionOf
-    this.#budget = budget
+    this.#limiter = limiter
     this.#parts = parts
   }
 
@@ -86,7 +86,7 @@ export class FastPath {
         problemOf,
         logAnswer,
         forwarding,
-        budget: this.#budget,
+        limiter: this.#limiter,
         headTimeoutMillis,
         handOff,
         handOver,

@@ -1,7 +1,7 @@
 import { Histogram } from '../../handoff/counts/counts.ts'
 import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { Webhooks } from '../service.ts'
 import type { RequestCounts } from './answered-requests.ts'
 
@@ -57,7 +57,7 @@ export interface MetricSources {
   readonly requests: RequestCounts
   readonly health: { readonly eventLoopDelay: Histogram }
   readonly webhooks: Webhooks
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
   readonly store: StoreReading
   readonly scaleTargetSeconds: number
 }

@@ -23,9 +23,9 @@ import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { pulledPartitionWriter, refusalsJson } from '../answers/pull-answer.ts'
 import { secondsOf, timestampOf } from '../answers/wire-values.ts'
 import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
 import { forwardedClientOf, NotServed } from '../forwarded-client.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { type Exchange, exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
@@ -37,8 +37,8 @@ const becauseJson = (because: EmptyBecause | undefined): string =>
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
-/** Runs a request that may wait for work, within the bounds on waiting, and ends the wait when it must. */
-function waiter({ tokens, cluster }: Service, budget: AdmissionBudget) {
+/** Runs a request that may wait for work, within the limits on waiting, and ends the wait when it must. */
+function waiter({ tokens, cluster }: Service, limiter: ClientLimiter) {
   return <Result>(
     { asked: { headers, queryLength }, socket }: Exchange,
     wantedMillis: number,
@@ -63,8 +63,8 @@ function waiter({ tokens, cluster }: Service, budget: AdmissionBudget) {
     }
     // A forwarded request has already waited at the follower, for a leader.
     const waitMillis = Math.max(0, wantedMillis - (forwarded?.waitedMillis ?? 0))
-    const quotaKeyOf = () => budget.quotaKeyOf(headers, socket)
-    return budget.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
+    const quotaKeyOf = () => limiter.quotaKeyOf(headers, socket)
+    return limiter.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
       whileWatched(socket, millis > 0, (signal) => work(millis, signal), orWhen),
     )
   }
@@ -74,12 +74,12 @@ export function pullRoute(
   app: FastifyInstance,
   service: Service,
   fastPath: FastPath,
-  budget: AdmissionBudget,
+  limiter: ClientLimiter,
 ): void {
   const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const waiting = waiter(service, budget)
+  const waiting = waiter(service, limiter)
   const config = { access: 'pull' } as const
 
   const pull = tracing.serve('GET /pull', async (exchange) => {
@@ -152,12 +152,12 @@ export function settleRoute(
   app: FastifyInstance,
   service: Service,
   fastPath: FastPath,
-  budget: AdmissionBudget,
+  limiter: ClientLimiter,
 ): void {
   const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const waiting = waiter(service, budget)
+  const waiting = waiter(service, limiter)
   const config = { access: 'worker' } as const
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`

@@ -6,7 +6,7 @@ import { scaleOf } from '../../handoff/counts/scale.ts'
 import { requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/route-schemas.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { RequestCounts } from '../observability/answered-requests.ts'
 import { METRICS_TYPE, metricText } from '../observability/metric.ts'
 import { metrics } from '../observability/metrics.ts'
@@ -149,9 +149,9 @@ export function metricsRoute(
   app: FastifyInstance,
   { handOff, webhooks, scaleTargetSeconds }: Service,
   requests: RequestCounts,
-  budget: AdmissionBudget,
+  limiter: ClientLimiter,
 ): void {
-  const health = new ProcessHealth((lateMillis) => budget.overload.note(lateMillis))
+  const health = new ProcessHealth((lateMillis) => limiter.overload.note(lateMillis))
   app.addHook('onClose', async () => health.stop())
   app.route({
     method: 'GET',
@@ -165,7 +165,7 @@ export function metricsRoute(
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
-      const from = { handOff, requests, health, webhooks, budget, store, scaleTargetSeconds }
+      const from = { handOff, requests, health, webhooks, limiter, store, scaleTargetSeconds }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },
