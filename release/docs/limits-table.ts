@@ -27,7 +27,7 @@ import { OTHER_SHAPE } from '../../packages/server/src/http/bodies/json-body.ts'
 import { MAX_DEPTH, SMALL_BYTES } from '../../packages/server/src/http/bodies/json-shape.ts'
 import { MOST_STREAMS, MOST_STREAMS_PER_CALLER } from '../../packages/server/src/http/routes/events-route.ts'
 import { callBackShape, HEADERS_LIMIT_BYTES, HEADERS_MILLIS } from '../../packages/server/src/http/server.ts'
-import { DEFAULT_BODY_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
+import { DEFAULT_BODY_LIMIT_BYTES } from '../../packages/server/src/http/route-context.ts'
 import { table } from './table.ts'
 
 const grouped = (number: number) => number.toLocaleString('en-US')

@@ -372,7 +372,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'admission',
     bug: 'a producer controls a task to which it only added',
-    file: `${server}/http/admission/tokens.ts`,
+    file: `${server}/http/admission/token-limits.ts`,
     from: 'owners[0] === token.name',
     to: 'owners.includes(token.name)',
     tests: http('producers-rights'),
@@ -380,7 +380,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'admission',
     bug: 'a repeated pull hands out tables that the token may no longer see',
-    file: `${server}/http/admission/tokens.ts`,
+    file: `${server}/http/admission/token-limits.ts`,
     from: 'partitions.filter(({ computeTableName }) => allowed.includes(computeTableName))',
     to: 'partitions',
     tests: http('worker-limits'),
@@ -412,7 +412,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'http',
     bug: 'a client that hung up keeps its leases',
-    file: `${server}/http/routes/lease-routes.ts`,
+    file: `${server}/http/routes/worker-routes.ts`,
     from: 'if (request.key === null) handOff.undo(partitions)',
     to: '',
     tests: http('hang-up'),

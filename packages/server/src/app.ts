@@ -15,7 +15,7 @@ import { LiveTokens } from './http/admission/tokens-file.ts'
 import type { ClientLimits } from './http/limits/limits.ts'
 import { keyOwners } from './http/requests/preferences.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
-import { untraced } from './http/service.ts'
+import { untraced } from './http/route-context.ts'
 import { TlsFiles } from './http/tls.ts'
 import { openEmbeddedStore, openSharedStore } from './open-store.ts'
 import { SettingsError } from './settings-files.ts'
@@ -90,7 +90,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
     const http = await buildHttp({
-      service: {
+      context: {
         handOff,
         log,
         tableField: config.tableField,

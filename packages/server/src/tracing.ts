@@ -5,7 +5,7 @@ import type { BatchTracing } from './handoff/batcher.ts'
 import type { Disk } from './handoff/disk.ts'
 import type { HandOffAnswers } from './handoff/store.ts'
 import { RequestProblem } from './http/answers/problems.ts'
-import type { RequestTracing } from './http/service.ts'
+import type { RequestTracing } from './http/route-context.ts'
 import { version } from './version.ts'
 
 type Api = typeof import('@opentelemetry/api')
@@ -63,7 +63,7 @@ export class Tracing implements RequestTracing, BatchTracing {
   }
 
   serve: RequestTracing['serve'] = (name, serve) => (exchange, body) =>
-    this.#request(name, exchange.asked.headers, Date.now(), (traced) => {
+    this.#request(name, exchange.head.headers, Date.now(), (traced) => {
       const answer: typeof exchange.answer = (text, headers, lost) => {
         const span = this.#tracer.startSpan('answer', {}, traced.context)
         exchange.answer(text, headers, lost)

@@ -18,7 +18,7 @@ import type { FastRequest } from './fast-path/heads.ts'
 import { answerNotServed, forwardedClientOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
 import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
-import { whenHalfClosed } from './requests/exchange.ts'
+import { whenHalfClosed } from './requests/disconnects.ts'
 import { addRouteHook } from './route-hooks.ts'
 
 /** Names the node that clients may use directly, in forwarded answers. */
@@ -102,7 +102,7 @@ export class Forwarding {
 
   /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
   admitFast(
-    { method, url, asked: { headers }, admission }: FastRequest,
+    { method, url, head: { headers }, admission }: FastRequest,
     body: Buffer,
     socket: Socket,
   ): { readonly headers: AnswerHeaders; readonly refusal: Problem | undefined } {

@@ -19,19 +19,19 @@ import type { ClientLimits } from './limits/limits.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
-import { BulkWork } from './requests/bulk-work.ts'
-import { allowHalfOpen } from './requests/exchange.ts'
+import { TimeSlicer } from './requests/time-slicer.ts'
+import { allowHalfOpen } from './requests/disconnects.ts'
 import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
 import { boundPipelining } from './requests/pipelining.ts'
-import { boundReads, type ReadInTurn, Reads } from './requests/reads.ts'
+import { boundReads, type ReadInTurn, ReadScheduler } from './requests/read-scheduler.ts'
 import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
 import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
-import { pullRoute, renewRoute, settleRoute } from './routes/lease-routes.ts'
+import { pullRoute, renewRoute, settleRoute } from './routes/worker-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
@@ -43,11 +43,11 @@ import { tableRoutes } from './routes/table-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
 import { whoamiRoute } from './routes/whoami-route.ts'
-import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
+import { DEFAULT_BODY_LIMIT_BYTES, type RouteContext } from './route-context.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
-  readonly service: Omit<Service, 'isSecure' | 'cluster' | 'requesterOf'>
+  readonly context: Omit<RouteContext, 'isSecure' | 'cluster' | 'requesterOf'>
   readonly admission: AdmissionOptions
   readonly limits: ClientLimits
   /** Empty, or a path without a trailing slash. */
@@ -90,7 +90,7 @@ export const HEADERS_MILLIS = 60_000
 export const HEADERS_LIMIT_BYTES = 2 * 16_384
 
 export async function buildHttp({
-  service: given,
+  context: given,
   admission,
   limits,
   basePath,
@@ -111,11 +111,11 @@ export async function buildHttp({
   }
   const proxies = new Proxies(trustedProxies)
   const requesterOf = requesters(given.tokens, proxies)
-  const service = { ...given, isSecure: tls !== null, cluster, requesterOf }
-  const { handOff, tokens, log } = service
+  const context = { ...given, isSecure: tls !== null, cluster, requesterOf }
+  const { handOff, tokens, log } = context
   const audit = new AuditLog(log)
-  const problemOf = problemMapper(service)
-  const answerError = errorAnswers(service, problemOf)
+  const problemOf = problemMapper(context)
+  const answerError = errorAnswers(context, problemOf)
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
   const limiter = new ClientLimiter({ limits, tokens, proxies, log, waitingPulls })
@@ -125,9 +125,9 @@ export async function buildHttp({
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
       address: proxies.addressOf(socket, headers),
-      scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
+      scheme: proxies.schemeOf(socket, headers) ?? (context.isSecure ? 'https' : 'http'),
     }))
-  const { isSecure } = service
+  const { isSecure } = context
   const forwarding =
     cluster === null
       ? null
@@ -145,7 +145,7 @@ export async function buildHttp({
         })
   const fastPath = new FastPath(admissionParts, {
     problemOf,
-    service,
+    context,
     requests,
     proxies,
     logAnswer,
@@ -174,25 +174,25 @@ export async function buildHttp({
       answerClientError(error, socket)
     },
     frameworkErrors: (error, request, reply) => {
-      reply.headers(securityHeaders(service.isSecure))
+      reply.headers(securityHeaders(context.isSecure))
       void answerError(error, request, reply)
     },
   })
   app.setErrorHandler(answerError)
-  const bulk = new BulkWork()
+  const slicer = new TimeSlicer()
   boundPipelining(app, {
     most: limits.requestsPerConnection,
-    bulk,
+    slicer,
     note: (address) => reached.note('connection-requests', address),
   })
   forwarding?.admitForwarded(app)
   if (trustedProxies.length > 0) trustProxies(app, proxies)
   if (authProxies.length > 0) signInByProxies(app, new Proxies(authProxies))
-  secureAnswers(app, service.isSecure)
+  secureAnswers(app, context.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
     hold: limiter.received.hold,
-    bulk,
+    slicer,
     callBackShape: callBackShape(limits),
     arrived: forwarding?.arrived ?? (() => undefined),
     shapeMet: (fault, isCallBack) =>
@@ -200,16 +200,16 @@ export async function buildHttp({
   })
   admitRequests(app, admission)
   shedRequests(app, limiter)
-  const reads = new Reads()
+  const readScheduler = new ReadScheduler()
   const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
-    reads.run(limiter.quotaKeyOf(headers, socket), socket, read)
+    readScheduler.run(limiter.quotaKeyOf(headers, socket), socket, read)
   boundReads(app, readInTurn)
   checkParameters(app)
-  auditRequests(app, { audit, tokens: service.tokens, proxies })
+  auditRequests(app, { audit, tokens: context.tokens, proxies })
   countRequests(app, requests)
   forwarding?.forwardRequests(app)
   answerUnknownRoutes(app, admission, requests, basePath)
-  await describeRoutes(app, { basePath, tableField: service.tableField })
+  await describeRoutes(app, { basePath, tableField: context.tableField })
   const pageFiles = readPageFiles()
   const streams = new OpenStreams()
   // Their clients connect again, and get the events of the new leader.
@@ -218,37 +218,37 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service, reached, bulk)
-        pullRoute(uncached, service, fastPath, limiter)
-        settleRoute(uncached, service, fastPath, limiter)
-        renewRoute(uncached, service)
-        instanceRoutes(uncached, service)
-        tableRoutes(uncached, service)
-        releaseRoutes(uncached, service)
-        taskRoutes(uncached, service)
-        totalsRoute(uncached, service)
-        scaleRoute(uncached, service)
-        throughputRoutes(uncached, service)
-        gridRoute(uncached, service)
-        manifestRoute(uncached, service, readInTurn)
-        controlRoutes(uncached, service)
-        settingsRoutes(uncached, service)
-        subscriptionRoutes(uncached, service)
-        healthRoutes(uncached, service)
-        metricsRoute(uncached, service, requests, limiter)
-        auditRoutes(uncached, service, audit)
-        whoamiRoute(uncached, service)
+        callBackRoute(uncached, context, reached, slicer)
+        pullRoute(uncached, context, fastPath, limiter)
+        settleRoute(uncached, context, fastPath, limiter)
+        renewRoute(uncached, context)
+        instanceRoutes(uncached, context)
+        tableRoutes(uncached, context)
+        releaseRoutes(uncached, context)
+        taskRoutes(uncached, context)
+        totalsRoute(uncached, context)
+        scaleRoute(uncached, context)
+        throughputRoutes(uncached, context)
+        gridRoute(uncached, context)
+        manifestRoute(uncached, context, readInTurn)
+        controlRoutes(uncached, context)
+        settingsRoutes(uncached, context)
+        subscriptionRoutes(uncached, context)
+        healthRoutes(uncached, context)
+        metricsRoute(uncached, context, requests, limiter)
+        auditRoutes(uncached, context, audit)
+        whoamiRoute(uncached, context)
         if (cluster !== null) peerRoute(uncached, cluster)
       })
       openapiRoute(routes)
-      eventsRoute(routes, service, streams, limiter)
+      eventsRoute(routes, context, streams, limiter)
       pageRoutes(routes, pageFiles)
       apiReferenceRoute(routes, pageFiles)
     },
     { prefix: basePath },
   )
   allowHalfOpen(app.server)
-  paceReading(app.server, service.isSecure, limits.requestsPerConnection)
+  paceReading(app.server, context.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.disable()
@@ -257,17 +257,17 @@ export async function buildHttp({
   // Runs first, for connections of the fast path and of Node's server alike.
   limiter.interceptConnections(app.server)
   app.addHook('onClose', async () => limiter.stop())
-  answerExpectHeader(app, Math.max(service.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
+  answerExpectHeader(app, Math.max(context.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
   auditReloads(audit, {
     'tokens file': admission.tokens,
-    'subscriptions file': service.webhooks.file,
+    'subscriptions file': context.webhooks.file,
     certificate: tls,
   })
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, cluster }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: context.handOff, cluster }, closeMillis)
   return app
 }
 

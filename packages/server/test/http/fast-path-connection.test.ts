@@ -31,8 +31,8 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
   const admission: Admission = ({ headers }) =>
     headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
   const limiter = openLimiter()
-  const service = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
-  const parts = { problemOf, service, requests, proxies: new Proxies([]), logAnswer: null, forwarding: null }
+  const context = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
+  const parts = { problemOf, context, requests, proxies: new Proxies([]), logAnswer: null, forwarding: null }
   const fastPath = new FastPath({ admissionOf: () => admission, limiter }, parts)
   fastPath.addRoute('GET', '', '/pull', 'pull', serve)
   fastPath.addRoute('POST', '', '/settle', 'worker', serve)

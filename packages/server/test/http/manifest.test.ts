@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { emptyTally } from '../../src/handoff/rules/task.ts'
 import { noTokens } from '../../src/http/admission/tokens.ts'
 import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
-import type { Service } from '../../src/http/service.ts'
+import type { RouteContext } from '../../src/http/route-context.ts'
 
 const facts = { taskId: 'orders', purgedAt: null as number | null, generation: 1, partitions: emptyTally() }
 const line = {
@@ -25,7 +25,7 @@ test.each([
   const app = Fastify()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   onTestFinished(() => app.close())
-  const service = { handOff, tableField: 'computeTableName', tokens: noTokens } as unknown as Service
+  const service = { handOff, tableField: 'computeTableName', tokens: noTokens } as unknown as RouteContext
   manifestRoute(app, service, (_request, read) => read())
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await fetch(`${url}/tasks/orders/manifest`)

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { RequestProblem } from '../answers/problems.ts'
 import type { BodyHold, HoldBody } from '../limits/received-bytes.ts'
-import type { BulkWork } from '../requests/bulk-work.ts'
-import { SharedListeners } from '../requests/exchange.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
+import { SharedListeners } from '../requests/disconnects.ts'
 import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()
@@ -38,7 +38,7 @@ export interface ArrivalRules {
   readonly isUrgent: boolean
   readonly hold: HoldBody
   /** Checks the shape of large bodies. */
-  readonly bulk: BulkWork
+  readonly slicer: TimeSlicer
   /** The message for a body that is too large. */
   tooLarge(): string
   shapeFault(fault: ShapeFault, oversized: number | undefined): RequestProblem
@@ -151,7 +151,7 @@ export class ArrivingBody {
   #checkInSteps(): void {
     this.#isChecking = true
     this.#source.pause()
-    this.#rules.bulk.add(this.#request.socket, () => {
+    this.#rules.slicer.add(this.#request.socket, () => {
       if (this.#isOver) return false
       this.#check()
       if (this.#checkedBytes < this.#bytes) return true

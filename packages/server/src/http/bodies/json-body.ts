@@ -17,7 +17,7 @@ import {
   tooManyValues,
 } from '../answers/problems.ts'
 import type { HoldBody } from '../limits/received-bytes.ts'
-import type { BulkWork } from '../requests/bulk-work.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
 import { JsonArrayText } from './json-array.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
@@ -41,7 +41,7 @@ export interface ArrivedBody {
 /** How bodies are received. Their limits depend on the route. */
 interface BodyRules {
   readonly hold: HoldBody
-  readonly bulk: BulkWork
+  readonly slicer: TimeSlicer
   readonly callBackShape: ShapeLimits
   /** Returns what the route gets instead of the parsed body, for a request that another node may serve. */
   arrived(request: FastifyRequest, body: ArrivedBody): unknown
@@ -104,7 +104,7 @@ function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): Arriv
     shape,
     isUrgent: !isFromProducer,
     hold: rules.hold,
-    bulk: rules.bulk,
+    slicer: rules.slicer,
     tooLarge: () => tooLarge(bodyLimit, isFromProducer),
     shapeFault: (fault, oversized) => {
       rules.shapeMet(fault, isFromProducer)

@@ -9,7 +9,8 @@ import { NotServed } from '../forwarded-client.ts'
 import type { Forwarding } from '../forwarding.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
-import { type Exchange, hasHungUp } from '../requests/exchange.ts'
+import { type Exchange } from '../requests/exchange.ts'
+import { hasHungUp } from '../requests/disconnects.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
@@ -162,7 +163,7 @@ export class FastConnection {
   }
 
   async #serve(request: FastRequest, body: Buffer): Promise<void> {
-    const { method, url, asked, serve, counts, urgency } = request
+    const { method, url, head, serve, counts, urgency } = request
     const { limiter, forwarding } = this.#rules
     const began = performance.now()
     this.#isAnswered = false
@@ -175,8 +176,8 @@ export class FastConnection {
         this.#moreHeaders = headers
         if (refusal !== undefined) throw new RequestProblem(refusal.code, refusal.detail, refusal.options)
       }
-      if (!limiter.isOpen) limiter.check(urgency, asked.headers, this.#socket)
-      const exchange = { asked, socket: this.#socket, answer: this.#answer }
+      if (!limiter.isOpen) limiter.check(urgency, head.headers, this.#socket)
+      const exchange = { head, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
       if (this.#isAnswered) {
         const millis = performance.now() - began
@@ -203,8 +204,8 @@ export class FastConnection {
     }
   }
 
-  #log({ method, url, asked }: FastRequest, status: number, millis: number): void {
-    const { headers } = asked
+  #log({ method, url, head }: FastRequest, status: number, millis: number): void {
+    const { headers } = head
     this.#rules.logAnswer?.({ method, url, headers, socket: this.#socket }, status, millis)
   }
 

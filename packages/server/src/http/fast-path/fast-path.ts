@@ -10,7 +10,7 @@ import { intercept } from '../intercept.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { FastConnection } from './connection.ts'
 import type { FastRoute, ParsedHead } from './heads.ts'
 
@@ -23,7 +23,7 @@ interface AdmissionParts {
 
 interface FastPathParts {
   readonly problemOf: ProblemOf
-  readonly service: Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>
+  readonly context: Pick<RouteContext, 'handOff' | 'keyOwner' | 'isSecure'>
   readonly requests: RequestCounts
   readonly proxies: Proxies
   /** Null: requests are not logged. */
@@ -74,8 +74,8 @@ export class FastPath {
 
   /** Handles new connections of `server` before its own listeners do. */
   interceptConnections(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
-    const { problemOf, service, logAnswer, forwarding } = this.#parts
-    const { isSecure, keyOwner, handOff } = service
+    const { problemOf, context, logAnswer, forwarding } = this.#parts
+    const { isSecure, keyOwner, handOff } = context
     const arrival = isSecure ? 'secureConnection' : 'connection'
     intercept(server, arrival, (socket, handOver) => {
       const connection = new FastConnection(socket, {

@@ -4,7 +4,7 @@ import type { Urgency } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { RouteCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
-import { type KeyOwner, queryOf, RequestPreferences } from '../requests/preferences.ts'
+import { type KeyOwner, queryOf, PullHead } from '../requests/preferences.ts'
 
 /** The parsed head of a plain request. */
 export interface ParsedHead {
@@ -107,7 +107,7 @@ export type RouteOf = (head: ParsedHead) => FastRoute | undefined
 
 /** A request as described by its head. */
 export interface FastRequest extends FastRoute, Pick<ParsedHead, 'method' | 'url' | 'bodyBytes'> {
-  readonly asked: RequestPreferences
+  readonly head: PullHead
   readonly headBytes: number
 }
 
@@ -149,7 +149,7 @@ export class HeadCache {
     const known = new CachedHead(
       head,
       route,
-      new RequestPreferences(head.headers, this.#keyOwner, queryOf(head.url)),
+      new PullHead(head.headers, this.#keyOwner, queryOf(head.url)),
     )
     if (!isForwarded) {
       if (this.#known.length === KNOWN_HEADS) this.#known.shift()
@@ -173,14 +173,14 @@ class CachedHead {
   constructor(
     { method, url, text, bodyBytes }: ParsedHead,
     { serve, counts, urgency, admission }: FastRoute,
-    asked: RequestPreferences,
+    head: PullHead,
   ) {
     this.request = {
       method,
       url,
       bodyBytes,
       headBytes: text.length,
-      asked,
+      head,
       serve,
       counts,
       urgency,
@@ -204,6 +204,6 @@ class CachedHead {
     const keyEnd = keyAt + this.#keyLength
     if (this.#afterKey.compare(bytes, keyEnd, headBytes) !== 0) return undefined
     const key = bytes.toString('latin1', keyAt, keyEnd)
-    return PLAIN_KEY.test(key) ? { ...this.request, asked: this.request.asked.underKey(key) } : undefined
+    return PLAIN_KEY.test(key) ? { ...this.request, head: this.request.head.underKey(key) } : undefined
   }
 }

@@ -2,7 +2,7 @@ import { Histogram } from '../../handoff/counts/counts.ts'
 import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
-import type { Webhooks } from '../service.ts'
+import type { Webhooks } from '../route-context.ts'
 import type { RequestCounts } from './answered-requests.ts'
 
 /** The text format of Prometheus, which all compatible systems read. */

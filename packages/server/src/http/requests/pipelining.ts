@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { accessRule } from '../admission/access.ts'
-import type { BulkWork } from './bulk-work.ts'
+import type { TimeSlicer } from './time-slicer.ts'
 
 /** Ends the wait of one request. */
 type EndWait = () => void
@@ -46,7 +46,7 @@ interface PipelineRules {
   /** The bound on requests in progress. */
   readonly most: number
   /** Starts the requests with large responses. */
-  readonly bulk: BulkWork
+  readonly slicer: TimeSlicer
   note(address: string | undefined): void
 }
 
@@ -101,7 +101,7 @@ class Pipeline {
       response.once('close', this.#answered)
       if (!isLarge) serve()
       else
-        this.#rules.bulk.add(this.#socket, () => {
+        this.#rules.slicer.add(this.#socket, () => {
           serve()
           return false
         })

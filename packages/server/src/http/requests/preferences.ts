@@ -125,10 +125,10 @@ function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferen
 }
 
 /**
- * The parsed headers and query of a pull or settle request. They are parsed lazily and once: the fast path
+ * What the headers and the query of a pull or settle request say. They are parsed lazily and once: the fast path
  * shares one instance among all requests of a connection with the same head.
  */
-export class RequestPreferences {
+export class PullHead {
   readonly headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
   readonly #query: string
@@ -153,13 +153,13 @@ export class RequestPreferences {
   }
 
   /** A copy with another idempotency key. */
-  underKey(key: string): RequestPreferences {
-    const asked = new RequestPreferences(this.headers, this.#keyOwner, this.#query, key)
-    asked.#instance = this.#instance
-    asked.#owner = this.#owner
-    asked.#preferences = this.#preferences
-    asked.#parsedQuery = this.#parsedQuery
-    return asked
+  underKey(key: string): PullHead {
+    const head = new PullHead(this.headers, this.#keyOwner, this.#query, key)
+    head.#instance = this.#instance
+    head.#owner = this.#owner
+    head.#preferences = this.#preferences
+    head.#parsedQuery = this.#parsedQuery
+    return head
   }
 
   /** The length of the query, which a waiting pull keeps in memory. */

@@ -3,19 +3,20 @@ import { auditListSchema, MAX_TASK_ID_LENGTH, nodeAuditSchema, taskFeedSchema } 
 import type { FastifyInstance } from 'fastify'
 import type { Requester } from '../../handoff/rules/stamps.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import { requireView, type TokenLookup } from '../admission/tokens.ts'
+import { requireView } from '../admission/token-limits.ts'
+import { type TokenLookup } from '../admission/tokens.ts'
 import { timestampOf } from '../answers/wire-values.ts'
 import type { AuditLog } from '../observability/audit.ts'
 import { nextOf, pageOf, safeInteger, text } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownTask } from './operation.ts'
 
 /** The longest names of tokens in a tokens file. */
 const LONGEST_NAME = 200
 
-export function auditRoutes(app: FastifyInstance, service: Service, nodeAudit: AuditLog): void {
-  const { views } = service.handOff
-  operation(app, service, 'GET', '/audit', {
+export function auditRoutes(app: FastifyInstance, context: RouteContext, nodeAudit: AuditLog): void {
+  const { views } = context.handOff
+  operation(app, context, 'GET', '/audit', {
     id: 'listAudit',
     summary: 'Changes of tasks and of the service, and who requested them, newest first',
     tag: 'health',
@@ -39,7 +40,7 @@ export function auditRoutes(app: FastifyInstance, service: Service, nodeAudit: A
     },
   })
 
-  operation(app, service, 'GET', '/audit/node', {
+  operation(app, context, 'GET', '/audit/node', {
     id: 'listNodeAudit',
     summary: 'Refused tokens and reloaded files of this node since it started, newest first',
     tag: 'health',
@@ -56,7 +57,7 @@ export function auditRoutes(app: FastifyInstance, service: Service, nodeAudit: A
     },
   })
 
-  operation(app, service, 'GET', '/tasks/:taskId/feed', {
+  operation(app, context, 'GET', '/tasks/:taskId/feed', {
     id: 'viewFeed',
     summary: 'What happened to a task, newest first',
     tag: 'tasks',
@@ -74,7 +75,7 @@ export function auditRoutes(app: FastifyInstance, service: Service, nodeAudit: A
 
 /** Finds out who sent a request that changes something. `body` must not contain secrets. */
 export const requesters =
-  (tokens: TokenLookup, proxies: Proxies): Service['requesterOf'] =>
+  (tokens: TokenLookup, proxies: Proxies): RouteContext['requesterOf'] =>
   ({ socket, headers }: IncomingMessage, body: object = {}): Requester => ({
     name: tokens.nameOf(headers),
     address: proxies.addressOf(socket, headers),

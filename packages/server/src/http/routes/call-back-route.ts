@@ -19,15 +19,7 @@ import type { HandOff } from '../../handoff/hand-off.ts'
 import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
 import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
-import {
-  ofAnother,
-  ownerLimits,
-  refusedLanes,
-  refusedOpenWork,
-  requireCallBackLimits,
-  requireWeightLimit,
-  sharesTasks,
-} from '../admission/tokens.ts'
+import { ofAnother, ownerLimits, refusedLanes, refusedOpenWork, requireCallBackLimits, requireWeightLimit, sharesTasks } from '../admission/token-limits.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
@@ -37,9 +29,9 @@ import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'
 import { NotJson } from '../bodies/json-bytes.ts'
 import type { ReachedLimits } from '../limits/limits.ts'
-import type { BulkWork } from '../requests/bulk-work.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { instanceOf } from '../requests/preferences.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 
 const SEAL_HEADER = 'baton-seal'
 
@@ -82,13 +74,13 @@ const besides = ({ [SEAL_HEADER]: seal, [SETTINGS_HEADER]: settings }: IncomingH
 function checkPieces(
   array: JsonArrayText,
   options: CallBackOptions,
-  bulk: BulkWork,
+  slicer: TimeSlicer,
   socket: Socket,
 ): Promise<CallBackCheck> {
   const checker = new CallBackChecker(options)
   const pieces = array.pieces()
   return new Promise((resolve, reject) => {
-    bulk.add(socket, () => {
+    slicer.add(socket, () => {
       try {
         const { value: piece, done } = pieces.next()
         if (done !== true) for (const element of piece) checker.take(element)
@@ -104,16 +96,16 @@ function checkPieces(
 
 export function callBackRoute(
   app: FastifyInstance,
-  service: Service,
+  context: RouteContext,
   reached: ReachedLimits,
-  bulk: BulkWork,
+  slicer: TimeSlicer,
 ): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = context
   const options = { tableField, unknownFields, maxLevels: callBackLevels }
   const check = async (body: unknown, socket: Socket): Promise<CallBackCheck> => {
     if (!(body instanceof JsonArrayText)) return checkCallBack(body, options)
     // A large object is refused without parsing it.
-    return body.isArray ? checkPieces(body, options, bulk, socket) : checkCallBack({}, options)
+    return body.isArray ? checkPieces(body, options, slicer, socket) : checkCallBack({}, options)
   }
   app.route({
     method: 'POST',
@@ -149,7 +141,7 @@ export function callBackRoute(
         ownerLimits: ownerLimits(token),
         seal,
         settings,
-        by: changesTask(headers) ? service.requesterOf(request.raw, besides(headers)) : undefined,
+        by: changesTask(headers) ? context.requesterOf(request.raw, besides(headers)) : undefined,
         traceparent: tracing.traceparent(headers),
       }
       const result = await whileHeld(request.raw, () => handOff.callBack(callBack, instanceOf(headers), more))

@@ -16,9 +16,10 @@ import {
 import type { FastifyInstance } from 'fastify'
 import type { Static, TObject } from 'typebox'
 import type { ControlRequest, ControlResult, RetryControl } from '../../handoff/rules/control.ts'
-import { mayAccessOthers, refusedLanes, requireOwn, type Token } from '../admission/tokens.ts'
+import { mayAccessOthers, refusedLanes, requireOwn } from '../admission/token-limits.ts'
+import { type Token } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { brokenField, brokenFields, operation, unknownTask } from './operation.ts'
 
 interface ControlRoute<Body extends TObject> {
@@ -30,8 +31,8 @@ interface ControlRoute<Body extends TObject> {
   requestOf(taskId: string, body: Static<Body>): ControlRequest
 }
 
-export function controlRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, requesterOf } = service
+export function controlRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, requesterOf } = context
   /** Operators may control all tasks within their limits. Producers, which may only seal, must own the task. */
   const requireRight = async (token: Token | null, taskId: string): Promise<void> => {
     if (mayAccessOthers(token, 'operator')) return
@@ -41,7 +42,7 @@ export function controlRoutes(app: FastifyInstance, service: Service): void {
   }
 
   const control = <Body extends TObject>({ verb, summary, body, repeated, requestOf }: ControlRoute<Body>) =>
-    operation(app, service, 'POST', `/tasks/:taskId/${verb}`, {
+    operation(app, context, 'POST', `/tasks/:taskId/${verb}`, {
       id: verb.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
       summary,
       tag: 'tasks',

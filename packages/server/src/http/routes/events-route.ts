@@ -3,7 +3,7 @@ import { type EventName, eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { BatonEvent, Tick } from '../../handoff/events.ts'
-import { tickWithinLimits } from '../admission/tokens.ts'
+import { tickWithinLimits } from '../admission/token-limits.ts'
 import { securityHeaders } from '../answers/headers.ts'
 import { presentInstance } from '../answers/instance-view.ts'
 import { presentParked } from '../answers/partition-view.ts'
@@ -13,7 +13,7 @@ import { answers } from '../api-document/route-schemas.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whenCrowded } from '../requests/pipelining.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 
 /** Each tick is serialized once for all watchers. */
 const written = new WeakMap<Tick, Buffer>()
@@ -169,7 +169,7 @@ const streamHead = (isSecure: boolean) => ({
 
 export function eventsRoute(
   app: FastifyInstance,
-  { handOff, tokens, isSecure }: Service,
+  { handOff, tokens, isSecure }: RouteContext,
   streams: OpenStreams,
   limiter: Pick<ClientLimiter, 'quotaKeyOf'>,
 ): void {

@@ -1,13 +1,13 @@
 import { gridSchema, MAX_GRID_CELLS } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import { requireView } from '../admission/tokens.ts'
+import { requireView } from '../admission/token-limits.ts'
 import { integer, level } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownTask } from './operation.ts'
 
 /** The states of a level's partitions at a glance, at a cost that does not grow with the level. */
-export function gridRoute(app: FastifyInstance, service: Service): void {
-  operation(app, service, 'GET', '/tasks/:taskId/grid', {
+export function gridRoute(app: FastifyInstance, context: RouteContext): void {
+  operation(app, context, 'GET', '/tasks/:taskId/grid', {
     id: 'viewGrid',
     summary: 'The states of the partitions of one level, by ranges of indexes',
     tag: 'tasks',
@@ -23,7 +23,7 @@ export function gridRoute(app: FastifyInstance, service: Service): void {
     },
     answers: [gridSchema, 'The grid'],
     answer: async ({ path: { taskId }, query, token }) => {
-      const grid = await service.handOff.views.grid({ taskId, ...query })
+      const grid = await context.handOff.views.grid({ taskId, ...query })
       if (grid === null) throw unknownTask(taskId)
       const { task, cells, ...shown } = grid
       requireView(token, task)

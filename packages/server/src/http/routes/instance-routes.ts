@@ -10,23 +10,23 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { InstancePosition, LeasePosition } from '../../handoff/views/queries.ts'
-import { instanceWithinLimits, isWithinLimit } from '../admission/tokens.ts'
+import { instanceWithinLimits, isWithinLimit } from '../admission/token-limits.ts'
 import { presentHeldLease, presentInstance, presentInstanceAttempt } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer, timestampOf } from '../answers/wire-values.ts'
 import { forwardedClientOf } from '../forwarded-client.ts'
 import { nextOf, pageOf, parameter, search, word } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownInstance } from './operation.ts'
 
-export function instanceRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, tableField, requesterOf } = service
+export function instanceRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, tableField, requesterOf } = context
   const renamed = tableFieldRenamer(tableField)
   const requireKnown = async (instanceId: string) => {
     if ((await handOff.instance(instanceId)) === null) throw unknownInstance()
   }
 
-  operation(app, service, 'GET', '/test/instance-status', {
+  operation(app, context, 'GET', '/test/instance-status', {
     id: 'instanceStatus',
     summary: 'The status of one instance; without instanceId, of the node that answers',
     tag: 'instances',
@@ -47,7 +47,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/instances', {
+  operation(app, context, 'GET', '/instances', {
     id: 'listInstances',
     summary: 'All known instances, or those that match',
     tag: 'instances',
@@ -71,7 +71,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/instances/:instanceId/leases', {
+  operation(app, context, 'GET', '/instances/:instanceId/leases', {
     id: 'listInstanceLeases',
     summary: 'The leases that an instance holds',
     tag: 'instances',
@@ -90,7 +90,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/instances/:instanceId/attempts', {
+  operation(app, context, 'GET', '/instances/:instanceId/attempts', {
     id: 'listInstanceAttempts',
     summary: 'The last attempts of an instance, since the node that leads took over',
     tag: 'instances',
@@ -109,7 +109,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
   })
 
   for (const verb of ['pause', 'resume'] as const) {
-    operation(app, service, 'POST', `/instances/:instanceId/${verb}`, {
+    operation(app, context, 'POST', `/instances/:instanceId/${verb}`, {
       id: `${verb}Instance`,
       summary:
         verb === 'pause'

@@ -4,13 +4,13 @@ import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStat
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/queries.ts'
-import { requireView } from '../admission/tokens.ts'
+import { requireView } from '../admission/token-limits.ts'
 import { presentPartition } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { tableFieldRenamer } from '../answers/wire-values.ts'
 import { level, word } from '../requests/parameters.ts'
-import type { ReadInTurn } from '../requests/reads.ts'
-import type { Service } from '../service.ts'
+import type { ReadInTurn } from '../requests/read-scheduler.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownTask } from './operation.ts'
 
 type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
@@ -25,8 +25,8 @@ const LINES_PER_PAGE = 250
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** Exports a task of any size. The next page is only read after the client has received the previous one. */
-export function manifestRoute(app: FastifyInstance, service: Service, readInTurn: ReadInTurn): void {
-  const { handOff, tableField } = service
+export function manifestRoute(app: FastifyInstance, context: RouteContext, readInTurn: ReadInTurn): void {
+  const { handOff, tableField } = context
   const withTableField = tableFieldRenamer(tableField)
 
   const pageAfter = (which: Which, after: PartitionQuery['after']) =>
@@ -70,7 +70,7 @@ export function manifestRoute(app: FastifyInstance, service: Service, readInTurn
     return page
   }
 
-  operation(app, service, 'GET', '/tasks/:taskId/manifest', {
+  operation(app, context, 'GET', '/tasks/:taskId/manifest', {
     id: 'exportManifest',
     summary: 'The partitions of a task and their results, one line of JSON each',
     tag: 'tasks',

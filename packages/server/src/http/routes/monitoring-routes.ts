@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { Histogram } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
-import { requireTaskLimit } from '../admission/tokens.ts'
+import { requireTaskLimit } from '../admission/token-limits.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/route-schemas.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
@@ -11,15 +11,15 @@ import type { RequestCounts } from '../observability/answered-requests.ts'
 import { METRICS_TYPE, metricText } from '../observability/metric.ts'
 import { metrics } from '../observability/metrics.ts'
 import { chosenNames, integer, type Parameter } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
 
 /**
  * The values of the backlog metrics. Taken from the same cached readings, so frequent requests do not load
  * the store.
  */
-export function totalsRoute(app: FastifyInstance, service: Service): void {
-  operation(app, service, 'GET', '/totals', {
+export function totalsRoute(app: FastifyInstance, context: RouteContext): void {
+  operation(app, context, 'GET', '/totals', {
     id: 'viewTotals',
     summary: 'All unfinished tasks together: their number, and their partitions and records by state',
     tag: 'tasks',
@@ -27,7 +27,7 @@ export function totalsRoute(app: FastifyInstance, service: Service): void {
     answers: [totalsSchema, 'The sums'],
     answer: async () => {
       const { tasks, tasksWithParked, partitions, records, isComplete } =
-        await service.handOff.storeReadings.backlog()
+        await context.handOff.storeReadings.backlog()
       return {
         tasks: { ...tasks, withParked: tasksWithParked },
         partitions,
@@ -45,9 +45,9 @@ const statusOf = <Word extends string>(status: Word) =>
  * Probes for the process supervisor. They need no token, because they reveal no more than a closed port
  * would.
  */
-export function healthRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff } = service
-  operation(app, service, 'GET', '/livez', {
+export function healthRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff } = context
+  operation(app, context, 'GET', '/livez', {
     id: 'livez',
     summary: 'Whether the process is alive',
     tag: 'health',
@@ -56,7 +56,7 @@ export function healthRoutes(app: FastifyInstance, service: Service): void {
     answer: () => ({ status: 'alive' as const }),
   })
 
-  operation(app, service, 'GET', '/readyz', {
+  operation(app, context, 'GET', '/readyz', {
     id: 'readyz',
     summary: 'Whether the node can hand off: it is not shutting down and its store can commit',
     tag: 'health',
@@ -81,9 +81,9 @@ const chosen = (kind: 'table' | 'task'): Parameter<readonly string[] | null> => 
 })
 
 /** The backlog and the number of workers it needs, for autoscalers and operators. */
-export function scaleRoute(app: FastifyInstance, service: Service): void {
-  const { handOff, scaleTargetSeconds } = service
-  operation(app, service, 'GET', '/scale', {
+export function scaleRoute(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, scaleTargetSeconds } = context
+  operation(app, context, 'GET', '/scale', {
     id: 'viewScale',
     summary: 'The backlog, the workers, and the number of workers that would finish it within a target time',
     tag: 'tasks',
@@ -147,7 +147,7 @@ const metricsText = Type.String({
 /** Metrics for Prometheus. Also answered while the store is unavailable, when they are needed most. */
 export function metricsRoute(
   app: FastifyInstance,
-  { handOff, webhooks, scaleTargetSeconds }: Service,
+  { handOff, webhooks, scaleTargetSeconds }: RouteContext,
   requests: RequestCounts,
   limiter: ClientLimiter,
 ): void {

@@ -7,15 +7,15 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import { RequestProblem } from '../answers/problems.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownInstance, unknownTask } from './operation.ts'
 
 const REPEATED = 'Done; repeating the request revokes leases that were handed out since'
 
 /** An operator takes leases away. */
-export function releaseRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, requesterOf } = service
-  operation(app, service, 'POST', '/tasks/:taskId/partitions/:partition_name/release', {
+export function releaseRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, requesterOf } = context
+  operation(app, context, 'POST', '/tasks/:taskId/partitions/:partition_name/release', {
     id: 'releasePartition',
     summary: 'Revoke the lease of a partition: it is ready at once',
     tag: 'tasks',
@@ -36,7 +36,7 @@ export function releaseRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'POST', '/instances/:instanceId/release', {
+  operation(app, context, 'POST', '/instances/:instanceId/release', {
     id: 'releaseInstance',
     summary: 'Revoke all leases of an instance: their partitions are ready at once',
     tag: 'instances',

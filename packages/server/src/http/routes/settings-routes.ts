@@ -1,10 +1,11 @@
 import { type TaskSettingsAnswer, taskSettingsAnswerSchema, taskSettingsRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { SettingsOfTask } from '../../handoff/views/queries.ts'
-import { mayAccessOthers, ofNobody, requireOwn, requireWeightLimit, type Token } from '../admission/tokens.ts'
+import { mayAccessOthers, ofNobody, requireOwn, requireWeightLimit } from '../admission/token-limits.ts'
+import { type Token } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { presentSettings, settingsChange } from '../answers/task-view.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { brokenField, operation, unknownTask } from './operation.ts'
 
 /** A task or a table cannot have a limit in at-most-once delivery. */
@@ -13,8 +14,8 @@ export const limitWithoutLeases = () => withoutLeases('/maxLeases', 'a limit')
 const withoutLeases = (pointer: string, what: string) =>
   brokenField(pointer, `${what} requires leases, and this service delivers at most once`)
 
-export function settingsRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, requesterOf } = service
+export function settingsRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, requesterOf } = context
   const view = (task: Pick<SettingsOfTask, 'taskId' | 'settings' | 'levelBarrier'>): TaskSettingsAnswer => ({
     taskId: task.taskId,
     settings: presentSettings(handOff.policy, task),
@@ -25,7 +26,7 @@ export function settingsRoutes(app: FastifyInstance, service: Service): void {
     requireOwn(token, known)
   }
 
-  operation(app, service, 'GET', '/tasks/:taskId/settings', {
+  operation(app, context, 'GET', '/tasks/:taskId/settings', {
     id: 'settings',
     summary: 'The settings that apply to a task',
     tag: 'tasks',
@@ -39,7 +40,7 @@ export function settingsRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'PATCH', '/tasks/:taskId/settings', {
+  operation(app, context, 'PATCH', '/tasks/:taskId/settings', {
     id: 'changeSettings',
     summary: 'Change settings of a task; what is not named stays as it is',
     tag: 'tasks',

@@ -30,7 +30,7 @@ import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../..
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/wire-values.ts'
 import { nextOf, pageOf, parameter, safeInteger } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { brokenField, operation } from './operation.ts'
 
 /** The subscription without its secrets. */
@@ -74,8 +74,8 @@ function presentDelivery(delivery: StoredDelivery): Delivery {
   }
 }
 
-export function subscriptionRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, webhooks, requesterOf } = service
+export function subscriptionRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, webhooks, requesterOf } = context
   // Without a subscriptions file, subscriptions that an earlier file created can be removed.
   const mayBeOfFile = webhooks.file === null
   const ask = async <Kind extends SubscriptionResult['kind']>(
@@ -91,7 +91,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
   const changing = { tag: 'subscriptions', access: 'subscriptions' } as const
   const reading = { tag: 'subscriptions', access: 'overview' } as const
 
-  operation(app, service, 'POST', '/subscriptions', {
+  operation(app, context, 'POST', '/subscriptions', {
     id: 'subscribe',
     summary: 'Create a subscription: events are sent to a URL or stored for reading',
     ...changing,
@@ -109,7 +109,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'GET', '/subscriptions', {
+  operation(app, context, 'GET', '/subscriptions', {
     id: 'listSubscriptions',
     summary: 'All subscriptions',
     ...reading,
@@ -126,7 +126,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'DELETE', '/subscriptions/:subscriptionId', {
+  operation(app, context, 'DELETE', '/subscriptions/:subscriptionId', {
     id: 'unsubscribe',
     summary: 'Remove a subscription and its pending events',
     ...changing,
@@ -137,7 +137,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'POST', '/subscriptions/:subscriptionId/rotate-secret', {
+  operation(app, context, 'POST', '/subscriptions/:subscriptionId/rotate-secret', {
     id: 'rotateSecret',
     summary: 'Replace the signing secret; for a while, events are also signed with the previous secret',
     ...changing,
@@ -156,7 +156,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'POST', '/subscriptions/:subscriptionId/enable', {
+  operation(app, context, 'POST', '/subscriptions/:subscriptionId/enable', {
     id: 'enableSubscription',
     summary: 'Enable a subscription that was disabled',
     ...changing,
@@ -167,7 +167,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'GET', '/subscriptions/:subscriptionId/deliveries', {
+  operation(app, context, 'GET', '/subscriptions/:subscriptionId/deliveries', {
     id: 'listDeliveries',
     summary: 'The deliveries of a subscription, newest first',
     ...reading,
@@ -184,7 +184,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'POST', '/subscriptions/:subscriptionId/deliveries/:event/redeliver', {
+  operation(app, context, 'POST', '/subscriptions/:subscriptionId/deliveries/:event/redeliver', {
     id: 'redeliver',
     summary: 'Send an event again, regardless of its state',
     ...changing,
@@ -196,7 +196,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     },
   })
 
-  operation(app, service, 'GET', '/subscriptions/:subscriptionId/events', {
+  operation(app, context, 'GET', '/subscriptions/:subscriptionId/events', {
     id: 'readEvents',
     summary: 'The events of a subscription after a position, oldest first',
     ...reading,

@@ -11,13 +11,13 @@ import type { TableDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOrNull } from '../answers/wire-values.ts'
 import { nextOf, pageOf } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
 import { limitWithoutLeases } from './settings-routes.ts'
 
-export function tableRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, requesterOf } = service
-  operation(app, service, 'GET', '/tables', {
+export function tableRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, requesterOf } = context
+  operation(app, context, 'GET', '/tables', {
     id: 'listTables',
     summary: 'The compute tables with open work or settings, by name',
     tag: 'tables',
@@ -30,7 +30,7 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/tables/:table', {
+  operation(app, context, 'GET', '/tables/:table', {
     id: 'viewTable',
     summary: 'A compute table: its leases, what waits, its pace and settings',
     tag: 'tables',
@@ -43,7 +43,7 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/tables/:table/settings', {
+  operation(app, context, 'GET', '/tables/:table/settings', {
     id: 'viewTableSettings',
     summary: 'The settings of a compute table',
     tag: 'tables',
@@ -55,7 +55,7 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'PATCH', '/tables/:table/settings', {
+  operation(app, context, 'PATCH', '/tables/:table/settings', {
     id: 'changeTableSettings',
     summary: 'Limit the leases of a compute table, or pause it',
     tag: 'tables',

@@ -13,7 +13,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPart, PartitionPosition } from '../../handoff/views/queries.ts'
-import { isWithinLimit, requireView } from '../admission/tokens.ts'
+import { isWithinLimit, requireView } from '../admission/token-limits.ts'
 import { logUrlsAdder, presentPartition } from '../answers/partition-view.ts'
 import { presentTask, summariseTask } from '../answers/task-view.ts'
 import { tableFieldRenamer } from '../answers/wire-values.ts'
@@ -29,7 +29,7 @@ import {
   text,
   word,
 } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownTask } from './operation.ts'
 
 /** Far longer than any key. */
@@ -50,12 +50,12 @@ const indexes = parameter(
   },
 )
 
-export function taskRoutes(app: FastifyInstance, service: Service): void {
-  const { handOff, tableField, logUrl } = service
+export function taskRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { handOff, tableField, logUrl } = context
   const withTableField = tableFieldRenamer(tableField)
   const withLogUrls = logUrlsAdder(logUrl)
 
-  operation(app, service, 'GET', '/tasks', {
+  operation(app, context, 'GET', '/tasks', {
     id: 'listTasks',
     summary: 'All tasks, newest first',
     tag: 'tasks',
@@ -78,7 +78,7 @@ export function taskRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/tasks/:taskId', {
+  operation(app, context, 'GET', '/tasks/:taskId', {
     id: 'viewTask',
     summary: 'A task and its progress',
     tag: 'tasks',
@@ -92,7 +92,7 @@ export function taskRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/tasks/:taskId/partitions', {
+  operation(app, context, 'GET', '/tasks/:taskId/partitions', {
     id: 'listPartitions',
     summary: 'The partitions of a task, by level and index',
     tag: 'tasks',

@@ -1,10 +1,10 @@
 import { type Throughput, throughputSchema, throughputSteps } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { ThroughputHistory, ThroughputQuery } from '../../handoff/views/queries.ts'
-import { requireView } from '../admission/tokens.ts'
+import { requireView } from '../admission/token-limits.ts'
 import { timestampOf } from '../answers/wire-values.ts'
 import { invalidParameter, time, type ValuesOf, word } from '../requests/parameters.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation, unknownTask } from './operation.ts'
 
 const ofAll = {
@@ -18,9 +18,9 @@ const ofAll = {
 const ofTask = { ...ofAll, by: word(['level'], { description: 'One point per level' }) }
 
 /** The throughput of a task, and of all tasks. */
-export function throughputRoutes(app: FastifyInstance, service: Service): void {
-  const { views } = service.handOff
-  operation(app, service, 'GET', '/throughput', {
+export function throughputRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { views } = context.handOff
+  operation(app, context, 'GET', '/throughput', {
     id: 'viewThroughputOfAll',
     summary: 'Partitions and records of all tasks that were done, by minute or by hour',
     tag: 'tasks',
@@ -35,7 +35,7 @@ export function throughputRoutes(app: FastifyInstance, service: Service): void {
     },
   })
 
-  operation(app, service, 'GET', '/tasks/:taskId/throughput', {
+  operation(app, context, 'GET', '/tasks/:taskId/throughput', {
     id: 'viewThroughput',
     summary: 'Partitions and records of a task that were done, by minute or by hour',
     tag: 'tasks',

@@ -1,12 +1,12 @@
 import { whoamiSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import { roles } from '../admission/tokens.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
 
 /** Tells a page or a person with which name and roles the service sees them. */
-export function whoamiRoute(app: FastifyInstance, service: Service): void {
-  operation(app, service, 'GET', '/whoami', {
+export function whoamiRoute(app: FastifyInstance, context: RouteContext): void {
+  operation(app, context, 'GET', '/whoami', {
     id: 'whoami',
     summary: 'The name and the roles of the sender',
     tag: 'health',

@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { until } from '../../../../test/support/until.ts'
-import { Reads } from '../../src/http/requests/reads.ts'
+import { ReadScheduler } from '../../src/http/requests/read-scheduler.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
@@ -86,7 +86,7 @@ test('reads leave most of the time of the event loop to other work, however many
   }
   let iteration = setImmediate(otherWork)
   onTestFinished(() => clearImmediate(iteration))
-  const reads = new Reads(() => now)
+  const reads = new ReadScheduler(() => now)
   let [running, ofReads] = [0, 0]
   const read = async () => {
     running += 1

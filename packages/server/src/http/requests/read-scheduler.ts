@@ -42,10 +42,11 @@ interface WaitingRead {
  * and settles. A read whose client has gone meanwhile never starts. A client that has only closed its side may
  * still read, or may have gone: it waits while few reads do, and none of the same caller runs.
  */
-export class Reads {
+export class ReadScheduler {
   readonly #clock: () => number
-  /** The time of reads that other work has not had yet, and when some of it was last paid back. */
+  /** Time that reads owe to other work. */
   #owed = 0
+  /** When some of it was last paid back. */
   #paidAt = 0
   #running = 0
   readonly #runningOf = new Map<string, number>()

@@ -17,7 +17,8 @@ import Type from 'typebox'
 import { truncated } from '../../handoff/rules/attempts.ts'
 import type { ReportedOutcome } from '../../handoff/rules/settlement.ts'
 import type { EmptyBecause, RenewalRequest, Settled } from '../../handoff/store.ts'
-import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
+import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limits.ts'
+import { revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { pulledPartitionWriter, refusalsJson } from '../answers/pull-answer.ts'
@@ -27,9 +28,11 @@ import type { FastPath } from '../fast-path/fast-path.ts'
 import { forwardedClientOf, NotServed } from '../forwarded-client.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
-import { type Exchange, exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
+import { type Exchange, exchangeOver } from '../requests/exchange.ts'
+import { StallTimer } from '../requests/stall-timer.ts'
+import { whileWatched } from '../requests/disconnects.ts'
 import { instanceOf } from '../requests/preferences.ts'
-import type { Service } from '../service.ts'
+import type { RouteContext } from '../route-context.ts'
 
 const becauseJson = (because: EmptyBecause | undefined): string =>
   because === undefined ? '' : `,"because":${JSON.stringify(because)}`
@@ -38,9 +41,9 @@ const becauseJson = (because: EmptyBecause | undefined): string =>
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 /** Runs a request that may wait for work, within the limits on waiting, and ends the wait when it must. */
-function waiter({ tokens, cluster }: Service, limiter: ClientLimiter) {
+function waiter({ tokens, cluster }: RouteContext, limiter: ClientLimiter) {
   return <Result>(
-    { asked: { headers, queryLength }, socket }: Exchange,
+    { head: { headers, queryLength }, socket }: Exchange,
     wantedMillis: number,
     work: (waitMillis: number, signal?: AbortSignal) => Promise<Result>,
     revokedMeanwhile: () => void = () => undefined,
@@ -72,20 +75,20 @@ function waiter({ tokens, cluster }: Service, limiter: ClientLimiter) {
 
 export function pullRoute(
   app: FastifyInstance,
-  service: Service,
+  context: RouteContext,
   fastPath: FastPath,
   limiter: ClientLimiter,
 ): void {
-  const { handOff, tableField, tokens, tracing } = service
+  const { handOff, tableField, tokens, tracing } = context
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const waiting = waiter(service, limiter)
+  const waiting = waiter(context, limiter)
   const config = { access: 'pull' } as const
 
   const pull = tracing.serve('GET /pull', async (exchange) => {
-    const { asked, answer } = exchange
-    const token = tokens.of(asked.headers)
-    const request = pullWithinLimits(token, asked.pull)
+    const { head, answer } = exchange
+    const token = tokens.of(head.headers)
+    const request = pullWithinLimits(token, head.pull)
     const afterNextIteration = stall.noteRequest()
     let isRevoked = false
     const pulled = await waiting(
@@ -100,11 +103,11 @@ export function pullRoute(
     const partitions = handedOutWithinLimits(token, pulled.partitions)
     if (isRevoked && partitions.length === 0) throw revoked()
     // The next leader serves it.
-    if (handOff.isDraining && partitions.length === 0 && forwardedClientOf(asked.headers) !== undefined)
+    if (handOff.isDraining && partitions.length === 0 && forwardedClientOf(head.headers) !== undefined)
       throw new NotServed('not_leading')
     if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []
-    const { applied } = asked.preferences
+    const { applied } = head.preferences
     if (applied !== '') more.push('preference-applied', applied)
     if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
     answer(`{"partitions":${write(partitions)}${becauseJson(because)}}`, more, () => {
@@ -132,7 +135,7 @@ export function pullRoute(
       ),
     },
     handler: async (request, reply) => {
-      const { waited } = await pull(exchangeOver(request.raw, reply.raw, service), undefined)
+      const { waited } = await pull(exchangeOver(request.raw, reply.raw, context), undefined)
       if (waited) excludeFromDurations(reply)
       return reply.hijack()
     },
@@ -150,14 +153,14 @@ export function pullRoute(
 
 export function settleRoute(
   app: FastifyInstance,
-  service: Service,
+  context: RouteContext,
   fastPath: FastPath,
   limiter: ClientLimiter,
 ): void {
-  const { handOff, tableField, tokens, tracing } = service
+  const { handOff, tableField, tokens, tracing } = context
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const waiting = waiter(service, limiter)
+  const waiting = waiter(context, limiter)
   const config = { access: 'worker' } as const
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
@@ -167,21 +170,21 @@ export function settleRoute(
   }
 
   const settle = tracing.serve('POST /settle', async (exchange, body) => {
-    const { asked, answer } = exchange
+    const { head, answer } = exchange
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements violate the contract', checked)
-    const token = tokens.of(asked.headers)
-    const pull = asksToPull(asked.preferences) ? pullWithinLimits(token, asked.pull) : null
+    const token = tokens.of(head.headers)
+    const pull = asksToPull(head.preferences) ? pullWithinLimits(token, head.pull) : null
     if (pull === null) {
-      asked.checkKey()
-      if (asked.chooses)
+      head.checkKey()
+      if (head.chooses)
         throw new RequestProblem(
           'parameter_invalid',
           'table and task select the partitions that a settle pulls, and this settle pulls none; add batch=1 to pull',
         )
     }
     const request = {
-      instance: asked.instance,
+      instance: head.instance,
       tables: token?.tables ?? null,
       settlements: checked.settlements.map(settlementOf),
       pull,
@@ -192,7 +195,7 @@ export function settleRoute(
       handOff.settle(pull === null ? request : { ...request, pull: { ...pull, waitMillis } }, signal),
     )
     if (afterNextIteration !== undefined) await afterNextIteration()
-    const { applied } = asked.preferences
+    const { applied } = head.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
     if (outcome.pulled?.because !== undefined) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
     const lost = () => {
@@ -218,7 +221,7 @@ export function settleRoute(
       response: answers(settleAnswerSchema(tableField), 'The result for each settlement'),
     },
     handler: async (request, reply) => {
-      const { waited } = await settle(exchangeOver(request.raw, reply.raw, service), request.body)
+      const { waited } = await settle(exchangeOver(request.raw, reply.raw, context), request.body)
       if (waited) excludeFromDurations(reply)
       return reply.hijack()
     },
@@ -261,7 +264,7 @@ const progressOf = ({ records, note }: NonNullable<Renewal['progress']>) => ({
   note: note === undefined ? null : truncated(note, MAX_KEPT_NOTE_LENGTH),
 })
 
-export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: Service): void {
+export function renewRoute(app: FastifyInstance, { handOff, tokens, tracing }: RouteContext): void {
   app.route({
     method: 'POST',
     url: '/renew',

@@ -22,7 +22,7 @@ interface Work {
  * of them take a small part of each iteration, and pulls and settles have the rest. Addresses alternate, and
  * a loop with nothing else to do runs bulk work at full speed.
  */
-export class BulkWork {
+export class TimeSlicer {
   /** Queued work by address. The first address is next. */
   readonly #waiting = new Map<string, Set<Work>>()
   #isScheduled = false

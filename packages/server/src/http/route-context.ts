@@ -13,7 +13,7 @@ import type { Serve } from './requests/exchange.ts'
 import type { KeyOwner } from './requests/preferences.ts'
 
 /** The dependencies of the routes. */
-export interface Service {
+export interface RouteContext {
   readonly handOff: HandOff
   readonly log: Log
   /** The name of the table field in the wire format. */

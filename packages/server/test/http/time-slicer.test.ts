@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { postHead } from '../../../../test/support/hostile-client.ts'
 import { until } from '../../../../test/support/until.ts'
 import { JsonShape } from '../../src/http/bodies/json-shape.ts'
-import { BulkWork } from '../../src/http/requests/bulk-work.ts'
+import { TimeSlicer } from '../../src/http/requests/time-slicer.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
@@ -40,11 +40,11 @@ describe('bulk work', () => {
 
   test('takes its share of each event-loop iteration, and addresses alternate', async () => {
     const turn = turnsCounted()
-    const bulk = new BulkWork()
+    const slicer = new TimeSlicer()
     const done: { name: string; turn: number }[] = []
     const add = (name: string, socket: Socket, steps = 1) => {
       let left = steps
-      bulk.add(socket, () => {
+      slicer.add(socket, () => {
         spend()
         left -= 1
         done.push({ name, turn: turn() })
@@ -59,11 +59,11 @@ describe('bulk work', () => {
   })
 
   test('of closed connections is dropped', async () => {
-    const bulk = new BulkWork()
+    const slicer = new TimeSlicer()
     const [closing, open] = [from('127.0.0.2'), from('127.0.0.2')]
     const done: string[] = []
     const add = (name: string, socket: Socket) =>
-      bulk.add(socket, () => {
+      slicer.add(socket, () => {
         spend()
         done.push(name)
         return false
