@@ -54,10 +54,13 @@ export class AddressRule {
   }
 }
 
+const REFUSED =
+  'is not on the public internet; an operator can allow its network with --webhook-networks'
+
 export class AddressRefused extends Error {
   override name = 'AddressRefused'
   constructor(host: string) {
-    super(`${host} is not on the public internet; an operator can allow its network with --webhook-networks`)
+    super(`${host} ${REFUSED}`)
   }
 }
 
@@ -70,5 +73,5 @@ export function receiverUrlFault(text: string, rule: AddressRule): string | unde
     return 'must not contain a user or password; events are signed instead'
   return rule.allowsHost(url.hostname)
     ? undefined
-    : 'is not on the public internet; an operator can allow its network with --webhook-networks'
+    : REFUSED
 }

@@ -45,7 +45,7 @@ const WIDEST_WINDOW = 8
  * The most tasks with an event that is being sent or waits for a retry. At this limit no new tasks are
  * started.
  */
-const MOST_LINES = 1000
+const MAX_TASKS_IN_DELIVERY = 1000
 /** The number of consecutive failures after which the circuit opens. */
 const FAILURES_TO_BREAK = 5
 
@@ -68,13 +68,14 @@ interface TaskInDelivery {
 /**
  * A subscription and the state of its receiver. Decides what is sent next: events of one task in order, one
  * at a time. If one fails, the events of other tasks continue. A receiver that keeps failing gets one event
- * now and then (circuit breaker). It holds a page of deliveries and a limited number of lines in memory,
+ * now and then (circuit breaker). It holds a page of deliveries and a limited number of tasks in memory,
  * however many are pending.
  */
 export class Target {
   subscription: StoredSubscription
   readonly #retrySchedule: RetrySchedule
-  readonly #lines = new Map<string, TaskInDelivery>()
+  /** By task. */
+  readonly #inDelivery = new Map<string, TaskInDelivery>()
   #ready: StoredDelivery[] = []
   /** Events up to this one have been read. */
   #position = 0
@@ -106,7 +107,7 @@ export class Target {
   }
 
   /** There may be new events after the last one read. */
-  look(): void {
+  expectNewEvents(): void {
     this.#isExhausted = false
   }
 
@@ -118,8 +119,8 @@ export class Target {
     this.#position = 0
     this.#isExhausted = false
     this.#ready = []
-    for (const [task, { until }] of this.#lines)
-      if (until !== null || this.#toRead.has(task)) this.#lines.delete(task)
+    for (const [task, { until }] of this.#inDelivery)
+      if (until !== null || this.#toRead.has(task)) this.#inDelivery.delete(task)
     this.#toRead.clear()
     this.#failures = 0
     this.#openUntil = 0
@@ -128,10 +129,10 @@ export class Target {
   /** The next delivery to send, or undefined if nothing can be sent now. */
   async next(now: number, read: ReadPending): Promise<StoredDelivery | undefined> {
     if (this.#sending >= (this.isBroken ? 1 : this.#window) || now < this.#openUntil) return undefined
-    const delivery = this.#dueLine(now) ?? (await this.#nextOfLine(read)) ?? (await this.#nextNew(now, read))
+    const delivery = this.#dueRetry(now) ?? (await this.#nextOfTask(read)) ?? (await this.#nextNew(now, read))
     if (delivery === undefined) return undefined
-    const line = this.#lines.get(delivery.taskId)
-    this.#lines.set(delivery.taskId, { delivery, until: null, skippedTo: line?.skippedTo ?? 0 })
+    const current = this.#inDelivery.get(delivery.taskId)
+    this.#inDelivery.set(delivery.taskId, { delivery, until: null, skippedTo: current?.skippedTo ?? 0 })
     this.#sending += 1
     return delivery
   }
@@ -153,16 +154,16 @@ export class Target {
     this.#sending -= 1
     if (posted.isDelivered) this.#succeeded(now)
     else this.#failed(posted, now)
-    const [task, line] = this.#lineOf(event)
-    if (task === undefined || line === undefined) return
+    const [task, current] = this.#taskOf(event)
+    if (task === undefined || current === undefined) return
     if (progress?.state === 'pending') {
-      this.#lines.set(task, { ...line, delivery: { ...line.delivery, progress }, until: progress.nextAt })
-    } else if (line.skippedTo > event) this.#toRead.set(task, event)
-    else this.#lines.delete(task)
+      this.#inDelivery.set(task, { ...current, delivery: { ...current.delivery, progress }, until: progress.nextAt })
+    } else if (current.skippedTo > event) this.#toRead.set(task, event)
+    else this.#inDelivery.delete(task)
   }
 
-  #lineOf(event: number): [string, TaskInDelivery] | [] {
-    for (const entry of this.#lines) if (entry[1].delivery.event === event) return entry
+  #taskOf(event: number): [string, TaskInDelivery] | [] {
+    for (const entry of this.#inDelivery) if (entry[1].delivery.event === event) return entry
     return []
   }
 
@@ -170,7 +171,7 @@ export class Target {
     this.#window = Math.min(WIDEST_WINDOW, this.#window + 1)
     // The receiver is back, so waiting events are sent at once.
     if (this.isBroken)
-      for (const line of this.#lines.values()) if (line.until !== null) line.until = Math.min(line.until, now)
+      for (const current of this.#inDelivery.values()) if (current.until !== null) current.until = Math.min(current.until, now)
     // `#openUntil` remains: the answer to another event may have requested a pause.
     this.#failures = 0
   }
@@ -183,19 +184,19 @@ export class Target {
     if (retryAfterMillis !== null) this.#openUntil = Math.max(this.#openUntil, now + retryAfterMillis)
   }
 
-  #dueLine(now: number): StoredDelivery | undefined {
-    for (const { until, delivery } of this.#lines.values())
+  #dueRetry(now: number): StoredDelivery | undefined {
+    for (const { until, delivery } of this.#inDelivery.values())
       if (until !== null && until <= now) return delivery
     return undefined
   }
 
-  async #nextOfLine(read: ReadPending): Promise<StoredDelivery | undefined> {
+  async #nextOfTask(read: ReadPending): Promise<StoredDelivery | undefined> {
     for (const [task, after] of this.#toRead) {
-      const upTo = this.#lines.get(task)?.skippedTo ?? 0
+      const upTo = this.#inDelivery.get(task)?.skippedTo ?? 0
       const [delivery] = await read({ taskId: task, upTo }, after, 1)
       this.#toRead.delete(task)
       if (delivery !== undefined) return delivery
-      this.#lines.delete(task)
+      this.#inDelivery.delete(task)
     }
     return undefined
   }
@@ -205,12 +206,12 @@ export class Target {
       for (let delivery = this.#ready.shift(); delivery !== undefined; delivery = this.#ready.shift()) {
         const { taskId, event } = delivery
         const { nextAt } = progressOf(delivery)
-        const line = this.#lines.get(taskId)
-        if (line !== undefined) line.skippedTo = Math.max(line.skippedTo, event)
+        const current = this.#inDelivery.get(taskId)
+        if (current !== undefined) current.skippedTo = Math.max(current.skippedTo, event)
         else if (nextAt <= now) return delivery
-        else this.#lines.set(taskId, { delivery, until: nextAt, skippedTo: 0 })
+        else this.#inDelivery.set(taskId, { delivery, until: nextAt, skippedTo: 0 })
       }
-      if (this.#isExhausted || this.#lines.size >= MOST_LINES) return undefined
+      if (this.#isExhausted || this.#inDelivery.size >= MAX_TASKS_IN_DELIVERY) return undefined
       const page = await read(null, this.#position, PAGE)
       this.#position = page.at(-1)?.event ?? this.#position
       this.#isExhausted = page.length < PAGE
