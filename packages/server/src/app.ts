@@ -75,7 +75,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       log,
       file: subscriptions,
     })
-    subscriptions?.onReload(() => deliverer.lookNow())
+    subscriptions?.onReload(() => deliverer.pollNow())
     const handOff = new HandOff({
       store,
       policy,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { withTimeout } from '../handoff/clock.ts'
+import { EndCallbacks } from '../handoff/end-callbacks.ts'
 import { REFUSED_HEADER, REFUSED_STATUS } from './forwarded-request.ts'
 import type { PeerSignature, SignatureFault } from './peer-signature.ts'
 
@@ -44,7 +45,8 @@ export class Followers {
   readonly #streams = new Set<Stream>()
   /** Connections on which followers forward. */
   readonly #connections = new Set<Socket>()
-  readonly #waits = new Map<string, Set<() => void>>()
+  /** Of the requests that followers forwarded and that wait, by follower. */
+  readonly #waits = new EndCallbacks<string>()
   /**
    * Null while this node takes over, when `hello` is sent later. Undefined when it neither leads nor takes
    * over.
@@ -107,7 +109,7 @@ export class Followers {
     const close = () => {
       this.#streams.delete(stream)
       response.destroy()
-      this.#endWaits(stream.follower)
+      this.#waits.ended(stream.follower)
     }
     response.once('close', close)
     socket.once('end', close)
@@ -147,19 +149,7 @@ export class Followers {
 
   /** Calls `end` when the follower stops: the pulls that it forwarded must not wait any more. */
   whenFollowerStops(follower: string, end: () => void): () => void {
-    const ends = this.#waits.get(follower) ?? new Set()
-    this.#waits.set(follower, ends)
-    ends.add(end)
-    return () => {
-      ends.delete(end)
-      if (ends.size === 0 && this.#waits.get(follower) === ends) this.#waits.delete(follower)
-    }
-  }
-
-  #endWaits(follower: string): void {
-    const ends = this.#waits.get(follower) ?? []
-    this.#waits.delete(follower)
-    for (const end of ends) end()
+    return this.#waits.add(follower, end)
   }
 }
 

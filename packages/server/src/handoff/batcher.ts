@@ -82,7 +82,7 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-interface BatcherEvents {
+interface BatcherCallbacks {
   /** A batch was answered. */
   committed(answers: HandOffAnswers): void
   /** Called with the requests that fail because of the error. */
@@ -113,7 +113,7 @@ export const FULL_BATCH = 1000
  */
 export class Batcher {
   readonly #store: Store
-  readonly #events: BatcherEvents
+  readonly #callbacks: BatcherCallbacks
   readonly #tracing: BatchTracing | undefined
   #queue: Pending[] = []
   #queueSize = 0
@@ -125,9 +125,9 @@ export class Batcher {
   #expected = 0
   #waitUntil = 0
 
-  constructor(store: Store, events: BatcherEvents, tracing?: BatchTracing) {
+  constructor(store: Store, callbacks: BatcherCallbacks, tracing?: BatchTracing) {
     this.#store = store
-    this.#events = events
+    this.#callbacks = callbacks
     this.#tracing = tracing
   }
 
@@ -252,7 +252,7 @@ export class Batcher {
     }
     onFree()
     try {
-      this.#events.committed(answers)
+      this.#callbacks.committed(answers)
       answersOf(batch, answers).forEach((answer, at) => {
         batch[at]?.resolve(answer)
       })
@@ -272,7 +272,7 @@ export class Batcher {
   }
 
   #refuse(batch: readonly Pending[], error: unknown): void {
-    this.#events.failed(
+    this.#callbacks.failed(
       error,
       batch.map(({ ask }) => ask),
     )

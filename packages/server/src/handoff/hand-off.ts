@@ -5,7 +5,7 @@ import { type Stopwatch, type WallClock, withTimeout } from './clock.ts'
 import { HandOffCounts, StoreCounts } from './counts/counts.ts'
 import { StoreReadings } from './counts/store-readings.ts'
 import { DistinctSettlements } from './distinct-settlements.ts'
-import { Events } from './events.ts'
+import { ChangeStream } from './change-stream.ts'
 import { InstanceRegister, type Node } from './instance-register.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
@@ -81,7 +81,7 @@ export class HandOff {
   readonly #maintenance: Maintenance
   readonly #instances: InstanceRegister
   /** Changes, for watchers. */
-  readonly events: Events
+  readonly changeStream: ChangeStream
   /** Metrics of this node and its store. */
   readonly counts = new HandOffCounts()
   readonly storeCounts = new StoreCounts()
@@ -145,7 +145,7 @@ export class HandOff {
     // A heartbeat is small: if there is no space for it, there is none for anything.
     const missed = (error: unknown) => storeHealth.failed(error)
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
-    this.events = new Events(store, failed)
+    this.changeStream = new ChangeStream(store, failed)
     this.storeReadings = new StoreReadings(
       {
         probe: () => store.probe(),
@@ -384,7 +384,7 @@ export class HandOff {
 
   async stop(): Promise<void> {
     this.drain()
-    this.events.stop()
+    this.changeStream.stop()
     await this.#delivererStopped
     await this.#maintenance.stop()
     await this.#instances.stop()

@@ -26,7 +26,7 @@ const LOOKS_FOR_A_NAMESAKE = 2
 /** Written at once. The event loop serves others in between. */
 const WRITTEN_AT_ONCE = 500
 
-interface InstanceEvents {
+interface InstanceCallbacks {
   failed(error: unknown): void
   /** Another node uses the same name, so both are shown as one instance. */
   hasNamesake(): void
@@ -38,7 +38,7 @@ interface InstanceEvents {
 export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
-  readonly #events: InstanceEvents
+  readonly #callbacks: InstanceCallbacks
   readonly #clock: WallClock
   readonly #heartbeats: Heartbeats
   #heartbeat: NodeJS.Timeout | undefined
@@ -48,12 +48,12 @@ export class InstanceRegister {
   #nextBeat: Promise<void> | undefined
   #looksLeft = LOOKS_FOR_A_NAMESAKE
 
-  constructor(store: Store, node: Node, events: InstanceEvents, clock: WallClock, stopwatch: Stopwatch) {
+  constructor(store: Store, node: Node, callbacks: InstanceCallbacks, clock: WallClock, stopwatch: Stopwatch) {
     this.#store = store
     this.#heartbeats = new Heartbeats(stopwatch)
     this.#node = { ...node, startedAt: clock() }
     this.#clock = clock
-    this.#events = events
+    this.#callbacks = callbacks
   }
 
   async start(): Promise<void> {
@@ -123,9 +123,9 @@ export class InstanceRegister {
       const { node } = (await this.#store.instance(this.#node.instanceId)) ?? { node: null }
       if (node === null || node.draining || node.startedAt === this.#node.startedAt) return
       this.#looksLeft = 0
-      this.#events.hasNamesake()
+      this.#callbacks.hasNamesake()
     } catch (error) {
-      this.#events.failed(error)
+      this.#callbacks.failed(error)
     }
   }
 
@@ -161,7 +161,7 @@ export class InstanceRegister {
         await this.#store.recordHeartbeats(left > 0 ? heartbeats : [...heartbeats, self])
       } catch (error) {
         restore()
-        this.#events.failed(error)
+        this.#callbacks.failed(error)
         return
       }
       if (left <= 0) return

@@ -1,4 +1,5 @@
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
+import { PeriodicJob } from './periodic-job.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import type { MaintenanceRequest, NewlyReadyOf, Store } from './store.ts'
 
@@ -14,7 +15,7 @@ const SWEEP_LIMIT = 500
  */
 const CLOCK_JUMP_MILLIS = 1000
 
-interface MaintenanceEvents {
+interface MaintenanceCallbacks {
   newlyReady(count: number, newlyReadyOf?: readonly NewlyReadyOf[] | null): void
   /** Partitions ran out of attempts because their leases expired. */
   parked(count: number): void
@@ -31,7 +32,7 @@ export class Maintenance {
   readonly #store: Store
   readonly #policy: Policy
   readonly #retention: Retention
-  readonly #events: MaintenanceEvents
+  readonly #callbacks: MaintenanceCallbacks
   readonly #sweeping = new PeriodicJob(() => this.#sweep())
   readonly #maintaining = new PeriodicJob(() => this.#maintain())
   #expireFrom = 0
@@ -41,11 +42,11 @@ export class Maintenance {
    */
   #clockAhead = 0
 
-  constructor(store: Store, policy: Policy, retention: Retention, events: MaintenanceEvents) {
+  constructor(store: Store, policy: Policy, retention: Retention, callbacks: MaintenanceCallbacks) {
     this.#store = store
     this.#policy = policy
     this.#retention = retention
-    this.#events = events
+    this.#callbacks = callbacks
   }
 
   start(): void {
@@ -78,11 +79,11 @@ export class Maintenance {
     try {
       const mayExpireLeases = () => this.#mayExpireLeases()
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, mayExpireLeases })
-      if (swept.woken > 0) this.#events.newlyReady(swept.woken, swept.newlyReadyOf)
-      if (swept.parked > 0) this.#events.parked(swept.parked)
+      if (swept.woken > 0) this.#callbacks.newlyReady(swept.woken, swept.newlyReadyOf)
+      if (swept.parked > 0) this.#callbacks.parked(swept.parked)
       return swept.more ? 0 : Math.min(SWEEP_AT_LEAST_MILLIS, swept.nextDueInMillis ?? SWEEP_AT_LEAST_MILLIS)
     } catch (error) {
-      this.#events.failed(error)
+      this.#callbacks.failed(error)
       return SWEEP_AT_LEAST_MILLIS
     }
   }
@@ -108,63 +109,12 @@ export class Maintenance {
         forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
       }
       const { more, newlyReady, failure } = await this.#store.maintain(request)
-      if (newlyReady > 0) this.#events.newlyReady(newlyReady)
-      if (failure !== undefined) this.#events.failed(failure)
+      if (newlyReady > 0) this.#callbacks.newlyReady(newlyReady)
+      if (failure !== undefined) this.#callbacks.failed(failure)
       return more ? 0 : TIDY_MILLIS
     } catch (error) {
-      this.#events.failed(error)
+      this.#callbacks.failed(error)
       return TIDY_MILLIS
     }
-  }
-}
-
-/**
- * Runs a function periodically, never concurrently with itself: after its interval, or earlier on request.
- * Requests during a run are kept.
- */
-export class PeriodicJob {
-  readonly #run: () => Promise<number>
-  #timer: NodeJS.Timeout | undefined
-  #at = Number.POSITIVE_INFINITY
-  #running: Promise<void> | undefined
-  #stopped = true
-
-  /** `run` resolves with the milliseconds until the next run. It must never reject. */
-  constructor(run: () => Promise<number>) {
-    this.#run = run
-  }
-
-  start(): void {
-    this.#stopped = false
-    this.dueIn(0)
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    clearTimeout(this.#timer)
-    await this.#running
-  }
-
-  dueIn(millis: number): void {
-    const at = performance.now() + Math.max(0, millis)
-    if (this.#stopped || at >= this.#at) return
-    this.#at = at
-    if (this.#running !== undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(
-      () => {
-        this.#running = this.#runOnce()
-      },
-      Math.ceil(Math.max(0, millis)),
-    )
-  }
-
-  async #runOnce(): Promise<void> {
-    this.#at = Number.POSITIVE_INFINITY
-    const rest = await this.#run()
-    this.#running = undefined
-    const asked = this.#at - performance.now()
-    this.#at = Number.POSITIVE_INFINITY
-    this.dueIn(Math.min(rest, asked))
   }
 }

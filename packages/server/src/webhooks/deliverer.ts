@@ -1,6 +1,6 @@
 import { definitionChanges } from '../handoff/defined-subscriptions.ts'
 import type { Log } from '../handoff/log.ts'
-import { PeriodicJob } from '../handoff/maintenance.ts'
+import { PeriodicJob } from '../handoff/periodic-job.ts'
 import type {
   DefinedSubscription,
   DeliveryAnswer,
@@ -13,7 +13,7 @@ import { CLOUD_EVENT_TYPE, cloudEvent, signatureOf } from './signed-event.ts'
 import { type RetrySchedule, Target } from './target.ts'
 
 /** How often the deliverer polls for new events. */
-const LOOK_MILLIS = 100
+const POLL_MILLIS = 100
 /** The interval when there are no subscriptions, or another node leads. */
 const IDLE_MILLIS = 1000
 /**
@@ -82,12 +82,12 @@ export class Deliverer {
   async start(): Promise<void> {
     // Store the subscriptions of the file before the first request, so that they receive all events from then
     // on.
-    if (this.#options.file != null) await this.#look().catch(() => undefined)
+    if (this.#options.file != null) await this.#syncSubscriptions().catch(() => undefined)
     this.#recurring.start()
   }
 
   /** Called when the file has changed. */
-  lookNow(): void {
+  pollNow(): void {
     this.#recurring.dueIn(0)
   }
 
@@ -105,13 +105,13 @@ export class Deliverer {
   async #run(): Promise<number> {
     try {
       await this.#record()
-      const answer = await this.#look()
+      const answer = await this.#syncSubscriptions()
       if (answer === null) return this.#rest()
       this.#now = answer.now
       this.#adopt(answer)
       if (this.#targets.size === 0) return IDLE_MILLIS
       await this.#send(answer.now)
-      return LOOK_MILLIS
+      return POLL_MILLIS
     } catch (error) {
       if (!(error instanceof StoreUnavailable))
         this.#options.log.error({ err: error }, 'delivering webhooks failed')
@@ -119,8 +119,8 @@ export class Deliverer {
     }
   }
 
-  /** Reads the subscriptions, after storing those of the file. Null if another node leads. */
-  async #look(): Promise<DeliveryAnswer | null> {
+  /** Stores the subscriptions of the file if they have changed, and reads all. Null if another node leads. */
+  async #syncSubscriptions(): Promise<DeliveryAnswer | null> {
     const { store, file } = this.#options
     const answer = await store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
     if (answer === null || file == null) return answer
@@ -149,7 +149,7 @@ export class Deliverer {
     this.#targets.clear()
     this.#finished = []
     this.#nextEvent = 0
-    return LOOK_MILLIS
+    return POLL_MILLIS
   }
 
   async #record(): Promise<void> {
@@ -197,7 +197,7 @@ export class Deliverer {
     }
     for (const [id, target] of this.#targets) {
       if (revisions.get(id) !== this.#revisions.get(id)) target.rewind()
-      if (nextEvent !== this.#nextEvent) target.look()
+      if (nextEvent !== this.#nextEvent) target.expectNewEvents()
     }
     this.#revisions = revisions
     this.#nextEvent = nextEvent

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import type { Tick } from '../../src/handoff/events.ts'
+import type { Tick } from '../../src/handoff/change-stream.ts'
 import { EventWatcher } from '../../src/http/routes/events-route.ts'
 
 /** A connection whose reader reads only when the test says so. */

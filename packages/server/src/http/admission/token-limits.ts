@@ -1,5 +1,5 @@
 import { type CallBack, quoted } from '@baton/protocol'
-import type { Tick } from '../../handoff/events.ts'
+import type { Tick } from '../../handoff/change-stream.ts'
 import type { PulledPartition } from '../../handoff/partition.ts'
 import type { OwnerLimited, OwnerLimits, TooManyLanes } from '../../handoff/rules/open-work.ts'
 import type { PullRequest } from '../../handoff/store.ts'

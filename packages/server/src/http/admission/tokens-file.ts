@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { descriptorSchema, MAX_CHOSEN, MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
+import { EndCallbacks } from '../../handoff/end-callbacks.ts'
 import type { Log } from '../../handoff/log.ts'
 import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work.ts'
 import {
@@ -220,7 +221,7 @@ function inClear(path: string, entries: readonly Entry[]): string[] {
  */
 export class LiveTokens implements TokenLookup {
   readonly #file: ReloadedFile<Tokens>
-  readonly #ends = new Map<Token, Set<() => void>>()
+  readonly #ends = new EndCallbacks<Token>()
 
   constructor(path: string, log: Log) {
     this.#file = new ReloadedFile<Tokens>({
@@ -235,7 +236,7 @@ export class LiveTokens implements TokenLookup {
     })
     this.#file.onReload((reload) => {
       if (reload.outcome === 'refused') return
-      for (const token of reload.before.all) if (!reload.now.has(token)) this.#endAll(token)
+      for (const token of reload.before.all) if (!reload.now.has(token)) this.#ends.ended(token)
     })
   }
 
@@ -269,13 +270,7 @@ export class LiveTokens implements TokenLookup {
       end()
       return () => undefined
     }
-    const ends = this.#ends.get(token) ?? new Set()
-    this.#ends.set(token, ends)
-    ends.add(end)
-    return () => {
-      ends.delete(end)
-      if (ends.size === 0 && this.#ends.get(token) === ends) this.#ends.delete(token)
-    }
+    return this.#ends.add(token, end)
   }
 
   close(): void {
@@ -284,12 +279,6 @@ export class LiveTokens implements TokenLookup {
 
   get #tokens(): Tokens {
     return this.#file.current
-  }
-
-  #endAll(token: KnownToken): void {
-    const ends = this.#ends.get(token) ?? []
-    this.#ends.delete(token)
-    for (const end of ends) end()
   }
 }
 

@@ -52,7 +52,7 @@ const requestMetrics: readonly Metric[] = [
     ({ requests }) => requests.forwarded,
   ),
   gauge('baton_waiting_pulls', [], 'pulls that wait for partitions', ({ handOff }) => handOff.waitingPulls),
-  gauge('baton_event_streams', [], 'open event streams', ({ handOff }) => handOff.events.watchers),
+  gauge('baton_event_streams', [], 'open event streams', ({ handOff }) => handOff.changeStream.watchers),
 ]
 
 /** The state of this node and its process. */

@@ -1,14 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { EndCallbacks } from '../../handoff/end-callbacks.ts'
 import { accessRule } from '../admission/access.ts'
 import type { TimeSlicer } from './time-slicer.ts'
 
-/** Ends the wait of one request. */
-type EndWait = () => void
-
 const crowded = new WeakSet<Socket>()
-const waits = new WeakMap<Socket, Set<EndWait>>()
+const waits = new EndCallbacks<Socket>()
 
 /**
  * Ends all waits on a connection whose client has pipelined more requests than are served at once. The
@@ -18,9 +16,7 @@ const waits = new WeakMap<Socket, Set<EndWait>>()
 export function endWaits(socket: Socket): void {
   if (crowded.has(socket)) return
   crowded.add(socket)
-  const ends = waits.get(socket) ?? []
-  waits.delete(socket)
-  for (const end of ends) end()
+  waits.ended(socket)
 }
 
 export function allowWaits(socket: Socket): void {
@@ -31,19 +27,16 @@ export function allowWaits(socket: Socket): void {
  * Calls `end` when requests on the connection must not wait any more, or immediately if that is already so.
  * The returned function cancels that.
  */
-export function whenCrowded(socket: Socket, end: EndWait): () => void {
+export function whenCrowded(socket: Socket, end: () => void): () => void {
   if (crowded.has(socket)) {
     end()
     return () => undefined
   }
-  const ends = waits.get(socket) ?? new Set()
-  waits.set(socket, ends)
-  ends.add(end)
-  return () => ends.delete(end)
+  return waits.add(socket, end)
 }
 
 interface PipelineRules {
-  /** The bound on requests in progress. */
+  /** The limit of requests in progress. */
   readonly most: number
   /** Starts the requests with large responses. */
   readonly slicer: TimeSlicer
@@ -51,12 +44,12 @@ interface PipelineRules {
 }
 
 /**
- * Bounds the requests in progress per connection. Further requests start when earlier ones are answered, a
+ * Limits the requests in progress per connection. Further requests start when earlier ones are answered, a
  * few at a time, so that other connections are served too. Meanwhile nothing more is read from the
  * connection, and pulls on it do not wait. The fast path serves one request at a time and needs no such
- * bound.
+ * limit.
  */
-export function boundPipelining(app: FastifyInstance, rules: PipelineRules): void {
+export function limitPipelining(app: FastifyInstance, rules: PipelineRules): void {
   const connections = new WeakMap<Socket, Pipeline>()
   const queued = { count: 0 }
   // Must be the first hook: a request that waits here has not started.
@@ -70,10 +63,10 @@ export function boundPipelining(app: FastifyInstance, rules: PipelineRules): voi
   })
 }
 
-/** The bound while others are queued. A view starts when the responses before it are written. */
+/** The limit while others are queued. A view starts when the responses before it are written. */
 const FEW_UNDER_WAY = 8
 /**
- * The bound on queued requests of all connections. Node aborts those of a connection that closes one by one:
+ * The limit of queued requests of all connections. Node aborts those of a connection that closes one by one:
  * if many connections closed at once, others would wait.
  */
 const MOST_QUEUED = 4000
@@ -126,7 +119,7 @@ class Pipeline {
     request.socket.pause()
   }
 
-  /** Whether the bound is exceeded, and reading must pause. */
+  /** Whether the limit is exceeded, and reading must pause. */
   get #isFull(): boolean {
     return this.#waiting.length > 0 && this.#underWay + this.#waiting.length > this.#rules.most
   }

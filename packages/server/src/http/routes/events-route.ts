@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type EventName, eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { BatonEvent, Tick } from '../../handoff/events.ts'
+import type { StreamEvent, Tick } from '../../handoff/change-stream.ts'
 import { tickWithinLimits } from '../admission/token-limits.ts'
 import { securityHeaders } from '../answers/headers.ts'
 import { presentInstance } from '../answers/instance-view.ts'
@@ -38,7 +38,7 @@ function resetText(id: string): string {
   return `id: ${id}\n${eventText({ kind: 'reset' })}`
 }
 
-function eventText(event: BatonEvent): string {
+function eventText(event: StreamEvent): string {
   switch (event.kind) {
     case 'task':
       return named('task', summariseTask(event.row, event.now))
@@ -218,7 +218,7 @@ export function eventsRoute(
       response.writeHead(200, streamHead(isSecure))
       const watcher = new EventWatcher(response)
       streams.add(watcher, caller)
-      const stopEvents = handOff.events.watch(knownId(lastId), (tick) =>
+      const stopEvents = handOff.changeStream.watch(knownId(lastId), (tick) =>
         watcher.send(token === null ? tick : tickWithinLimits(token, tick)),
       )
       const unwatch = tokens.watch(headers, () => watcher.end())
@@ -233,7 +233,7 @@ export function eventsRoute(
         streams.remove(watcher, caller)
       })
       // A client that sees the stream open expects to receive everything that happens from then on.
-      await handOff.events.begun()
+      await handOff.changeStream.begun()
       // Meanwhile the client may have disconnected, or the node may be shutting down.
       if (!response.writableEnded && !response.destroyed)
         response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)

@@ -14,7 +14,7 @@ export const INSTANCES_WATCHED = 1000
 const TICKS_KEPT = 150
 const PATIENCE_MILLIS = 2000
 
-export type BatonEvent =
+export type StreamEvent =
   | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
   | { readonly kind: 'parked'; readonly notice: ParkedNotice }
   | { readonly kind: 'instance'; readonly instance: InstanceDetails; readonly status: InstanceState }
@@ -27,16 +27,16 @@ export type BatonEvent =
  */
 export interface Tick {
   readonly id: string
-  readonly events: readonly BatonEvent[]
+  readonly events: readonly StreamEvent[]
 }
 
 type Watcher = (tick: Tick) => void
 
 /**
- * Streams changes to watchers. Changes are read from the store, so every node sees the changes of all nodes.
+ * The changes that `GET /events` sends. They are read from the store, so every node sees the changes of all nodes.
  * They are read once per tick for all watchers, and not at all without watchers.
  */
-export class Events {
+export class ChangeStream {
   readonly #store: Pick<Store, 'changes' | 'instances'>
   readonly #failed: (error: unknown) => void
   readonly #watchers = new Set<Watcher>()
@@ -109,7 +109,7 @@ export class Events {
     this.#ticks = 0
   }
 
-  async #tellOf(read: () => Promise<BatonEvent[]>): Promise<void> {
+  async #tellOf(read: () => Promise<StreamEvent[]>): Promise<void> {
     try {
       const events = await read()
       if (events.length > 0) this.#publish({ id: this.#position ?? '', events })
@@ -124,7 +124,7 @@ export class Events {
     for (const watcher of this.#watchers) watcher(tick)
   }
 
-  async #changes(): Promise<BatonEvent[]> {
+  async #changes(): Promise<StreamEvent[]> {
     const { next, missed, now, tasks, parked } = await this.#store.changes({
       after: this.#position,
       limit: TASKS_PER_TICK,
@@ -142,12 +142,12 @@ export class Events {
     ]
   }
 
-  async #instanceChanges(): Promise<BatonEvent[]> {
+  async #instanceChanges(): Promise<StreamEvent[]> {
     const isDue = this.#ticks % INSTANCES_EVERY_TICKS === 0
     const isFirst = this.#ticks === 0
     this.#ticks += 1
     if (!isDue) return []
-    const events: BatonEvent[] = []
+    const events: StreamEvent[] = []
     const { instances } = await this.#store.instances({ after: null, limit: INSTANCES_WATCHED })
     for (const instance of instances) {
       const status = statusOf(instance)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Events } from '../../src/handoff/events.ts'
+import { ChangeStream } from '../../src/handoff/change-stream.ts'
 import type { Store } from '../../src/handoff/store.ts'
 
 const TICK = 400
@@ -32,7 +32,7 @@ test('changes are reported also when the instances cannot be read', async () => 
       throw away
     },
   } as unknown as Store
-  const events = new Events(store, (error) => failed.push(error))
+  const events = new ChangeStream(store, (error) => failed.push(error))
   const stop = events.watch(null, ({ events: of }) => kinds.push(...of.map(({ kind }) => kind)))
   await vi.advanceTimersByTimeAsync(TICK)
   stop()
