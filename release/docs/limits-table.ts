@@ -19,15 +19,15 @@ import {
 } from '@baton/protocol'
 import { MAX_SENT_REASON_LENGTH } from '../../packages/protocol/src/schemas/leases.ts'
 import { type SettingName, settingOf } from '../../packages/server/src/config.ts'
+import { INSTANCES_WATCHED } from '../../packages/server/src/handoff/change-stream.ts'
 import { MAX_SUBSCRIPTIONS } from '../../packages/server/src/handoff/engine/verbs/subscriptions.ts'
-import { INSTANCES_WATCHED } from '../../packages/server/src/handoff/events.ts'
 import { MOST_INSTANCES } from '../../packages/server/src/handoff/heartbeats.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
 import { OTHER_SHAPE } from '../../packages/server/src/http/bodies/json-body.ts'
 import { MAX_DEPTH, SMALL_BYTES } from '../../packages/server/src/http/bodies/json-shape.ts'
+import { DEFAULT_BODY_LIMIT_BYTES } from '../../packages/server/src/http/route-context.ts'
 import { MOST_STREAMS, MOST_STREAMS_PER_CALLER } from '../../packages/server/src/http/routes/events-route.ts'
 import { callBackShape, HEADERS_LIMIT_BYTES, HEADERS_MILLIS } from '../../packages/server/src/http/server.ts'
-import { DEFAULT_BODY_LIMIT_BYTES } from '../../packages/server/src/http/route-context.ts'
 import { table } from './table.ts'
 
 const grouped = (number: number) => number.toLocaleString('en-US')

@@ -48,7 +48,13 @@ export class InstanceRegister {
   #nextBeat: Promise<void> | undefined
   #looksLeft = LOOKS_FOR_A_NAMESAKE
 
-  constructor(store: Store, node: Node, callbacks: InstanceCallbacks, clock: WallClock, stopwatch: Stopwatch) {
+  constructor(
+    store: Store,
+    node: Node,
+    callbacks: InstanceCallbacks,
+    clock: WallClock,
+    stopwatch: Stopwatch,
+  ) {
     this.#store = store
     this.#heartbeats = new Heartbeats(stopwatch)
     this.#node = { ...node, startedAt: clock() }

@@ -61,7 +61,7 @@ class KeptBody {
 /** The bodies of forwarded requests that are what the follower has sent. */
 const intact = new WeakSet<IncomingMessage>()
 
-/** On a node with others: forwards requests while another node leads, and serves forwarded ones while it leads. */
+/** Hooks of the routes on a node with others: forward requests while another node leads, serve forwarded ones. */
 export class Forwarding {
   readonly #parts: ForwardingParts
 

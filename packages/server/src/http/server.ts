@@ -19,19 +19,19 @@ import type { ClientLimits } from './limits/limits.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
-import { TimeSlicer } from './requests/time-slicer.ts'
 import { allowHalfOpen } from './requests/disconnects.ts'
 import { paceReading } from './requests/paced-reading.ts'
 import { checkParameters } from './requests/parameters.ts'
-import { boundPipelining } from './requests/pipelining.ts'
-import { boundReads, type ReadInTurn, ReadScheduler } from './requests/read-scheduler.ts'
+import { limitPipelining } from './requests/pipelining.ts'
+import { type ReadInTurn, ReadScheduler, scheduleReads } from './requests/read-scheduler.ts'
+import { TimeSlicer } from './requests/time-slicer.ts'
+import { DEFAULT_BODY_LIMIT_BYTES, type RouteContext } from './route-context.ts'
 import { auditRoutes, requesters } from './routes/audit-routes.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { eventsRoute, OpenStreams } from './routes/events-route.ts'
 import { gridRoute } from './routes/grid-route.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
-import { pullRoute, renewRoute, settleRoute } from './routes/worker-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { healthRoutes, metricsRoute, scaleRoute, totalsRoute } from './routes/monitoring-routes.ts'
 import { answerUnknownRoutes } from './routes/not-found.ts'
@@ -43,7 +43,7 @@ import { tableRoutes } from './routes/table-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { throughputRoutes } from './routes/throughput-routes.ts'
 import { whoamiRoute } from './routes/whoami-route.ts'
-import { DEFAULT_BODY_LIMIT_BYTES, type RouteContext } from './route-context.ts'
+import { pullRoute, renewRoute, settleRoute } from './routes/worker-routes.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
@@ -180,7 +180,7 @@ export async function buildHttp({
   })
   app.setErrorHandler(answerError)
   const slicer = new TimeSlicer()
-  boundPipelining(app, {
+  limitPipelining(app, {
     most: limits.requestsPerConnection,
     slicer,
     note: (address) => reached.note('connection-requests', address),
@@ -203,7 +203,7 @@ export async function buildHttp({
   const readScheduler = new ReadScheduler()
   const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
     readScheduler.run(limiter.quotaKeyOf(headers, socket), socket, read)
-  boundReads(app, readInTurn)
+  scheduleReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: context.tokens, proxies })
   countRequests(app, requests)

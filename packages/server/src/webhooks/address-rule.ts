@@ -54,8 +54,7 @@ export class AddressRule {
   }
 }
 
-const REFUSED =
-  'is not on the public internet; an operator can allow its network with --webhook-networks'
+const REFUSED = 'is not on the public internet; an operator can allow its network with --webhook-networks'
 
 export class AddressRefused extends Error {
   override name = 'AddressRefused'
@@ -71,7 +70,5 @@ export function receiverUrlFault(text: string, rule: AddressRule): string | unde
     return 'must be a URL that begins with http:// or https://'
   if (url.username !== '' || url.password !== '')
     return 'must not contain a user or password; events are signed instead'
-  return rule.allowsHost(url.hostname)
-    ? undefined
-    : REFUSED
+  return rule.allowsHost(url.hostname) ? undefined : REFUSED
 }

@@ -1,12 +1,12 @@
 import { definitionChanges } from '../handoff/defined-subscriptions.ts'
 import type { Log } from '../handoff/log.ts'
-import { PeriodicJob } from '../handoff/periodic-job.ts'
 import type {
   DefinedSubscription,
   DeliveryAnswer,
   DeliveryChange,
   StoredDelivery,
 } from '../handoff/outbox.ts'
+import { PeriodicJob } from '../handoff/periodic-job.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { Posted, Poster } from './posting.ts'
 import { CLOUD_EVENT_TYPE, cloudEvent, signatureOf } from './signed-event.ts'

@@ -157,7 +157,11 @@ export class Target {
     const [task, current] = this.#taskOf(event)
     if (task === undefined || current === undefined) return
     if (progress?.state === 'pending') {
-      this.#inDelivery.set(task, { ...current, delivery: { ...current.delivery, progress }, until: progress.nextAt })
+      this.#inDelivery.set(task, {
+        ...current,
+        delivery: { ...current.delivery, progress },
+        until: progress.nextAt,
+      })
     } else if (current.skippedTo > event) this.#toRead.set(task, event)
     else this.#inDelivery.delete(task)
   }
@@ -171,7 +175,8 @@ export class Target {
     this.#window = Math.min(WIDEST_WINDOW, this.#window + 1)
     // The receiver is back, so waiting events are sent at once.
     if (this.isBroken)
-      for (const current of this.#inDelivery.values()) if (current.until !== null) current.until = Math.min(current.until, now)
+      for (const current of this.#inDelivery.values())
+        if (current.until !== null) current.until = Math.min(current.until, now)
     // `#openUntil` remains: the answer to another event may have requested a pause.
     this.#failures = 0
   }

@@ -20,9 +20,9 @@ const settle = (key: string, body: string) =>
 function readBy(heads: HeadCache, bytes: Buffer): unknown {
   const request = heads.read(bytes)
   if (request === undefined) return undefined
-  const { asked, ...others } = request
+  const { head, ...others } = request
   try {
-    return { ...others, pull: asked.pull }
+    return { ...others, pull: head.pull }
   } catch (error) {
     return { ...others, refused: String(error) }
   }
@@ -31,15 +31,15 @@ function readBy(heads: HeadCache, bytes: Buffer): unknown {
 test('a cached head with another key gives the same request with that key', () => {
   const heads = new HeadCache(routeOf, keyOwner)
   for (const key of ['first-key', 'other-key', 'third-key']) {
-    const { asked } = heads.read(Buffer.from(pull(key))) ?? {}
-    expect(asked?.pull).toMatchObject({ batch: 3, instance: 'w', key: owned(key, 'w') })
+    const { head } = heads.read(Buffer.from(pull(key))) ?? {}
+    expect(head?.pull).toMatchObject({ batch: 3, instance: 'w', key: owned(key, 'w') })
   }
 })
 
 test('each request keeps its own key while others of the connection are read', () => {
   const heads = new HeadCache(routeOf, keyOwner)
-  const asked = ['k-1', 'k-2', 'k-3'].map((key) => heads.read(Buffer.from(settle(key, '[42]')))?.asked)
-  expect(asked.map((request) => request?.pull.key)).toEqual(
+  const read = ['k-1', 'k-2', 'k-3'].map((key) => heads.read(Buffer.from(settle(key, '[42]')))?.head)
+  expect(read.map((request) => request?.pull.key)).toEqual(
     ['k-1', 'k-2', 'k-3'].map((key) => owned(key, null)),
   )
 })

@@ -3,8 +3,8 @@ import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyTally } from '../../src/handoff/rules/task.ts'
 import { noTokens } from '../../src/http/admission/tokens.ts'
-import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { RouteContext } from '../../src/http/route-context.ts'
+import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 
 const facts = { taskId: 'orders', purgedAt: null as number | null, generation: 1, partitions: emptyTally() }
 const line = {

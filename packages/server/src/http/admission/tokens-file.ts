@@ -17,7 +17,18 @@ import {
   schemaFaults,
 } from '../../settings-files.ts'
 import { userOf } from './proxy-users.ts'
-import { described, digestOf, type KnownGroup, type KnownToken, type Role, revoked, roles, type Token, type TokenLookup, Tokens } from './tokens.ts'
+import {
+  described,
+  digestOf,
+  type KnownGroup,
+  type KnownToken,
+  type Role,
+  revoked,
+  roles,
+  type Token,
+  type TokenLookup,
+  Tokens,
+} from './tokens.ts'
 
 /** 128 random bits take 22 characters of base64url, or 32 hex digits. */
 const SHORTEST_TOKEN = 22

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { RequestProblem } from '../answers/problems.ts'
 import type { BodyHold, HoldBody } from '../limits/received-bytes.ts'
-import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { SharedListeners } from '../requests/disconnects.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()

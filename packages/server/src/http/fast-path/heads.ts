@@ -4,7 +4,7 @@ import type { Urgency } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { RouteCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
-import { type KeyOwner, queryOf, PullHead } from '../requests/preferences.ts'
+import { type KeyOwner, PullHead, queryOf } from '../requests/preferences.ts'
 
 /** The parsed head of a plain request. */
 export interface ParsedHead {
@@ -146,11 +146,7 @@ export class HeadCache {
     if (head === undefined || route === undefined) return undefined
     // Its signature differs each time, and a connection of another node has the requests of many clients.
     const isForwarded = head.headers[FORWARDED_HEADER] !== undefined
-    const known = new CachedHead(
-      head,
-      route,
-      new PullHead(head.headers, this.#keyOwner, queryOf(head.url)),
-    )
+    const known = new CachedHead(head, route, new PullHead(head.headers, this.#keyOwner, queryOf(head.url)))
     if (!isForwarded) {
       if (this.#known.length === KNOWN_HEADS) this.#known.shift()
       this.#known.push(known)

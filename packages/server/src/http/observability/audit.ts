@@ -161,7 +161,7 @@ export function auditRequests(
       kind: isRefused ? 'refused' : 'control',
       name: tokens.nameOf(raw.headers),
       address: proxies.addressOf(raw.socket, raw.headers),
-      action: `${raw.method} ${shortened(raw.url?.split('?', 1)[0] ?? '')}`,
+      action: `${raw.method} ${shortPath(raw.url?.split('?', 1)[0] ?? '')}`,
       outcome: problem?.code ?? 'done',
       detail: problem?.detail ?? null,
     })
@@ -178,6 +178,6 @@ export function auditRequests(
   })
 }
 
-function shortened(path: string): string {
+function shortPath(path: string): string {
   return path.length > LONGEST_ACTION ? `${path.slice(0, LONGEST_ACTION)}…` : path
 }

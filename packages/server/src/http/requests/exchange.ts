@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
 import { sendOrLose } from './disconnects.ts'
-import { type KeyOwner, queryOf, PullHead } from './preferences.ts'
+import { type KeyOwner, PullHead, queryOf } from './preferences.ts'
 
 /**
  * A pull or settle request and its response, independent of whether it is served by the fast path or by

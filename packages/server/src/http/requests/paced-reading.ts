@@ -19,7 +19,7 @@ interface Paced {
 }
 
 /**
- * Bounds the requests that are parsed in one iteration of the event loop, per connection and in all. Node
+ * Limits the requests that are parsed in one iteration of the event loop, per connection and in all. Node
  * parses everything that it has read from a connection at once, which is thousands of pipelined requests, and
  * no route, however cheap, can make up for that. Bodies with a length are not bounded here. The fast path reads
  * one request at a time and passes a connection on before it gets here.
@@ -103,7 +103,7 @@ class PacedConnection implements Paced {
     socket.off('data', parse)
     // Adding this listener also makes Node deliver data here instead of to its parser.
     socket.on('data', this.#onData)
-    // Node and the bound on pipelining resume the connection after responses and for bodies.
+    // Node and the limit of pipelining resume the connection after responses and for bodies.
     socket.on('resume', () => {
       if (this.#rest === null && !this.#isPausedByNode) return
       socket.pause()

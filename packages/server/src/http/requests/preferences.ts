@@ -83,7 +83,7 @@ const known = ['table', 'task', ...Object.keys(amounts)]
  * Refuses invalid and unknown parameters. Ignoring a filter would lease partitions to a worker that cannot
  * process them.
  */
-function readPullQuery(text: string): PullQuery {
+function parsePullQuery(text: string): PullQuery {
   if (text === '') return NO_QUERY
   if (!isEncoded(text))
     throw new RequestProblem('bad_request', 'the query is not validly percent-encoded UTF-8')
@@ -110,7 +110,7 @@ const readPreferences = remembered((text: string): Preferences => {
   if (preferences.fault === undefined) return preferences
   throw new RequestProblem('parameter_invalid', `Prefer: ${preferences.fault}`)
 })
-const readQuery = remembered(readPullQuery)
+const readPullQuery = remembered(parsePullQuery)
 const noPreferences: Preferences = { applied: '' }
 
 /** Adds the amounts of the query. An amount that is given in both places is ambiguous and refused. */
@@ -210,7 +210,7 @@ export class PullHead {
   }
 
   get #given(): PullQuery {
-    this.#parsedQuery ??= this.#query === '' ? NO_QUERY : readQuery(this.#query)
+    this.#parsedQuery ??= this.#query === '' ? NO_QUERY : readPullQuery(this.#query)
     return this.#parsedQuery
   }
 

@@ -37,7 +37,7 @@ interface WaitingRead {
 }
 
 /**
- * Bounds the reads that run at once: views, lists, and each page of a manifest. A read returns a bounded
+ * Limits the reads that run at once: views, lists, and each page of a manifest. A read returns a bounded
  * number of rows. Further reads wait, callers take turns, and between reads the event loop has time for pulls
  * and settles. A read whose client has gone meanwhile never starts. A client that has only closed its side may
  * still read, or may have gone: it waits while few reads do, and none of the same caller runs.
@@ -148,7 +148,7 @@ export class ReadScheduler {
 export type ReadInTurn = <Result>(request: IncomingMessage, read: () => Promise<Result>) => Promise<Result>
 
 /** Runs the handlers of all routes that read the store as reads. */
-export function boundReads(app: FastifyInstance, readInTurn: ReadInTurn): void {
+export function scheduleReads(app: FastifyInstance, readInTurn: ReadInTurn): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const rule = accessRule(route.config?.access)
     // Files of the page are in memory, and need no token.

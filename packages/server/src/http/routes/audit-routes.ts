@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Requester } from '../../handoff/rules/stamps.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import { requireView } from '../admission/token-limits.ts'
-import { type TokenLookup } from '../admission/tokens.ts'
+import type { TokenLookup } from '../admission/tokens.ts'
 import { timestampOf } from '../answers/wire-values.ts'
 import type { AuditLog } from '../observability/audit.ts'
 import { nextOf, pageOf, safeInteger, text } from '../requests/parameters.ts'
@@ -79,13 +79,13 @@ export const requesters =
   ({ socket, headers }: IncomingMessage, body: object = {}): Requester => ({
     name: tokens.nameOf(headers),
     address: proxies.addressOf(socket, headers),
-    body: Object.keys(body).length === 0 ? null : shortened(body),
+    body: Object.keys(body).length === 0 ? null : shortBody(body),
   })
 
 const LONGEST_LIST = 10
 
 /** Keeps the first elements of a long list, and their number. The other fields are short. */
-function shortened(body: object): Requester['body'] {
+function shortBody(body: object): Requester['body'] {
   const kept: Record<string, unknown> = {}
   for (const [field, value] of Object.entries(body)) {
     kept[field] = Array.isArray(value) ? value.slice(0, LONGEST_LIST) : value

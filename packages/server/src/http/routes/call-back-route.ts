@@ -19,7 +19,15 @@ import type { HandOff } from '../../handoff/hand-off.ts'
 import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
 import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
-import { ofAnother, ownerLimits, refusedLanes, refusedOpenWork, requireCallBackLimits, requireWeightLimit, sharesTasks } from '../admission/token-limits.ts'
+import {
+  ofAnother,
+  ownerLimits,
+  refusedLanes,
+  refusedOpenWork,
+  requireCallBackLimits,
+  requireWeightLimit,
+  sharesTasks,
+} from '../admission/token-limits.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
@@ -29,8 +37,8 @@ import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'
 import { NotJson } from '../bodies/json-bytes.ts'
 import type { ReachedLimits } from '../limits/limits.ts'
-import type { TimeSlicer } from '../requests/time-slicer.ts'
 import { instanceOf } from '../requests/preferences.ts'
+import type { TimeSlicer } from '../requests/time-slicer.ts'
 import type { RouteContext } from '../route-context.ts'
 
 const SEAL_HEADER = 'baton-seal'
@@ -232,7 +240,7 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
   }
   const shown = (field: ContentField, partition: CalledBackPartition) => {
     if (field === 'spelling') return nameOf(callBack.taskId, partition)
-    return field === 'extraFields' ? cut(partition[field] ?? null) : partition[field]
+    return field === 'extraFields' ? shortFields(partition[field] ?? null) : partition[field]
   }
   const detail = differingFields(sent, known)
     .map((field) => {
@@ -250,7 +258,7 @@ const MAX_SHOWN = 200
  * Adds the length to a truncated text, so that texts that differ only after the cut are mostly
  * distinguishable.
  */
-function cut(fields: string | null): string {
+function shortFields(fields: string | null): string {
   if (fields === null) return 'empty'
   return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`
 }

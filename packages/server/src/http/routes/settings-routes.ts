@@ -2,7 +2,7 @@ import { type TaskSettingsAnswer, taskSettingsAnswerSchema, taskSettingsRequestS
 import type { FastifyInstance } from 'fastify'
 import type { SettingsOfTask } from '../../handoff/views/queries.ts'
 import { mayAccessOthers, ofNobody, requireOwn, requireWeightLimit } from '../admission/token-limits.ts'
-import { type Token } from '../admission/tokens.ts'
+import type { Token } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { presentSettings, settingsChange } from '../answers/task-view.ts'
 import type { RouteContext } from '../route-context.ts'

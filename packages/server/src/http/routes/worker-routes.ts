@@ -28,10 +28,10 @@ import type { FastPath } from '../fast-path/fast-path.ts'
 import { forwardedClientOf, NotServed } from '../forwarded-client.ts'
 import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
-import { type Exchange, exchangeOver } from '../requests/exchange.ts'
-import { StallTimer } from '../requests/stall-timer.ts'
 import { whileWatched } from '../requests/disconnects.ts'
+import { type Exchange, exchangeOver } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
+import { StallTimer } from '../requests/stall-timer.ts'
 import type { RouteContext } from '../route-context.ts'
 
 const becauseJson = (because: EmptyBecause | undefined): string =>
@@ -255,11 +255,11 @@ function renewalOf({ leaseId, progress, checkpoint }: Renewal): RenewalRequest {
   return {
     leaseId,
     ...(checkpoint === undefined ? {} : { checkpoint }),
-    ...(progress === undefined ? {} : { progress: progressOf(progress) }),
+    ...(progress === undefined ? {} : { progress: reportedProgress(progress) }),
   }
 }
 
-const progressOf = ({ records, note }: NonNullable<Renewal['progress']>) => ({
+const reportedProgress = ({ records, note }: NonNullable<Renewal['progress']>) => ({
   records: records ?? null,
   note: note === undefined ? null : truncated(note, MAX_KEPT_NOTE_LENGTH),
 })
