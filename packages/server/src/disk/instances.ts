@@ -1,9 +1,9 @@
 import { type InstanceRole, type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
-import type { StoredInstance } from '../handoff/archived.ts'
 import type { Disk } from '../handoff/disk.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
 import { totalOf } from '../handoff/rules/task.ts'
 import type { StoredTask } from '../handoff/stored.ts'
+import type { StoredInstance } from '../handoff/table-fields.ts'
 import {
   addTotals,
   type InstanceRecord,

@@ -4,7 +4,8 @@ import { PostgresServer } from '../../../../test/postgres/support/postgres-serve
 import { postgres } from '../../src/disk/postgres/dialect.ts'
 import { sqlite } from '../../src/disk/sqlite/dialect.ts'
 import { schema } from '../../src/disk/sqlite/schema.ts'
-import { fieldNames, sections } from '../../src/handoff/archived.ts'
+import { fieldNames } from '../../src/handoff/archived.ts'
+import { sections } from '../../src/handoff/table-fields.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 
 // A table or column that is added to a store must be included in exports, or be listed here with the reason

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Heartbeats, silenceAllowed, statusOf } from '../../src/handoff/heartbeats.ts'
+import { Heartbeats } from '../../src/handoff/heartbeats.ts'
+import { silenceAllowed, statusOf } from '../../src/handoff/instance-status.ts'
 import { type InstanceDetails, noTotals } from '../../src/handoff/views/queries.ts'
 
 const NOW = 1_000_000_000

@@ -1,4 +1,4 @@
-import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
+import { NODE_FRESH_MILLIS } from '../../handoff/instance-status.ts'
 import { StoreRefused } from '../../handoff/store.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { type ArchivedStore, BATCH } from '../archive.ts'

@@ -10,7 +10,7 @@ import {
   partitionName,
   refusalDetail,
 } from '@baton/protocol'
-import { statusOf } from '../../handoff/heartbeats.ts'
+import { statusOf } from '../../handoff/instance-status.ts'
 import type { GrantedLease, PulledPartition } from '../../handoff/partition.ts'
 import type { Progress } from '../../handoff/rules/progress.ts'
 import type { RefusalCode } from '../../handoff/rules/settlement.ts'

@@ -1,6 +1,6 @@
 import type { InstanceSort } from '@baton/protocol'
 import type { Disk } from '../../disk.ts'
-import { silenceAllowed, statusOf } from '../../heartbeats.ts'
+import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type {
   HeldLeasesPage,

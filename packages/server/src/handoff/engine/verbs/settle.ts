@@ -1,5 +1,6 @@
 import { formatLeaseId, type LeaseRef } from '../../lease-id.ts'
-import { countDuration, truncated, withAmended, withEnded, withoutExpired } from '../../rules/attempts.ts'
+import { withAmended, withEnded, withoutExpired } from '../../rules/attempts.ts'
+import { countDuration } from '../../rules/durations.ts'
 import { isAtLimit, isTableAtLimit, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import { withReported } from '../../rules/progress.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type ReportedOutcome,
 } from '../../rules/settlement.ts'
 import { countReport } from '../../rules/task.ts'
+import { truncated } from '../../rules/truncated.ts'
 import type { BatchedRenew, BatchedSettle, RenewedLease, RenewResult, SettleResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
 import { addPartitions } from '../read-rows.ts'
