@@ -1,27 +1,8 @@
 import type { WallClock } from '../handoff/clock.ts'
-import type { Disk, OpenedDisk } from '../handoff/disk.ts'
-import { LeaderUnavailable } from '../handoff/store.ts'
+import type { Disk, OpenedDisk, SharedDisk } from '../handoff/disk.ts'
+import { NotLeader } from '../handoff/store.ts'
 import type { LeaderRow } from '../handoff/stored.ts'
-import type { Election } from './election.ts'
-
-/** A disk that several nodes share, and that records which of them leads. */
-export interface SharedDisk extends Omit<Disk, 'open'>, Election {
-  /** Takes over, if the leader row still has this term. */
-  open(from: string | null): Promise<OpenedSharedDisk>
-}
-
-interface OpenedSharedDisk extends OpenedDisk {
-  readonly leaderTerm: string
-  /** The database's clock. */
-  readonly now: number
-}
-
-interface TermEvents {
-  opened(term: string, now: number): void
-  lost(): void
-  /** Aborted if the end of this leadership was detected elsewhere. */
-  readonly over: AbortSignal
-}
+import type { TermEvents } from './leadership.ts'
 
 /**
  * The disk for the engine of one leadership. Opening the shared disk takes over from the current leader. An
@@ -37,11 +18,11 @@ export function diskOfTerm(disk: SharedDisk, nodeId: string, seen: LeaderRow, ev
     if (known === null && row.leader?.nodeId !== nodeId) {
       isOver = true
       events.lost()
-      throw deposed()
+      throw new NotLeader()
     }
     known = null
-    const opened = await disk.open(row.leaderTerm)
-    events.opened(opened.leaderTerm, opened.now)
+    const opened = await disk.open(row.term)
+    events.opened(opened.term, opened.now)
     return opened
   }
   /** The shared disk stays open for the next leadership. */
@@ -66,12 +47,10 @@ function fenced<Target extends object>(
       if (typeof value === 'object' && value !== null) return fenced(value, {}, isOver)
       if (typeof value !== 'function' || name === 'close' || name === 'hasSpace') return value
       return (...given: unknown[]) =>
-        isOver() ? Promise.reject(deposed()) : (value as Method).apply(target, given)
+        isOver() ? Promise.reject(new NotLeader()) : (value as Method).apply(target, given)
     },
   })
 }
-
-const deposed = () => new LeaderUnavailable('another node is the leader now; send the request again')
 
 /**
  * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of

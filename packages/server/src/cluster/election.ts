@@ -1,18 +1,15 @@
+import type { SharedDisk } from '../handoff/disk.ts'
 import type { LeaderRow, Peer } from '../handoff/stored.ts'
 
 export interface LedRow extends LeaderRow {
-  readonly leaderTerm: string
+  readonly term: string
   readonly leader: Peer
 }
 
-export const isLed = (row: LeaderRow): row is LedRow => row.leaderTerm !== null && row.leader !== null
+export const isLed = (row: LeaderRow): row is LedRow => row.term !== null && row.leader !== null
 
 /** Taking over is not part of this interface: it is done by opening the engine on the disk. */
-export interface Election {
-  readLeaderRow(): Promise<LeaderRow>
-  /** Removes the leader from the row, if this node still leads. */
-  resign(): Promise<void>
-}
+export type Election = Pick<SharedDisk, 'readLeaderRow' | 'resign'>
 
 const TICK_MILLIS = 1000
 /** The first and the longest back-off of a deposed node. */
@@ -63,7 +60,7 @@ export class TakeOverBackOff {
     for (let [tick, still] = [0, 0]; tick < ticks && still < STILL_TICKS; tick += 1) {
       await pause(TICK_MILLIS)
       const row = await readLeaderRow()
-      if (row.leaderTerm !== seen.leaderTerm) return false
+      if (row.term !== seen.term) return false
       still = row.last === last ? still + 1 : 0
       last = row.last
     }

@@ -70,7 +70,7 @@ export class LeaderLink {
   /** `trusted`: CA certificates for TLS to the leader; null for those of the system. */
   constructor(row: LedRow, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
     this.leader = row.leader
-    this.#term = row.leaderTerm
+    this.#term = row.term
     this.#signature = signature
     this.#events = events
     const { origin, pathname } = new URL(row.leader.url)

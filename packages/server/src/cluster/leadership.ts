@@ -10,8 +10,11 @@ import { LeaderLink, type LinkEvents } from './leader-link.ts'
 import type { PeerSignature } from './peer-signature.ts'
 
 export interface TermEvents {
-  /** The disk was opened, for the first time or again: this node leads in this term. */
-  opened(term: string): void
+  /**
+   * The disk was opened, for the first time or again: this node leads in this term. `now` is the database's
+   * clock.
+   */
+  opened(term: string, now: number): void
   /** Another node has taken over. */
   lost(): void
   /**

@@ -408,6 +408,14 @@ export class LeaderUnavailable extends StoreUnavailable {
   }
 }
 
+/** Another node leads, so the state in this node's memory is out of date. */
+export class NotLeader extends LeaderUnavailable {
+  override name = 'NotLeader'
+  constructor(options?: ErrorOptions) {
+    super('another node is the leader now; send the request again', options)
+  }
+}
+
 /** The store cannot be used by this program: for example, it is in use, or a newer version has written it. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'

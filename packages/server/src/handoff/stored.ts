@@ -246,7 +246,7 @@ export interface NextIds {
  */
 export interface LeaderRow {
   /** Changes with every take-over. Null until the first node has led. */
-  readonly leaderTerm: string | null
+  readonly term: string | null
   /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
   readonly leader: Peer | null
   readonly clusterId: string
