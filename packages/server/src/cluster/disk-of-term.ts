@@ -2,7 +2,7 @@ import type { WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk, SharedDisk } from '../handoff/disk.ts'
 import { NotLeader } from '../handoff/store.ts'
 import type { LeaderRow } from '../handoff/stored.ts'
-import type { TermEvents } from './leadership.ts'
+import type { TermCallbacks } from './leadership.ts'
 
 /**
  * The disk for the engine of one leadership. Opening the shared disk takes over from the current leader. An
@@ -10,19 +10,24 @@ import type { TermEvents } from './leadership.ts'
  * another node has taken over, all calls fail and the leadership is notified. The shared disk may already be
  * open for a later leadership by then, in whose term this engine must not write.
  */
-export function diskOfTerm(disk: SharedDisk, nodeId: string, seen: LeaderRow, events: TermEvents): Disk {
+export function diskOfTerm(
+  disk: SharedDisk,
+  nodeId: string,
+  seen: LeaderRow,
+  callbacks: TermCallbacks,
+): Disk {
   let known: LeaderRow | null = seen
   let isOver = false
   const open = async (): Promise<OpenedDisk> => {
     const row = known ?? (await disk.readLeaderRow())
     if (known === null && row.leader?.nodeId !== nodeId) {
       isOver = true
-      events.lost()
+      callbacks.lost()
       throw new NotLeader()
     }
     known = null
     const opened = await disk.open(row.term)
-    events.opened(opened.term, opened.now)
+    callbacks.opened(opened.term, opened.now)
     return opened
   }
   /** The shared disk stays open for the next leadership. */
@@ -30,7 +35,7 @@ export function diskOfTerm(disk: SharedDisk, nodeId: string, seen: LeaderRow, ev
     isOver = true
   }
   const own = { open, close, hasSpace: () => disk.hasSpace() }
-  return fenced(disk, own, () => isOver || events.over.aborted) as unknown as Disk
+  return fenced(disk, own, () => isOver || callbacks.over.aborted) as unknown as Disk
 }
 
 type Method = (...given: unknown[]) => unknown

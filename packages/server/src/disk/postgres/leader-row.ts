@@ -3,19 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedSharedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { NotLeader, StoreUnavailable } from '../../handoff/store.ts'
-import type { LeaderRow, NextIds } from '../../handoff/stored.ts'
+import type { ClusterNode, LeaderRow, NextIds } from '../../handoff/stored.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import type { Channel } from './session/connector.ts'
 import { foundNoRow } from './session/errors.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
-
-export interface NodeAddress {
-  readonly nodeId: string
-  /** Where other nodes reach this one; null if they cannot. */
-  readonly url: string | null
-}
 
 interface TakenOver extends OpenedSharedDisk {
   /** How often rows were written. */
@@ -119,7 +113,7 @@ const PATIENCE_MILLIS = 1000
 export async function takeOver(
   channel: Channel,
   others: Channel,
-  node: NodeAddress,
+  node: ClusterNode,
   log?: Log,
   from?: string | null,
 ): Promise<TakenOver> {
@@ -137,7 +131,7 @@ export async function takeOver(
 async function tryToTakeOver(
   channel: Channel,
   others: Channel,
-  node: NodeAddress,
+  node: ClusterNode,
   seen: string | null,
   log: Log | undefined,
 ): Promise<TakenOver> {
@@ -156,14 +150,14 @@ async function tryToTakeOver(
 
 const markOf = (term: string): string => `/* taking over: ${term} */`
 
-function takeOverStatements(term: string, seen: string | null, node: NodeAddress): Statement[] {
+function takeOverStatements(term: string, seen: string | null, node: ClusterNode): Statement[] {
   return [
     {
       text: `${markOf(term)} WITH taken AS (
           UPDATE baton.head SET term = $1::text, leader_id = $3::text, leader_url = $4::text
           WHERE term IS NOT DISTINCT FROM $2::text RETURNING 1)
         SELECT 1 / count(*) FROM taken`,
-      values: [term, seen, node.nodeId, node.url],
+      values: [term, seen, node.nodeId, node.url === '' ? null : node.url],
     },
     // Waits for a running append of the previous leader. Fails if that was committed, since its number is
     // taken then.

@@ -1,9 +1,10 @@
 import { type Appended, KnownKeys, type OpenedSharedDisk, type RowChanges } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { NotLeader } from '../../handoff/store.ts'
+import type { ClusterNode } from '../../handoff/stored.ts'
 import { append } from './append.ts'
 import { deletableTo, flushStatements } from './flush.ts'
-import { type NodeAddress, type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
+import { type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
 import { BEGIN_WRITING, type Statement } from './session/connection.ts'
 import type { Channels } from './session/connector.ts'
 import { asUnavailable, foundNoRow, orUnavailable } from './session/errors.ts'
@@ -11,7 +12,7 @@ import { asUnavailable, foundNoRow, orUnavailable } from './session/errors.ts'
 /** What only the leader may do; the database checks its term each time. */
 export class LeaderWrites {
   readonly #channels: Channels
-  readonly #node: NodeAddress
+  readonly #node: ClusterNode
   readonly #log: Log | undefined
   /**
    * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
@@ -28,7 +29,7 @@ export class LeaderWrites {
   #writes = { sent: 0, done: 0, confirmed: 0 }
   #deletedTo = 0
 
-  constructor(channels: Channels, node: NodeAddress, log?: Log) {
+  constructor(channels: Channels, node: ClusterNode, log?: Log) {
     this.#channels = channels
     this.#node = node
     this.#log = log

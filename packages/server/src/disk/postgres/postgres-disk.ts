@@ -1,12 +1,13 @@
 import type { SharedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
+import type { ClusterNode } from '../../handoff/stored.ts'
 import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
 import { stageStatements, unstageStatement } from './append.ts'
 import { indexedBy } from './conditions.ts'
 import { arraysOf, postgres, sending, textOf } from './dialect.ts'
-import { type NodeAddress, readLeaderRow } from './leader-row.ts'
+import { readLeaderRow } from './leader-row.ts'
 import { LeaderWrites } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
 import { byQuery, listIn, listsStatement, selectStatement, valuesIn } from './selects.ts'
@@ -18,7 +19,7 @@ import { asRefused, orUnavailable } from './session/errors.ts'
 export interface PostgresDiskOptions {
   /** In libpq's format, which allows several hosts. */
   readonly url: string
-  readonly node: NodeAddress
+  readonly node: ClusterNode
   readonly log?: Log | undefined
   readonly timeouts?: Partial<Timeouts>
 }

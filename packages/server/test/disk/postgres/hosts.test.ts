@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 async function refusalOf(url: string): Promise<string> {
-  const refusal = await openPostgresDisk({ url, node: { nodeId: 'node', url: null } }).catch(
+  const refusal = await openPostgresDisk({ url, node: { nodeId: 'node', url: '' } }).catch(
     (error: unknown) => error,
   )
   expect(refusal).toBeInstanceOf(StoreRefused)

@@ -1,15 +1,5 @@
-import type { SharedDisk } from '../handoff/disk.ts'
-import type { LeaderRow, Peer } from '../handoff/stored.ts'
-
-export interface LedRow extends LeaderRow {
-  readonly term: string
-  readonly leader: Peer
-}
-
-export const isLed = (row: LeaderRow): row is LedRow => row.term !== null && row.leader !== null
-
-/** Taking over is not part of this interface: it is done by opening the engine on the disk. */
-export type Election = Pick<SharedDisk, 'readLeaderRow' | 'resign'>
+import type { LeaderRow } from '../handoff/stored.ts'
+import type { LedRow } from './leader-row.ts'
 
 const TICK_MILLIS = 1000
 /** The first and the longest back-off of a deposed node. */
