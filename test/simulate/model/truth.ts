@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { arrayQuery, finder, sqlite } from '../../../packages/server/src/disk/sqlite/dialect.ts'
+import type { SqlTable } from '../../../packages/server/src/disk/sql-table.ts'
+import { arrayQuery, sqlite } from '../../../packages/server/src/disk/sqlite/dialect.ts'
 import { Entries } from '../../../packages/server/src/disk/sqlite/sqlite-connection.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
@@ -193,6 +194,18 @@ export class Truth {
   pausedAt(instanceId: string): number | null {
     const written = this.#pausedAt.get(instanceId)
     return written === undefined ? (this.#rows.pausedAt.get(instanceId)?.[0] ?? null) : written
+  }
+}
+
+/** Finds rows of a table; `where` is the SQL after its name. */
+function finder<Row extends object>(db: DatabaseSync, table: SqlTable<Row>, where: string) {
+  const statement = arrayQuery<unknown[]>(db, `SELECT ${table.selected()} FROM ${table.name} ${where}`)
+  return {
+    get: (...values: (number | string)[]): Row | undefined => {
+      const found = statement.get(...values)
+      return found && table.read(found)
+    },
+    all: (): Row[] => statement.all().map((found) => table.read(found)),
   }
 }
 

@@ -17,8 +17,8 @@ import type {
   ChangeQuery,
   GridDetails,
   GridQuery,
-  HeldLeasesPage,
-  HeldLeasesQuery,
+  InstanceLeasesPage,
+  InstanceLeasesQuery,
   InstanceAttempts,
   InstanceDetails,
   InstancePage,
@@ -55,7 +55,7 @@ export interface StoreViews {
   /** Compute tables with open work or settings. */
   table(name: string): Promise<TableDetails | null>
   tables(query: TableQuery): Promise<TablePage>
-  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
+  instanceLeases(query: InstanceLeasesQuery): Promise<InstanceLeasesPage>
   /** The last attempts of an instance, since this node leads. */
   instanceAttempts(instanceId: string): Promise<InstanceAttempts>
 }

@@ -2,8 +2,9 @@ import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { AuditRecord } from '../audit.ts'
 import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
-import { type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
+import { type PartitionStatus, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
+import type { LeaseOutcome } from '../rules/settlement.ts'
 import type { Tally } from '../rules/task.ts'
 import {
   type IndexRangeOfLane,
@@ -264,7 +265,7 @@ const stateCodes: Readonly<Record<StoredState, number>> = {
   done: 4,
   cancelled: 5,
 }
-const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
+const outcomeCodes: Readonly<Record<LeaseOutcome, number>> = {
   done: 0,
   failed: 1,
   released: 2,

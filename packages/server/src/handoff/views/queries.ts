@@ -284,7 +284,7 @@ interface NamedPartition {
 }
 
 /** A lease in the list of its holder. */
-export interface HeldLeaseDetails extends NamedPartition {
+export interface InstanceLeaseDetails extends NamedPartition {
   readonly attempt: number
   readonly leasedAt: number
   readonly expiresAt: number
@@ -298,15 +298,15 @@ export interface LeasePosition {
   readonly id: number
 }
 
-export interface HeldLeasesQuery {
+export interface InstanceLeasesQuery {
   readonly instanceId: string
   readonly after: LeasePosition | null
   readonly limit: number
 }
 
 /** The first to expire first. */
-export interface HeldLeasesPage {
-  readonly leases: readonly HeldLeaseDetails[]
+export interface InstanceLeasesPage {
+  readonly leases: readonly InstanceLeaseDetails[]
   readonly next: LeasePosition | null
 }
 

@@ -3,8 +3,8 @@ import type { Disk } from '../../disk.ts'
 import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type {
-  HeldLeasesPage,
-  HeldLeasesQuery,
+  InstanceLeasesPage,
+  InstanceLeasesQuery,
   InstanceDetails,
   InstancePage,
   InstancePosition,
@@ -141,8 +141,8 @@ function withLeases(
 
 export async function heldLeases(
   { disk, memory, now }: InstanceSource,
-  { instanceId, after, limit }: HeldLeasesQuery,
-): Promise<HeldLeasesPage> {
+  { instanceId, after, limit }: InstanceLeasesQuery,
+): Promise<InstanceLeasesPage> {
   const held = memory.leases
     .heldBy(instanceId, Number.POSITIVE_INFINITY)
     .filter(({ dueAt, id, parentLane }) => {

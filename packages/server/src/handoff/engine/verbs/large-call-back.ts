@@ -1,3 +1,4 @@
+import { addRun } from '../../rules/index-runs.ts'
 import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
 import {
@@ -263,11 +264,7 @@ async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | 
 function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
   if (before === undefined) return arrival
   const runs = before.runs.map((run) => ({ ...run }))
-  for (const run of arrival.runs) {
-    const last = runs.at(-1)
-    if (last !== undefined && run.first === last.last + 1) last.last = run.last
-    else runs.push({ ...run })
-  }
+  for (const { first, last } of arrival.runs) addRun(runs, first, last)
   const tables = new Map(before.tables)
   for (const [table, added] of arrival.tables) {
     const { firstId, partitions, records } = tables.get(table) ?? { ...added, partitions: 0, records: 0 }
