@@ -98,7 +98,7 @@ export class Heartbeats {
       firstSeenAt: now - ago.first,
       lastSeenAt,
       totals: noTotals(),
-      expectedAt: null,
+      lostUnlessSeenSince: null,
       pausedAt: null,
       leases: 0,
       silentAfterMillis: null,

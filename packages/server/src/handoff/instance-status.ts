@@ -15,8 +15,8 @@ export function statusOf(instance: InstanceDetails): InstanceState {
     if (unseen > NODE_FRESH_MILLIS) return 'down'
     return instance.node?.draining === true ? 'draining' : 'up'
   }
-  const { leases, silentAfterMillis, expectedAt, lastSeenAt } = instance
-  if (expectedAt !== null && lastSeenAt < expectedAt) return 'lost'
+  const { leases, silentAfterMillis, lostUnlessSeenSince, lastSeenAt } = instance
+  if (lostUnlessSeenSince !== null && lastSeenAt < lostUnlessSeenSince) return 'lost'
   if (silentAfterMillis !== null && unseen >= silentAfterMillis) return 'silent'
   return leases > 0 || unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
 }

@@ -55,7 +55,7 @@ export interface StoredInstance extends InstanceTotals {
   readonly startedAt: number | null
   readonly draining: boolean
   readonly load: number | null
-  readonly expectedAt: number | null
+  readonly lostUnlessSeenSince: number | null
   readonly pausedAt: number | null
 }
 
@@ -78,7 +78,7 @@ export const instanceFields: Fields<StoredInstance> = {
   revoked: 'integer',
   callBacks: 'integer',
   calledBack: 'integer',
-  expectedAt: 'integer?',
+  lostUnlessSeenSince: 'integer?',
   pausedAt: 'integer?',
 }
 

@@ -14,7 +14,8 @@ import { CleanDatabases } from '../support/clean-databases.ts'
 const notArchived = {
   SQLite: {
     entry_slot: 'entries are in rows when a store is exported',
-    head: 'the next ids are in the header of the file, the number of the last entry is of this store alone',
+    flushed:
+      'the next ids are in the header of the file, the number of the last entry is of this store alone',
     probe: 'says nothing',
     'task_table.position': 'the order of the rows',
   },

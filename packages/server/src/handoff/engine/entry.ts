@@ -115,11 +115,11 @@ export function encodeEntry(entry: Entry): string {
     entry.instances,
     entry.nextIds,
     entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
-    entry.totals.map(({ instanceId, role, at, expectedAt, totals }) => [
+    entry.totals.map(({ instanceId, role, at, lostUnlessSeenSince, totals }) => [
       instanceId,
       role,
       at,
-      expectedAt,
+      lostUnlessSeenSince,
       ...valuesOfTotals(totals),
     ]),
     entry.laneTables.map(valuesOfLaneTable),
@@ -213,11 +213,11 @@ export function decodeEntry(body: string): Entry {
     instances,
     nextIds,
     outbox: outbox === null ? null : unpackOutbox(outbox, storedTasks, at),
-    totals: totals.map(([instanceId, role, at, expectedAt, ...values]) => ({
+    totals: totals.map(([instanceId, role, at, lostUnlessSeenSince, ...values]) => ({
       instanceId,
       role,
       at,
-      expectedAt,
+      lostUnlessSeenSince,
       totals: { ...noTotals(), ...totalsOf(values) },
     })),
     laneTables: laneTables.map(laneTableOf),
