@@ -212,7 +212,10 @@ function finder<Row extends object>(db: DatabaseSync, table: SqlTable<Row>, wher
 function prepare(db: DatabaseSync) {
   type Counted = [task: number, level: number, step: Step, partitions: number, records: number]
   return {
-    changes: arrayQuery<[changes: number, flushed: number]>(db, 'SELECT total_changes(), number FROM flushed'),
+    changes: arrayQuery<[changes: number, flushed: number]>(
+      db,
+      'SELECT total_changes(), number FROM flushed',
+    ),
     task: finder(db, sqlite.tasks, 'WHERE task_id = ?'),
     taskWithId: finder(db, sqlite.tasks, 'WHERE id = ?'),
     staging: finder(db, sqlite.tasks, 'WHERE staging IS NOT NULL'),

@@ -1,5 +1,5 @@
-import type { BatchedPull, NewlyReadyOf } from './store.ts'
 import { SetsByKey } from './sets-by-key.ts'
+import type { BatchedPull, NewlyReadyOf } from './store.ts'
 
 /** The filter of a pull. */
 export type Filter = Pick<BatchedPull, 'tables' | 'tasks'>

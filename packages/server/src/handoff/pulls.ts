@@ -1,5 +1,6 @@
 import type { Batcher } from './batcher.ts'
 import { type Filter, FilterGroups, type Group, isUnfiltered, wantedOf } from './pull-filters.ts'
+import { SetsByKey } from './sets-by-key.ts'
 import {
   type BatchedPull,
   type NewlyReadyOf,
@@ -8,7 +9,6 @@ import {
   type PullResult,
   StoreUnavailable,
 } from './store.ts'
-import { SetsByKey } from './sets-by-key.ts'
 
 /** Called with the result of a pull before it is returned. */
 type Note = (instance: string | null, result: PullResult) => void

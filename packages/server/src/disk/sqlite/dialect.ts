@@ -58,7 +58,10 @@ export interface ArrayQuery<Row> {
  * Returns rows as arrays; `Found` must match the columns that `text` selects. The driver's row objects are
  * dictionaries, so each access to a field is a hash look-up.
  */
-export function arrayQuery<Found extends readonly unknown[]>(db: DatabaseSync, text: string): ArrayQuery<Found> {
+export function arrayQuery<Found extends readonly unknown[]>(
+  db: DatabaseSync,
+  text: string,
+): ArrayQuery<Found> {
   const statement = db.prepare(text)
   statement.setReturnArrays(true)
   return statement as unknown as ArrayQuery<Found>

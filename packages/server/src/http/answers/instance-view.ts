@@ -1,9 +1,9 @@
 import type { HeldLease, InstanceAttempt, InstanceStatus, ProducedTask } from '@baton/protocol'
 import { statusOf } from '../../handoff/instance-status.ts'
 import type {
-  InstanceLeaseDetails,
   InstanceAttemptDetails,
   InstanceDetails,
+  InstanceLeaseDetails,
   NodeDetails,
   ProducedTaskDetails,
 } from '../../handoff/views/queries.ts'

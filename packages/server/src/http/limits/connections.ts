@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
+import { SetsByKey } from '../../handoff/sets-by-key.ts'
 import { networkOfSocket } from '../admission/proxies.ts'
 import { lastAnswer } from '../answers/client-errors.ts'
 import { intercept } from '../intercept.ts'
 import type { ClientLimits, LimitName, ReachedLimits } from './limits.ts'
-import { SetsByKey } from '../../handoff/sets-by-key.ts'
 
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
 const RESERVED_HANDLES = 128

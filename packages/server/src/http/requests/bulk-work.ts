@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { networkOfSocket } from '../admission/proxies.ts'
 import { SetsByKey } from '../../handoff/sets-by-key.ts'
+import { networkOfSocket } from '../admission/proxies.ts'
 
 /** A small piece of bulk work. Returns whether it must be called again. */
 type Step = () => boolean

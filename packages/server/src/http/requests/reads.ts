@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify'
-import { accessRule } from '../admission/access.ts'
 import { SetsByKey } from '../../handoff/sets-by-key.ts'
+import { accessRule } from '../admission/access.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -81,7 +81,13 @@ export function instancesTopic(harness: DiskHarness): void {
       const added = (instanceId: string, done: number, lostUnlessSeenSince: number | null = null) =>
         [
           instanceId,
-          { instanceId, role: 'worker' as const, at: NOW + 5, totals: { ...noTotals(), done }, lostUnlessSeenSince },
+          {
+            instanceId,
+            role: 'worker' as const,
+            at: NOW + 5,
+            totals: { ...noTotals(), done },
+            lostUnlessSeenSince,
+          },
         ] as const
       await disk.flush(rowChanges({ totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) }), 0)
       await disk.flush(rowChanges({ totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) }), 0)

@@ -1,7 +1,7 @@
+import { SetsByKey } from '../../sets-by-key.ts'
 import { Heap } from './heap.ts'
 import type { Partition } from './memory-rows.ts'
 import type { Order } from './order.ts'
-import { SetsByKey } from '../../sets-by-key.ts'
 
 const byEnd = (a: Partition, b: Partition): number => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.id - b.id
 

@@ -3,9 +3,9 @@ import type { Disk } from '../../disk.ts'
 import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type {
+  InstanceDetails,
   InstanceLeasesPage,
   InstanceLeasesQuery,
-  InstanceDetails,
   InstancePage,
   InstancePosition,
   InstanceQuery,

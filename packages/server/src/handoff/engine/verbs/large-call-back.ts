@@ -1,6 +1,6 @@
-import { addRun } from '../../rules/index-runs.ts'
 import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
+import { addRun } from '../../rules/index-runs.ts'
 import {
   type BatchedCallBack,
   type CallBackResult,
