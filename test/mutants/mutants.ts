@@ -124,7 +124,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'order',
     bug: 'a partition that comes back costs nothing',
-    file: `${engine}/waiting.ts`,
+    file: `${engine}/waiting-partitions.ts`,
     from: 'lane.tag, recordCount,',
     to: 'lane.tag, dueAt === null ? recordCount : 0,',
     tests: simulation,
@@ -132,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'order',
     bug: 'the shares of a level that has drained stay unequal',
-    file: `${engine}/waiting.ts`,
+    file: `${engine}/waiting-partitions.ts`,
     from: '    drain(time)\n',
     to: '',
     tests: ['packages/server/test/store/sqlite-order.test.ts'],

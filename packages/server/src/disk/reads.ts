@@ -72,7 +72,7 @@ export function readsBy(session: Session, tables: Tables, where: Conditions) {
   }
   return {
     openTasks: (after, limit) => session.all(openTasks, after, limit),
-    openLanes: async (after, limit) => inOneList(await session.all(openLanes, after, limit)),
+    lanesWithWork: async (after, limit) => inOneList(await session.all(openLanes, after, limit)),
     levels: () => session.all(levels),
     tableSettings: () => session.all(tableSettings),
     tasksNamed: (names) => eachOf(session, taskNamed, names),

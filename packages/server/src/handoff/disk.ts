@@ -64,7 +64,7 @@ export interface Disk {
    * lanes with ready, leased or delayed partitions, and leased partitions, ordered by (dueAt, id).
    */
   openTasks(after: number, limit: number): Promise<StoredTask[]>
-  openLanes(after: number, limit: number): Promise<Lanes>
+  lanesWithWork(after: number, limit: number): Promise<Lanes>
   leases(after: DuePosition, limit: number): Promise<StoredPartition[]>
   levels(): Promise<StoredLevel[]>
   tableSettings(): Promise<StoredTableSettings[]>
@@ -135,8 +135,8 @@ export interface Disk {
   /** Views. Rows are flushed before they are read. */
   taskDetail(taskId: string): Promise<TaskDetail | null>
   /** Newest first, with ids below `before`. */
-  taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
-  taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
+  taskPage(query: TaskPageQuery): Promise<TaskWithPace[]>
+  tasksWithPace(ids: readonly number[]): Promise<TaskWithPace[]>
   /** Returns those of these tasks that have partitions of one of these compute tables. */
   tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]>
 
@@ -339,7 +339,7 @@ export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'u
   readonly task: number
 }
 
-export interface TaskSummary {
+export interface TaskWithPace {
   readonly task: StoredTask
   /** The lane of its open level. */
   readonly openLane: StoredLane | null
@@ -353,7 +353,7 @@ export interface TaskWithTables {
   readonly hasOthers: boolean
 }
 
-export interface TaskDetail extends TaskSummary {
+export interface TaskDetail extends TaskWithPace {
   /** By level, at most MAX_LISTED_LEVELS. */
   readonly lanes: readonly LaneDetail[]
   readonly laneCount: number

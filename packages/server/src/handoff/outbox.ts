@@ -90,7 +90,7 @@ export interface EventMessage {
   readonly type: WebhookEventType
   readonly generation: number
   /** Those of a task are a list, because many tasks may end at once. */
-  readonly facts: LevelEventFacts | ParkedEventFacts | TaskSummary
+  readonly facts: LevelEventFacts | ParkedEventFacts | TaskEventTuple
 }
 
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
@@ -112,7 +112,7 @@ interface TaskEventFacts {
 }
 
 /** TaskEventFacts as rows and entries have them. */
-export type TaskSummary = readonly [
+export type TaskEventTuple = readonly [
   total: number,
   done: number,
   parked: number,

@@ -4,12 +4,12 @@ import { type EngineOptions, Runner } from './runner.ts'
 import { ChangeLog } from './state/change-log.ts'
 import { EndedAttempts } from './state/ended-attempts.ts'
 import { Sweeps } from './sweeps.ts'
-import { BackgroundWork } from './verbs/background-work.ts'
+import { mayAnswerWithoutEntry, runBatch } from './verbs/batch.ts'
 import { control, lastSettledAt } from './verbs/control.ts'
-import { handOff, mayAnswerWithoutEntry } from './verbs/hand-off.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
+import { MaintenanceSteps } from './verbs/maintenance-steps.ts'
 import { recount } from './verbs/recount.ts'
-import { pauseInstance, releaseInstance, releasePartition } from './verbs/release.ts'
+import { pauseInstance, revokeLease, revokeLeases } from './verbs/revoke.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import { setTable } from './verbs/tables.ts'
 import { engineViews } from './views.ts'
@@ -35,14 +35,14 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
   const sweeps = new Sweeps(disk, runner)
   const largeCallBacks = new LargeCallBacks(disk, runner, exclusive)
   const subscriptions = new Subscriptions(disk.outbox, runner, exclusive)
-  const backgroundWork = new BackgroundWork(disk, runner, exclusive, subscriptions)
+  const maintenance = new MaintenanceSteps(disk, runner, exclusive, subscriptions)
   await exclusive.run(async () => undefined)
 
-  const handOffBatch: Store['handOff'] = async (batch) => {
+  const runBatches: Store['runBatch'] = async (batch) => {
     if (exclusive.isClosed) throw storeClosed()
     const { callBacks } = batch
     if (callBacks.length > 0 && !hasSpace()) {
-      const answers = await handOffBatch({ ...batch, callBacks: [] })
+      const answers = await runBatches({ ...batch, callBacks: [] })
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
     const [first] = callBacks
@@ -50,7 +50,7 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     while (largeCallBacks.isRunning(callBacks)) await largeCallBacks.whenEnded(callBacks)
     return exclusive.run(() =>
       runner.transact(
-        (tx) => handOff(tx, batch),
+        (tx) => runBatch(tx, batch),
         (answers) => !runner.leadsForCertain || !mayAnswerWithoutEntry(batch, answers),
       ),
     )
@@ -68,10 +68,10 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
 
   return {
     ...engineViews({ disk, policy, node: options.node, exclusive, changeLog, endedAttempts }),
-    handOff: handOffBatch,
+    runBatch: runBatches,
     runsAlone: (batched) => largeCallBacks.isLarge(batched) || largeCallBacks.isRunning([batched]),
     sweep: (request) => exclusive.runFlushedAhead(() => sweeps.run(request)),
-    maintain: (request) => backgroundWork.run(request),
+    maintain: (request) => maintenance.run(request),
     control: (request) => {
       // These verbs find partitions by their state on disk.
       if (request.verb !== 'retry' && request.verb !== 'skip-parked')
@@ -82,8 +82,8 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
       })
     },
     setTable: (change) => exclusive.run(() => runner.transact(async (tx) => setTable(tx, change))),
-    releaseInstance: (request) => exclusive.run(() => runner.transact((tx) => releaseInstance(tx, request))),
-    releasePartition: (lease) => exclusive.run(() => runner.transact((tx) => releasePartition(tx, lease))),
+    revokeLeases: (request) => exclusive.run(() => runner.transact((tx) => revokeLeases(tx, request))),
+    revokeLease: (lease) => exclusive.run(() => runner.transact((tx) => revokeLease(tx, lease))),
     pauseInstance: (request) =>
       exclusive.run(() => runner.transact(async (tx) => pauseInstance(tx, request))),
     subscriptions: (request) => subscriptions.answer(request),
@@ -91,7 +91,7 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     recordHeartbeats: (heartbeats) => exclusive.run(() => disk.recordInstances(heartbeats, runner.now)),
     probe: () => exclusive.run(() => disk.probe(runner.now)),
     // Exclusively: while rows are being flushed, counters and rows differ.
-    audit: () => exclusive.runFlushed(() => recount(disk)),
+    recount: () => exclusive.runFlushed(() => recount(disk)),
     close: async () => {
       if (exclusive.isClosed) return
       exclusive.isClosed = true

@@ -134,7 +134,7 @@ async function loadWaiting(
     ...sources.map((source) => wantedOf(source, kind, isLaneTable(source) ? atATime : most)),
     ...others.slice(0, Math.max(0, demand - 1)).map((lane) => wantedOf(lane, kindOf(lane), atATime)),
   ]
-  const found = await tx.reads.waiting(wanted.map(({ query }) => query))
+  const found = await tx.disk.waiting(wanted.map(({ query }) => query))
   for (const [at, one] of wanted.entries()) {
     const rows = found[at] ?? []
     await addPartitions(tx, rows)
@@ -214,7 +214,7 @@ export async function lanesFrom(
   limit = TASK_LANES_AT_A_TIME,
 ): Promise<Lane[]> {
   if (from > Number.MAX_SAFE_INTEGER) return []
-  const read = await tx.reads.lanesFrom({ task: task.id, from, having, limit })
+  const read = await tx.disk.lanesFrom({ task: task.id, from, having, limit })
   await addLanes(tx, read)
   return read.lanes.flatMap(({ id }) => tx.memory.lanes.get(id) ?? [])
 }
@@ -223,7 +223,7 @@ export async function lanesFrom(
 export async function loadLanes(tx: Transaction, task: Task, levels: Iterable<number>): Promise<void> {
   const missing: number[] = []
   for (const level of levels) if (!task.lanes.has(level)) missing.push(level)
-  if (missing.length > 0) await addLanes(tx, await tx.reads.lanesOf(task.id, missing))
+  if (missing.length > 0) await addLanes(tx, await tx.disk.lanesOf(task.id, missing))
 }
 
 interface WantedRows {
@@ -261,7 +261,7 @@ export async function firstRows(
     afterIndex: at === 0 ? afterIndex : -1,
     limit: most,
   }))
-  const found = await tx.reads.rows(queries)
+  const found = await tx.disk.rows(queries)
   const results: { lane: Lane; rows: Partition[] }[] = []
   for (const [at, lane] of chosen.entries())
     results.push({ lane, rows: await addPartitions(tx, found[at] ?? []) })

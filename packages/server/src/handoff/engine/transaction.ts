@@ -13,7 +13,7 @@ import type { Filter } from '../pull-filters.ts'
 import { failureReason } from '../rules/failure-reason.ts'
 import { countFailure, countParked, uncountEnd } from '../rules/failures.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import type { OpenWorkLimits } from '../rules/open-work.ts'
+import type { OpenWorkLimits } from '../rules/open-work-limits.ts'
 import {
   changedBarrier,
   isAtLimit,
@@ -51,12 +51,12 @@ import {
 import { laterOf } from './state/unflushed.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { UndoLog } from './undo-log.ts'
-import { Waiting } from './waiting.ts'
+import { WaitingPartitions } from './waiting-partitions.ts'
 
 /** Inputs of the engine, injected so that it stays deterministic. */
 export interface EngineContext {
   /** What a verb may read. It awaits nothing else. */
-  readonly reads: EngineReads
+  readonly disk: EngineDisk
   /** Lets other work use the event loop. */
   readonly nextIteration: () => Promise<void>
   readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
@@ -67,7 +67,7 @@ export interface EngineContext {
   readonly secret: () => string
 }
 
-export type EngineReads = Pick<
+export type EngineDisk = Pick<
   Disk,
   | 'tasksNamed'
   | 'tasksById'
@@ -91,7 +91,7 @@ export type EngineReads = Pick<
  */
 export class Transaction implements EngineContext {
   readonly memory: Memory
-  readonly reads: EngineReads
+  readonly disk: EngineDisk
   readonly nextIteration: () => Promise<void>
   readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
   readonly policy: Policy
@@ -102,7 +102,7 @@ export class Transaction implements EngineContext {
   readonly number: number
 
   /** What waits, and in which order. */
-  readonly waiting: Waiting
+  readonly waiting: WaitingPartitions
 
   readonly newRows: PartitionDescriptor[] = []
   readonly newKeys: string[] = []
@@ -120,7 +120,7 @@ export class Transaction implements EngineContext {
   earliestDueAt: number | null = null
   earliestBackoffEnd: number | null = null
   /** Ids of the rows that it read. */
-  readonly read = { tasks: [] as number[], lanes: [] as number[], partitions: [] as number[] }
+  readonly loadedIds = { tasks: [] as number[], lanes: [] as number[], partitions: [] as number[] }
 
   /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */
   readonly barriers = new Map<Task, boolean>()
@@ -150,14 +150,14 @@ export class Transaction implements EngineContext {
     this.memory = memory
     this.#before = new UndoLog(memory)
     this.number = number
-    this.reads = context.reads
+    this.disk = context.disk
     this.nextIteration = context.nextIteration
     this.limits = context.limits
     this.policy = context.policy
     this.now = context.now
     this.random = context.random
     this.secret = context.secret
-    this.waiting = new Waiting(this)
+    this.waiting = new WaitingPartitions(this)
   }
 
   /** In the order in which they were touched. Those touched during an iteration are included. */
@@ -420,7 +420,7 @@ export class Transaction implements EngineContext {
   }
 
   /** A lease of the instance expired. If it was not seen since then, it was silent. */
-  expected(instanceId: string, since: number): void {
+  noteExpired(instanceId: string, since: number): void {
     this.totalsOf(instanceId, 'worker').expired += 1
     const added = this.#totals.get(instanceId)
     if (added !== undefined) added.expectedAt = laterOf(added.expectedAt, since)

@@ -96,8 +96,8 @@ export class UndoLog {
       memory.order.update(lane)
     }
     for (const [partition, before] of this.partitions) {
-      const { buffers, heapIndex } = partition
-      Object.assign(partition, before, { buffers, heapIndex })
+      const { bufferCount, heapIndex } = partition
+      Object.assign(partition, before, { bufferCount, heapIndex })
       if (!this.newPartitions.has(partition)) putBack(memory, partition)
     }
     for (const partition of this.newPartitions) memory.dropPartition(partition)

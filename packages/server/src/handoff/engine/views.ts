@@ -5,12 +5,12 @@ import type { Exclusive } from './exclusive.ts'
 import type { ChangeLog } from './state/change-log.ts'
 import type { EndedAttempts } from './state/ended-attempts.ts'
 import type { Memory } from './state/memory.ts'
-import { viewAudit, viewFeed } from './verbs/feed.ts'
-import { viewGrid } from './verbs/grid-view.ts'
-import { heldLeases, type InstanceSource, viewInstance, viewInstances } from './verbs/instances.ts'
-import { viewPartitions } from './verbs/partition-views.ts'
-import { onlyInMemory, viewTable, viewTables } from './verbs/tables.ts'
-import { viewSettings, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import { readAudit, readFeed } from './verbs/feed.ts'
+import { readGrid } from './verbs/grid-view.ts'
+import { heldLeases, type InstanceSource, readInstance, readInstances } from './verbs/instances.ts'
+import { readPartitions } from './verbs/partition-views.ts'
+import { onlyInMemory, readTable, readTables } from './verbs/tables.ts'
+import { readSettings, readTask, readTasks, readTasksById, readThroughput } from './verbs/views.ts'
 
 interface Viewed {
   readonly disk: Disk
@@ -37,23 +37,23 @@ export function engineViews(parts: Viewed): EngineViews {
     now,
   })
   return {
-    task: (taskId) => view((now, memory) => viewTask(disk, taskId, now, policy, onlyInMemory(memory))),
-    taskSettings: (taskId) => view(() => viewSettings(disk, taskId)),
-    tasks: (query) => view((now, memory) => viewTasks(disk, query, now, policy, onlyInMemory(memory))),
-    partitions: (query) => view((_now, memory) => viewPartitions(disk, query, onlyInMemory(memory))),
-    throughput: (query) => view((now) => viewThroughput(disk, query, now)),
-    audited: (query) => view(() => viewAudit(disk, query)),
-    feed: (taskId) => view(() => viewFeed(disk, taskId)),
-    grid: (query) => view((_now, memory) => viewGrid(disk, query, onlyInMemory(memory))),
+    task: (taskId) => view((now, memory) => readTask(disk, taskId, now, policy, onlyInMemory(memory))),
+    taskSettings: (taskId) => view(() => readSettings(disk, taskId)),
+    tasks: (query) => view((now, memory) => readTasks(disk, query, now, policy, onlyInMemory(memory))),
+    partitions: (query) => view((_now, memory) => readPartitions(disk, query, onlyInMemory(memory))),
+    throughput: (query) => view((now) => readThroughput(disk, query, now)),
+    audited: (query) => view(() => readAudit(disk, query)),
+    feed: (taskId) => view(() => readFeed(disk, taskId)),
+    grid: (query) => view((_now, memory) => readGrid(disk, query, onlyInMemory(memory))),
     changes: (query) =>
       view(async (now, memory) => {
         const { tasks, ...page } = changeLog.page(query)
-        return { ...page, now, tasks: await viewTasksById(disk, tasks, policy, onlyInMemory(memory), now) }
+        return { ...page, now, tasks: await readTasksById(disk, tasks, policy, onlyInMemory(memory), now) }
       }),
-    table: (name) => viewMemory((now, { order }) => viewTable(order.tables, name, now)),
-    tables: (query) => viewMemory((now, { order }) => viewTables(order.tables, query, now)),
-    instance: (id) => view((now, memory) => viewInstance(instances(memory, now), id)),
-    instances: (query) => view((now, memory) => viewInstances(instances(memory, now), query)),
+    table: (name) => viewMemory((now, { order }) => readTable(order.tables, name, now)),
+    tables: (query) => viewMemory((now, { order }) => readTables(order.tables, query, now)),
+    instance: (id) => view((now, memory) => readInstance(instances(memory, now), id)),
+    instances: (query) => view((now, memory) => readInstances(instances(memory, now), query)),
     activeInstances: ({ activeMillis, limit }) =>
       view((now) => disk.activeInstances(now - activeMillis, limit)),
     instanceLeases: (query) => viewMemory((now, memory) => heldLeases(instances(memory, now), query)),

@@ -28,7 +28,7 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const none = { lanes: [], tables: [] }
       expect(await disk.openTasks(0, 9)).toEqual([])
-      expect(await disk.openLanes(0, 9)).toEqual(none)
+      expect(await disk.lanesWithWork(0, 9)).toEqual(none)
       expect(await disk.leases({ dueAt: 0, id: 0 }, 9)).toEqual([])
       expect(await disk.levels()).toEqual([])
       expect(await disk.tasksNamed(['x'])).toEqual([])
@@ -82,11 +82,11 @@ export function readsTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      const open = await disk.openLanes(0, 9)
+      const open = await disk.lanesWithWork(0, 9)
       expect(ids(open.lanes)).toEqual([1, 3, 4])
       expect(open.tables.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual(tables)
-      expect(ids((await disk.openLanes(1, 1)).lanes)).toEqual([3])
-      expect((await disk.openLanes(3, 9)).tables).toEqual([])
+      expect(ids((await disk.lanesWithWork(1, 1)).lanes)).toEqual([3])
+      expect((await disk.lanesWithWork(3, 9)).tables).toEqual([])
       await disk.flush(rowChanges({ laneTables: tablesByName(aLaneTable(3, B, { ready: 9 })) }), 0)
       expect((await disk.lanesById([3])).tables.find(({ table }) => table === B)?.ready).toBe(9)
     })

@@ -5,7 +5,7 @@ import { Runner } from '../../../src/handoff/engine/runner.ts'
 import type { Memory } from '../../../src/handoff/engine/state/memory.ts'
 import {
   type Changing,
-  isOpen,
+  hasWork,
   type Key,
   type Lane,
   type Partition,
@@ -15,7 +15,7 @@ import {
 } from '../../../src/handoff/engine/state/memory-rows.ts'
 import type { WaitingBuffer } from '../../../src/handoff/engine/state/waiting-buffer.ts'
 import { Transaction } from '../../../src/handoff/engine/transaction.ts'
-import { Waiting } from '../../../src/handoff/engine/waiting.ts'
+import { WaitingPartitions } from '../../../src/handoff/engine/waiting-partitions.ts'
 import { mayServe } from '../../../src/handoff/rules/task.ts'
 import { RandomLife, seeded } from '../../archive/random-states.ts'
 import { Driver } from '../../store/conformance/driver.ts'
@@ -94,7 +94,7 @@ function failSometimes(random: () => number): { readonly failed: number } {
 
 test.each(SEEDS)('a transaction that fails at any point leaves memory as it was: seed %i', async (seed) => {
   failAt(Transaction.prototype, changing(Transaction.prototype, ['constructor', 'restore']))
-  failAt(Waiting.prototype, changing(Waiting.prototype, ['constructor']))
+  failAt(WaitingPartitions.prototype, changing(WaitingPartitions.prototype, ['constructor']))
   const random = seeded(seed)
   const counted = failSometimes(random)
   const clock = new TestClock()
@@ -136,7 +136,7 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
   await life.live(STEPS / 2)
   await life.beTold()
   await life.live(STEPS / 2)
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
   expect(counted.failed).toBeGreaterThan(STEPS / 10)
 })
 
@@ -155,7 +155,7 @@ const hasEvents = ({ subscriptions }: Memory): boolean => subscriptions.size > 0
 
 function fieldsOfTask(memory: Memory, task: Task): object {
   const { lanes, tables, lastEventState, lastEventGeneration, ...fields } = task
-  const open = [...lanes.values()].filter(isOpen).map(({ id }) => id)
+  const open = [...lanes.values()].filter(hasWork).map(({ id }) => id)
   const events = hasEvents(memory) ? { lastEventState, lastEventGeneration } : {}
   return structuredClone({ ...fields, ...events, open: open.toSorted() })
 }
@@ -173,7 +173,12 @@ function fieldsOfLane(memory: Memory, lane: Lane): object {
   })
 }
 
-function fieldsOfPartition({ parentLane: _, buffers: _buffers, heapIndex: _index, ...fields }: Partition) {
+function fieldsOfPartition({
+  parentLane: _,
+  bufferCount: _buffers,
+  heapIndex: _index,
+  ...fields
+}: Partition) {
   return structuredClone(fields)
 }
 
@@ -201,7 +206,7 @@ const copied = <Id, Row>(rows: ReadonlyMap<Id, Row>, fieldsOf: (row: Row) => obj
 function compare(before: Copied, memory: Memory): void {
   const after = copyOf(memory)
   compareRows('task', before.tasks, after.tasks, memory, ({ finishedAt }) => finishedAt === null)
-  compareRows('lane', before.lanes, after.lanes, memory, isOpen)
+  compareRows('lane', before.lanes, after.lanes, memory, hasWork)
   compareRows('partition', before.partitions, after.partitions, memory, ({ state }) => state === 'leased')
   compareRows('key', before.keys, after.keys, memory, () => false)
   assert.deepEqual(after.others, before.others)
@@ -306,5 +311,5 @@ function checkBuffers(memory: Memory): void {
   }
   for (const partition of memory.partitions.values())
     if (!partition.parentLane.parentTask.cancelled)
-      assert.deepEqual([partition.id, partition.buffers], [partition.id, times.get(partition) ?? 0])
+      assert.deepEqual([partition.id, partition.bufferCount], [partition.id, times.get(partition) ?? 0])
 }

@@ -106,7 +106,7 @@ export interface Partition extends StoredPartition, InHeap, Changing {
   /** What its worker last reported of its lease. It is not stored: a new leader starts without it. */
   progress: Progress | null
   /** The number of buffers that contain it. */
-  buffers: number
+  bufferCount: number
 }
 
 export interface Key extends Changing {
@@ -115,7 +115,7 @@ export interface Key extends Changing {
 }
 
 /** Whether a lane is kept in memory: something of it waits, is delayed or is leased. */
-export function isOpen({ partitions: { ready, leased, delayed }, parentTask }: Lane): boolean {
+export function hasWork({ partitions: { ready, leased, delayed }, parentTask }: Lane): boolean {
   return leased + delayed > 0 || (ready > 0 && !parentTask.cancelled)
 }
 
@@ -159,7 +159,7 @@ export class TaskTable implements InHeap {
   readonly table: Table
   readonly lanes = new Heap<Lane>((a, b) => a.level - b.level)
   /** Its place among the arrivals of its table. Null while it has left the order. */
-  arrival: Arrival<InTable> | null = null
+  arrival: Arrival<TableEntry> | null = null
   heapIndex = -1
 
   constructor(task: Task, table: Table) {
@@ -189,7 +189,7 @@ export class LaneTablePlace implements InHeap {
   /** What the table counts of it as waiting. */
   readonly counted: Amount = { partitions: 0, records: 0 }
   /** Its place among the arrivals of its table. Null while nothing of it waits, or its task may not be served. */
-  arrival: Arrival<InTable> | null = null
+  arrival: Arrival<TableEntry> | null = null
   heapIndex = -1
 
   constructor(lane: Lane, table: Table) {
@@ -216,7 +216,7 @@ export class SeveralTables {
 }
 
 /** What a pull that names a table may be served from. */
-export type InTable = TaskTable | LaneTablePlace
+export type TableEntry = TaskTable | LaneTablePlace
 
 /**
  * A compute table: its settings, its leases over all tasks, and what of it waits. While it is blocked, it takes
@@ -236,9 +236,9 @@ export class Table implements InHeap {
   /** The number of lanes in memory that have it, by task. */
   readonly lanesOf = new Map<Task, number>()
   /** The order of those that have waiting partitions of it: by level, then by tag; the older lane if tags are equal. */
-  readonly heap = new Heap<InTable>(compareInTable)
+  readonly heap = new Heap<TableEntry>(compareInTable)
   /** For filters: what of it may be served, or was not yet found to be closed. */
-  readonly arrivals = new Arrivals<InTable>()
+  readonly arrivals = new Arrivals<TableEntry>()
   heapIndex = -1
 
   constructor(name: string | null) {
@@ -246,7 +246,7 @@ export class Table implements InHeap {
   }
 }
 
-function compareInTable(a: InTable, b: InTable): number {
+function compareInTable(a: TableEntry, b: TableEntry): number {
   const [laneA, laneB] = [a.lane as Lane, b.lane as Lane]
   if (laneA.level !== laneB.level) return laneA.level - laneB.level
   if (a.tag !== b.tag) return a.tag < b.tag ? -1 : 1
@@ -254,4 +254,4 @@ function compareInTable(a: InTable, b: InTable): number {
 }
 
 export const compareTables = (a: Table, b: Table): number =>
-  compareInTable(a.heap.first as InTable, b.heap.first as InTable)
+  compareInTable(a.heap.first as TableEntry, b.heap.first as TableEntry)

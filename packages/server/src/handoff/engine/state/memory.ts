@@ -2,7 +2,7 @@ import type { InstanceRole } from '@baton/protocol'
 import type { Lanes } from '../../disk.ts'
 import type { StoredSubscription } from '../../outbox.ts'
 import type { StoredPartition } from '../../partition.ts'
-import type { LanesOfTask } from '../../rules/open-work.ts'
+import type { LanesOfTask } from '../../rules/open-work-limits.ts'
 import { finishedOf } from '../../rules/task.ts'
 import type { NextIds, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
 import { Checkpoints } from './checkpoints.ts'
@@ -10,7 +10,7 @@ import { FilterOrders } from './filter-orders.ts'
 import { Leases } from './leases.ts'
 import {
   type Changing,
-  isOpen,
+  hasWork,
   type Key,
   type Lane,
   type LaneTable,
@@ -171,7 +171,7 @@ export class Memory {
       ...row,
       parentLane: lane,
       progress: null,
-      buffers: 0,
+      bufferCount: 0,
       heapIndex: -1,
       changedIn: 0,
     }
@@ -264,13 +264,13 @@ export class Memory {
   }
 
   #dropPartitionIfUnneeded(partition: Partition): void {
-    if (partition.state === 'leased' || partition.buffers > 0 || !this.isClean(partition)) return
+    if (partition.state === 'leased' || partition.bufferCount > 0 || !this.isClean(partition)) return
     this.dropPartition(partition)
     this.#dropLaneIfUnneeded(partition.parentLane)
   }
 
   #dropLaneIfUnneeded(lane: Lane): void {
-    if (lane.pins > 0 || isOpen(lane) || !this.isClean(lane)) return
+    if (lane.pins > 0 || hasWork(lane) || !this.isClean(lane)) return
     for (const table of lane.tables.values()) if (!this.isClean(table)) return
     this.removeLane(lane)
     this.#dropTaskIfUnneeded(lane.parentTask)

@@ -4,12 +4,12 @@ import { Heap } from './heap.ts'
 import {
   type Amount,
   compareTables,
-  type InTable,
   type Lane,
   type LaneTable,
   LaneTablePlace,
   type Partition,
   Table,
+  type TableEntry,
   type Task,
   TaskTable,
   tableOf,
@@ -77,7 +77,7 @@ export class Order {
   }
 
   /** For pulls with a filter, which found that its task may not be served. */
-  withdraw(one: InTable): void {
+  withdraw(one: TableEntry): void {
     if (one instanceof TaskTable) {
       this.#take(one)
       return
@@ -188,14 +188,14 @@ export class Order {
     one.task.tables.delete(one.table.name ?? lane.id)
   }
 
-  #move(one: InTable): void {
+  #move(one: TableEntry): void {
     const { table, lane } = one
     table.heap.put(one)
     if (one instanceof TaskTable && lane !== undefined) this.#arrive(one, lane.level)
     if (!isTableBlocked(table)) this.#heap.put(table)
   }
 
-  #arrive(one: InTable, level: number): void {
+  #arrive(one: TableEntry, level: number): void {
     const { table, arrival } = one
     if (arrival?.level === level) return
     table.arrivals.put(one, level)
@@ -203,7 +203,7 @@ export class Order {
   }
 
   /** Removes it from the order, not from its task. */
-  #take(one: InTable): void {
+  #take(one: TableEntry): void {
     const { table } = one
     table.heap.remove(one)
     if (one instanceof TaskTable) table.arrivals.remove(one)

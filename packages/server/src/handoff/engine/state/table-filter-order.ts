@@ -2,11 +2,11 @@ import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { FilterOrder } from './filter-order.ts'
 import { Heap, type InHeap } from './heap.ts'
-import type { InTable, Lane, Table } from './memory-rows.ts'
+import type { Lane, Table, TableEntry } from './memory-rows.ts'
 import type { Order } from './order.ts'
 
 interface Candidate extends InHeap {
-  readonly of: InTable
+  readonly of: TableEntry
   lane: Lane
   tag: bigint
 }
@@ -16,7 +16,7 @@ interface Read extends InHeap {
   readonly table: Table
   /** The last number, by level. */
   readonly upTo: Map<number, number>
-  readonly candidates: Map<InTable, Candidate>
+  readonly candidates: Map<TableEntry, Candidate>
   readonly heap: Heap<Candidate>
   /** The first of the table, as of when it was last looked at. */
   first?: Candidate
@@ -143,7 +143,7 @@ export class TableFilterOrder extends FilterOrder {
     }
   }
 
-  #add(read: Read, of: InTable): void {
+  #add(read: Read, of: TableEntry): void {
     const { lane } = of
     if (lane === undefined) return
     const known = read.candidates.get(of)

@@ -5,7 +5,7 @@ interface Buffered {
   readonly id: number
   readonly dueAt: number | null
   /** The number of buffers that contain it. */
-  buffers: number
+  bufferCount: number
 }
 
 /**
@@ -35,7 +35,7 @@ export class WaitingBuffer<Partition extends Buffered> {
 
   add(partition: Partition): void {
     const { items } = this
-    partition.buffers += 1
+    partition.bufferCount += 1
     const last = items.at(-1)
     if (last === undefined || comparePositions(positionOf(last), positionOf(partition)) < 0)
       items.push(partition)
@@ -48,7 +48,7 @@ export class WaitingBuffer<Partition extends Buffered> {
     if (this.items[at] !== partition) return
     if (at === 0) this.items.shift()
     else this.items.splice(at, 1)
-    partition.buffers -= 1
+    partition.bufferCount -= 1
   }
 
   /** Adds rows that were read after `loadedTo`. `isEnd` is true if there are no more. */
@@ -66,7 +66,7 @@ export class WaitingBuffer<Partition extends Buffered> {
     if (dropped.length === 0) return dropped
     this.items.length = 0
     for (const partition of kept) this.items.push(partition)
-    for (const partition of dropped) partition.buffers -= 1
+    for (const partition of dropped) partition.bufferCount -= 1
     this.loadedTo = null
     this.isComplete = false
     return dropped

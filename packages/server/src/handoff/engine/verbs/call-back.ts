@@ -14,7 +14,7 @@ import {
   withOwner,
 } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
-import type { OpenWorkLimits, TooManyLanes } from '../../rules/open-work.ts'
+import type { OpenWorkLimits, TooManyLanes } from '../../rules/open-work-limits.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { loadLanes } from '../load-lanes.ts'
@@ -23,8 +23,8 @@ import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
-import type { EngineContext, EngineReads, Transaction } from '../transaction.ts'
-import type { Arrived } from '../waiting.ts'
+import type { EngineContext, EngineDisk, Transaction } from '../transaction.ts'
+import type { ArrivedOfTable } from '../waiting-partitions.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'severalAfter'>
@@ -41,7 +41,7 @@ export interface Comparison {
 }
 
 /** New partitions of one level, with their row ids. */
-export interface Arrival {
+export interface NewLevelRows {
   readonly level: number
   /** The id of an existing lane or of a lane to be created. */
   readonly lane: number
@@ -52,7 +52,7 @@ export interface Arrival {
   readonly firstRows: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
   /** The number of partitions per table. */
-  readonly tables: ReadonlyMap<string, Arrived>
+  readonly tables: ReadonlyMap<string, ArrivedOfTable>
 }
 
 /** The number of new partitions per lane that stay in memory. The others are read when they are next. */
@@ -67,14 +67,14 @@ export async function callBack(tx: Transaction, batched: BatchedCallBack): Promi
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
-  const arrivals: Arrival[] = []
+  const arrivals: NewLevelRows[] = []
   for (const [level, partitions] of fresh) {
     const known = tx.memory.tasksByName.get(batched.callBack.taskId)?.lanes.get(level)
     const lane = known?.id ?? tx.issue('lane')
     const ofSeveral = hasSeveral(known, partitions)
     const rows = descriptorsOf({ lane, ofSeveral, firstId: nextId, now: tx.now }, partitions, batched)
     nextId += rows.length
-    arrivals.push(arrivalOf(level, rows))
+    arrivals.push(newLevelRowsOf(level, rows))
     keepForThisBatch(tx, lane, rows)
     for (const row of rows) tx.newRows.push(row)
   }
@@ -111,7 +111,7 @@ function levelsOf(partitions: readonly CalledBackPartition[]): number[] {
  * the known partitions of lanes.
  */
 export async function compare(
-  { reads, nextIteration }: Pick<EngineContext, 'reads' | 'nextIteration'>,
+  { disk, nextIteration }: Pick<EngineContext, 'disk' | 'nextIteration'>,
   { partitions }: CallBack,
   lanes: ReadonlyMap<number, ComparedLane>,
   ofThisBatch: (lane: number) => ReadonlyMap<number, KnownPartition> | undefined,
@@ -121,7 +121,7 @@ export async function compare(
   let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
   for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
     const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
-    const there = await loadKnown(reads, lanes, piece)
+    const there = await loadKnown(disk, lanes, piece)
     for (const [at, partition] of piece.entries()) {
       const { level, index } = partition
       const lane = lanes.get(level)
@@ -220,7 +220,7 @@ export const tooManyLanes = (memory: Memory, { lanes: most }: OpenWorkLimits): T
 export function accept(
   tx: Transaction,
   { callBack: { taskId }, producer, owner = null, seal = null, settings = null, by }: BatchedCallBack,
-  arrivals: readonly Arrival[],
+  arrivals: readonly NewLevelRows[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
   tx.touchTask(task)
@@ -297,9 +297,9 @@ export function hasSeveral(
 }
 
 /** `rows` must not be empty. */
-export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
+export function newLevelRowsOf(level: number, rows: readonly PartitionDescriptor[]): NewLevelRows {
   let records = 0
-  const tables = new Map<string, Arrived>()
+  const tables = new Map<string, ArrivedOfTable>()
   for (const { id, recordCount, computeTable } of rows) {
     records += recordCount
     let arrived = tables.get(computeTable)
@@ -324,7 +324,7 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 }
 
 /** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
-function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
+function addToLane(tx: Transaction, lane: Lane, arrival: NewLevelRows): void {
   const { count, records, lastId, firstRows, runs, tables } = arrival
   const tailBefore = lane.tail
   tx.countMany(lane, null, 'ready', count, records)
@@ -386,7 +386,7 @@ export function newTask(tx: Transaction, taskId: string): Task {
   })
 }
 
-function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arrival): Lane {
+function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLevelRows): Lane {
   const [table = ''] = tables.keys()
   const row = {
     id,
@@ -411,7 +411,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arriv
 
 export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
   const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) addTasks(tx, await tx.reads.tasksNamed([taskId]))
+  if (!tasksByName.has(taskId)) addTasks(tx, await tx.disk.tasksNamed([taskId]))
   return tasksByName.get(taskId)
 }
 
@@ -419,7 +419,7 @@ export async function taskNamed(tx: Transaction, taskId: string): Promise<Task |
  * Returns known partitions by level. Looks up all named lanes at once: there may be as many as partitions.
  */
 async function loadKnown(
-  reads: EngineReads,
+  disk: EngineDisk,
   lanes: ReadonlyMap<number, ComparedLane>,
   partitions: readonly CalledBackPartition[],
 ): Promise<ReadonlyMap<number, KnownOfLane>> {
@@ -439,7 +439,7 @@ async function loadKnown(
     asked.push({ lane: id, tail, indexes: wanted })
   }
   if (asked.length === 0) return new Map()
-  const found = await reads.known(asked)
+  const found = await disk.known(asked)
   return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
 }
 

@@ -44,7 +44,7 @@ interface Applied {
 export async function lastSettledAt(disk: Disk, request: ControlRequest, now: number): Promise<number> {
   if (request.verb !== 'retry' || !request.done) return 0
   const tasks = await disk.tasksNamed([request.taskId])
-  const [summary] = await disk.taskSummaries(tasks.map(({ id }) => id))
+  const [summary] = await disk.tasksWithPace(tasks.map(({ id }) => id))
   const newest = (summary?.pace[0]?.second ?? 0) * 1000
   return newest > now ? newest + 999 : 0
 }
@@ -284,7 +284,7 @@ async function retryNamed(
   })
   const found = new Map<string, Partition>()
   if (wanted.length > 0) {
-    for (const partition of await addPartitions(tx, await tx.reads.partitionsNamed(wanted)))
+    for (const partition of await addPartitions(tx, await tx.disk.partitionsNamed(wanted)))
       if (partition.id <= partition.parentLane.tail)
         found.set(`${partition.parentLane.level}-${partition.index}`, partition)
   }
@@ -347,7 +347,7 @@ async function beginRerun(
   if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
   const lane = only === null ? undefined : task.lanes.get(only)
   // Rows are flushed. The disk adds up the lanes, because there may be hundreds of thousands.
-  const done = lane === undefined ? await tx.reads.doneRows(task.id) : lane.partitions.done - lane.purged
+  const done = lane === undefined ? await tx.disk.doneRows(task.id) : lane.partitions.done - lane.purged
   // If the clock was set back, partitions may have been settled in the future. They are included too.
   const begunAt = Math.max(tx.now, lastSettledAt)
   setReruns(tx, task, [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }])

@@ -46,7 +46,7 @@ function expire(tx: Transaction, partition: Partition): void {
   const leaseState = leaseStateOf(partition)
   const { holder, dueAt, recordCount } = partition
   if (holder !== null && dueAt !== null && !leaseState.taskCancelled)
-    tx.expected(holder, dueAt - silenceAllowed(leaseMillis(policyFor(tx, partition), recordCount)))
+    tx.noteExpired(holder, dueAt - silenceAllowed(leaseMillis(policyFor(tx, partition), recordCount)))
   applyChange(
     tx,
     partition,

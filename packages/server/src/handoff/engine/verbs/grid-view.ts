@@ -12,7 +12,7 @@ const MOST_CELLS_SAMPLED = 250
  * The states of the partitions of one level, by cell. All of them are counted, unless there are too many: then
  * some of each cell, and its parked ones, so that the cost does not grow with the level.
  */
-export async function viewGrid(
+export async function readGrid(
   disk: Disk,
   query: GridQuery,
   { pausedTables }: OnlyInMemory,

@@ -28,7 +28,7 @@ export interface InstanceSource {
   readonly now: number
 }
 
-export async function viewInstance(
+export async function readInstance(
   source: InstanceSource,
   instanceId: string,
 ): Promise<InstanceDetails | null> {
@@ -36,7 +36,7 @@ export async function viewInstance(
   return record === null ? null : withLeases(source, record)
 }
 
-export async function viewInstances(source: InstanceSource, query: InstanceQuery): Promise<InstancePage> {
+export async function readInstances(source: InstanceSource, query: InstanceQuery): Promise<InstancePage> {
   const { names, limit, sort = 'name', search = null, status = null } = query
   const shown = (records: readonly InstanceRecord[]) => records.map((record) => withLeases(source, record))
   if (names !== undefined) return { instances: shown(await source.disk.instances({ names })), next: null }

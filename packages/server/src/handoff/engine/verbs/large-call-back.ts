@@ -12,9 +12,7 @@ import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import type { Transaction } from '../transaction.ts'
 import {
-  type Arrival,
   accept,
-  arrivalOf,
   type ComparedLane,
   type Comparison,
   compare,
@@ -22,6 +20,8 @@ import {
   descriptorsOf,
   hasSeveral,
   locate,
+  type NewLevelRows,
+  newLevelRowsOf,
   newTask,
   refusalOfCallBack,
   taskNamed,
@@ -163,15 +163,15 @@ export class LargeCallBacks {
     { ids, lanes, now }: Opened,
     known: ReadonlyMap<number, ComparedLane>,
     epoch: number,
-  ): Promise<Arrival[]> {
+  ): Promise<NewLevelRows[]> {
     const { piece } = this.#runner.limits
-    const arrivals: Arrival[] = []
+    const arrivals: NewLevelRows[] = []
     let nextId = ids.first
     let rows: PartitionDescriptor[] = []
     for (const [level, partitions] of fresh) {
       const lane = lanes.get(level) as number
       const ofSeveral = hasSeveral(known.get(level), partitions)
-      let arrival: Arrival | undefined
+      let arrival: NewLevelRows | undefined
       for (let from = 0; from < partitions.length; ) {
         const part = descriptorsOf(
           { lane, ofSeveral, firstId: nextId, now },
@@ -180,7 +180,7 @@ export class LargeCallBacks {
         )
         from += part.length
         nextId += part.length
-        arrival = joined(arrival, arrivalOf(level, part))
+        arrival = joined(arrival, newLevelRowsOf(level, part))
         rows.push(...part)
         if (rows.length < piece) continue
         await this.#stagePiece(rows, epoch)
@@ -204,7 +204,7 @@ export class LargeCallBacks {
   async #close(
     batched: BatchedCallBack,
     comparison: Comparison,
-    arrivals: readonly Arrival[],
+    arrivals: readonly NewLevelRows[],
     ids: StagedIds,
     epoch: number,
   ): Promise<HandOffAnswers> {
@@ -233,7 +233,7 @@ async function complete(
   tx: Transaction,
   batched: BatchedCallBack,
   { accepted, duplicates }: Comparison,
-  arrivals: readonly Arrival[],
+  arrivals: readonly NewLevelRows[],
 ): Promise<HandOffAnswers> {
   accept(tx, batched, arrivals)
   countCallBack(tx, batched.producer, accepted)
@@ -260,7 +260,7 @@ async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | 
 }
 
 /** Merges two consecutive pieces of one level. */
-function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
+function joined(before: NewLevelRows | undefined, arrival: NewLevelRows): NewLevelRows {
   if (before === undefined) return arrival
   const runs = before.runs.map((run) => ({ ...run }))
   for (const run of arrival.runs) {

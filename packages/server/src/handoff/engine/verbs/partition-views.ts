@@ -20,7 +20,7 @@ import { workOf } from '../checkpoints.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import type { OnlyInMemory } from './views.ts'
 
-export async function viewPartitions(
+export async function readPartitions(
   disk: Disk,
   query: PartitionQuery,
   inMemory: OnlyInMemory,

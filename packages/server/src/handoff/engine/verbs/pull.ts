@@ -81,7 +81,7 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
     const wanted = Math.max(batch, demand) - taken.length
     const partition = firstKnown(tx, filterOrder) ?? (await findFirst(tx, filterOrder, wanted))
     if (partition === undefined) break
-    handOut(tx, partition, instance, filterOrder)
+    leaseOrDeliver(tx, partition, instance, filterOrder)
     taken.push(partition)
     takenRecords += partition.recordCount
   }
@@ -115,7 +115,7 @@ async function findFirst(
   return firstOf(tx, lane, filterOrder?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
 }
 
-function handOut(
+function leaseOrDeliver(
   tx: Transaction,
   partition: Partition,
   instance: string | null,
@@ -179,7 +179,7 @@ function remember(tx: Transaction, key: string, partitions: readonly PulledParti
 }
 
 export async function loadKeys(tx: Transaction, names: readonly string[]): Promise<void> {
-  const keys = await tx.reads.keys(names)
+  const keys = await tx.disk.keys(names)
   for (const name of names) {
     if (tx.memory.keys.has(name)) continue
     const row = keys.find(({ key }) => key === name) ?? null
@@ -188,7 +188,7 @@ export async function loadKeys(tx: Transaction, names: readonly string[]): Promi
 }
 
 async function handedOut(tx: Transaction, partitions: readonly Partition[]): Promise<PulledPartition[]> {
-  const checkpoints = await checkpointsOf(tx.memory, tx.reads, partitions)
+  const checkpoints = await checkpointsOf(tx.memory, tx.disk, partitions)
   return partitions.map((partition) =>
     pulledPartition(
       partition,

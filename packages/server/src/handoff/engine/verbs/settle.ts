@@ -23,12 +23,12 @@ import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 export async function settle(tx: Transaction, batched: BatchedSettle): Promise<SettleResult> {
   const { instance, settlements, tables = null } = batched
-  const given = settlements.flatMap(({ lease, order: { outcome, checkpoint } }) =>
+  const given = settlements.flatMap(({ lease, reported: { outcome, checkpoint } }) =>
     outcome === 'done' || checkpoint === undefined ? [] : [lease],
   )
   const save = given.length === 0 ? undefined : await checkpointSaver(tx, given)
   const verdicts: SettleResult[number][] = []
-  for (const [at, { lease, order: reported }] of settlements.entries()) {
+  for (const [at, { lease, reported }] of settlements.entries()) {
     if (isEndOfSlice(at)) await tx.nextIteration()
     const partition = within(tables, tx.memory.partitions.get(lease.partition))
     const verdict = judgeSettlement(
@@ -80,7 +80,7 @@ type SaveCheckpoint = (partition: Partition, given: GivenCheckpoint) => void
 /** Saves checkpoints that differ from the last ones of these partitions. */
 async function checkpointSaver(tx: Transaction, leases: readonly LeaseRef[]): Promise<SaveCheckpoint> {
   const partitions = leases.flatMap(({ partition }) => tx.memory.partitions.get(partition) ?? [])
-  const known = await checkpointsOf(tx.memory, tx.reads, partitions)
+  const known = await checkpointsOf(tx.memory, tx.disk, partitions)
   return (partition, checkpoint) => {
     if (checkpoint === undefined || checkpoint === (known.get(partition.id) ?? null)) return
     tx.setCheckpoint(partition, checkpoint)
@@ -129,7 +129,7 @@ export async function loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): P
   const missing = new Set<number>()
   for (const { partition } of leases)
     if (!partitions.has(partition) && partition < nextIds.partition) missing.add(partition)
-  if (missing.size > 0) await addPartitions(tx, await tx.reads.partitionsById([...missing]))
+  if (missing.size > 0) await addPartitions(tx, await tx.disk.partitionsById([...missing]))
 }
 
 /** Applies the decision about a lease. */

@@ -21,12 +21,12 @@ export function setTable(tx: Transaction, { table, by, ...change }: TableChange)
   return { settings, newlyReady: tx.newlyReady.count, newlyReadyOf: tx.newlyReady.kinds }
 }
 
-export function viewTable(tables: Tables, name: string, now: number): TableDetails | null {
+export function readTable(tables: Tables, name: string, now: number): TableDetails | null {
   const table = tables.get(name)
   return table === undefined || !tables.isShown(table) ? null : detailsOf(tables, table, now)
 }
 
-export function viewTables(tables: Tables, { after, limit }: TableQuery, now: number): TablePage {
+export function readTables(tables: Tables, { after, limit }: TableQuery, now: number): TablePage {
   const found = tables.page(after, limit + 1)
   const page = found.slice(0, limit)
   return {

@@ -1,5 +1,5 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
-import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskSummary } from '../../disk.ts'
+import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithPace } from '../../disk.ts'
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
@@ -51,9 +51,9 @@ export interface OnlyInMemory {
 }
 
 /** If the query names tables: whether the task has other tables too. */
-type ChosenSummary = TaskSummary & Pick<TaskRow, 'hasOtherTables'>
+type ChosenSummary = TaskWithPace & Pick<TaskRow, 'hasOtherTables'>
 
-export async function viewTask(
+export async function readTask(
   disk: Disk,
   taskId: string,
   now: number,
@@ -75,14 +75,14 @@ export async function viewTask(
   }
 }
 
-export async function viewSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
+export async function readSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
   const [task] = await disk.tasksNamed([taskId])
   if (task === undefined) return null
   const { settings, levelBarrier, owners } = task
   return { taskId, settings, levelBarrier, owners, calledBack: exists(task) }
 }
 
-export async function viewTasks(
+export async function readTasks(
   disk: Disk,
   query: TaskQuery,
   now: number,
@@ -91,7 +91,7 @@ export async function viewTasks(
 ): Promise<TaskPage> {
   const { state, parked, before, limit, search, tasks = null } = query
   if (tasks !== null)
-    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, inMemory, now), next: null }
+    return { now, tasks: await readTasksNamed(disk, tasks, query, policy, inMemory, now), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -121,7 +121,7 @@ export async function viewTasks(
 }
 
 /** Returns the named tasks in one page: a request names only a few. */
-async function viewTasksNamed(
+async function readTasksNamed(
   disk: Disk,
   names: readonly string[],
   query: TaskQuery,
@@ -131,7 +131,7 @@ async function viewTasksNamed(
 ): Promise<TaskRow[]> {
   const { state, parked, search } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
-  const summaries = await havingTables(disk, await disk.taskSummaries(ids), query)
+  const summaries = await havingTables(disk, await disk.tasksWithPace(ids), query)
   const found = summaries.filter(({ task }) => {
     if (!exists(task) || (state !== null && task.state !== state)) return false
     if (parked && (task.cancelled || task.partitions.parked === 0)) return false
@@ -150,7 +150,7 @@ async function viewTasksNamed(
 /** Keeps the tasks that have a table named by the query; all tasks if it names none. */
 async function havingTables(
   disk: Disk,
-  summaries: readonly TaskSummary[],
+  summaries: readonly TaskWithPace[],
   { tables = null }: TaskQuery,
 ): Promise<readonly ChosenSummary[]> {
   if (tables === null || summaries.length === 0) return summaries
@@ -163,14 +163,14 @@ async function havingTables(
   })
 }
 
-export async function viewTasksById(
+export async function readTasksById(
   disk: Disk,
   ids: readonly number[],
   policy: Policy,
   inMemory: OnlyInMemory,
   now: number,
 ): Promise<TaskRow[]> {
-  const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
+  const summaries = new Map((await disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]))
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
@@ -198,7 +198,7 @@ const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
 /** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
 async function readTiming(
   disk: Disk,
-  summaries: readonly TaskSummary[],
+  summaries: readonly TaskWithPace[],
   policy: Policy,
   limit: number,
   now: number,
@@ -264,7 +264,7 @@ const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: DAY, ho
  * Returns the newest points within the time range. If there are too many, incomplete steps are dropped, so
  * that every returned step has all its levels.
  */
-export async function viewThroughput(
+export async function readThroughput(
   disk: Disk,
   { taskId, step, from, to, byLevel }: ThroughputQuery,
   now: number,

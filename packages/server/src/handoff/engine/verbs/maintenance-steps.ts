@@ -24,7 +24,7 @@ const TASKS_LOOKED_AT = 100
 const RECORDS_PER_STEP = 500
 const HOUR_MILLIS = 3_600_000
 
-/** Runs work exclusively, after all rows are flushed. */
+/** What a step of one part did. */
 interface Step {
   readonly more: boolean
   readonly newlyReady: number
@@ -32,8 +32,8 @@ interface Step {
 
 const NOTHING: Step = { more: false, newlyReady: 0 }
 
-/** Background work, done in small steps so that no pull waits for it. */
-export class BackgroundWork {
+/** Runs exclusively, after all rows are flushed, in small steps so that no pull waits for it. */
+export class MaintenanceSteps {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #exclusive: Exclusive
@@ -55,10 +55,10 @@ export class BackgroundWork {
     this.#throughput = new ThroughputRetention(disk)
   }
 
-  /** Runs one step of each duty. A duty that fails does not prevent the others. */
+  /** Runs one step of each part. A part that fails does not prevent the others. */
   async run(request: MaintenanceRequest): Promise<MaintenanceResult> {
     let result: MaintenanceResult = { more: false, newlyReady: 0 }
-    const duties = [
+    const parts = [
       () => this.#rerun(),
       () => this.#forgetKeys(),
       () => this.#forgetInstances(request),
@@ -67,9 +67,9 @@ export class BackgroundWork {
       () => this.#forgetThroughput(request),
       () => this.#forgetAudit(request),
     ]
-    for (const duty of duties) {
+    for (const step of parts) {
       try {
-        const { more, newlyReady } = await this.#exclusive.runFlushed(duty)
+        const { more, newlyReady } = await this.#exclusive.runFlushed(step)
         result = { ...result, more: result.more || more, newlyReady: result.newlyReady + newlyReady }
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error
@@ -216,6 +216,6 @@ function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
 }
 
 async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.reads.tasksById([id]))
+  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.disk.tasksById([id]))
   return tx.memory.tasks.get(id)
 }

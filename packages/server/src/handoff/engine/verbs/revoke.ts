@@ -1,7 +1,7 @@
 import { partitionName } from '@baton/protocol'
 import { judgeCancellation, judgeRevocation } from '../../rules/settlement.ts'
 import { exists } from '../../rules/task.ts'
-import type { NamedLease, NotReleased, PauseRequest, ReleaseRequest, ReleaseResult } from '../../store.ts'
+import type { NotRevoked, PartitionRef, PauseRequest, RevokeRequest, RevokeResult } from '../../store.ts'
 import { loadLanes } from '../load-lanes.ts'
 import { addPartitions } from '../read-rows.ts'
 import type { Partition } from '../state/memory-rows.ts'
@@ -12,20 +12,17 @@ import { applyChange, leaseStateOf, namedOf, policyFor } from './settle.ts'
 
 // What operators do with leases and with those who hold them.
 
-export async function releaseInstance(
+export async function revokeLeases(
   tx: Transaction,
-  { instanceId, limit, by }: ReleaseRequest,
-): Promise<ReleaseResult> {
+  { instanceId, limit, by }: RevokeRequest,
+): Promise<RevokeResult> {
   const result = await revoke(tx, tx.memory.leases.heldBy(instanceId, limit))
-  const { released } = result
-  if (released > 0) tx.audit(by, { action: 'release', target: instanceId, changed: released })
-  return { ...result, more: released === limit }
+  const { revoked } = result
+  if (revoked > 0) tx.audit(by, { action: 'release', target: instanceId, changed: revoked })
+  return { ...result, more: revoked === limit }
 }
 
-export async function releasePartition(
-  tx: Transaction,
-  lease: NamedLease,
-): Promise<ReleaseResult | NotReleased> {
+export async function revokeLease(tx: Transaction, lease: PartitionRef): Promise<RevokeResult | NotRevoked> {
   const leased = await findLeased(tx, lease)
   if (leased === null) return revoke(tx, [])
   if ('unknown' in leased) return leased
@@ -48,8 +45,8 @@ export function pauseInstance(
   return pausedAt
 }
 
-async function revoke(tx: Transaction, leased: readonly Partition[]): Promise<ReleaseResult> {
-  let [released, parked] = [0, 0]
+async function revoke(tx: Transaction, leased: readonly Partition[]): Promise<RevokeResult> {
+  let [revoked, parked] = [0, 0]
   for (const [at, partition] of leased.entries()) {
     if (isEndOfSlice(at)) await tx.nextIteration()
     const { holder } = partition
@@ -59,24 +56,24 @@ async function revoke(tx: Transaction, leased: readonly Partition[]): Promise<Re
       : judgeRevocation(leaseState, policyFor(tx, partition), holder)
     applyChange(tx, partition, change)
     if (holder !== null) tx.totalsOf(holder, 'worker').revoked += 1
-    released += 1
+    revoked += 1
     if (change.to === 'parked') parked += 1
   }
   await moveBarriers(tx)
   await concludeTasks(tx)
-  return { released, parked, newlyReady: tx.newlyReady.count, more: false }
+  return { revoked, parked, newlyReady: tx.newlyReady.count, more: false }
 }
 
 /** The partition with this name if it is leased; null if it is not. */
 async function findLeased(
   tx: Transaction,
-  { taskId, level, index }: NamedLease,
-): Promise<Partition | null | NotReleased> {
+  { taskId, level, index }: PartitionRef,
+): Promise<Partition | null | NotRevoked> {
   const task = await taskNamed(tx, taskId)
   if (task === undefined || !exists(task)) return { unknown: 'task' }
   await loadLanes(tx, task, [level])
   const lane = task.lanes.get(level)
-  const rows = lane === undefined ? [] : await tx.reads.partitionsNamed([{ lane: lane.id, indexes: [index] }])
+  const rows = lane === undefined ? [] : await tx.disk.partitionsNamed([{ lane: lane.id, indexes: [index] }])
   const counted = rows.filter(({ id }) => lane !== undefined && id <= lane.tail)
   const [partition] = await addPartitions(tx, counted)
   if (partition === undefined) return { unknown: 'partition' }
