@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'engine',
     bug: 'the key of a pull that failed is remembered',
-    file: `${engine}/undo-log.ts`,
+    file: `${engine}/touched-rows.ts`,
     from: 'for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)',
     to: '',
     tests: ['packages/server/test/handoff/engine/restore.test.ts'],
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'engine',
     bug: 'a checkpoint survives success',
-    file: `${engine}/verbs/settle.ts`,
+    file: `${engine}/lease-changes.ts`,
     from: 'if (partition.checkpointAt !== null) tx.setCheckpoint(partition, null)',
     to: '',
     tests: store,

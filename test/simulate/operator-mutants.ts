@@ -1,7 +1,7 @@
 import type { Partition } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Tables } from '../../packages/server/src/handoff/engine/state/tables.ts'
-import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
+import { InstanceChanges } from '../../packages/server/src/handoff/engine/instance-changes.ts'
 import { WaitingPartitions } from '../../packages/server/src/handoff/engine/waiting-partitions.ts'
 import type { StoredTableSettings } from '../../packages/server/src/handoff/stored.ts'
 import { type Mutant, onDisk, patched } from './mutants.ts'
@@ -54,11 +54,11 @@ export const operatorMutants: readonly Mutant[] = [
   {
     bug: 'a paused instance gets partitions',
     patch: patched(
-      Transaction.prototype,
-      'pauseInstance',
-      (pauseInstance) =>
-        function (this: Transaction, ...args: never[]) {
-          const pausedAt = pauseInstance.apply(this, args)
+      InstanceChanges.prototype,
+      'pause',
+      (pause) =>
+        function (this: InstanceChanges, ...args: never[]) {
+          const pausedAt = pause.apply(this, args)
           this.memory.pausedInstances.clear()
           return pausedAt
         },

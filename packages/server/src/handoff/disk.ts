@@ -43,14 +43,6 @@ import type { LeasedOrDelayed } from './views/time-left.ts'
  * Every call that fails rejects with StoreUnavailable. After a failed `append` or `flush` the engine drops
  * its memory and calls `open` again. What the disk returns then is authoritative.
  */
-export interface ForgetInstances {
-  readonly unseenSince: number
-  /** For nodes that ended gracefully. */
-  readonly endedSince: number
-  readonly most: number
-  readonly limit: number
-}
-
 export interface Disk {
   /**
    * Becomes the only writer. On a database that several nodes share, this takes over the leadership: writes
@@ -173,7 +165,7 @@ export interface Disk {
   probe(now: number): Promise<void>
   /** False if so little space is left that new work must be refused. */
   hasSpace(): boolean
-  /** Counts all rows for the audit: the expected counters and lines of each lane. */
+  /** Counts all rows: the expected counters of each lane. */
   recount(): Promise<Recount[]>
   close(): Promise<void>
 }
@@ -405,6 +397,14 @@ export interface CellCount {
   /** By rank: the lowest and the highest index of those counted; by index: the range of the cell. */
   readonly first: number
   readonly last: number
+}
+
+export interface ForgetInstances {
+  readonly unseenSince: number
+  /** For nodes that ended gracefully. */
+  readonly endedSince: number
+  readonly most: number
+  readonly limit: number
 }
 
 export interface ForgetThroughput {

@@ -5,6 +5,9 @@ import type { Requester } from './rules/stamps.ts'
 // Subscriptions and their deliveries, as a transactional outbox: events are written in the entry that makes
 // their cause durable, with one delivery for each matching subscription.
 
+/** Every event is matched against all subscriptions, so their number is limited. */
+export const MAX_SUBSCRIPTIONS = 100
+
 export interface StoredSubscription {
   readonly id: string
   /** Null: nothing is posted, and the events are read over HTTP. */

@@ -141,8 +141,6 @@ export const comparedFields = [
 
 export type KnownPartition = Pick<PartitionDescriptor, (typeof comparedFields)[number]>
 
-export const knownOf = copierOf<KnownPartition, keyof KnownPartition>(comparedFields)
-
 /** Fields that few partitions have. */
 export const rareFields = [...optionalFields, 'traceparent'] as const satisfies (keyof PartitionDescriptor)[]
 

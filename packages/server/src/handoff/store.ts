@@ -104,7 +104,7 @@ export interface Store extends StoreViews {
   activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
-  /** Recounts all rows and lists where counters or order tags disagree. For tests and operators. */
+  /** Counts all rows and lists where counters or barriers disagree with them. For tests. */
   recount(): Promise<string[]>
   close(): Promise<void>
   /** Only if several nodes share the store. */

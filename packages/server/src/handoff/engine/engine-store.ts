@@ -48,11 +48,9 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     const [first] = callBacks
     if (first !== undefined && largeCallBacks.isLarge(first)) return largeCallBacks.run(first)
     while (largeCallBacks.isRunning(callBacks)) await largeCallBacks.whenEnded(callBacks)
-    return exclusive.run(() =>
-      runner.transact(
-        (tx) => runBatch(tx, batch),
-        (answers) => !runner.leadsForCertain || !mayAnswerWithoutEntry(batch, answers),
-      ),
+    return exclusive.transact(
+      (tx) => runBatch(tx, batch),
+      (answers) => !runner.leadsForCertain || !mayAnswerWithoutEntry(batch, answers),
     )
   }
 
@@ -75,17 +73,17 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     control: (request) => {
       // These verbs find partitions by their state on disk.
       if (request.verb !== 'retry' && request.verb !== 'skip-parked')
-        return exclusive.run(() => runner.transact((tx) => control(tx, request, 0)))
+        return exclusive.transact((tx) => control(tx, request, 0))
       return exclusive.runFlushed(async () => {
-        const at = await lastSettledAt(disk, request, runner.now)
-        return runner.transact((tx) => control(tx, request, at))
+        const settledAt = await lastSettledAt(disk, request, runner.now)
+        return runner.transact((tx) => control(tx, request, settledAt))
       })
     },
-    setTable: (change) => exclusive.run(() => runner.transact(async (tx) => setTable(tx, change))),
-    revokeLeases: (request) => exclusive.run(() => runner.transact((tx) => revokeLeases(tx, request))),
-    revokeLease: (lease) => exclusive.run(() => runner.transact((tx) => revokeLease(tx, lease))),
+    setTable: (change) => exclusive.transact(async (tx) => setTable(tx, change)),
+    revokeLeases: (request) => exclusive.transact((tx) => revokeLeases(tx, request)),
+    revokeLease: (lease) => exclusive.transact((tx) => revokeLease(tx, lease)),
     pauseInstance: (request) =>
-      exclusive.run(() => runner.transact(async (tx) => pauseInstance(tx, request))),
+      exclusive.transact(async (tx) => pauseInstance(tx, request)),
     subscriptions: (request) => subscriptions.answer(request),
     deliver: (request) => subscriptions.deliver(request),
     recordHeartbeats: (heartbeats) => exclusive.run(() => disk.recordInstances(heartbeats, runner.now)),

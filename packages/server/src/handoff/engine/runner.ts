@@ -14,7 +14,8 @@ import { loadOpenWork } from './load-open-work.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { RecentPace } from './state/recent-pace.ts'
 import { type Flushable, inPieces, rowChangesOf, Unflushed } from './state/unflushed.ts'
-import { type EngineContext, Transaction } from './transaction.ts'
+import type { EngineContext } from './engine-context.ts'
+import { Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
 
@@ -191,7 +192,7 @@ export class Runner {
   async #appended(tx: Transaction, entry: Entry): Promise<void> {
     this.#confirmedAt = tx.now
     for (const task of tx.cancelled) tx.memory.closeLanes(task)
-    for (const [table, records] of tx.finished) {
+    for (const [table, records] of tx.finished.byTable) {
       table.pace ??= new RecentPace(tx.now)
       table.pace.add(tx.now, records)
     }

@@ -24,6 +24,7 @@ import {
   type SubscriptionRequest,
   type SubscriptionResult,
   type SubscriptionStatus,
+  MAX_SUBSCRIPTIONS,
 } from '../../handoff/outbox.ts'
 import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../../webhooks/signed-event.ts'
@@ -267,7 +268,7 @@ function problemOf(result: SubscriptionResult): RequestProblem {
     case 'too_many_subscriptions':
       return new RequestProblem(
         'too_many_subscriptions',
-        'the service already has 100 subscriptions; remove one',
+        `the service already has ${MAX_SUBSCRIPTIONS} subscriptions; remove one`,
       )
     default:
       return new RequestProblem('subscription_unknown', 'no subscription has this id')

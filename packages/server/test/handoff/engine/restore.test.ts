@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, expect, test } from 'vitest'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
+import { FinishedWork } from '../../../src/handoff/engine/finished-work.ts'
+import { InstanceChanges } from '../../../src/handoff/engine/instance-changes.ts'
 import { Runner } from '../../../src/handoff/engine/runner.ts'
 import type { Memory } from '../../../src/handoff/engine/state/memory.ts'
 import {
@@ -94,6 +96,8 @@ function failSometimes(random: () => number): { readonly failed: number } {
 
 test.each(SEEDS)('a transaction that fails at any point leaves memory as it was: seed %i', async (seed) => {
   failAt(Transaction.prototype, changing(Transaction.prototype, ['constructor', 'restore']))
+  failAt(FinishedWork.prototype, changing(FinishedWork.prototype, ['constructor']))
+  failAt(InstanceChanges.prototype, changing(InstanceChanges.prototype, ['constructor']))
   failAt(WaitingPartitions.prototype, changing(WaitingPartitions.prototype, ['constructor']))
   const random = seeded(seed)
   const counted = failSometimes(random)

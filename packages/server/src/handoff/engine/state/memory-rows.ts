@@ -67,7 +67,7 @@ export interface Lane extends StoredLane, InHeap, Changing {
   /** Which of several tables may be served. Null if the lane has one. */
   several: SeveralTables | null
   /** What its only table counts of it as waiting. */
-  readonly counted: Amount
+  readonly counted: MutableAmount
   /** Where it stands in the order. Null if nothing waits in it. */
   standsIn: TaskTable | null
   /**
@@ -95,7 +95,7 @@ export interface LaneTable extends StoredLaneTable, Changing {
 }
 
 /** A number of partitions and the sum of their records. */
-export interface Amount {
+export interface MutableAmount {
   partitions: number
   records: number
 }
@@ -187,7 +187,7 @@ export class LaneTablePlace implements InHeap {
   /** That of the lane when it was put below the table. */
   tag = 0n
   /** What the table counts of it as waiting. */
-  readonly counted: Amount = { partitions: 0, records: 0 }
+  readonly counted: MutableAmount = { partitions: 0, records: 0 }
   /** Its place among the arrivals of its table. Null while nothing of it waits, or its task may not be served. */
   arrival: Arrival<TableEntry> | null = null
   heapIndex = -1
@@ -229,7 +229,7 @@ export class Table implements InHeap {
   leases = 0
   /** The number of leases by holder. */
   readonly holders = new Map<string, number>()
-  readonly waiting: Amount = { partitions: 0, records: 0 }
+  readonly waiting: MutableAmount = { partitions: 0, records: 0 }
   /** When a worker last asked for it by name, or got a partition of it. */
   askedAt: number | null = null
   pace: RecentPace | null = null

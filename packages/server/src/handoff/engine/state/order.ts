@@ -2,7 +2,7 @@ import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { Heap } from './heap.ts'
 import {
-  type Amount,
+  type MutableAmount,
   compareTables,
   type Lane,
   type LaneTable,
@@ -18,9 +18,9 @@ import { News } from './news.ts'
 import { Tables } from './tables.ts'
 
 /**
- * Determines which lane is next. A task stands in it once per table, with its lowest lane, below its table.
- * One that may not be served leaves when it comes to the front, and returns when its task or level opens. A
- * table that is blocked leaves with all that is below it.
+ * Determines which lane is next. A heap of tables; each is a heap of its tasks, and each of those has its lowest
+ * lane. Whatever may not be served is removed when it reaches the front: a task is put back by `reopen`, a table
+ * that was blocked by `place`.
  *
  * A lane with several tables is an entry of its own. Which of its tables may be served is determined when it
  * comes to the front: those that are blocked then are put below their tables, and return to their lane when
@@ -237,7 +237,7 @@ export class Order {
 }
 
 /** Changes what a table counts as waiting of a lane. */
-function count({ waiting }: Table, counted: Amount, partitions: number, records: number): void {
+function count({ waiting }: Table, counted: MutableAmount, partitions: number, records: number): void {
   waiting.partitions += partitions - counted.partitions
   waiting.records += records - counted.records
   counted.partitions = partitions

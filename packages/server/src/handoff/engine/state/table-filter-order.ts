@@ -1,3 +1,4 @@
+import { larger } from '../../rules/fair-order.ts'
 import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { FilterOrder } from './filter-order.ts'
@@ -23,8 +24,9 @@ interface Read extends InHeap {
 }
 
 /**
- * Of each table, the arrivals are read only until the next lane is found. What has changed since is noticed when
- * it comes to the front; only what may have come to go earlier is looked for, with the news of the order.
+ * Merges the arrivals of its tables, and reads them only until the next lane is found. What has changed since is
+ * noticed when it comes to the front. Only what may be served earlier than before is looked for, with the news of
+ * the order.
  */
 export class TableFilterOrder extends FilterOrder {
   readonly #tables: readonly string[]
@@ -166,5 +168,3 @@ export class TableFilterOrder extends FilterOrder {
 
 const compareCandidates = (a: Candidate, b: Candidate): number =>
   a.lane.level - b.lane.level || (a.tag === b.tag ? a.lane.id - b.lane.id : a.tag < b.tag ? -1 : 1)
-
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)

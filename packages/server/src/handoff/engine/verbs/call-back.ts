@@ -14,16 +14,16 @@ import {
   withOwner,
 } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
-import type { OpenWorkLimits, TooManyLanes } from '../../rules/open-work-limits.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
 import { loadLanes } from '../load-lanes.ts'
-import { addTasks } from '../read-rows.ts'
 import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
-import type { EngineContext, EngineDisk, Transaction } from '../transaction.ts'
+import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
+import type { EngineContext, EngineDisk } from '../engine-context.ts'
+import type { Transaction } from '../transaction.ts'
 import type { ArrivedOfTable } from '../waiting-partitions.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
@@ -122,7 +122,7 @@ export async function compare(
   for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
     const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
     const there = await loadKnown(disk, lanes, piece)
-    for (const [at, partition] of piece.entries()) {
+    for (const [i, partition] of piece.entries()) {
       const { level, index } = partition
       const lane = lanes.get(level)
       const here = lane === undefined ? undefined : ofThisBatch(lane.id)
@@ -136,7 +136,7 @@ export async function compare(
       } else if (before === null || isSamePartition(asCalledBack(partition, before), partition))
         duplicates += 1
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
-        conflicts.push({ position: from + at, known: asCalledBack(partition, before) })
+        conflicts.push({ position: from + i, known: asCalledBack(partition, before) })
     }
     if (partitions.length > COMPARED_AT_A_TIME) await nextIteration()
   }
@@ -208,14 +208,6 @@ function refusalOfLanes(
   return used > 0 && memory.lanesUsed + used > limits.lanes ? tooManyLanes(memory, limits) : undefined
 }
 
-const TASKS_NAMED = 3
-
-export const tooManyLanes = (memory: Memory, { lanes: most }: OpenWorkLimits): TooManyLanes => ({
-  kind: 'too_many_lanes',
-  most,
-  tasks: memory.widestTasks(TASKS_NAMED),
-})
-
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
@@ -250,13 +242,13 @@ export function accept(
     task.expectedPartitions = seal.partitions ?? task.expectedPartitions
   }
   if (producer === null) return
-  tx.sawInstance(producer, 'producer')
+  tx.instances.saw(producer, 'producer')
   tx.addProducer(task, producer)
 }
 
 export function countCallBack(tx: Transaction, producer: string | null, accepted: number): void {
   if (producer === null) return
-  const totals = tx.totalsOf(producer, 'producer')
+  const totals = tx.instances.totalsOf(producer, 'producer')
   totals.callBacks += 1
   totals.calledBack += accepted
 }
@@ -273,8 +265,8 @@ export const descriptorsOf = (
   partitions: readonly CalledBackPartition[],
   { traceparent = null }: BatchedCallBack,
 ): PartitionDescriptor[] =>
-  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({
-    id: firstId + at,
+  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, i) => ({
+    id: firstId + i,
     lane,
     index,
     recordCount,
@@ -353,39 +345,6 @@ function keepForThisBatch(tx: Transaction, lane: number, rows: readonly Partitio
   for (const row of rows) indexes.set(row.index, row)
 }
 
-export function newTask(tx: Transaction, taskId: string): Task {
-  return tx.addTask({
-    id: tx.issue('task'),
-    taskId,
-    state: 'open',
-    paused: false,
-    cancelled: false,
-    sealed: false,
-    expectedPartitions: null,
-    levelBarrier: tx.policy.levelBarrier,
-    settings: null,
-    openLevel: null,
-    generation: 1,
-    firstCallBackAt: tx.now,
-    lastCallBackAt: tx.now,
-    finishedAt: null,
-    purgedAt: null,
-    delivered: 0,
-    attemptsWasted: 0,
-    reportedDeclared: 0,
-    reportedRecords: 0,
-    mismatched: 0,
-    ...noTallies(),
-    owners: [],
-    reruns: [],
-    failures: null,
-    failureWindow: '',
-    durations: [],
-    stamps: null,
-    staging: null,
-  })
-}
-
 function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLevelRows): Lane {
   const [table = ''] = tables.keys()
   const row = {
@@ -407,12 +366,6 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLe
     ...noTallies(),
   }
   return tx.addLane(row)
-}
-
-export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
-  const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) addTasks(tx, await tx.disk.tasksNamed([taskId]))
-  return tasksByName.get(taskId)
 }
 
 /**
@@ -440,7 +393,7 @@ async function loadKnown(
   }
   if (asked.length === 0) return new Map()
   const found = await disk.known(asked)
-  return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
+  return new Map(levels.map((level, i) => [level, found[i] as KnownOfLane]))
 }
 
 function asCalledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {

@@ -22,11 +22,12 @@ import {
   moveBarriers,
   noteControl,
   placeBarrier,
+  reopenTask,
   setBarrier,
   stateOf,
 } from '../task-updates.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
-import { newTask, taskNamed, tooManyLanes } from './call-back.ts'
+import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
 const STEP = 500
@@ -122,7 +123,7 @@ async function carryOut(
       return flag(tx, task, { paused: true })
     case 'resume': {
       const applied = flag(tx, task, { paused: false })
-      if (applied.changed > 0) reopenLanes(tx, task)
+      if (applied.changed > 0) reopenTask(tx, task)
       emptyFailureWindow(tx, task)
       return applied
     }
@@ -184,12 +185,6 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
   tx.touchTask(task)
   Object.assign(task, flags)
   return { changed: 1 }
-}
-
-/** All lanes of the task may be served again, subject to its barrier. */
-function reopenLanes(tx: Transaction, task: Task): void {
-  tx.waiting.reopen(task)
-  if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
 }
 
 /** Lets the barrier pass parked partitions on the open level, and on the levels opened by that. */
@@ -288,11 +283,11 @@ async function retryNamed(
       if (partition.id <= partition.parentLane.tail)
         found.set(`${partition.parentLane.level}-${partition.index}`, partition)
   }
-  const unknownAt = named.flatMap(({ level, index }, at) => (found.has(`${level}-${index}`) ? [] : [at]))
+  const unknownAt = named.flatMap(({ level, index }, i) => (found.has(`${level}-${index}`) ? [] : [i]))
   if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
   let changed = 0
-  for (const [at, partition] of [...found.values()].entries()) {
-    if (isEndOfSlice(at)) await tx.nextIteration()
+  for (const [i, partition] of [...found.values()].entries()) {
+    if (isEndOfSlice(i)) await tx.nextIteration()
     if (partition.state === 'parked') retryOne(tx, partition)
     else if (partition.state === 'done' && done) rerunOne(tx, partition)
     else continue
@@ -356,8 +351,8 @@ async function beginRerun(
 }
 
 /** Runs one bounded step of a rerun of done partitions. */
-export async function advanceRerun(tx: Transaction, task: Task, at: number): Promise<void> {
-  const rerun = task.reruns[at]
+export async function advanceRerun(tx: Transaction, task: Task, place: number): Promise<void> {
+  const rerun = task.reruns[place]
   if (rerun === undefined) return
   let { level, index } = rerun
   let left = STEP
@@ -365,7 +360,7 @@ export async function advanceRerun(tx: Transaction, task: Task, at: number): Pro
     const found = await lanesFrom(tx, task, level, 'rows')
     const lanes = rerun.only === null ? found : found.filter((lane) => lane.level === rerun.only)
     if (lanes.length === 0) {
-      saveRerun(tx, task, at, null)
+      saveRerun(tx, task, place, null)
       return
     }
     if (lanes[0]?.level !== level) index = -1
@@ -389,11 +384,11 @@ export async function advanceRerun(tx: Transaction, task: Task, at: number): Pro
       index = isThrough ? -1 : (some.at(-1)?.index ?? -1)
     }
   }
-  saveRerun(tx, task, at, { ...rerun, level, index })
+  saveRerun(tx, task, place, { ...rerun, level, index })
 }
 
-function saveRerun(tx: Transaction, task: Task, at: number, rerun: Rerun | null): void {
-  setReruns(tx, task, task.reruns.toSpliced(at, 1, ...(rerun === null ? [] : [rerun])))
+function saveRerun(tx: Transaction, task: Task, place: number, rerun: Rerun | null): void {
+  setReruns(tx, task, task.reruns.toSpliced(place, 1, ...(rerun === null ? [] : [rerun])))
 }
 
 function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void {

@@ -13,7 +13,7 @@ import type {
 } from '../../views/queries.ts'
 import { checkpointsOf, workOf } from '../checkpoints.ts'
 import type { Memory } from '../state/memory.ts'
-import { namedOf } from './settle.ts'
+import { namedOf } from '../lease-changes.ts'
 
 // Views of instances. Their rows are on disk, their leases in memory.
 
@@ -96,7 +96,7 @@ async function readByLeases(
       .toSorted((a, b) => b.leases - a.leases || (a.name < b.name ? -1 : 1))
       .slice(0, limit + 1)
     const records = await source.disk.instances({ names: holders.map(({ name }) => name) })
-    const rank = new Map(holders.map(({ name }, at) => [name, at]))
+    const rank = new Map(holders.map(({ name }, index) => [name, index]))
     const last = holders.at(-1)
     return {
       records: records.toSorted((a, b) => (rank.get(a.instanceId) ?? 0) - (rank.get(b.instanceId) ?? 0)),

@@ -9,6 +9,7 @@ import {
 import type { StagedIds } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
 import type { Runner } from '../runner.ts'
+import { newTask, taskNamed } from '../tasks.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import type { Transaction } from '../transaction.ts'
 import {
@@ -22,9 +23,7 @@ import {
   locate,
   type NewLevelRows,
   newLevelRowsOf,
-  newTask,
   refusalOfCallBack,
-  taskNamed,
 } from './call-back.ts'
 
 /**

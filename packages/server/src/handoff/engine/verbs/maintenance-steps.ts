@@ -8,10 +8,10 @@ import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } fro
 import type { StoredKey } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
 import { firstRows, lanesFrom } from '../load-lanes.ts'
-import { addTasks } from '../read-rows.ts'
 import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
+import { taskWithId } from '../tasks.ts'
 import { ThroughputRetention } from '../throughput.ts'
 import type { Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
@@ -190,7 +190,7 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
   if (task.purgedAt === null) {
     tx.touchTask(task)
     task.purgedAt = tx.now
-    tx.forgetPace(task)
+    tx.finished.forgetPace(task)
   }
   const lanes = await lanesFrom(tx, task, 0, 'rows')
   let left = ROWS_PER_STEP
@@ -213,9 +213,4 @@ function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   lane.purged += 1
   lane.purgedRecords += recordCount
   tx.remove(partition)
-}
-
-async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.disk.tasksById([id]))
-  return tx.memory.tasks.get(id)
 }

@@ -11,7 +11,7 @@ import {
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
-import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
+import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../next-partition.ts'
 import type { FilterOrder } from '../state/filter-order.ts'
 import { type Partition, tableOf } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
@@ -87,8 +87,8 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
   }
   if (filterOrder !== null) tx.memory.filterOrders.used(filterOrder)
   if (taken.length > 0 && instance !== null) {
-    tx.sawInstance(instance, 'worker')
-    const totals = tx.totalsOf(instance, 'worker')
+    tx.instances.saw(instance, 'worker')
+    const totals = tx.instances.totalsOf(instance, 'worker')
     totals.partitions += taken.length
     totals.records = addCapped(totals.records, takenRecords)
   }
@@ -139,7 +139,7 @@ function leaseOrDeliver(
     partition.settledAt = tx.now
     partition.dueAt = null
     lane.parentTask.delivered += 1
-    tx.countFinished(partition)
+    tx.finished.add(partition)
     if (partition.checkpointAt !== null) tx.setCheckpoint(partition, null)
     return
   }

@@ -7,8 +7,8 @@ import { addPartitions } from '../read-rows.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
-import { taskNamed } from './call-back.ts'
-import { applyChange, leaseStateOf, namedOf, policyFor } from './settle.ts'
+import { taskNamed } from '../tasks.ts'
+import { applyChange, leaseStateOf, namedOf, policyFor } from '../lease-changes.ts'
 
 // What operators do with leases and with those who hold them.
 
@@ -40,22 +40,22 @@ export function pauseInstance(
   { instanceId, role, paused, by }: PauseRequest,
 ): number | null {
   const was = tx.memory.pausedInstances.has(instanceId)
-  const pausedAt = tx.pauseInstance(instanceId, role, paused)
+  const pausedAt = tx.instances.pause(instanceId, role, paused)
   if (was !== paused) tx.audit(by, { action: paused ? 'pause' : 'resume', target: instanceId, changed: 1 })
   return pausedAt
 }
 
 async function revoke(tx: Transaction, leased: readonly Partition[]): Promise<RevokeResult> {
   let [revoked, parked] = [0, 0]
-  for (const [at, partition] of leased.entries()) {
-    if (isEndOfSlice(at)) await tx.nextIteration()
+  for (const [index, partition] of leased.entries()) {
+    if (isEndOfSlice(index)) await tx.nextIteration()
     const { holder } = partition
     const leaseState = leaseStateOf(partition)
     const change = leaseState.taskCancelled
       ? judgeCancellation(leaseState)
       : judgeRevocation(leaseState, policyFor(tx, partition), holder)
     applyChange(tx, partition, change)
-    if (holder !== null) tx.totalsOf(holder, 'worker').revoked += 1
+    if (holder !== null) tx.instances.totalsOf(holder, 'worker').revoked += 1
     revoked += 1
     if (change.to === 'parked') parked += 1
   }

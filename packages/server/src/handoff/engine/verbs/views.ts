@@ -2,9 +2,8 @@ import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/
 import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithPace } from '../../disk.ts'
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
-import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
-import type { Progress } from '../../rules/progress.ts'
-import { exists, type TaskFacts } from '../../rules/task.ts'
+import { backoffMillis, leaseMillis, policyOf } from '../../rules/policy.ts'
+import { exists, type TaskFacts, withRerunning } from '../../rules/task.ts'
 import type { StoredTask } from '../../stored.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
@@ -20,8 +19,8 @@ import type {
 } from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
-import type { Partition } from '../state/memory-rows.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
+import type { OnlyInMemory, ViewSource } from './view-source.ts'
 
 // Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
@@ -36,34 +35,18 @@ const LEASES_READ_FOR_LISTS = 500
 /** A lease that ends this much later than its original duration was renewed. */
 const RENEWAL_MILLIS = 500
 
-/** What views show although rows do not have it. */
-export interface OnlyInMemory {
-  readonly pausedTables: ReadonlySet<string>
-  /**
-   * What waits on open levels of a task, or on one of them, although its table is paused. Undefined if there is
-   * nothing.
-   */
-  heldIn(task: number, level?: number): Amount | undefined
-  /** What the worker of a leased partition reported. */
-  progressOf(partition: number): Progress | null
-  /** The leases of an instance, in any order. */
-  leasesOf(holder: string): Iterable<Partition>
-}
-
 /** If the query names tables: whether the task has other tables too. */
 type ChosenSummary = TaskWithPace & Pick<TaskRow, 'hasOtherTables'>
 
 export async function readTask(
-  disk: Disk,
+  source: ViewSource,
   taskId: string,
-  now: number,
-  policy: Policy,
-  inMemory: OnlyInMemory,
 ): Promise<TaskDetails | null> {
+  const { disk, inMemory, now } = source
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now, inMemory), inMemory)
+  const row = taskRow(detail, await readTiming(source, [detail], LEASES_READ), inMemory)
   return {
     ...row,
     now,
@@ -82,16 +65,11 @@ export async function readSettings(disk: Disk, taskId: string): Promise<Settings
   return { taskId, settings, levelBarrier, owners, calledBack: exists(task) }
 }
 
-export async function readTasks(
-  disk: Disk,
-  query: TaskQuery,
-  now: number,
-  policy: Policy,
-  inMemory: OnlyInMemory,
-): Promise<TaskPage> {
+export async function readTasks(source: ViewSource, query: TaskQuery): Promise<TaskPage> {
+  const { disk, now } = source
   const { state, parked, before, limit, search, tasks = null } = query
   if (tasks !== null)
-    return { now, tasks: await readTasksNamed(disk, tasks, query, policy, inMemory, now), next: null }
+    return { now, tasks: await readTasksNamed(source, tasks, query), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -99,7 +77,7 @@ export async function readTasks(
   const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, leasesRead, inMemory, now),
+    tasks: await rowsOf(source, found, leasesRead),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -122,13 +100,11 @@ export async function readTasks(
 
 /** Returns the named tasks in one page: a request names only a few. */
 async function readTasksNamed(
-  disk: Disk,
+  source: ViewSource,
   names: readonly string[],
   query: TaskQuery,
-  policy: Policy,
-  inMemory: OnlyInMemory,
-  now: number,
 ): Promise<TaskRow[]> {
+  const { disk } = source
   const { state, parked, search } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
   const summaries = await havingTables(disk, await disk.tasksWithPace(ids), query)
@@ -138,12 +114,9 @@ async function readTasksNamed(
     return search === null || task.taskId.includes(search)
   })
   return rowsOf(
-    disk,
+    source,
     found.toSorted((a, b) => b.task.id - a.task.id),
-    policy,
     LEASES_READ,
-    inMemory,
-    now,
   )
 }
 
@@ -164,30 +137,24 @@ async function havingTables(
 }
 
 export async function readTasksById(
-  disk: Disk,
+  source: ViewSource,
   ids: readonly number[],
-  policy: Policy,
-  inMemory: OnlyInMemory,
-  now: number,
 ): Promise<TaskRow[]> {
-  const summaries = new Map((await disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]))
+  const summaries = new Map((await source.disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]))
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, inMemory, now)
+  return rowsOf(source, found, LEASES_READ_FOR_LISTS)
 }
 
 async function rowsOf(
-  disk: Disk,
+  source: ViewSource,
   found: readonly ChosenSummary[],
-  policy: Policy,
   leasesRead: number,
-  inMemory: OnlyInMemory,
-  now: number,
 ): Promise<TaskRow[]> {
-  const timing = await readTiming(disk, found, policy, leasesRead, now, inMemory)
-  return found.map((summary) => taskRow(summary, timing, inMemory))
+  const timing = await readTiming(source, found, leasesRead)
+  return found.map((summary) => taskRow(summary, timing, source.inMemory))
 }
 
 type TimingOf = (task: StoredTask) => Timing
@@ -197,12 +164,9 @@ const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
 
 /** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
 async function readTiming(
-  disk: Disk,
+  { disk, inMemory, policy, now }: ViewSource,
   summaries: readonly TaskWithPace[],
-  policy: Policy,
   limit: number,
-  now: number,
-  { progressOf }: OnlyInMemory,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
   const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
@@ -219,7 +183,7 @@ async function readTiming(
           ...row,
           renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
           unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
-          progress: row.state === 'leased' ? progressOf(id) : null,
+          progress: row.state === 'leased' ? inMemory.progressOf(id) : null,
         }
       }),
     }
@@ -228,7 +192,7 @@ async function readTiming(
 
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMemory): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
-  const stored = { ...task, rerunning: task.reruns.length > 0 }
+  const stored = withRerunning(task)
   const heldByTable = inMemory.heldIn(task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
   return {
@@ -265,9 +229,8 @@ const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: DAY, ho
  * that every returned step has all its levels.
  */
 export async function readThroughput(
-  disk: Disk,
+  { disk, now }: Pick<ViewSource, 'disk' | 'now'>,
   { taskId, step, from, to, byLevel }: ThroughputQuery,
-  now: number,
 ): Promise<ThroughputHistory | null> {
   const [task] = taskId === null ? [] : await disk.tasksNamed([taskId])
   if (taskId !== null && (task === undefined || !exists(task))) return null

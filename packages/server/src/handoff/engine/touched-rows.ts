@@ -10,11 +10,11 @@ import type { Buffers, Key, Lane, LaneTable, Level, Partition, Task } from './st
 type ReadTo = readonly Pick<Buffers['fresh'], 'loadedTo' | 'isComplete'>[] | null
 
 /**
- * What a transaction has touched, with copies from before its first change. `restore` makes memory what it was
- * before the transaction; what was read from disk in the meantime stays. Where lanes, leases and waiting
+ * The rows that a transaction has touched, with copies from before its first change: for its entry, and to undo it.
+ * `restore` makes memory what it was before the transaction; what was read from disk in the meantime stays. Where lanes, leases and waiting
  * partitions stand is not copied: they are put there again.
  */
-export class UndoLog {
+export class TouchedRows {
   readonly tasks = new Map<Task, Task>()
   readonly lanes = new Map<Lane, { readonly lane: Lane; readonly readTo: ReadTo }>()
   readonly levels = new Map<Level, Level>()
