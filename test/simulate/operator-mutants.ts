@@ -1,7 +1,7 @@
+import { InstanceChanges } from '../../packages/server/src/handoff/engine/instance-changes.ts'
 import type { Partition } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Tables } from '../../packages/server/src/handoff/engine/state/tables.ts'
-import { InstanceChanges } from '../../packages/server/src/handoff/engine/instance-changes.ts'
 import { WaitingPartitions } from '../../packages/server/src/handoff/engine/waiting-partitions.ts'
 import type { StoredTableSettings } from '../../packages/server/src/handoff/stored.ts'
 import { type Mutant, onDisk, patched } from './mutants.ts'

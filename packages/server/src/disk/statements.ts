@@ -131,7 +131,7 @@ export interface Conditions {
   readonly parkedPartitions: string
   readonly begunPartitions: string
   /** Of the compute table ?1. */
-  readonly partitionsOfSeveral: string
+  readonly partitionsInMixedLanes: string
   /** Whose last failure is of the group ?1. */
   readonly failedPartitions: string
   readonly partitionsParkedAs: string

@@ -105,7 +105,7 @@ function withTables({ lanes, laneTables, dialect }: SqlTables): Query<LaneWithTa
     WHERE lane_table.lane = lane.id`
   return {
     ...rowsOf(lanes),
-    selected: `${lanes.selected()}, CASE WHEN lane.several_after IS NOT NULL THEN (${tables}) END`,
+    selected: `${lanes.selected()}, CASE WHEN lane.mixed_after IS NOT NULL THEN (${tables}) END`,
     read: (values) => ({
       lane: lanes.read(values),
       tables: listIn<unknown[]>(dialect.parsed(values.at(-1))).map(laneTables.read),

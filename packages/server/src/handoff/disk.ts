@@ -248,7 +248,7 @@ export interface RowChanges {
 
 export interface Lanes {
   readonly lanes: readonly StoredLane[]
-  /** Of those lanes that have several. */
+  /** Of those lanes that are mixed. */
   readonly tables: readonly StoredLaneTable[]
 }
 
@@ -286,7 +286,7 @@ export interface DuePosition {
 
 export interface WaitingOfLane {
   readonly lane: number
-  /** Only of this table. Of those that did not come back: only rows that arrived when the lane had several. */
+  /** Only of this table. Of those that did not come back: only rows that arrived when the lane was mixed. */
   readonly table?: string
   /** Those that came back, ordered by (dueAt, id); or those that did not, ordered by id. */
   readonly returned: boolean

@@ -33,9 +33,9 @@ export class DistinctSettlements {
     const known = mentions.length > 1 ? new Map<string, number>() : undefined
     for (const { leaseId, reported } of mentions) {
       const before = known?.get(leaseId)
-      const at = before ?? this.#place(leaseId, reported)
-      if (before === undefined) known?.set(leaseId, at)
-      this.#judgedAt.push(at)
+      const index = before ?? this.#place(leaseId, reported)
+      if (before === undefined) known?.set(leaseId, index)
+      this.#judgedAt.push(index)
     }
   }
 

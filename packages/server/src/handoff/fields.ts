@@ -77,4 +77,4 @@ export const listerOf = <Row>(names: readonly (keyof Row & string)[]): ((row: Ro
 export const rowMakerOf = <Row>(
   names: readonly (keyof Row & string)[],
 ): ((values: readonly unknown[]) => Row) =>
-  compiled('values', `({ ${names.map((name, at) => `${name}: values[${at}] ?? null`).join(', ')} })`)
+  compiled('values', `({ ${names.map((name, index) => `${name}: values[${index}] ?? null`).join(', ')} })`)

@@ -243,7 +243,7 @@ export class HandOff {
     const leases = [...asked.values()]
     const answer = leases.length === 0 ? undefined : await this.#batcher.ask({ renew: { leases, tables } })
     this.#instances.noteSeen(instance, 'worker')
-    const verdicts = new Map([...asked.keys()].map((leaseId, at) => [leaseId, answer?.renew?.[at]]))
+    const verdicts = new Map([...asked.keys()].map((leaseId, index) => [leaseId, answer?.renew?.[index]]))
     const renewed = renewals.map(({ leaseId }) => ({
       leaseId,
       ...(verdicts.get(leaseId) ?? { refused: 'lease_unknown' as const }),

@@ -17,7 +17,7 @@ const conditions: Conditions = {
   returnedPartitions: 'WHERE returned_at IS NOT NULL',
   parkedPartitions: 'WHERE is_parked',
   begunPartitions: 'WHERE is_begun',
-  partitionsOfSeveral: 'WHERE of_several AND compute_table = ?',
+  partitionsInMixedLanes: 'WHERE in_mixed_lane AND compute_table = ?',
   failedPartitions: 'WHERE failure = ?',
   partitionsParkedAs: 'WHERE parked_as = ?',
   partitionsByIndex: 'WHERE true',

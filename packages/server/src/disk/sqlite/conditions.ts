@@ -13,7 +13,7 @@ export const taskHas = {
 
 export const partitionIs = {
   returned: `state = 'ready' AND due_at IS NOT NULL`,
-  ofSeveral: 'of_several = 1',
+  inMixedLane: 'in_mixed_lane = 1',
   begun: `(due_at IS NOT NULL OR state = 'parked')`,
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
 }
@@ -32,7 +32,7 @@ const conditions: Conditions = {
   returnedPartitions: `WHERE ${partitionIs.returned}`,
   parkedPartitions: `INDEXED BY partition_parked WHERE state = 'parked'`,
   begunPartitions: `WHERE ${partitionIs.begun}`,
-  partitionsOfSeveral: `INDEXED BY partition_of_table WHERE ${partitionIs.ofSeveral} AND compute_table = ?`,
+  partitionsInMixedLanes: `INDEXED BY partition_of_table WHERE ${partitionIs.inMixedLane} AND compute_table = ?`,
   failedPartitions: 'INDEXED BY partition_failed WHERE failure = ?',
   partitionsParkedAs: `INDEXED BY partition_parked_as WHERE state = 'parked' AND failure = ?`,
   partitionsByIndex: 'INDEXED BY partition_identity WHERE true',

@@ -37,7 +37,7 @@ ${sqlite.levels.create()} STRICT;
 ${sqlite.partitions.create()} STRICT;
 CREATE UNIQUE INDEX partition_identity ON partition (lane, idx);
 CREATE INDEX partition_arrival ON partition (lane);
-CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${partitionIs.ofSeveral};
+CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${partitionIs.inMixedLane};
 CREATE INDEX partition_returned ON partition (lane, due_at) WHERE ${partitionIs.returned};
 CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
 CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';

@@ -1,9 +1,11 @@
 import { type Store, storeClosed } from '../store.ts'
+import type { ParkedNotice } from '../views/queries.ts'
 import { Exclusive } from './exclusive.ts'
 import { type EngineOptions, Runner } from './runner.ts'
 import { ChangeLog } from './state/change-log.ts'
 import { EndedAttempts } from './state/ended-attempts.ts'
 import { Sweeps } from './sweeps.ts'
+import type { Transaction } from './transaction.ts'
 import { mayAnswerWithoutEntry, runBatch } from './verbs/batch.ts'
 import { control, lastSettledAt } from './verbs/control.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
@@ -23,7 +25,7 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     sweeps.committed(tx)
     changeLog.add(
       Array.from(tx.touchedTasks, ({ id }) => id),
-      tx.parkedNotices(),
+      parkedNotices(tx),
     )
     for (const [holder, attempt] of tx.endedAttempts) endedAttempts.add(holder, attempt)
   })
@@ -82,8 +84,7 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     setTable: (change) => exclusive.transact(async (tx) => setTable(tx, change)),
     revokeLeases: (request) => exclusive.transact((tx) => revokeLeases(tx, request)),
     revokeLease: (lease) => exclusive.transact((tx) => revokeLease(tx, lease)),
-    pauseInstance: (request) =>
-      exclusive.transact(async (tx) => pauseInstance(tx, request)),
+    pauseInstance: (request) => exclusive.transact(async (tx) => pauseInstance(tx, request)),
     subscriptions: (request) => subscriptions.answer(request),
     deliver: (request) => subscriptions.deliver(request),
     recordHeartbeats: (heartbeats) => exclusive.run(() => disk.recordInstances(heartbeats, runner.now)),
@@ -99,3 +100,16 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     },
   }
 }
+
+/** For watchers: partitions that the transaction parked and that are still parked. */
+const parkedNotices = ({ parked }: Transaction): ParkedNotice[] =>
+  parked
+    .filter(({ state }) => state === 'parked')
+    .map(({ parentLane: lane, index, spelling, attempts, reason }) => ({
+      taskId: lane.parentTask.taskId,
+      level: lane.level,
+      index,
+      spelling,
+      attempts,
+      reason,
+    }))

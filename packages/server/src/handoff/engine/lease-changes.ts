@@ -120,12 +120,7 @@ function recordAttempt(tx: Transaction, partition: Partition, change: Change): v
 
 /** Returns the key of the group. */
 function addFailure(tx: Transaction, task: Task, outcome: FailureOutcome, reason: string | null): string {
-  const { groups, key } = countFailure(
-    task.failures ?? [],
-    outcome,
-    failureReason(outcome, reason),
-    tx.now,
-  )
+  const { groups, key } = countFailure(task.failures ?? [], outcome, failureReason(outcome, reason), tx.now)
   tx.setFailures(task, groups)
   return key
 }

@@ -48,7 +48,7 @@ export async function firstOf(
 ): Promise<Partition> {
   const sameLevel = () => ahead().filter(({ level }) => level === lane.level)
   const first = (sources: readonly Source[]) => firstOfSources(tx, sources, sameLevel, demand)
-  if (lane.several === null) return first([lane])
+  if (lane.mixed === null) return first([lane])
   if (tables !== null) return first(tablesWaiting(lane, tables))
   const earliest = await first([lane])
   if (!isTableBlocked(tableOf(earliest))) return earliest
@@ -97,7 +97,7 @@ function tablesWaiting({ tables }: Lane, names: ReadonlySet<string>): LaneTable[
   const waiting: LaneTable[] = []
   for (const name of names) {
     const table = tables.get(name)
-    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.place.table)) waiting.push(table)
+    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.entry.table)) waiting.push(table)
   }
   return waiting
 }
@@ -146,15 +146,15 @@ function wantedOf(source: Source, kind: Kind, limit: number): Wanted {
     return { source, kind, query }
   }
   const id = Math.max(loadedTo?.id ?? 0, lane.cursor, source.cursor)
-  const { severalAfter, table, tail } = lane
+  const { mixedAfter, table, tail } = lane
   // The partitions of the first table that arrived before the second table came are found by arrival.
-  const isBeforeSeveral = isLaneTable(source) && source.table === table && id < (severalAfter ?? 0)
+  const isBeforeMixed = isLaneTable(source) && source.table === table && id < (mixedAfter ?? 0)
   const query = {
     lane: lane.id,
-    ...(isBeforeSeveral ? {} : named),
+    ...(isBeforeMixed ? {} : named),
     returned: false,
     after: { dueAt: 0, id },
-    upTo: isBeforeSeveral ? (severalAfter ?? tail) : tail,
+    upTo: isBeforeMixed ? (mixedAfter ?? tail) : tail,
     limit,
   }
   return { source, kind, query }

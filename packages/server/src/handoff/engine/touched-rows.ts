@@ -90,8 +90,8 @@ export class TouchedRows {
       memory.removeLaneTable(table)
     }
     for (const [lane, { lane: before, readTo }] of this.lanes) {
-      const { standsIn, heapIndex, pins, several } = lane
-      Object.assign(lane, before, { standsIn, heapIndex, pins, several })
+      const { queueEntry, heapIndex, pins, mixed } = lane
+      Object.assign(lane, before, { queueEntry, heapIndex, pins, mixed })
       setReadTo(lane.buffers, readTo)
       memory.order.update(lane)
     }
@@ -109,7 +109,7 @@ export class TouchedRows {
     for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
     for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
     for (const [table, settings] of this.tableSettings)
-      memory.order.place(memory.order.tables.setSettings({ table, ...settings }))
+      memory.order.reorder(memory.order.tables.setSettings({ table, ...settings }))
     for (const [id, at] of this.pausedInstances) setOrDelete(memory.pausedInstances, id, at)
     for (const instance of this.newInstances) memory.instances.delete(instance)
     for (const filterOrder of this.usedFilterOrders) memory.filterOrders.drop(filterOrder)

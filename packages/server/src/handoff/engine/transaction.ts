@@ -26,7 +26,6 @@ import type {
   StoredTableSettings,
   StoredTask,
 } from '../stored.ts'
-import type { ParkedNotice } from '../views/queries.ts'
 import type { EngineContext, EngineDisk } from './engine-context.ts'
 import { copyOfLane, copyOfLaneTable, copyOfTask, type Entry } from './entry.ts'
 import { FinishedWork } from './finished-work.ts'
@@ -321,7 +320,7 @@ export class Transaction implements EngineContext {
     if (!this.#touched.tableSettings.has(row.table))
       this.#touched.tableSettings.set(row.table, order.tables.get(row.table)?.settings ?? NO_TABLE_SETTINGS)
     const table = order.tables.setSettings(row)
-    order.place(table)
+    order.reorder(table)
     this.#tableSettings.set(row.table, table.settings === NO_TABLE_SETTINGS ? null : row)
     if (!isTableBlocked(table)) this.newlyReady.add(null, row.table, table.waiting.partitions)
   }
@@ -396,23 +395,10 @@ export class Transaction implements EngineContext {
     task.failures = failures
     task.failuresChangedIn = this.number
   }
-
-  /** For watchers: partitions that this transaction parked and that are still parked. */
-  parkedNotices(): ParkedNotice[] {
-    return this.parked
-      .filter(({ state }) => state === 'parked')
-      .map(({ parentLane: lane, index, spelling, attempts, reason }) => ({
-        taskId: lane.parentTask.taskId,
-        level: lane.level,
-        index,
-        spelling,
-        attempts,
-        reason,
-      }))
-  }
 }
 
 /** Long lists leave the event loop to other work after every n items. */
 const ITEMS_PER_ITERATION = 500
 
-export const isEndOfSlice = (index: number): boolean => index % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1
+export const isEndOfSlice = (index: number): boolean =>
+  index % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1

@@ -10,8 +10,8 @@ import { readGrid } from './verbs/grid-view.ts'
 import { heldLeases, type InstanceSource, readInstance, readInstances } from './verbs/instances.ts'
 import { readPartitions } from './verbs/partition-views.ts'
 import { readTable, readTables } from './verbs/tables.ts'
+import { readSettings, readTask, readTasks, readTasksById, readThroughput } from './verbs/task-views.ts'
 import { onlyInMemory, type ViewSource } from './verbs/view-source.ts'
-import { readSettings, readTask, readTasks, readTasksById, readThroughput } from './verbs/views.ts'
 
 interface Viewed {
   readonly disk: Disk

@@ -131,16 +131,16 @@ export class WaitingPartitions {
       total.partitions += partitions
       total.records += records
     }
-    const isNew = lane.severalAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
+    const isNew = lane.mixedAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
     if (isNew) {
-      lane.severalAfter = tailBefore
+      lane.mixedAfter = tailBefore
       const { id, table, cursor, returned, partitions, records } = lane
       const ready = partitions.ready - total.partitions
       const readyRecords = records.ready - total.records
       const row = { lane: id, table, cursor, ready, returned, readyRecords }
       this.#memory.order.updateTable(this.#tx.addLaneTable(lane, row))
     }
-    if (lane.severalAfter === null) return
+    if (lane.mixedAfter === null) return
     for (const [name, { firstId, partitions, records }] of arrived) {
       const table = lane.tables.get(name) ?? this.#newTable(lane, name, firstId)
       this.#countInTable(table, partitions, records)

@@ -18,13 +18,13 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import {
+  MAX_SUBSCRIPTIONS,
   progressOf,
   type StoredDelivery,
   type StoredSubscription,
   type SubscriptionRequest,
   type SubscriptionResult,
   type SubscriptionStatus,
-  MAX_SUBSCRIPTIONS,
 } from '../../handoff/outbox.ts'
 import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../../webhooks/signed-event.ts'

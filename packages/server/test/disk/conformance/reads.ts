@@ -66,8 +66,8 @@ export function readsTopic(harness: DiskHarness): void {
 
     test('find lanes with ready, leased or delayed partitions, with their tables', async () => {
       const { disk } = await create()
-      const lane = (id: number, counts: Parameters<typeof tally>[0], severalAfter: number | null = null) =>
-        aLane(id, 1, { level: id, partitions: tally(counts), severalAfter })
+      const lane = (id: number, counts: Parameters<typeof tally>[0], mixedAfter: number | null = null) =>
+        aLane(id, 1, { level: id, partitions: tally(counts), mixedAfter })
       const tables = [aLaneTable(3, B, { cursor: 7, ready: 3, returned: 1 }), aLaneTable(3, A)]
       await disk.flush(
         rowChanges({
@@ -197,9 +197,11 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const tables = [A, B, A, B, B, A, B]
       await disk.stage(
-        tables.map((computeTable, at) => aRow(at + 1, 1, { index: at, computeTable, ofSeveral: at + 1 > 1 })),
+        tables.map((computeTable, at) =>
+          aRow(at + 1, 1, { index: at, computeTable, inMixedLane: at + 1 > 1 }),
+        ),
       )
-      await disk.stage([aRow(20, 2, { computeTable: B, ofSeveral: true })])
+      await disk.stage([aRow(20, 2, { computeTable: B, inMixedLane: true })])
       await disk.flush(
         rowChanges({
           partitions: new Map([

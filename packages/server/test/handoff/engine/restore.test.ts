@@ -165,10 +165,11 @@ function fieldsOfTask(memory: Memory, task: Task): object {
 }
 
 function fieldsOfLane(memory: Memory, lane: Lane): object {
-  const { parentTask, time, buffers, tables, standsIn, heapIndex, pins, lastEventFinished, ...others } = lane
-  const { firstTable, several, counted, ...fields } = others
+  const { parentTask, time, buffers, tables, queueEntry, heapIndex, pins, lastEventFinished, ...others } =
+    lane
+  const { firstTable, mixed, counted, ...fields } = others
   const ofTables = [...tables.values()].map(
-    ({ parentLane: _, buffers: _buffers, place: _place, ...table }) => table,
+    ({ parentLane: _, buffers: _buffers, entry: _entry, ...table }) => table,
   )
   return structuredClone({
     ...fields,
@@ -252,8 +253,8 @@ function checkTables(memory: Memory): void {
     counts.set(table, (counts.get(table) ?? 0) + count)
   for (const lane of memory.lanes.values()) {
     if (lane.parentTask.cancelled) continue
-    if (lane.several === null) add(waiting, lane.firstTable, lane.partitions.ready)
-    else for (const { place, ready } of lane.tables.values()) add(waiting, place.table, ready)
+    if (lane.mixed === null) add(waiting, lane.firstTable, lane.partitions.ready)
+    else for (const { entry, ready } of lane.tables.values()) add(waiting, entry.table, ready)
   }
   for (const partition of memory.partitions.values())
     if (partition.state === 'leased') add(leases, tableOf(partition), 1)
@@ -269,11 +270,11 @@ function checkOrder(memory: Memory): void {
   const waiting = [...memory.lanes.values()].filter(
     ({ partitions, parentTask }) => partitions.ready > 0 && !parentTask.cancelled,
   )
-  for (const lane of waiting) assert(lane.standsIn?.lanes.items.includes(lane))
+  for (const lane of waiting) assert(lane.queueEntry?.lanes.items.includes(lane))
   for (const level of memory.levels.values())
     assert.equal(level.waitingLanes, waiting.filter(({ time }) => time === level).length)
   const front = memory.order.front()
-  const lowest = waiting.filter((lane) => lane.standsIn?.lane === lane)
+  const lowest = waiting.filter((lane) => lane.queueEntry?.lane === lane)
   const served = lowest.filter(({ parentTask, level }) => mayServe(parentTask, level)).toSorted(byPlace)
   assert.equal(front?.id, served[0]?.id)
 }

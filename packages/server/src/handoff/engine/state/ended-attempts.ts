@@ -44,7 +44,9 @@ export class EndedAttempts {
   }
 
   #remove(attempts: EndedAttemptOf[], { partition, startedAt }: EndedAttemptOf): void {
-    const index = attempts.findIndex((known) => known.partition === partition && known.startedAt === startedAt)
+    const index = attempts.findIndex(
+      (known) => known.partition === partition && known.startedAt === startedAt,
+    )
     if (index === -1) return
     attempts.splice(index, 1)
     this.#kept -= 1

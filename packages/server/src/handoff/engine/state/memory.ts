@@ -14,10 +14,10 @@ import {
   type Key,
   type Lane,
   type LaneTable,
-  LaneTablePlace,
+  LaneTableEntry,
   type Level,
+  MixedLaneTables,
   type Partition,
-  SeveralTables,
   type Task,
 } from './memory-rows.ts'
 import { Order } from './order.ts'
@@ -138,9 +138,9 @@ export class Memory {
       lastIndex: isNew ? -1 : null,
       firstTable: this.order.tables.use(row.table, task),
       tables: new Map(),
-      several: null,
+      mixed: null,
       counted: { partitions: 0, records: 0 },
-      standsIn: null,
+      queueEntry: null,
       heapIndex: -1,
       pins: 0,
       done: null,
@@ -155,10 +155,10 @@ export class Memory {
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
     const isFirst = row.table === lane.table
     const used = isFirst ? lane.firstTable : this.order.tables.use(row.table, lane.parentTask)
-    const place = new LaneTablePlace(lane, used)
-    const table: LaneTable = { ...row, parentLane: lane, place, buffers: null, changedIn: 0 }
+    const entry = new LaneTableEntry(lane, used)
+    const table: LaneTable = { ...row, parentLane: lane, entry, buffers: null, changedIn: 0 }
     if (lane.tables.size > 0) this.furtherTables += 1
-    lane.several ??= new SeveralTables()
+    lane.mixed ??= new MixedLaneTables()
     lane.tables.set(row.table, table)
     return table
   }
@@ -295,13 +295,13 @@ export class Memory {
   }
 
   removeLaneTable(table: LaneTable): void {
-    const { parentLane: lane, place } = table
+    const { parentLane: lane, entry } = table
     table.ready = 0
     this.order.updateTable(table)
     lane.tables.delete(table.table)
-    if (place.table !== lane.firstTable) this.order.tables.unuse(place.table, lane.parentTask)
+    if (entry.table !== lane.firstTable) this.order.tables.unuse(entry.table, lane.parentTask)
     if (lane.tables.size > 0) this.furtherTables -= 1
-    else lane.several = null
+    else lane.mixed = null
   }
 }
 

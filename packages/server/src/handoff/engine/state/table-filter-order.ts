@@ -25,15 +25,15 @@ interface Read extends InHeap {
 
 /**
  * Merges the arrivals of its tables, and reads them only until the next lane is found. What has changed since is
- * noticed when it comes to the front. Only what may be served earlier than before is looked for, with the news of
- * the order.
+ * noticed when it comes to the front. Only what may be served earlier than before is looked for, with the changed
+ * tables of the order.
  */
 export class TableFilterOrder extends FilterOrder {
   readonly #tables: readonly string[]
   readonly #reads = new Map<string, Read>()
   /** The tables that may be served, by their first candidate. */
   readonly #heap = new Heap<Read>((a, b) => compareCandidates(a.first as Candidate, b.first as Candidate))
-  #newsRead = 0
+  #changesRead = 0
 
   constructor(order: Order, tables: readonly string[]) {
     super(order, { tables, tasks: null })
@@ -47,7 +47,7 @@ export class TableFilterOrder extends FilterOrder {
   }
 
   next(): Lane | undefined {
-    this.#readNews()
+    this.#readChangedTables()
     for (let read = this.#heap.first; read !== undefined; read = this.#heap.first) {
       this.#place(read)
       if (this.#heap.first === read) return read.first?.lane
@@ -77,10 +77,10 @@ export class TableFilterOrder extends FilterOrder {
     this.#reads.clear()
   }
 
-  #readNews(): void {
-    const { news } = this.order
-    const changed = news.since(this.#newsRead, this.#tables.length) ?? this.#tables
-    this.#newsRead = news.end
+  #readChangedTables(): void {
+    const { changedTables } = this.order
+    const changed = changedTables.since(this.#changesRead, this.#tables.length) ?? this.#tables
+    this.#changesRead = changedTables.end
     for (const name of changed) {
       const table = this.order.tables.get(name)
       if (table !== undefined && this.tables?.has(name)) this.#place(this.#readOf(name, table))
@@ -98,7 +98,7 @@ export class TableFilterOrder extends FilterOrder {
     return read
   }
 
-  /** Puts a table where its first candidate belongs. One of which nothing may be served leaves until there is news. */
+  /** Puts a table where its first candidate belongs. One of which nothing may be served leaves until it changes. */
   #place(read: Read): void {
     const first = isTableBlocked(read.table) ? undefined : this.#firstOf(read)
     if (first === undefined) {

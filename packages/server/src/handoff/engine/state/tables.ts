@@ -24,7 +24,7 @@ export class Tables {
     return table
   }
 
-  /** Call `place` of the order afterwards. */
+  /** Call `reorder` of the order afterwards. */
   setSettings({ table: name, maxLeases, paused }: StoredTableSettings): Table {
     const table = this.obtain(name)
     table.settings = maxLeases === null && !paused ? NO_TABLE_SETTINGS : { maxLeases, paused }
@@ -82,6 +82,4 @@ export class Tables {
 const byName = (a: string, b: string): number => (a < b ? -1 : a === b ? 0 : 1)
 
 export const tablesOf = (lane: Lane): Table[] =>
-  lane.several === null
-    ? [lane.firstTable]
-    : Array.from(lane.tables.values(), ({ place: { table } }) => table)
+  lane.mixed === null ? [lane.firstTable] : Array.from(lane.tables.values(), ({ entry: { table } }) => table)

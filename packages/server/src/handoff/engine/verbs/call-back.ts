@@ -16,18 +16,17 @@ import {
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
+import type { EngineContext, EngineDisk } from '../engine-context.ts'
 import { loadLanes } from '../load-lanes.ts'
-import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
 import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
-import type { EngineContext, EngineDisk } from '../engine-context.ts'
 import type { Transaction } from '../transaction.ts'
 import type { ArrivedOfTable } from '../waiting-partitions.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
-export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'severalAfter'>
+export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'mixedAfter'>
 
 /** The result of comparing a call-back with the known partitions of its task. */
 export interface Comparison {
@@ -71,8 +70,8 @@ export async function callBack(tx: Transaction, batched: BatchedCallBack): Promi
   for (const [level, partitions] of fresh) {
     const known = tx.memory.tasksByName.get(batched.callBack.taskId)?.lanes.get(level)
     const lane = known?.id ?? tx.issue('lane')
-    const ofSeveral = hasSeveral(known, partitions)
-    const rows = descriptorsOf({ lane, ofSeveral, firstId: nextId, now: tx.now }, partitions, batched)
+    const inMixedLane = isMixedWith(known, partitions)
+    const rows = descriptorsOf({ lane, inMixedLane, firstId: nextId, now: tx.now }, partitions, batched)
     nextId += rows.length
     arrivals.push(newLevelRowsOf(level, rows))
     keepForThisBatch(tx, lane, rows)
@@ -198,7 +197,7 @@ function refusalOfLanes(
     const lane = task?.lanes.get(level)
     if (lane === undefined) lanes += 1
     const tables = new Set(partitions.map(({ computeTableName }) => computeTableName))
-    const known = lane === undefined ? null : lane.severalAfter === null ? [lane.table] : lane.tables.keys()
+    const known = lane === undefined ? null : lane.mixedAfter === null ? [lane.table] : lane.tables.keys()
     for (const table of known ?? []) tables.delete(table)
     furtherTables += known === null ? tables.size - 1 : tables.size
   }
@@ -255,13 +254,13 @@ export function countCallBack(tx: Transaction, producer: string | null, accepted
 
 interface NewRows {
   readonly lane: number
-  readonly ofSeveral: boolean
+  readonly inMixedLane: boolean
   readonly firstId: number
   readonly now: number
 }
 
 export const descriptorsOf = (
-  { lane, ofSeveral, firstId, now }: NewRows,
+  { lane, inMixedLane, firstId, now }: NewRows,
   partitions: readonly CalledBackPartition[],
   { traceparent = null }: BatchedCallBack,
 ): PartitionDescriptor[] =>
@@ -275,15 +274,15 @@ export const descriptorsOf = (
     calledBackAt: now,
     extraFields,
     traceparent,
-    ofSeveral,
+    inMixedLane,
   }))
 
 /** Whether a lane has several compute tables once these partitions have arrived. */
-export function hasSeveral(
-  lane: Pick<Lane, 'table' | 'severalAfter'> | undefined,
+export function isMixedWith(
+  lane: Pick<Lane, 'table' | 'mixedAfter'> | undefined,
   partitions: readonly CalledBackPartition[],
 ): boolean {
-  if (lane !== undefined && lane.severalAfter !== null) return true
+  if (lane !== undefined && lane.mixedAfter !== null) return true
   const table = lane?.table ?? partitions[0]?.computeTableName
   return partitions.some(({ computeTableName }) => computeTableName !== table)
 }
@@ -356,7 +355,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLe
     tail: 0,
     returned: 0,
     table,
-    severalAfter: null,
+    mixedAfter: null,
     parkedSkipped: false,
     purged: 0,
     purgedRecords: 0,

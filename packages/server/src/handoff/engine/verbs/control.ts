@@ -26,8 +26,8 @@ import {
   setBarrier,
   stateOf,
 } from '../task-updates.ts'
-import { isEndOfSlice, type Transaction } from '../transaction.ts'
 import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
+import { isEndOfSlice, type Transaction } from '../transaction.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
 const STEP = 500

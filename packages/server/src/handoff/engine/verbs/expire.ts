@@ -3,10 +3,10 @@ import type { StoredPartition } from '../../partition.ts'
 import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { leaseMillis } from '../../rules/policy.ts'
 import { judgeCancellation, judgeExpiry } from '../../rules/settlement.ts'
+import { applyChange, leaseStateOf, policyFor } from '../lease-changes.ts'
 import { addPartitions } from '../read-rows.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
-import { applyChange, leaseStateOf, policyFor } from '../lease-changes.ts'
 
 interface Expired {
   expired: number
@@ -46,7 +46,10 @@ function expire(tx: Transaction, partition: Partition): void {
   const leaseState = leaseStateOf(partition)
   const { holder, dueAt, recordCount } = partition
   if (holder !== null && dueAt !== null && !leaseState.taskCancelled)
-    tx.instances.noteExpired(holder, dueAt - silenceAllowed(leaseMillis(policyFor(tx, partition), recordCount)))
+    tx.instances.noteExpired(
+      holder,
+      dueAt - silenceAllowed(leaseMillis(policyFor(tx, partition), recordCount)),
+    )
   applyChange(
     tx,
     partition,

@@ -36,7 +36,7 @@ export async function readGrid(
   })
   const facts = withRerunning(task)
   // Of several tables, those of waiting partitions are not known here.
-  const isHeld = lane.severalAfter === null && pausedTables.has(lane.table)
+  const isHeld = lane.mixedAfter === null && pausedTables.has(lane.table)
   const stateOf = (state: CellCount['state']) => (isHeld && state === 'ready' ? 'held' : state)
   const cells = cellsOf(counted, (state) => viewState(facts, { state: stateOf(state), level }))
   return { ...none, level, partitions, sampled, cells }

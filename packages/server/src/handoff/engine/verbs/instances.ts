@@ -12,8 +12,8 @@ import type {
   InstanceRecord,
 } from '../../views/queries.ts'
 import { checkpointsOf, workOf } from '../checkpoints.ts'
-import type { Memory } from '../state/memory.ts'
 import { namedOf } from '../lease-changes.ts'
+import type { Memory } from '../state/memory.ts'
 
 // Views of instances. Their rows are on disk, their leases in memory.
 

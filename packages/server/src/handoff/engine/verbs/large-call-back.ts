@@ -9,8 +9,8 @@ import {
 import type { StagedIds } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
 import type { Runner } from '../runner.ts'
-import { newTask, taskNamed } from '../tasks.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
+import { newTask, taskNamed } from '../tasks.ts'
 import type { Transaction } from '../transaction.ts'
 import {
   accept,
@@ -19,7 +19,7 @@ import {
   compare,
   countCallBack,
   descriptorsOf,
-  hasSeveral,
+  isMixedWith,
   locate,
   type NewLevelRows,
   newLevelRowsOf,
@@ -106,9 +106,9 @@ export class LargeCallBacks {
           const located = await locate(tx, batched.callBack)
           return new Map(
             [...located.lanes].map(
-              ([level, { id, tail, lastIndex, table, severalAfter }]): [number, ComparedLane] => [
+              ([level, { id, tail, lastIndex, table, mixedAfter }]): [number, ComparedLane] => [
                 level,
-                { id, tail, lastIndex, table, severalAfter },
+                { id, tail, lastIndex, table, mixedAfter },
               ],
             ),
           )
@@ -169,11 +169,11 @@ export class LargeCallBacks {
     let rows: PartitionDescriptor[] = []
     for (const [level, partitions] of fresh) {
       const lane = lanes.get(level) as number
-      const ofSeveral = hasSeveral(known.get(level), partitions)
+      const inMixedLane = isMixedWith(known.get(level), partitions)
       let arrival: NewLevelRows | undefined
       for (let from = 0; from < partitions.length; ) {
         const part = descriptorsOf(
-          { lane, ofSeveral, firstId: nextId, now },
+          { lane, inMixedLane, firstId: nextId, now },
           partitions.slice(from, from + piece - rows.length),
           batched,
         )

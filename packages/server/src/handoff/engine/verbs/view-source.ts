@@ -43,9 +43,9 @@ export const onlyInMemory = ({ order: { tables }, tasks, partitions, leases }: M
 })
 
 function addHeld(held: MutableAmount, lane: Lane, paused: ReadonlySet<string>): void {
-  const { parentTask, level, table, several, tables, partitions, records } = lane
+  const { parentTask, level, table, mixed, tables, partitions, records } = lane
   if (!isLaneOpen(parentTask, level)) return
-  if (several === null) {
+  if (mixed === null) {
     if (!paused.has(table)) return
     held.partitions += partitions.ready
     held.records += records.ready

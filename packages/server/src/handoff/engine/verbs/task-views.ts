@@ -38,10 +38,7 @@ const RENEWAL_MILLIS = 500
 /** If the query names tables: whether the task has other tables too. */
 type ChosenSummary = TaskWithPace & Pick<TaskRow, 'hasOtherTables'>
 
-export async function readTask(
-  source: ViewSource,
-  taskId: string,
-): Promise<TaskDetails | null> {
+export async function readTask(source: ViewSource, taskId: string): Promise<TaskDetails | null> {
   const { disk, inMemory, now } = source
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
@@ -68,8 +65,7 @@ export async function readSettings(disk: Disk, taskId: string): Promise<Settings
 export async function readTasks(source: ViewSource, query: TaskQuery): Promise<TaskPage> {
   const { disk, now } = source
   const { state, parked, before, limit, search, tasks = null } = query
-  if (tasks !== null)
-    return { now, tasks: await readTasksNamed(source, tasks, query), next: null }
+  if (tasks !== null) return { now, tasks: await readTasksNamed(source, tasks, query), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -136,11 +132,10 @@ async function havingTables(
   })
 }
 
-export async function readTasksById(
-  source: ViewSource,
-  ids: readonly number[],
-): Promise<TaskRow[]> {
-  const summaries = new Map((await source.disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]))
+export async function readTasksById(source: ViewSource, ids: readonly number[]): Promise<TaskRow[]> {
+  const summaries = new Map(
+    (await source.disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]),
+  )
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
