@@ -23,7 +23,7 @@ export interface PartitionDescriptor extends OptionalTexts {
   /** The trace context of its call-back. */
   readonly traceparent: string | null
   /** Whether its lane had several compute tables when it arrived. Only such rows are found by table. */
-  readonly ofSeveral: boolean
+  readonly inMixedLane: boolean
 }
 
 export const descriptorFields: Fields<PartitionDescriptor> = {
@@ -36,7 +36,7 @@ export const descriptorFields: Fields<PartitionDescriptor> = {
   calledBackAt: 'integer',
   extraFields: 'filled?',
   traceparent: 'filled?',
-  ofSeveral: 'flag',
+  inMixedLane: 'flag',
 }
 
 /** The mutable part of a partition, which entries contain. */
