@@ -75,15 +75,17 @@ function otherService(): string {
   return main
 }
 
+/** Both versions, each with a store of its own. */
+type Versions = readonly [Version, Version]
+
 /** Measures each workload on both versions, in one run. */
 async function compare(
   bench: Bench,
   load: Load,
-  [before, now]: readonly [Version, Version],
-  workloads: readonly Workload[],
+  versionsOf: ReadonlyMap<Workload, Versions>,
   others: readonly { readonly contender: Contender; readonly of: Workload; readonly goal: number }[] = [],
 ) {
-  const pairs = workloads.map((workload) => ({
+  const pairs = [...versionsOf].map(([workload, [before, now]]) => ({
     workload,
     before: workload(load, before),
     now: workload(load, now),
@@ -110,6 +112,19 @@ function against(subject: Row, other: Row, name: string, atLeast: number): Figur
   ]
 }
 
+/** Call-backs have stores of their own: what they leave would be the backlog of the others. */
+async function startVersions(
+  start: (name: string, main?: string) => Promise<Version>,
+  { sizes }: Bench,
+): Promise<ReadonlyMap<Workload, Versions>> {
+  const forHandOffs = [await start('before', otherService()), await start('now')] as const
+  const forCallBacks = [await start('before', otherService()), await start('now')] as const
+  return new Map([
+    ...handOffs.map((workload) => [workload, forHandOffs] as const),
+    [callBacks(sizes.smallCallBack), forCallBacks],
+  ])
+}
+
 async function onSqlite(bench: Bench) {
   const load = startLoad(bench)
   const start = async (name: string, main?: string): Promise<Version> => {
@@ -119,25 +134,25 @@ async function onSqlite(bench: Bench) {
     )
     return { name, service, backlog: backlogOf(load, service.url), watched: [service.pid] }
   }
-  const versions = [await start('before', otherService()), await start('now')] as const
-  return compare(bench, load, versions, [...handOffs, callBacks(bench.sizes.smallCallBack)])
+  return compare(bench, load, await startVersions(start, bench))
 }
 
 async function onPostgres(bench: Bench) {
   const load = startLoad(bench)
   const postgres = await startPostgres(bench.cleanUp)
+  let databases = 0
   const start = async (name: string, main?: string): Promise<Version & { databaseUrl: string }> => {
-    const databaseUrl = await postgres.createDatabase(`baton_${name.replaceAll(/\W/g, '_')}`)
+    const databaseUrl = await postgres.createDatabase(`baton_${databases++}`)
     const dataFolder = temporaryFolder('data', bench.cleanUp)
     const service = await startBaton({ dataFolder, databaseUrl, main }, bench.cleanUp)
     const watched = [service.pid, postgres.pid]
     return { name, service, backlog: backlogOf(load, service.url), watched, databaseUrl }
   }
-  const versions = [await start('before', otherService()), await start('now')] as const
+  const versions = await startVersions(start, bench)
   const backedUp = await start('now, while an old snapshot is open')
   await openSnapshot(backedUp.databaseUrl, bench)
   const others = [oneByOne, batches].map((of) => ({ contender: of(load, backedUp), of, goal: 0.9 }))
-  return compare(bench, load, versions, [...handOffs, callBacks(bench.sizes.smallCallBack)], others)
+  return compare(bench, load, versions, others)
 }
 
 /** As a backup does: rows that are replaced meanwhile cannot be vacuumed. */

@@ -1,6 +1,6 @@
 import { errorCodes } from '@baton/protocol'
 import { settingRows } from '../../packages/server/src/command-line.ts'
-import { bounds } from '../../packages/server/src/http/budget/bounds.ts'
+import { clientLimits } from '../../packages/server/src/http/limits/limits.ts'
 import { metricsOfNode, metricsOfStore } from '../../packages/server/src/http/observability/metrics.ts'
 import { code, codes, table } from './table.ts'
 
@@ -23,7 +23,7 @@ const isValue = (standard: string) => standard !== 'none' && !standard.includes(
 export const boundsTable = (): string =>
   table(
     ['bound', 'setting', 'what happens'],
-    Object.entries(bounds).map(([name, { flag, effect }]) => [code(name), code(flag), effect]),
+    Object.entries(clientLimits).map(([name, { flag, effect }]) => [code(name), code(flag), effect]),
   )
 
 const metricsTable = (metrics: typeof metricsOfNode): string =>

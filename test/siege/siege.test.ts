@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { boundNames } from '../../packages/server/src/http/budget/bounds.ts'
+import { limitNames } from '../../packages/server/src/http/limits/limits.ts'
 import { floods } from './support/floods.ts'
 import { besiege } from './support/siege.ts'
 
@@ -15,5 +15,5 @@ test('under all floods, correct clients lose nothing, and the service recovers c
   expect(outcome.findings, `npm run siege -- --seed ${SEED} --seconds ${SECONDS}`).toEqual([])
   expect(Object.keys(outcome.floods).toSorted()).toEqual(Object.keys(floods).toSorted())
   expect(outcome.honest.done).toBeGreaterThan(0)
-  expect(Object.keys(outcome.boundsMet)).toEqual(boundNames)
+  expect(Object.keys(outcome.boundsMet)).toEqual(limitNames)
 })

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { ChangedRows } from '../../packages/server/src/disk/sqlite/changed-rows.ts'
+import { FlushedRows } from '../../packages/server/src/disk/sqlite/flush.ts'
 import { SqliteConnection } from '../../packages/server/src/disk/sqlite/sqlite-connection.ts'
 import type { Disk, RowChanges } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
@@ -183,10 +183,10 @@ export const mutants: readonly Mutant[] = [
     bug: 'a flush adds to the history twice',
     isShort: true,
     patch: patched(
-      ChangedRows.prototype,
+      FlushedRows.prototype,
       'write',
       (write) =>
-        function (this: ChangedRows, rowChanges: RowChanges) {
+        function (this: FlushedRows, rowChanges: RowChanges) {
           const twice = [...rowChanges.throughput].flatMap(
             ([key, row]) =>
               [

@@ -12,7 +12,7 @@ import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/browser-defence.ts'
 import { noTokens } from './http/admission/tokens.ts'
 import { LiveTokens } from './http/admission/tokens-file.ts'
-import type { AdmissionLimits } from './http/budget/bounds.ts'
+import type { ClientLimits } from './http/limits/limits.ts'
 import { keyOwners } from './http/requests/preferences.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { untraced } from './http/service.ts'
@@ -64,7 +64,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const openWork = new OpenWorkMeter({ lanes: config.maxLanes, leases: config.maxLeases }, log)
   const opened = openStore(config, policy, { ...options, tracing, openWork })
   opened.catch(() => closeFiles(files))
-  const { store, storedIn, peers } = await opened
+  const { store, storedIn, cluster } = await opened
   try {
     const deliverer = new Deliverer({
       store,
@@ -112,29 +112,25 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       tls,
       trustedProxies: config.trustProxy,
       authProxies: config.authProxy,
-      peers:
-        peers === null
-          ? null
-          : Object.assign(peers, {
-              instanceId: config.instanceId,
-              advertiseUrl: config.advertiseUrl?.replace(/\/+$/, '') ?? null,
-            }),
+      cluster,
+      instanceId: config.instanceId,
+      advertiseUrl: config.advertiseUrl?.replace(/\/+$/, '') ?? null,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     http.addHook('onClose', async () => closeFiles(files))
     await http.ready()
     const join = async (url: string) => {
-      await peers?.join(url)
+      await cluster?.join(url)
       await handOff.start()
     }
-    if (peers === null) await handOff.start()
+    if (cluster === null) await handOff.start()
     return {
       http,
       handOff,
       store,
       storedIn,
       tls,
-      join: peers === null ? async () => {} : join,
+      join: cluster === null ? async () => {} : join,
       close: () => http.close(),
     }
   } catch (error) {
@@ -189,17 +185,17 @@ async function openStore(
     readonly tracing: Tracing | undefined
     readonly openWork: OpenWorkMeter
   },
-): Promise<{ store: Store; storedIn: StoredIn; peers: Cluster | null }> {
+): Promise<{ store: Store; storedIn: StoredIn; cluster: Cluster | null }> {
   const node = config.instanceId
   const options = { policy, node, tracing, openWork, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const warn = (text: string) => log.warn({}, text)
     const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
-    return { store, storedIn: { data: resolve(config.data) }, peers: null }
+    return { store, storedIn: { data: resolve(config.data) }, cluster: null }
   }
   const peerCa = config.peerCa === null ? null : readPem(config.peerCa)
-  const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
-  return { store: peers.store, storedIn: { database }, peers }
+  const { cluster, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
+  return { store: cluster.store, storedIn: { database }, cluster }
 }
 
 /** Views write heartbeats, too, and what happens within milliseconds is no load. */
@@ -220,7 +216,7 @@ function eventLoopLoad(): () => number {
   }
 }
 
-function limitsOf(config: Config): AdmissionLimits {
+function limitsOf(config: Config): ClientLimits {
   const bytes = (mebibytes: number) => Math.floor(mebibytes * 2 ** 20)
   return {
     connections: config.maxConnections,

@@ -60,14 +60,14 @@ interface SharedStoreOptions extends StoreOptions {
  */
 export async function openSharedStore(
   options: SharedStoreOptions,
-): Promise<{ peers: Cluster; database: string }> {
+): Promise<{ cluster: Cluster; database: string }> {
   const { url, log, policy, node, clock, tracing, openWork, peerCa = null } = options
   const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
     import('./disk/postgres/session/connector.ts'),
     import('./cluster/open-cluster.ts'),
   ])
-  const peers = await openCluster({
+  const cluster = await openCluster({
     openDisk: (self) => openPostgresDisk({ url, node: self, log }),
     openEngine: ({ disk, clock: leaders }) =>
       openEngine({
@@ -81,7 +81,7 @@ export async function openSharedStore(
     log,
     trusted: peerCa,
   })
-  return { peers, database: describeServer(url) }
+  return { cluster, database: describeServer(url) }
 }
 
 const namedBy = (node: string | undefined) => (node === undefined ? {} : { node })

@@ -12,7 +12,7 @@ export async function auditEmbedded(folder: string): Promise<string[]> {
 }
 
 export async function auditPostgres(url: string): Promise<string[]> {
-  const disk = await openPostgresDisk({ url, node: { nodeId: 'audit', url: null } })
+  const disk = await openPostgresDisk({ url, node: { nodeId: 'audit', url: '' } })
   const secret = () => randomBytes(12).toString('base64url')
   return audited(await openEngine({ disk, policy: testPolicy, clock: Date.now, random: Math.random, secret }))
 }

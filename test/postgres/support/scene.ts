@@ -37,7 +37,7 @@ export async function expectAllDone(load: Load, databaseUrl: string): Promise<vo
 
 /** Takes over leadership from the nodes, and hands it back. */
 async function expectDoneIn(databaseUrl: string, size: number): Promise<void> {
-  const disk = await openPostgresDisk({ url: databaseUrl, node: { nodeId: 'judge', url: null } })
+  const disk = await openPostgresDisk({ url: databaseUrl, node: { nodeId: 'judge', url: '' } })
   const parts = { policy: testPolicy, clock: Date.now, random: Math.random, secret: () => 'secretsecret' }
   const store = await openEngine({ disk, ...parts }).catch(async (error: unknown) => {
     await disk.close()

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { arrayQuery, finder, sqlite } from '../../../packages/server/src/disk/sqlite/dialect.ts'
 import { Entries } from '../../../packages/server/src/disk/sqlite/sqlite-connection.ts'
-import { arrayQuery, finder, sqlite } from '../../../packages/server/src/disk/sqlite/tables.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
 import type { PartitionStatus, StoredPartition } from '../../../packages/server/src/handoff/partition.ts'

@@ -111,7 +111,7 @@ async function withStoppedPostgres<Result>(
     await refuseOtherSchema(connection, mayBeNew)
     await refuseRunningNodes(connection)
   })
-  const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: null } })
+  const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: '' } })
   return withEngineAtRest(disk, async () => {
     const { leaderTerm } = await disk.readLeaderRow()
     return work({

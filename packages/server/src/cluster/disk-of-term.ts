@@ -2,10 +2,10 @@ import type { WallClock } from '../handoff/clock.ts'
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
 import type { LeaderRow } from '../handoff/stored.ts'
-import type { Election } from './election.ts'
+import type { LeaderRowStore } from './leader-row.ts'
 
 /** A disk that several nodes share, and that records which of them leads. */
-export interface SharedDisk extends Omit<Disk, 'open'>, Election {
+export interface SharedDisk extends Omit<Disk, 'open'>, LeaderRowStore {
   /** Takes over, if the leader row still has this term. */
   open(from: string | null): Promise<OpenedSharedDisk>
 }
@@ -16,7 +16,7 @@ interface OpenedSharedDisk extends OpenedDisk {
   readonly now: number
 }
 
-interface TermEvents {
+interface DiskCallbacks {
   opened(term: string, now: number): void
   lost(): void
   /** Aborted if the end of this leadership was detected elsewhere. */
@@ -29,19 +29,24 @@ interface TermEvents {
  * another node has taken over, all calls fail and the leadership is notified. The shared disk may already be
  * open for a later leadership by then, in whose term this engine must not write.
  */
-export function diskOfTerm(disk: SharedDisk, nodeId: string, seen: LeaderRow, events: TermEvents): Disk {
+export function diskOfTerm(
+  disk: SharedDisk,
+  nodeId: string,
+  seen: LeaderRow,
+  callbacks: DiskCallbacks,
+): Disk {
   let known: LeaderRow | null = seen
   let isOver = false
   const open = async (): Promise<OpenedDisk> => {
     const row = known ?? (await disk.readLeaderRow())
     if (known === null && row.leader?.nodeId !== nodeId) {
       isOver = true
-      events.lost()
+      callbacks.lost()
       throw deposed()
     }
     known = null
     const opened = await disk.open(row.leaderTerm)
-    events.opened(opened.leaderTerm, opened.now)
+    callbacks.opened(opened.leaderTerm, opened.now)
     return opened
   }
   /** The shared disk stays open for the next leadership. */
@@ -49,7 +54,7 @@ export function diskOfTerm(disk: SharedDisk, nodeId: string, seen: LeaderRow, ev
     isOver = true
   }
   const own = { open, close, hasSpace: () => disk.hasSpace() }
-  return fenced(disk, own, () => isOver || events.over.aborted) as unknown as Disk
+  return fenced(disk, own, () => isOver || callbacks.over.aborted) as unknown as Disk
 }
 
 type Method = (...given: unknown[]) => unknown

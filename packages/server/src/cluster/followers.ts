@@ -80,7 +80,7 @@ export class Followers {
    * New requests are refused from now on; running ones are finished. A follower that connects now is told to
    * wait for the end, because one that is refused would take over at once.
    */
-  leave(): void {
+  announceEnd(): void {
     this.#isLeaving = true
     for (const { response } of this.#streams) write(response, { leaving: true })
   }
@@ -146,7 +146,7 @@ export class Followers {
   }
 
   /** Calls `end` when the follower stops: the pulls that it forwarded must not wait any more. */
-  whenLeft(follower: string, end: () => void): () => void {
+  whenFollowerStops(follower: string, end: () => void): () => void {
     const ends = this.#waits.get(follower) ?? new Set()
     this.#waits.set(follower, ends)
     ends.add(end)

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
+// What a follower and its leader agree on: headers, content and signature of a forwarded request.
+
 /** What the follower found out about a forwarded request, signed. The leader believes nothing else. */
 export const FORWARDED_HEADER = 'baton-forwarded'
 /** In the answer to a forwarded request: the id of the node that gave it. */
@@ -10,7 +12,7 @@ export const REFUSED_HEADER = 'baton-refused'
 export const REFUSED_STATUS = 421
 
 /** The client of a forwarded request, as the follower sees it. */
-export interface Origin {
+export interface ForwardedClient {
   readonly address: string | null
   readonly host: string | null
   readonly scheme: string
@@ -20,7 +22,7 @@ export interface Origin {
   readonly instanceId: string
 }
 
-export interface ForwardedContent extends Origin {
+export interface ForwardedContent extends ForwardedClient {
   readonly digest: string
   /** How long the follower has had the request, which a waiting pull does not wait again. */
   readonly waitedMillis: number
@@ -33,7 +35,7 @@ export interface ForwardableRequest {
   readonly target: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer | null
-  readonly origin: Origin
+  readonly client: ForwardedClient
   /** On the stopwatch of this process. */
   readonly arrivedAt: number
   /** Aborted when the client has disconnected. */

@@ -19,7 +19,10 @@ const MOST_TRIES = 20
 /** A forwarded request whose signature was checked. */
 export type AdmittedRequest = ForwardedContent & Signed
 
-/** Forwards the requests of a follower to the leader, and checks those that arrive at the leader. */
+/**
+ * Sends requests to the leader, and checks those that arrive here while this node leads. Knows no framework;
+ * `http/forwarding.ts` adds it to the routes.
+ */
 export class Forwarder {
   readonly #leadership: Leadership
   readonly #followers: Followers
@@ -37,7 +40,7 @@ export class Forwarder {
    */
   async forward(request: ForwardableRequest, answer: ForwardedAnswer): Promise<boolean> {
     for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
-      const { link } = this.#leadership.place ?? (await this.#leadership.whenPlaced())
+      const { link } = this.#leadership.leader ?? (await this.#leadership.whenLeaderFound())
       if (link === null) return false
       if (request.signal.aborted) return true
       if (await link.forward(request, answer)) return true

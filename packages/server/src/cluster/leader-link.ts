@@ -3,8 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type Dispatcher, Pool } from 'undici'
 import { withTimeout } from '../handoff/clock.ts'
 import { LeaderUnavailable } from '../handoff/store.ts'
-import type { Peer } from '../handoff/stored.ts'
-import type { LedRow } from './election.ts'
+import type { ClusterNode } from '../handoff/stored.ts'
 import { HELLO, type Hello, type PeerRefusal, STREAM, STREAM_TYPE, type StreamLine } from './followers.ts'
 import {
   coveredText,
@@ -18,6 +17,7 @@ import {
   REFUSED_HEADER,
   REFUSED_STATUS,
 } from './forwarded-request.ts'
+import type { LedRow } from './leader-row.ts'
 import type { PeerSignature } from './peer-signature.ts'
 
 /**
@@ -42,7 +42,7 @@ interface LinkEnd {
   readonly reason: string
 }
 
-export interface LinkEvents {
+export interface LinkCallbacks {
   /** The leader has authenticated itself. */
   opened(): void
   /** The leader takes no more requests. */
@@ -51,15 +51,15 @@ export interface LinkEvents {
 
 /** A follower's link to its leader: a stream with the leader's heartbeat, and connections for requests. */
 export class LeaderLink {
-  readonly leader: Peer
+  readonly leader: ClusterNode
   readonly ended: Promise<LinkEnd>
   readonly #term: string
   readonly #signature: PeerSignature
-  readonly #events: LinkEvents
+  readonly #callbacks: LinkCallbacks
   readonly #path: string
   readonly #pool: Pool
   readonly #end: (end: LinkEnd) => void
-  #closeStream: () => void = () => undefined
+  #abortStream: () => void = () => undefined
   #ticker: NodeJS.Timeout | undefined
   #silentTicks = 0
   #refused: NodeJS.Timeout | undefined
@@ -68,11 +68,16 @@ export class LeaderLink {
   #isLeaving = false
 
   /** `trusted`: CA certificates for TLS to the leader; null for those of the system. */
-  constructor(row: LedRow, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
+  constructor(
+    row: LedRow,
+    signature: PeerSignature,
+    callbacks: LinkCallbacks,
+    trusted: Buffer | null = null,
+  ) {
     this.leader = row.leader
     this.#term = row.leaderTerm
     this.#signature = signature
-    this.#events = events
+    this.#callbacks = callbacks
     const { origin, pathname } = new URL(row.leader.url)
     this.#path = pathname.replace(/\/+$/, '')
     // One connection per request under way, and no timeouts: a silent leader ends the link.
@@ -103,9 +108,9 @@ export class LeaderLink {
   }
 
   /** This node is about to stop: the leader answers the pulls that wait for it. */
-  leave(): void {
+  closeStream(): void {
     clearInterval(this.#ticker)
-    this.#closeStream()
+    this.#abortStream()
   }
 
   /**
@@ -115,10 +120,10 @@ export class LeaderLink {
    */
   forward(request: ForwardableRequest, answer: ForwardedAnswer): Promise<boolean> {
     if (this.#isOver || this.#isLeaving) return Promise.resolve(false)
-    const { method, target, body, origin, arrivedAt, signal } = request
+    const { method, target, body, client, arrivedAt, signal } = request
     const headers = forwardedHeaders(request.headers)
     const waitedMillis = Math.round(performance.now() - arrivedAt)
-    const content: ForwardedContent = { ...origin, digest: digestOf(body), waitedMillis }
+    const content: ForwardedContent = { ...client, digest: digestOf(body), waitedMillis }
     const covered = coveredText(method, target, headers)
     headers[FORWARDED_HEADER] = this.#signature.sign(this.leader.nodeId, content, covered)
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
@@ -190,7 +195,7 @@ export class LeaderLink {
 
   #leaderLeaves(): void {
     this.#isLeaving = true
-    this.#events.leaving()
+    this.#callbacks.leaving()
   }
 
   #follow(): void {
@@ -200,7 +205,7 @@ export class LeaderLink {
     let rest = ''
     let controller: Dispatcher.DispatchController | undefined
     let isClosed = false
-    this.#closeStream = () => {
+    this.#abortStream = () => {
       isClosed = true
       controller?.abort(new Error('closed'))
     }
@@ -271,7 +276,7 @@ export class LeaderLink {
       this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} is the leader of another term` })
     else {
       this.#isOpen = true
-      this.#events.opened()
+      this.#callbacks.opened()
     }
   }
 
@@ -292,7 +297,7 @@ export class LeaderLink {
   async #tearDown({ kind, reason }: LinkEnd): Promise<void> {
     clearInterval(this.#ticker)
     clearTimeout(this.#refused)
-    this.#closeStream()
+    this.#abortStream()
     if (kind === 'left' || kind === 'broken')
       await withTimeout(this.#pool.close(), LAST_ANSWERS_MILLIS, () => undefined)
     await this.#pool.destroy(new Error(reason))

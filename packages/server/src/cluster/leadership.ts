@@ -2,14 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
 import { LeaderUnavailable, type Store, StoreUnavailable } from '../handoff/store.ts'
-import type { LeaderRow, Peer } from '../handoff/stored.ts'
+import type { ClusterNode, LeaderRow } from '../handoff/stored.ts'
 import { AwaitedLeader } from './awaited-leader.ts'
-import { type Election, isLed, type LedRow, TakeOverBackOff } from './election.ts'
 import type { Followers } from './followers.ts'
-import { LeaderLink, type LinkEvents } from './leader-link.ts'
+import { LeaderLink, type LinkCallbacks } from './leader-link.ts'
+import { isLed, type LeaderRowStore, type LedRow } from './leader-row.ts'
 import type { PeerSignature } from './peer-signature.ts'
+import { TakeOverBackOff } from './take-over-back-off.ts'
 
-export interface TermEvents {
+export interface TermCallbacks {
   /** The disk was opened, for the first time or again: this node leads in this term. */
   opened(term: string): void
   /** Another node has taken over. */
@@ -21,8 +22,8 @@ export interface TermEvents {
   readonly over: AbortSignal
 }
 
-/** Where requests are served: by this node's engine, or by the leader. */
-type Place =
+/** The leader: this node with its engine, or another one with the link to it. */
+type ReachableLeader =
   | { readonly engine: Store; readonly link: null }
   | { readonly engine: null; readonly link: LeaderLink }
 
@@ -47,13 +48,13 @@ const UNFOLLOWED_MILLIS = 5000
 
 interface LeadershipOptions {
   readonly signature: PeerSignature
-  readonly election: Election
+  readonly leaderRow: LeaderRowStore
   readonly followers: Followers
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted: Buffer | null
   /** Takes over, but only from the leader of that row. */
-  open(seen: LeaderRow, events: TermEvents): Promise<Store>
+  open(seen: LeaderRow, callbacks: TermCallbacks): Promise<Store>
 }
 
 /**
@@ -64,7 +65,7 @@ interface LeadershipOptions {
  */
 export class Leadership {
   readonly #options: LeadershipOptions
-  readonly #leader = new AwaitedLeader<Place>('this node has not joined the cluster yet')
+  readonly #leader = new AwaitedLeader<ReachableLeader>('this node has not joined the cluster yet')
   readonly #stopping = new AbortController()
   readonly #backOff = new TakeOverBackOff({
     readLeaderRow: () => this.#readLeaderRow(),
@@ -93,12 +94,12 @@ export class Leadership {
     }
   }
 
-  get place(): Place | null {
+  get leader(): ReachableLeader | null {
     return this.#leader.current
   }
 
   /** Waits briefly for a leader. */
-  whenPlaced(): Promise<Place> {
+  whenLeaderFound(): Promise<ReachableLeader> {
     return this.#leader.whenFound()
   }
 
@@ -106,8 +107,8 @@ export class Leadership {
     return this.#leader.current?.engine != null
   }
 
-  /** This node serves a request as the leader. The returned function must be called when it is answered. */
-  enter(): () => void {
+  /** Counts a request that this node serves as the leader. Call the returned function when it is answered. */
+  countRequest(): () => void {
     this.#underWay += 1
     return () => {
       this.#underWay -= 1
@@ -121,9 +122,9 @@ export class Leadership {
   }
 
   /** This node is about to stop. If there are other nodes, one of them takes over now. */
-  async leave(): Promise<void> {
+  async handOverAndDrain(): Promise<void> {
     this.#isLeaving = true
-    this.place?.link?.leave()
+    this.leader?.link?.closeStream()
     if (this.#options.followers.count === 0) return
     this.#handOver?.()
     await inTime(this.#whenServed(), FINISH_MILLIS)
@@ -133,7 +134,7 @@ export class Leadership {
     this.#isLeaving = true
     this.#stopping.abort()
     this.#handOver?.()
-    this.place?.link?.close()
+    this.leader?.link?.close()
     await this.#running
     this.#leader.close('this node has stopped')
   }
@@ -170,7 +171,7 @@ export class Leadership {
     const { log, signature, trusted } = this.#options
     const { url } = row.leader
     while (true) {
-      const events: LinkEvents = {
+      const callbacks: LinkCallbacks = {
         opened: () => {
           this.#unfollowedMillis = 0
           this.#backOff.followed()
@@ -179,7 +180,7 @@ export class Leadership {
         },
         leaving: () => this.#leader.missing('the leader is stopping'),
       }
-      const link: LeaderLink = new LeaderLink(row, signature, events, trusted)
+      const link: LeaderLink = new LeaderLink(row, signature, callbacks, trusted)
       const stop = () => link.close()
       this.#stopping.signal.addEventListener('abort', stop)
       const { kind, reason } = await link.ended
@@ -203,7 +204,7 @@ export class Leadership {
    * The row of a leader that does not answer any more; null if another node leads by now. After a failure of
    * the database, a leader takes over from itself in a new term, which its followers do not know.
    */
-  async #rowOf({ nodeId }: Peer): Promise<LedRow | null> {
+  async #rowOf({ nodeId }: ClusterNode): Promise<LedRow | null> {
     const row = await this.#readLeaderRow()
     return isLed(row) && row.leader.nodeId === nodeId ? row : null
   }
@@ -228,7 +229,7 @@ export class Leadership {
    * row names it.
    */
   async #takeOver(seen: LeaderRow): Promise<void> {
-    const { open, followers, election, log } = this.#options
+    const { open, followers, leaderRow, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
@@ -267,7 +268,7 @@ export class Leadership {
       clearInterval(watch)
       this.#handOver = undefined
       this.#leader.missing(why === 'lost' ? 'another node has taken over' : 'this node is stopping')
-      followers.leave()
+      followers.announceEnd()
       this.onChange(false)
       if (why === 'lost') {
         this.#backOff.deposed()
@@ -276,7 +277,7 @@ export class Leadership {
       }
       if (!(await inTime(this.#closeWhenDone(engine), FINISH_MILLIS))) over.abort()
       // If the database does not answer, followers find that this node does not lead any more.
-      await inTime(election.resign(), RESIGN_MILLIS)
+      await inTime(leaderRow.resign(), RESIGN_MILLIS)
     } finally {
       this.engine = null
       // Not awaited: nothing that this engine does has an effect any more.
@@ -306,7 +307,7 @@ export class Leadership {
   }
 
   async #readLeaderRow(): Promise<LeaderRow> {
-    const row = await this.#options.election.readLeaderRow()
+    const row = await this.#options.leaderRow.readLeaderRow()
     this.#options.signature.learn(row)
     return row
   }

@@ -4,7 +4,7 @@ import type { WallClock } from '../handoff/clock.ts'
 import type { Disk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
-import type { Peer } from '../handoff/stored.ts'
+import type { ClusterNode } from '../handoff/stored.ts'
 import { clusterStore } from './cluster-store.ts'
 import { diskOfTerm, LeaderClock, type SharedDisk } from './disk-of-term.ts'
 import { Followers } from './followers.ts'
@@ -18,7 +18,7 @@ interface ClusterOptions {
    * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
    * called.
    */
-  openDisk(self: Peer): Promise<SharedDisk>
+  openDisk(self: ClusterNode): Promise<SharedDisk>
   openEngine(parts: { readonly disk: Disk; readonly clock: WallClock }): Promise<Store>
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
@@ -31,16 +31,16 @@ export interface Cluster {
   readonly store: Store
   readonly forwarder: Forwarder
   readonly leads: boolean
-  /** This node serves a request as the leader. The returned function must be called when it is answered. */
-  enter(): () => void
+  /** See `Leadership`. */
+  countRequest(): () => void
   /** Serves the stream that tells a follower that this node leads. */
   serveStream(request: IncomingMessage, response: ServerResponse): void
-  /** Calls `end` when that follower stops. */
-  whenLeft(follower: string, end: () => void): () => void
+  /** Calls `end` when that follower stops. The returned function cancels that. */
+  whenFollowerStops(follower: string, end: () => void): () => void
   /** Starts to lead or to follow. The node must be listening; `url` is where others reach it. */
   join(url: string): Promise<void>
   /** Called when the node is about to stop. */
-  leave(): Promise<void>
+  prepareToStop(): Promise<void>
 }
 
 /** Rejects if the database cannot be reached or used. The node neither leads nor follows before `join`. */
@@ -57,12 +57,12 @@ export async function openCluster({
   const followers = new Followers(signature)
   const leadership = new Leadership({
     signature,
-    election: disk,
+    leaderRow: disk,
     followers,
     log,
     trusted,
     open: (seen, { opened, lost, over }) => {
-      const events = {
+      const callbacks = {
         lost,
         over,
         opened: (term: string, now: number) => {
@@ -70,7 +70,7 @@ export async function openCluster({
           opened(term)
         },
       }
-      return openEngine({ disk: diskOfTerm(disk, self.nodeId, seen, events), clock: clock.now })
+      return openEngine({ disk: diskOfTerm(disk, self.nodeId, seen, callbacks), clock: clock.now })
     },
   })
   const forwarder = new Forwarder(leadership, followers, signature)
@@ -88,17 +88,17 @@ export async function openCluster({
     get leads() {
       return leadership.leads
     },
-    enter: () => leadership.enter(),
+    countRequest: () => leadership.countRequest(),
     serveStream: (request, response) => followers.serve(request, response),
-    whenLeft: (follower, end) => followers.whenLeft(follower, end),
+    whenFollowerStops: (follower, end) => followers.whenFollowerStops(follower, end),
     join: async (url) => {
       self.url = url
       leadership.start()
       // Without a leader, requests are answered with 503, and the readiness probe reports the reason.
-      await leadership.whenPlaced().catch(() => undefined)
+      await leadership.whenLeaderFound().catch(() => undefined)
     },
-    leave: async () => {
-      await leadership.leave()
+    prepareToStop: async () => {
+      await leadership.handOverAndDrain()
       await followers.disconnected()
     },
   }
@@ -126,7 +126,7 @@ async function probeLeader(forwarder: Forwarder): Promise<void> {
     target: '/readyz',
     headers: {},
     body: null,
-    origin: { address: null, host: null, scheme: 'http', instanceId: '' },
+    client: { address: null, host: null, scheme: 'http', instanceId: '' },
     arrivedAt: performance.now(),
     signal: new AbortController().signal,
   }

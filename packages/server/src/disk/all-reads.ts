@@ -1,20 +1,21 @@
 import { historyBy } from './history.ts'
 import { instancesBy } from './instances.ts'
 import { outboxBy } from './outbox.ts'
-import { knownBy, partitionReadsBy, readsBy } from './reads.ts'
+import { knownBy, partitionReadsBy } from './partition-reads.ts'
 import { recountBy } from './recount.ts'
-import type { Conditions, Session } from './statements.ts'
-import type { Tables } from './tables.ts'
-import { viewsBy } from './views.ts'
+import type { SqlTables } from './sql-tables.ts'
+import type { IndexedBy, Session } from './statements.ts'
+import { taskReadsBy } from './task-reads.ts'
+import { taskViewsBy } from './task-views.ts'
 
 /** What both disks do by the same statements. */
-export const allReadsBy = (session: Session, tables: Tables, where: Conditions) => ({
-  ...readsBy(session, tables, where),
-  ...partitionReadsBy(session, tables, where),
+export const allReadsBy = (session: Session, tables: SqlTables, by: IndexedBy) => ({
+  ...taskReadsBy(session, tables, by.conditions),
+  ...partitionReadsBy(session, tables, by),
   ...knownBy(session, tables),
-  ...viewsBy(session, tables, where),
-  ...historyBy(session, tables, where),
-  ...instancesBy(session, tables, where),
+  ...taskViewsBy(session, tables, by),
+  ...historyBy(session, tables, by.conditions),
+  ...instancesBy(session, tables, by),
   ...recountBy(session, tables),
-  outbox: outboxBy(session, tables, where),
+  outbox: outboxBy(session, tables, by.conditions),
 })

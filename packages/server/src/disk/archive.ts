@@ -8,8 +8,8 @@ import {
   sections,
 } from '../handoff/archived.ts'
 import type { NextIds } from '../handoff/stored.ts'
-import type { Table } from './table.ts'
-import type { ArchivedTables } from './tables.ts'
+import type { SqlTable } from './sql-table.ts'
+import type { ArchivedTables } from './sql-tables.ts'
 
 /** The most rows that are read at a time. */
 export const BATCH = 1000
@@ -18,10 +18,10 @@ export const BATCH = 1000
 export interface ArchivedStore {
   readonly tables: ArchivedTables
   run(text: string): Promise<unknown>
-  count(table: Table<object>): Promise<number>
+  count(table: SqlTable<object>): Promise<number>
   /** All rows of a table in its order, some at a time. */
-  read(table: Table<object>): AsyncIterable<object[]>
-  insert(table: Table<object>, rows: readonly object[]): Promise<void>
+  read(table: SqlTable<object>): AsyncIterable<object[]>
+  insert(table: SqlTable<object>, rows: readonly object[]): Promise<void>
   unflushed(): Promise<readonly string[]>
   nextIds(): Promise<NextIds>
   setNextIds(nextIds: NextIds): Promise<void>
@@ -36,14 +36,14 @@ export const sourceOf = async (store: ArchivedStore): Promise<ArchiveSource> => 
   unflushed: await store.unflushed(),
   async *batches() {
     for (const section of sections)
-      for await (const rows of store.read(store.tables[section] as Table<object>))
+      for await (const rows of store.read(store.tables[section] as SqlTable<object>))
         yield { section, rows } as unknown as RowBatch
   },
 })
 
 async function countRows({ tables, count }: ArchivedStore): Promise<PerSection<number>> {
   const counts: Record<string, number> = {}
-  for (const section of sections) counts[section] = await count(tables[section] as Table<object>)
+  for (const section of sections) counts[section] = await count(tables[section] as SqlTable<object>)
   return counts as PerSection<number>
 }
 
@@ -57,7 +57,7 @@ export const targetOf = (store: ArchivedStore): ArchiveTarget => ({
       // A service that was started on the store has left its instance row, and nothing else worth keeping.
       for (const section of sections) await run(`DELETE FROM ${tables[section].path}`)
       for await (const { section, rows } of batches)
-        await store.insert(tables[section] as Table<object>, rows)
+        await store.insert(tables[section] as SqlTable<object>, rows)
       await store.setNextIds(nextIds)
       refuseMissing(counts, await countRows(store))
       await run('COMMIT')

@@ -1,7 +1,7 @@
 import type { RowChanges } from '../handoff/disk.ts'
 import { addTotalsTo, byName, seenInstance } from './instances.ts'
+import type { SqlTables } from './sql-tables.ts'
 import { insert, type RowStatement, remove, update } from './statements.ts'
-import type { Tables } from './tables.ts'
 
 /** In SQL: an existing row stays as it is. */
 const KEEP = 'ON CONFLICT DO NOTHING'
@@ -20,7 +20,7 @@ const flushed = <Row extends object>(
  * What a flush writes, in this order. Ranges are missing, because they are merged with the stored ones: each
  * disk has its own statement for that.
  */
-export const flushedBy = (tables: Tables): readonly Flushed[] => [
+export const flushedBy = (tables: SqlTables): readonly Flushed[] => [
   flushed(insert(tables.tasks, tables.tasks.replacing), ({ tasks }) => tasks.values()),
   flushed(insert(tables.lanes, tables.lanes.replacing), ({ lanes }) => lanes.values()),
   flushed(insert(tables.levels, tables.levels.replacing), ({ levels }) => levels.values()),
@@ -78,7 +78,7 @@ export const flushedBy = (tables: Tables): readonly Flushed[] => [
   flushed(insert(tables.audit, KEEP), ({ audit }) => audit),
 ]
 
-function addThroughputTo({ dialect, throughput }: Tables): string {
+function addThroughputTo({ dialect, throughput }: SqlTables): string {
   const sum = (column: string) => `throughput.${column} + excluded.${column}`
   return `ON CONFLICT (${throughput.key.join(', ')}) DO UPDATE SET partitions = ${sum('partitions')},
     records = ${dialect.least}(${sum('records')}, ${Number.MAX_SAFE_INTEGER})`

@@ -2,6 +2,7 @@ import { throughputSteps } from '@baton/protocol'
 import type { Disk } from '../handoff/disk.ts'
 import type { StoredThroughput } from '../handoff/stored.ts'
 import type { ThroughputRow } from '../handoff/views/queries.ts'
+import type { SqlTables } from './sql-tables.ts'
 import {
   type Conditions,
   LIMIT,
@@ -12,16 +13,15 @@ import {
   select,
   writing,
 } from './statements.ts'
-import type { Tables } from './tables.ts'
 
 /** What was done, by minute and hour, and who changed what; both are forgotten some rows at a time. */
-export const historyBy = (session: Session, tables: Tables, where: Conditions) =>
+export const historyBy = (session: Session, tables: SqlTables, where: Conditions) =>
   ({
     ...throughputBy(session, tables, where),
     ...auditBy(session, tables, where),
   }) satisfies Partial<Disk>
 
-function throughputBy(session: Session, { throughput, dialect }: Tables, where: Conditions) {
+function throughputBy(session: Session, { throughput, dialect }: SqlTables, where: Conditions) {
   const newest = 'ORDER BY task DESC, step DESC, at DESC'
   const points = (selected: string, rest: string): Query<ThroughputRow> => ({
     selected,
@@ -58,7 +58,7 @@ function throughputBy(session: Session, { throughput, dialect }: Tables, where: 
   } satisfies Partial<Disk>
 }
 
-function auditBy(session: Session, { audit }: Tables, where: Conditions) {
+function auditBy(session: Session, { audit }: SqlTables, where: Conditions) {
   const records = rowsOf(audit)
   // The order names the columns of the index, so that PostgreSQL uses it.
   const all = select(records, `WHERE id < ? ORDER BY id DESC ${LIMIT}`)

@@ -10,10 +10,10 @@ import {
   noTotals,
   type ProducedTaskDetails,
 } from '../handoff/views/queries.ts'
-import { ALL_PARTITIONS } from './reads.ts'
+import type { SqlTables } from './sql-tables.ts'
 import {
-  type Conditions,
   eachOf,
+  type IndexedBy,
   insert,
   LIMIT,
   listIn,
@@ -26,7 +26,7 @@ import {
   select,
   writing,
 } from './statements.ts'
-import type { Tables } from './tables.ts'
+import { ALL_PARTITIONS } from './task-reads.ts'
 
 /** The row of an instance that may not have one yet. */
 export const seenInstance = (
@@ -82,12 +82,12 @@ const totalsOf = (row: StoredInstance | undefined): InstanceTotals =>
     : (Object.fromEntries(totalFields.map((field) => [field, row[field]])) as unknown as InstanceTotals)
 
 /** In SQL: adds totals to the stored ones. When an instance was last seen comes from heartbeats. */
-export const addTotalsTo = (tables: Tables): string =>
+export const addTotalsTo = (tables: SqlTables): string =>
   `ON CONFLICT (instance_id) DO UPDATE SET ${addedTotals(tables)},
     expected_at = CASE WHEN excluded.expected_at > coalesce(instance.expected_at, 0)
       THEN excluded.expected_at ELSE instance.expected_at END`
 
-const addedTotals = ({ dialect, instances }: Tables): string =>
+const addedTotals = ({ dialect, instances }: SqlTables): string =>
   instances
     .only(...totalFields)
     .names.map(
@@ -102,7 +102,7 @@ const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at 
  * Records a heartbeat; in SQL, `now` is the parameter with the time. Another node may have seen the instance
  * later and written so earlier. A time in the future, from before the clock was set back, does not count.
  */
-export function recordHeartbeat(tables: Tables, now: string): RowStatement<StoredInstance> {
+export function recordHeartbeat(tables: SqlTables, now: string): RowStatement<StoredInstance> {
   const { least, greatest } = tables.dialect
   const unlessTaken = (column: string, value: string) =>
     `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE ${value} END`
@@ -141,12 +141,12 @@ const producedTask = (
 })
 
 /** In SQL: a client that holds a lease or is paused is kept, however long it has been silent. */
-const mayBeForgotten = (tables: Tables, where: Conditions): string =>
+const mayBeForgotten = (tables: SqlTables, { conditions, columns }: IndexedBy): string =>
   `paused_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${tables.partitions.path}
-    ${where.heldPartitions} AND ${where.leasedBy} = instance.instance_id)`
+    ${conditions.leasesByHolder} AND ${columns.leasedBy} = instance.instance_id)`
 
 /** The rows of instances. */
-export function instancesBy(session: Session, tables: Tables, where: Conditions) {
+export function instancesBy(session: Session, tables: SqlTables, by: IndexedBy) {
   const rows = rowsOf(tables.instances)
   const byNames = lookUp(rows, 'instance_id')
   const one = lookUp(withTasks(tables), 'instance_id')
@@ -162,12 +162,12 @@ export function instancesBy(session: Session, tables: Tables, where: Conditions)
     rowsOf(names),
     'WHERE last_seen_at > 0 ORDER BY last_seen_at DESC LIMIT 1 OFFSET ? + 0',
   )
-  const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND ${mayBeForgotten(tables, where)} ${LIMIT}`)
+  const unseen = select(rowsOf(names), `WHERE last_seen_at < ? AND ${mayBeForgotten(tables, by)} ${LIMIT}`)
   const ended = select(
     rowsOf(names),
-    `${where.endedInstances} AND last_seen_at < ? AND ${mayBeForgotten(tables, where)} ${LIMIT}`,
+    `${by.conditions.endedInstances} AND last_seen_at < ? AND ${mayBeForgotten(tables, by)} ${LIMIT}`,
   )
-  const active = activeNames(tables, where)
+  const active = activeNames(tables, by)
   return {
     instance: async (instanceId) => (await session.all(one, instanceId))[0] ?? null,
     async instances(query) {
@@ -208,7 +208,7 @@ export function instancesBy(session: Session, tables: Tables, where: Conditions)
 }
 
 /** An instance with the tasks that it called back. One whose first call-back is not complete is not visible. */
-function withTasks({ instances, produced, tasks, dialect }: Tables): Query<InstanceRecord> {
+function withTasks({ instances, produced, tasks, dialect }: SqlTables): Query<InstanceRecord> {
   const { array, list, parsed } = dialect
   const newest = `SELECT task, at FROM ${produced.path} WHERE produced_task.instance = instance.instance_id
     ORDER BY at DESC LIMIT ${MAX_PRODUCER_TASKS}`
@@ -230,10 +230,13 @@ function withTasks({ instances, produced, tasks, dialect }: Tables): Query<Insta
  * Instances that were seen since a time, are lost or hold a lease. Holders are found one after another in an
  * index: rows of inactive instances are kept for days, and must not be read.
  */
-function activeNames({ instances, partitions }: Tables, where: Conditions): Query<string> {
-  const { leasedBy } = where
+function activeNames(
+  { instances, partitions }: SqlTables,
+  { conditions, columns }: IndexedBy,
+): Query<string> {
+  const { leasedBy } = columns
   const holder = (and: string) =>
-    `SELECT min(${leasedBy}) AS name FROM ${partitions.path} ${where.heldPartitions} ${and}`
+    `SELECT min(${leasedBy}) AS name FROM ${partitions.path} ${conditions.leasesByHolder} ${and}`
   const seen = (rest: string) =>
     `SELECT * FROM (SELECT instance_id AS name FROM ${instances.path} WHERE ${rest} LIMIT ?2 + 0) listed`
   return {

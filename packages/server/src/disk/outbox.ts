@@ -1,10 +1,10 @@
 import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
 import type { DeliveryBacklog, OutboxDisk } from '../handoff/outbox.ts'
+import type { SqlTables } from './sql-tables.ts'
 import { type Conditions, LIMIT, type Query, rowsOf, type Session, select } from './statements.ts'
-import type { Tables } from './tables.ts'
 
 /** Subscriptions and their deliveries. */
-export function outboxBy(session: Session, tables: Tables, where: Conditions): OutboxDisk {
+export function outboxBy(session: Session, tables: SqlTables, where: Conditions): OutboxDisk {
   const rows = rowsOf(tables.deliveries)
   const subscriptions = select(rowsOf(tables.subscriptions), 'ORDER BY id')
   const oldest = select(rows, `WHERE subscription = ? AND event > ? ORDER BY event ${LIMIT}`)

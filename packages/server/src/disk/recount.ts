@@ -1,8 +1,8 @@
 import type { Disk, ParkedByFailure, Recount, WaitingCount } from '../handoff/disk.ts'
 import type { PartitionState } from '../handoff/rules/life-cycle.ts'
 import { noTallies } from '../handoff/rules/task.ts'
+import type { SqlTables } from './sql-tables.ts'
 import { type Query, rowsOf, type Session, select } from './statements.ts'
-import type { Tables } from './tables.ts'
 
 interface Group {
   readonly lane: number
@@ -25,7 +25,7 @@ interface OfTable {
 const KIND = "CASE WHEN due_at IS NULL THEN 'fresh' ELSE 'returned' END"
 
 /** Counts all rows, to compare them with the counters. */
-export function recountBy(session: Session, tables: Tables) {
+export function recountBy(session: Session, tables: SqlTables) {
   const lanes = select(rowsOf(tables.lanes), 'ORDER BY id')
   const tasks = rowsOf(tables.tasks)
   const laneTables = rowsOf(tables.laneTables)

@@ -1,4 +1,4 @@
-import type { Table } from './table.ts'
+import type { SqlTable } from './sql-table.ts'
 
 // How the statements that both disks share are written, and what runs them.
 
@@ -32,24 +32,24 @@ export interface Session {
 export interface RowStatement<Row extends object> {
   /** An `update` finds the row by its key, a `remove` finds rows by all columns of `table`. */
   readonly verb: 'insert' | 'update' | 'remove'
-  readonly table: Table<Row>
+  readonly table: SqlTable<Row>
   /** In SQL, of an `insert`: what happens if the row exists. */
   readonly onConflict: string
 }
 
-export const insert = <Row extends object>(table: Table<Row>, onConflict = ''): RowStatement<Row> => ({
+export const insert = <Row extends object>(table: SqlTable<Row>, onConflict = ''): RowStatement<Row> => ({
   verb: 'insert',
   table,
   onConflict,
 })
 
-export const update = <Row extends object>(table: Table<Row>): RowStatement<Row> => ({
+export const update = <Row extends object>(table: SqlTable<Row>): RowStatement<Row> => ({
   verb: 'update',
   table,
   onConflict: '',
 })
 
-export const remove = <Row extends object>(table: Table<Row>): RowStatement<Row> => ({
+export const remove = <Row extends object>(table: SqlTable<Row>): RowStatement<Row> => ({
   verb: 'remove',
   table,
   onConflict: '',
@@ -81,7 +81,7 @@ export const eachOf = <Row>(session: Session, query: Query<Row>, values: readonl
     values.map((value) => [value]),
   )
 
-export const rowsOf = <Row extends object>(table: Table<Row>): Query<Row> => ({
+export const rowsOf = <Row extends object>(table: SqlTable<Row>): Query<Row> => ({
   selected: table.selected(),
   from: table.path,
   read: table.read,
@@ -106,20 +106,27 @@ export const LIMIT = 'LIMIT ? + 0'
 /** A list in JSON; one without elements may be null. */
 export const listIn = <Element>(value: unknown): readonly Element[] => (value ?? []) as readonly Element[]
 
-/** In SQL: how a WHERE clause begins, so that it uses an index of the disk. */
+/** What differs between the disks in the queries that they share, so that each query uses an index. In SQL. */
+export interface IndexedBy {
+  readonly conditions: Conditions
+  readonly sources: Sources
+  readonly columns: IndexedColumns
+}
+
+/** What follows the name of a table: WHERE with a condition, before it possibly the index. */
 export interface Conditions {
   readonly openTasks: string
   readonly tasksWithParked: string
   readonly tasksWithReruns: string
   readonly tasksWithStagedRows: string
   readonly tasksToPurge: string
-  /** Tasks in state ?1 with ids below ?2, newest first. */
+  /** Tasks in state ?1 with ids below ?2. They are read by descending state and id. */
   readonly tasksInState: string
   readonly openLanes: string
-  readonly leasedPartitions: string
+  readonly leasesByEnd: string
+  /** Leases that have a holder. */
+  readonly leasesByHolder: string
   readonly delayedPartitions: string
-  /** With a holder. */
-  readonly heldPartitions: string
   readonly returnedPartitions: string
   readonly parkedPartitions: string
   readonly begunPartitions: string
@@ -132,15 +139,23 @@ export interface Conditions {
   readonly partitionsByIndex: string
   readonly pendingDeliveries: string
   readonly endedInstances: string
-  /** The compute tables of the task that is selected; they are ordered by position. */
-  readonly tablesOfTask: string
-  /** Partitions of the task that is selected, and their levels, in order. */
-  readonly mismatchesOfTask: string
   /** Of task ?1 and step ?2, from ?3 to before ?4. */
   readonly throughputOfTask: string
   readonly auditOfTask: string
   readonly auditByName: string
-  /** The holder of a lease, and the columns that an index orders leases and other partitions by. */
+}
+
+/** What follows FROM, in a subquery for the task that is selected. */
+export interface Sources {
+  /** Its compute tables; they are ordered by position. */
+  readonly tablesOfTask: string
+  /** Its partitions with a mismatch, and their levels, in order. */
+  readonly mismatchesOfTask: string
+}
+
+/** The columns that an index finds or orders partitions by. */
+export interface IndexedColumns {
+  /** The holder of a lease. */
   readonly leasedBy: string
   readonly leaseEndsAt: string
   readonly delayedUntil: string

@@ -153,9 +153,7 @@ export const isTallied = (section: Section): boolean => section === 'tasks' || s
 /** Fields that do not fit into a JavaScript number. They are written as text. */
 export const bigFields = (section: Section): ReadonlySet<string> =>
   new Set(
-    Object.entries<Kind>(archivedFields[section]).flatMap(([field, kind]) =>
-      kind.startsWith('tag') ? [field] : [],
-    ),
+    Object.entries<Kind>(archivedFields[section]).flatMap(([field, kind]) => (kind === 'tag' ? [field] : [])),
   )
 
 export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>

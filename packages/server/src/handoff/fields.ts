@@ -16,7 +16,6 @@ export type Kind =
   | 'integer?'
   | 'small'
   | 'tag'
-  | 'tag?'
   | 'time?'
   | 'text'
   | 'text?'

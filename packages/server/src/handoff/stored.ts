@@ -248,7 +248,7 @@ export interface LeaderRow {
   /** Changes with every take-over. Null until the first node has led. */
   readonly leaderTerm: string | null
   /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
-  readonly leader: Peer | null
+  readonly leader: ClusterNode | null
   readonly clusterId: string
   /** Known to all nodes that can read the database. They use it to authenticate each other. */
   readonly secret: string
@@ -262,7 +262,8 @@ export interface LeaderRow {
  * A node as others know it: an id that is new with each start of its process, and the URL where they reach
  * it.
  */
-export interface Peer {
+export interface ClusterNode {
   readonly nodeId: string
+  /** Empty: they cannot reach it. */
   readonly url: string
 }

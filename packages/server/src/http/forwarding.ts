@@ -12,19 +12,14 @@ import type { Access } from './admission/access.ts'
 import type { Proxies } from './admission/proxies.ts'
 import { userOf } from './admission/proxy-users.ts'
 import type { AnswerHeaders } from './answers/headers.ts'
-import type { UnwrittenProblem } from './answers/problems.ts'
+import type { Problem } from './answers/problems.ts'
 import type { ArrivedBody } from './bodies/json-body.ts'
-import type { AdmissionBudget } from './budget/budget.ts'
 import type { FastRequest } from './fast-path/heads.ts'
+import { answerNotServed, forwardedClientOf, NotServed, noteForwardedClient } from './forwarded-client.ts'
+import type { ClientLimiter } from './limits/limiter.ts'
 import { countAsForwarded, type RequestCounts } from './observability/answered-requests.ts'
-import { NotServed, noteOrigin, originOf, refuse } from './origins.ts'
 import { whenHalfClosed } from './requests/exchange.ts'
-
-/** The other nodes of the same service. */
-export type Peers = Pick<
-  Cluster,
-  'nodeId' | 'forwarder' | 'leads' | 'enter' | 'serveStream' | 'whenLeft' | 'leave'
->
+import { addRouteHook } from './route-hooks.ts'
 
 /** Names the node that clients may use directly, in forwarded answers. */
 export const LEADER_HEADER = 'baton-leader'
@@ -40,10 +35,10 @@ declare module 'fastify' {
 const ownAccess: ReadonlySet<Access | undefined> = new Set(['probe', 'open', 'metrics', undefined])
 
 export interface ForwardingParts {
-  readonly peers: Peers
+  readonly cluster: Cluster
   readonly basePath: string
   readonly proxies: Proxies
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
   readonly requests: RequestCounts
   readonly isSecure: boolean
   readonly instanceId: string
@@ -76,7 +71,7 @@ export class Forwarding {
 
   /** The address, host and scheme that a forwarded request had at the follower. Must run before admission. */
   admitForwarded(app: FastifyInstance): void {
-    const { peers, basePath, budget } = this.#parts
+    const { cluster, basePath, limiter } = this.#parts
     app.addHook('onRequest', ({ raw }, reply, done) => {
       const { headers, socket, method = '', url = '' } = raw
       if (headers[FORWARDED_HEADER] === undefined) {
@@ -84,25 +79,25 @@ export class Forwarding {
         return
       }
       const target = url.slice(basePath.length)
-      const admitted = peers.forwarder.admit({ method, target, headers }, socket)
+      const admitted = cluster.forwarder.admit({ method, target, headers }, socket)
       if (typeof admitted === 'string') {
-        refuse(reply, new NotServed(admitted))
+        answerNotServed(reply, new NotServed(admitted))
         return
       }
-      budget.leaveAddress(socket)
-      noteOrigin(headers, admitted)
-      reply.raw.setHeader(NODE_HEADER, peers.nodeId)
+      limiter.exemptFromAddressLimit(socket)
+      noteForwardedClient(headers, admitted)
+      reply.raw.setHeader(NODE_HEADER, cluster.nodeId)
       done()
     })
   }
 
   get leads(): boolean {
-    return this.#parts.peers.leads
+    return this.#parts.cluster.leads
   }
 
-  /** This node serves a request. The returned function must be called when it is answered. */
-  enter(): () => void {
-    return this.#parts.peers.enter()
+  /** See `Leadership`. */
+  countRequest(): () => void {
+    return this.#parts.cluster.countRequest()
   }
 
   /** Checks a forwarded request on the fast path. Returns headers of its answer, and why it is refused. */
@@ -110,16 +105,16 @@ export class Forwarding {
     { method, url, asked: { headers }, admission }: FastRequest,
     body: Buffer,
     socket: Socket,
-  ): { readonly headers: AnswerHeaders; readonly refusal: UnwrittenProblem | undefined } {
-    const { peers, basePath, budget, advertiseUrl } = this.#parts
-    const admitted = peers.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
+  ): { readonly headers: AnswerHeaders; readonly refusal: Problem | undefined } {
+    const { cluster, basePath, limiter, advertiseUrl } = this.#parts
+    const admitted = cluster.forwarder.admit({ method, target: url.slice(basePath.length), headers }, socket)
     if (typeof admitted === 'string') throw new NotServed(admitted)
     if (digestOf(body) !== admitted.digest) throw new NotServed('damaged')
-    budget.leaveAddress(socket)
-    noteOrigin(headers, admitted)
+    limiter.exemptFromAddressLimit(socket)
+    noteForwardedClient(headers, admitted)
     const refusal = admission?.({ headers, rawHeaders: [], httpVersion: '1.1' })
     const named = refusal !== undefined || advertiseUrl === null ? [] : [LEADER_HEADER, advertiseUrl]
-    return { headers: [NODE_HEADER, peers.nodeId, ...named], refusal }
+    return { headers: [NODE_HEADER, cluster.nodeId, ...named], refusal }
   }
 
   /** Must run after the routes' other hooks that precede the handler. */
@@ -127,38 +122,41 @@ export class Forwarding {
     app.addHook('onRoute', (route: RouteOptions) => {
       const { access, servedByAll } = route.config ?? {}
       if (ownAccess.has(access) || servedByAll === true) return
-      const others = route.preValidation === undefined ? [] : [route.preValidation].flat()
-      route.preValidation = [this.#place, ...others]
+      addRouteHook(route, 'preValidation', this.#serveOrForward, 'first')
     })
   }
 
   /** What a route gets as the body of a request, if that is not parsed yet. */
   readonly arrived = ({ raw }: FastifyRequest, body: ArrivedBody): KeptBody | undefined => {
-    const origin = originOf(raw.headers)
-    if (origin === undefined) return this.#parts.peers.leads ? undefined : new KeptBody(body)
-    if (digestOf(body.bytes) !== origin.digest) return new KeptBody(body)
+    const forwarded = forwardedClientOf(raw.headers)
+    if (forwarded === undefined) return this.#parts.cluster.leads ? undefined : new KeptBody(body)
+    if (digestOf(body.bytes) !== forwarded.digest) return new KeptBody(body)
     intact.add(raw)
     return undefined
   }
 
-  readonly #place = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
-    const { peers, advertiseUrl } = this.#parts
+  readonly #serveOrForward = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (error?: Error) => void,
+  ): void => {
+    const { cluster, advertiseUrl } = this.#parts
     const { raw } = request
-    const origin = originOf(raw.headers)
-    if (origin !== undefined) {
-      const isIntact = intact.has(raw) || (request.body === undefined && origin.digest === EMPTY_DIGEST)
-      if (!isIntact || !peers.leads) {
-        refuse(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
+    const forwarded = forwardedClientOf(raw.headers)
+    if (forwarded !== undefined) {
+      const isIntact = intact.has(raw) || (request.body === undefined && forwarded.digest === EMPTY_DIGEST)
+      if (!isIntact || !cluster.leads) {
+        answerNotServed(reply, new NotServed(isIntact ? 'not_leading' : 'damaged'))
         return
       }
       if (advertiseUrl !== null) reply.raw.setHeader(LEADER_HEADER, advertiseUrl)
     }
     const serveHere = () => {
-      reply.raw.once('close', peers.enter())
+      reply.raw.once('close', cluster.countRequest())
       if (request.body instanceof KeptBody) request.body = this.#parts.parse(request, request.body.arrived)
       done()
     }
-    if (peers.leads) serveHere()
+    if (cluster.leads) serveHere()
     else
       this.#forward(request, reply)
         .then((isAnswered) => {
@@ -168,11 +166,11 @@ export class Forwarding {
   }
 
   async #forward(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    const { peers, basePath, proxies, instanceId, isSecure } = this.#parts
+    const { cluster, basePath, proxies, instanceId, isSecure } = this.#parts
     const { raw } = request
     const { headers, socket, method = 'GET', url = '/' } = raw
-    const client = new AbortController()
-    const hungUp = () => client.abort()
+    const hangUp = new AbortController()
+    const hungUp = () => hangUp.abort()
     reply.raw.once('close', hungUp)
     const unwatch = endsWithItsClient(request) ? whenHalfClosed(socket, hungUp) : () => undefined
     const { body } = request
@@ -181,7 +179,7 @@ export class Forwarding {
       target: url.slice(basePath.length),
       headers,
       body: body instanceof KeptBody ? body.arrived.bytes : null,
-      origin: {
+      client: {
         address: proxies.addressOf(socket, headers),
         host: proxies.hostOf(socket, headers) ?? null,
         scheme: proxies.schemeOf(socket, headers) ?? (isSecure ? 'https' : 'http'),
@@ -189,10 +187,10 @@ export class Forwarding {
         instanceId,
       },
       arrivedAt: performance.now() - reply.elapsedTime,
-      signal: client.signal,
+      signal: hangUp.signal,
     }
     try {
-      const isAnswered = await peers.forwarder.forward(forwardable, this.#answerOver(reply))
+      const isAnswered = await cluster.forwarder.forward(forwardable, this.#answerOver(reply))
       if (isAnswered && !reply.raw.headersSent) {
         // The client closed its side, and nothing is sent to it.
         reply.hijack()
@@ -255,7 +253,7 @@ function endsWithItsClient({ raw, routeOptions }: FastifyRequest): boolean {
 }
 
 /** The stream to a follower. It is authenticated by its signature, so it needs no other admission. */
-export function peerRoute(app: FastifyInstance, peers: Peers): void {
+export function peerRoute(app: FastifyInstance, cluster: Cluster): void {
   app.route({
     method: 'GET',
     url: '/peer/stream',
@@ -264,7 +262,7 @@ export function peerRoute(app: FastifyInstance, peers: Peers): void {
     schema: { hide: true },
     handler: ({ raw }, reply) => {
       reply.hijack()
-      peers.serveStream(raw, reply.raw)
+      cluster.serveStream(raw, reply.raw)
     },
   })
 }

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import type { Cluster } from '../cluster/open-cluster.ts'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
-import type { Peers } from './forwarding.ts'
 
 const IDLE_CHECK_MILLIS = 50
 
 interface Closing {
   readonly handOff: HandOff
-  readonly peers: Pick<Peers, 'leave'> | null
+  readonly cluster: Pick<Cluster, 'prepareToStop'> | null
 }
 
 /**
@@ -24,7 +24,7 @@ interface Closing {
 export function closeGracefully(
   app: FastifyInstance,
   fastPath: FastPath,
-  { handOff, peers }: Closing,
+  { handOff, cluster }: Closing,
   closeMillis: number,
 ): void {
   // Fastify sends this header only in response to requests that arrive after closing began. Earlier ones need
@@ -35,7 +35,7 @@ export function closeGracefully(
   app.addHook('preClose', async () => {
     handOff.drain()
     const deadline = performance.now() + closeMillis
-    await peers?.leave()
+    await cluster?.prepareToStop()
     while ((await connectionsUnderWay(app, fastPath)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()

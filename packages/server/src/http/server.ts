@@ -1,5 +1,6 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
+import type { Cluster } from '../cluster/open-cluster.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AccessRule } from './admission/access.ts'
 import { type AdmissionOptions, admission as admissionOf, admitRequests } from './admission/admission.ts'
@@ -7,14 +8,14 @@ import { Proxies, trustProxies } from './admission/proxies.ts'
 import { signInByProxies } from './admission/proxy-users.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { keepOutOfCaches, secureAnswers, securityHeaders } from './answers/headers.ts'
-import { errorAnswers, refusals } from './answers/problems.ts'
+import { errorAnswers, problemMapper } from './answers/problems.ts'
 import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/api-document.ts'
 import { acceptJsonBodies, answerExpectHeader, bodyOf } from './bodies/json-body.ts'
 import type { ShapeLimits } from './bodies/json-shape.ts'
-import type { AdmissionLimits } from './budget/bounds.ts'
-import { AdmissionBudget, shedRequests } from './budget/budget.ts'
 import { FastPath } from './fast-path/fast-path.ts'
-import { Forwarding, type ForwardingParts, type Peers, peerRoute } from './forwarding.ts'
+import { Forwarding, peerRoute } from './forwarding.ts'
+import { ClientLimiter, shedRequests } from './limits/limiter.ts'
+import type { ClientLimits } from './limits/limits.ts'
 import { closeGracefully } from './listening.ts'
 import { answerLog, countRequests, logRequests, RequestCounts } from './observability/answered-requests.ts'
 import { AuditLog, auditReloads, auditRequests } from './observability/audit.ts'
@@ -46,9 +47,9 @@ import { DEFAULT_BODY_LIMIT_BYTES, type Service } from './service.ts'
 import { refusePlainHttp, serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 interface HttpOptions {
-  readonly service: Omit<Service, 'isSecure' | 'peers' | 'requesterOf'>
+  readonly service: Omit<Service, 'isSecure' | 'cluster' | 'requesterOf'>
   readonly admission: AdmissionOptions
-  readonly limits: AdmissionLimits
+  readonly limits: ClientLimits
   /** Empty, or a path without a trailing slash. */
   readonly basePath: string
   /** Whether plain pulls and settles bypass Node's HTTP server. */
@@ -62,7 +63,11 @@ interface HttpOptions {
   /** Addresses and networks of the proxies at which users sign in. */
   readonly authProxies?: readonly string[]
   /** Null: this node is the only one. */
-  readonly peers?: (Peers & Pick<ForwardingParts, 'instanceId' | 'advertiseUrl'>) | null
+  readonly cluster: Cluster | null
+  /** The name of this node. */
+  readonly instanceId: string
+  /** Where clients reach this node; null if they should not use it directly. */
+  readonly advertiseUrl: string | null
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -94,7 +99,9 @@ export async function buildHttp({
   trustedProxies = [],
   authProxies = [],
   isFastPathOn = true,
-  peers = null,
+  cluster,
+  instanceId,
+  advertiseUrl,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -104,16 +111,16 @@ export async function buildHttp({
   }
   const proxies = new Proxies(trustedProxies)
   const requesterOf = requesters(given.tokens, proxies)
-  const service = { ...given, isSecure: tls !== null, peers, requesterOf }
+  const service = { ...given, isSecure: tls !== null, cluster, requesterOf }
   const { handOff, tokens, log } = service
   const audit = new AuditLog(log)
-  const refuse = refusals(service)
-  const answerError = errorAnswers(service, refuse)
+  const problemOf = problemMapper(service)
+  const answerError = errorAnswers(service, problemOf)
   const requests = new RequestCounts()
   const waitingPulls = () => handOff.waitingPulls
-  const budget = new AdmissionBudget({ limits, tokens, proxies, log, waitingPulls })
-  const { reached } = budget
-  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), budget }
+  const limiter = new ClientLimiter({ limits, tokens, proxies, log, waitingPulls })
+  const { reached } = limiter
+  const admissionParts = { admissionOf: (rule: AccessRule) => admissionOf(rule, admission), limiter }
   const logAnswer =
     requestLog &&
     answerLog(requestLog, ({ socket, headers }) => ({
@@ -122,20 +129,28 @@ export async function buildHttp({
     }))
   const { isSecure } = service
   const forwarding =
-    peers === null
+    cluster === null
       ? null
       : new Forwarding({
-          ...peers,
-          peers,
+          cluster,
+          instanceId,
+          advertiseUrl,
           basePath,
           proxies,
-          budget,
+          limiter,
           requests,
           isSecure,
           handOff,
           parse: bodyOf,
         })
-  const fastPath = new FastPath(admissionParts, { refuse, service, requests, proxies, logAnswer, forwarding })
+  const fastPath = new FastPath(admissionParts, {
+    problemOf,
+    service,
+    requests,
+    proxies,
+    logAnswer,
+    forwarding,
+  })
   const app: FastifyInstance = Fastify({
     // Fastify's logger adds a child logger and two listeners to each request, even when nothing is logged.
     logger: false,
@@ -176,7 +191,7 @@ export async function buildHttp({
   secureAnswers(app, service.isSecure)
   if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
-    hold: budget.received.hold,
+    hold: limiter.received.hold,
     bulk,
     callBackShape: callBackShape(limits),
     arrived: forwarding?.arrived ?? (() => undefined),
@@ -184,10 +199,10 @@ export async function buildHttp({
       reached.note(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
   })
   admitRequests(app, admission)
-  shedRequests(app, budget)
+  shedRequests(app, limiter)
   const reads = new Reads()
   const readInTurn: ReadInTurn = ({ headers, socket }, read) =>
-    reads.run(budget.quotaKeyOf(headers, socket), socket, read)
+    reads.run(limiter.quotaKeyOf(headers, socket), socket, read)
   boundReads(app, readInTurn)
   checkParameters(app)
   auditRequests(app, { audit, tokens: service.tokens, proxies })
@@ -204,8 +219,8 @@ export async function buildHttp({
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
         callBackRoute(uncached, service, reached, bulk)
-        pullRoute(uncached, service, fastPath, budget)
-        settleRoute(uncached, service, fastPath, budget)
+        pullRoute(uncached, service, fastPath, limiter)
+        settleRoute(uncached, service, fastPath, limiter)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
         tableRoutes(uncached, service)
@@ -220,13 +235,13 @@ export async function buildHttp({
         settingsRoutes(uncached, service)
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
-        metricsRoute(uncached, service, requests, budget)
+        metricsRoute(uncached, service, requests, limiter)
         auditRoutes(uncached, service, audit)
         whoamiRoute(uncached, service)
-        if (peers !== null) peerRoute(uncached, peers)
+        if (cluster !== null) peerRoute(uncached, cluster)
       })
       openapiRoute(routes)
-      eventsRoute(routes, service, streams, budget)
+      eventsRoute(routes, service, streams, limiter)
       pageRoutes(routes, pageFiles)
       apiReferenceRoute(routes, pageFiles)
     },
@@ -236,12 +251,12 @@ export async function buildHttp({
   paceReading(app.server, service.isSecure, limits.requestsPerConnection)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
-  if (!isFastPathOn) fastPath.serveNothing()
-  fastPath.before(app.server)
+  if (!isFastPathOn) fastPath.disable()
+  fastPath.interceptConnections(app.server)
   if (tls !== null) refusePlainHttp(app)
   // Runs first, for connections of the fast path and of Node's server alike.
-  budget.before(app.server)
-  app.addHook('onClose', async () => budget.stop())
+  limiter.interceptConnections(app.server)
+  app.addHook('onClose', async () => limiter.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, DEFAULT_BODY_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
   auditReloads(audit, {
@@ -252,7 +267,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, cluster }, closeMillis)
   return app
 }
 
@@ -260,9 +275,7 @@ export async function buildHttp({
  * Descriptors have five fields; the limits leave space for additional fields that are ignored. A descriptor
  * of the longest names, all characters escaped, has 45 KiB.
  */
-export function callBackShape({
-  callBackPartitions,
-}: Pick<AdmissionLimits, 'callBackPartitions'>): ShapeLimits {
+export function callBackShape({ callBackPartitions }: Pick<ClientLimits, 'callBackPartitions'>): ShapeLimits {
   return {
     elements: callBackPartitions,
     values: Math.max(1_000_000, 10 * callBackPartitions),

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { readTraceparent, type UnknownFields } from '@baton/protocol'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Cluster } from '../cluster/open-cluster.ts'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { Requester } from '../handoff/rules/stamps.ts'
@@ -8,7 +9,6 @@ import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { LiveSubscriptions } from '../webhooks/subscriptions-file.ts'
 import type { TokenLookup } from './admission/tokens.ts'
-import type { Peers } from './forwarding.ts'
 import type { Serve } from './requests/exchange.ts'
 import type { KeyOwner } from './requests/preferences.ts'
 
@@ -34,7 +34,7 @@ export interface Service {
   readonly scaleTargetSeconds: number
   readonly tracing: RequestTracing
   /** Null: this node is the only one. */
-  readonly peers: Pick<Peers, 'whenLeft'> | null
+  readonly cluster: Pick<Cluster, 'whenFollowerStops'> | null
 }
 
 export interface Webhooks {

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Log } from '../handoff/log.ts'
 import { type FileReload, ReloadedFile, SettingsError } from '../settings-files.ts'
 import { lastAnswer } from './answers/client-errors.ts'
+import { intercept } from './intercept.ts'
 
 interface TlsPaths {
   readonly cert: string
@@ -125,10 +126,7 @@ const NOT_TLS = 'this port uses TLS, and the request is plain HTTP; use a URL th
 
 /** Answers plain HTTP, which a handshake would refuse without a word. */
 export function refusePlainHttp(app: FastifyInstance): void {
-  const { server } = app
-  const handshakes = server.listeners('connection') as ((socket: Socket) => void)[]
-  server.removeAllListeners('connection')
-  server.on('connection', (socket: Socket) => {
+  intercept(app.server, 'connection', (socket, shakeHands) => {
     const ignore = () => {}
     const late = setTimeout(() => socket.destroy(), HANDSHAKE_MILLIS)
     socket.on('error', ignore).once('close', () => clearTimeout(late))
@@ -140,7 +138,7 @@ export function refusePlainHttp(app: FastifyInstance): void {
       }
       clearTimeout(late)
       if (first !== null) socket.unshift(first)
-      for (const shake of handshakes) shake.call(server, socket)
+      shakeHands()
       socket.off('error', ignore)
     })
   })

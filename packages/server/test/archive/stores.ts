@@ -16,7 +16,7 @@ export async function openAt(location: Location, now: number): Promise<Driver> {
   const disk =
     'data' in location
       ? await openSqliteDisk({ folder: location.data })
-      : await openPostgresDisk({ url: location.databaseUrl, node: { nodeId: 'test', url: null } })
+      : await openPostgresDisk({ url: location.databaseUrl, node: { nodeId: 'test', url: '' } })
   let secrets = 0
   const secret = () => `${now}-${secrets++}`.padStart(16, '_').slice(-16)
   const store = await openEngine({ disk, policy: testPolicy, clock: clock.now, random: seeded(now), secret })

@@ -261,7 +261,7 @@ test('on PostgreSQL, contradictions are reported, running nodes prevent an impor
   expect((await verify(location)).findings).toEqual(['task orders counts 9 ready, but its rows have 4'])
   await server.query(`UPDATE baton.task SET ready_partitions = 4`, name)
 
-  const node = await openPostgresDisk({ url, node: { nodeId: 'node-7', url: null } })
+  const node = await openPostgresDisk({ url, node: { nodeId: 'node-7', url: '' } })
   const heartbeat = {
     instanceId: 'node-7',
     role: 'service' as const,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type LedRow, TakeOverBackOff } from '../../src/cluster/election.ts'
+import type { LedRow } from '../../src/cluster/leader-row.ts'
+import { TakeOverBackOff } from '../../src/cluster/take-over-back-off.ts'
 
 const leader = { nodeId: 'other', url: 'http://other' }
 const row: LedRow = { leaderTerm: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }

@@ -5,7 +5,7 @@ import { CleanDatabases } from '../support/clean-databases.ts'
 import type { DiskHarness } from './conformance/harness.ts'
 import { describeDisk } from './conformance/index.ts'
 
-const node = { nodeId: 'node', url: null }
+const node = { nodeId: 'node', url: '' }
 
 describeDisk(postgresHarness())
 

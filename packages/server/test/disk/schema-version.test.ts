@@ -95,7 +95,7 @@ describe('a database', () => {
     )
     expect(await query(version)).toEqual([{ version: next }])
     expect(await query(added)).toEqual([{ found: true }])
-    const refused = openPostgresDisk({ url, node: { nodeId: 'node', url: null } })
+    const refused = openPostgresDisk({ url, node: { nodeId: 'node', url: '' } })
     await expect(refused).rejects.toThrow(`the database has schema version ${next}`)
     await expect(refused).rejects.toThrow(StoreRefused)
   })
@@ -115,7 +115,7 @@ describe('a database', () => {
     const query = (text: string) => databases.server.query(text, name)
     await query(`CREATE SCHEMA baton; CREATE TABLE baton.schema_version (version integer NOT NULL);
       INSERT INTO baton.schema_version VALUES (14)`)
-    await expect(openPostgresDisk({ url, node: { nodeId: 'node', url: null } })).rejects.toThrow(
+    await expect(openPostgresDisk({ url, node: { nodeId: 'node', url: '' } })).rejects.toThrow(
       'the database was written by a version of Baton from before the first release, which this program cannot read; drop the schema baton, or choose another database with --database-url',
     )
     expect(await query("SELECT relname FROM pg_class WHERE relnamespace = 'baton'::regnamespace")).toEqual([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { flushedBy } from '../../src/disk/flush.ts'
-import { textOf as inPostgres, postgres } from '../../src/disk/postgres/tables.ts'
-import { textOf as inSqlite, sqlite } from '../../src/disk/sqlite/tables.ts'
+import { textOf as inPostgres, postgres } from '../../src/disk/postgres/dialect.ts'
+import { textOf as inSqlite, sqlite } from '../../src/disk/sqlite/dialect.ts'
 import { paceFields } from '../../src/handoff/stored.ts'
 
 // The SQL that follows from a list of fields, shown for a small table and for a part of one.

@@ -6,10 +6,11 @@ import { quiet } from '../../../../test/support/quiet-log.ts'
 import { sheddingOrder } from '../../src/http/admission/access.ts'
 import { networkOfSocket } from '../../src/http/admission/proxies.ts'
 import { JsonShape, MAX_DEPTH } from '../../src/http/bodies/json-shape.ts'
-import { ReachedBounds } from '../../src/http/budget/bounds.ts'
-import { Overload, RateLimit } from '../../src/http/budget/budget.ts'
-import { ReceivedBytes } from '../../src/http/budget/received-bytes.ts'
-import { openBudget } from '../support/open-budget.ts'
+import { ReachedLimits } from '../../src/http/limits/limits.ts'
+import { Overload } from '../../src/http/limits/overload.ts'
+import { RateLimit } from '../../src/http/limits/rate-limit.ts'
+import { ReceivedBytes } from '../../src/http/limits/received-bytes.ts'
+import { openLimiter } from '../support/open-limiter.ts'
 
 describe('the shape of a body', () => {
   const generous = { elements: 1e9, values: 1e9, elementBytes: 1e9 }
@@ -93,7 +94,7 @@ describe('the shape of a body', () => {
 
 describe('received bytes', () => {
   test('are freed from the body that has held most for longest, and never from a complete one', () => {
-    const received = new ReceivedBytes(100, new ReachedBounds(quiet))
+    const received = new ReceivedBytes(100, new ReachedLimits(quiet))
     const givenUp: string[] = []
     const hold = (name: string) => {
       const body = received.hold(false, undefined, () => {
@@ -112,7 +113,7 @@ describe('received bytes', () => {
   })
 
   test('count until they are no longer in use', () => {
-    const received = new ReceivedBytes(100, new ReachedBounds(quiet))
+    const received = new ReceivedBytes(100, new ReachedLimits(quiet))
     const body = received.hold(false, undefined, () => {})
     body.add(10)
     body.retain()
@@ -123,7 +124,7 @@ describe('received bytes', () => {
   })
 
   test('have a quarter more for urgent requests', () => {
-    const received = new ReceivedBytes(100, new ReachedBounds(quiet))
+    const received = new ReceivedBytes(100, new ReachedLimits(quiet))
     const full = received.hold(false, undefined, () => {})
     full.add(100)
     full.arrived()
@@ -164,29 +165,29 @@ describe('an event loop', () => {
 describe('callers', () => {
   const socket = { remoteAddress: '10.0.0.7' } as Socket
   const named = { nameOf: ({ authorization }: IncomingHttpHeaders) => authorization ?? null }
-  const budgetWith = (...options: Parameters<typeof openBudget>) => {
-    const budget = openBudget(...options)
-    onTestFinished(() => budget.stop())
-    return budget
+  const limiterWith = (...options: Parameters<typeof openLimiter>) => {
+    const limiter = openLimiter(...options)
+    onTestFinished(() => limiter.stop())
+    return limiter
   }
 
   test('are identified by the names of their tokens, or without tokens by their addresses', () => {
-    const budget = budgetWith({}, named)
+    const limiter = limiterWith({}, named)
     const callers = ['one', 'two', undefined].map((authorization) =>
-      budget.quotaKeyOf({ authorization }, socket),
+      limiter.quotaKeyOf({ authorization }, socket),
     )
     expect(callers).toEqual(['token one', 'token two', '10.0.0.7'])
-    expect(budgetWith().quotaKeyOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
+    expect(limiterWith().quotaKeyOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
   })
 
   test('behind a trusted proxy have the address that it reports', () => {
     const headers = { 'x-forwarded-for': '192.0.2.1' }
-    expect(budgetWith({}, undefined, ['10.0.0.7']).quotaKeyOf(headers, socket)).toBe('192.0.2.1')
-    expect(budgetWith().quotaKeyOf(headers, socket)).toBe('10.0.0.7')
+    expect(limiterWith({}, undefined, ['10.0.0.7']).quotaKeyOf(headers, socket)).toBe('192.0.2.1')
+    expect(limiterWith().quotaKeyOf(headers, socket)).toBe('10.0.0.7')
   })
 
   test('have their own number of waiting pulls', async () => {
-    const { waiting, reached } = budgetWith({ waitingPullsPerCaller: 1 })
+    const { waiting, reached } = limiterWith({ waitingPullsPerCaller: 1 })
     const gate = Promise.withResolvers<void>()
     const pull = (caller: string) =>
       waiting.within({ waitMillis: 1000, queryBytes: 0, quotaKeyOf: () => caller }, async (millis) => {
@@ -213,7 +214,7 @@ test('a rate limit allows the requests of a second at once, and then one at a ti
 
 test('reaching a limit is logged at once, and then with the number of later cases', () => {
   const lines: object[] = []
-  const reached = new ReachedBounds({ ...quiet, warn: (fields) => lines.push(fields) })
+  const reached = new ReachedLimits({ ...quiet, warn: (fields) => lines.push(fields) })
   for (let times = 0; times < 5; times += 1) reached.note('rate', '10.0.0.7')
   expect(reached.counts.rate).toBe(5)
   expect(lines).toMatchObject([

@@ -10,7 +10,7 @@ import { RequestCounts } from '../../src/http/observability/answered-requests.ts
 import type { Serve } from '../../src/http/requests/exchange.ts'
 import { keyOwners } from '../../src/http/requests/preferences.ts'
 import { HOUR } from '../store/conformance/test-policy.ts'
-import { openBudget } from '../support/open-budget.ts'
+import { openLimiter } from '../support/open-limiter.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 
 interface Door {
@@ -26,22 +26,22 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
     request.on('end', () => response.setHeader('content-length', 4).end('node'))
   })
   const handOff = { isDraining: false }
-  const refuse = () => ({ code: 'internal', detail: 'it failed' }) as const
+  const problemOf = () => ({ code: 'internal', detail: 'it failed' }) as const
   const requests = new RequestCounts()
   const admission: Admission = ({ headers }) =>
     headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
-  const budget = openBudget()
+  const limiter = openLimiter()
   const service = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
-  const parts = { refuse, service, requests, proxies: new Proxies([]), logAnswer: null, forwarding: null }
-  const fastPath = new FastPath({ admissionOf: () => admission, budget }, parts)
-  fastPath.open('GET', '', '/pull', 'pull', serve)
-  fastPath.open('POST', '', '/settle', 'worker', serve)
+  const parts = { problemOf, service, requests, proxies: new Proxies([]), logAnswer: null, forwarding: null }
+  const fastPath = new FastPath({ admissionOf: () => admission, limiter }, parts)
+  fastPath.addRoute('GET', '', '/pull', 'pull', serve)
+  fastPath.addRoute('POST', '', '/settle', 'worker', serve)
   const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))
-  fastPath.before(server, headTimeoutMillis)
+  fastPath.interceptConnections(server, headTimeoutMillis)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
-    budget.stop()
+    limiter.stop()
     fastPath.closeAll()
     server.closeAllConnections()
     server.close()

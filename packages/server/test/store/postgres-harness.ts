@@ -6,7 +6,7 @@ import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
-const node = { nodeId: 'node', url: null }
+const node = { nodeId: 'node', url: '' }
 
 /**
  * The engine on a real PostgreSQL. It is reopened by another node, which takes over from one that was not

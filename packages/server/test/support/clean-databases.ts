@@ -26,7 +26,7 @@ export class CleanDatabases {
     await server.query(`CREATE DATABASE ${TEMPLATE}`)
     const disk = await openPostgresDisk({
       url: server.url(TEMPLATE),
-      node: { nodeId: 'template', url: null },
+      node: { nodeId: 'template', url: '' },
     })
     await disk.close()
     return new CleanDatabases(server)

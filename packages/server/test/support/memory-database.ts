@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { asUnavailable } from '../../src/disk/sqlite/failures.ts'
+import { asUnavailable } from '../../src/disk/sqlite/errors.ts'
 import { migrate } from '../../src/disk/sqlite/migrate.ts'
 import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 import { sqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'

@@ -3,9 +3,9 @@ import type { PartitionDescriptor } from '../../handoff/partition.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { insert } from '../statements.ts'
+import { arraysOf, insertFrom, postgres, sending, textArray, textOf, unnest } from './dialect.ts'
 import { type Connection, prepared, type Statement } from './session/connection.ts'
-import { NotLeader } from './session/failures.ts'
-import { arraysOf, insertFrom, postgres, sending, textArray, textOf, unnest } from './tables.ts'
+import { NotLeader } from './session/errors.ts'
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an

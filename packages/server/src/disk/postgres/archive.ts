@@ -3,15 +3,15 @@ import { StoreRefused } from '../../handoff/store.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { type ArchivedStore, BATCH } from '../archive.ts'
 import { refuseOtherVersion } from '../schema-version.ts'
+import type { SqlTable } from '../sql-table.ts'
 import { insert } from '../statements.ts'
-import type { Table } from '../table.ts'
+import { arraysOf, asJson, postgres, textOf } from './dialect.ts'
 import { fence, NOW } from './leader-row.ts'
 import { versionOf } from './migrate.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import type { Connection } from './session/connection.ts'
 import { Connector, parseDatabaseUrl } from './session/connector.ts'
-import { asRefused } from './session/failures.ts'
-import { arraysOf, asJson, postgres, textOf } from './tables.ts'
+import { asRefused } from './session/errors.ts'
 
 /** For long transactions of many statements: sequential scans are allowed and there is no timeout. */
 const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on; SET LOCAL statement_timeout = 0;
@@ -63,7 +63,7 @@ export function archivedStore(connection: Connection, leaderTerm = ''): Archived
   }
 }
 
-async function* inBatches(connection: Connection, table: Table<object>): AsyncIterable<object[]> {
+async function* inBatches(connection: Connection, table: SqlTable<object>): AsyncIterable<object[]> {
   const select = `SELECT ${asJson(table)} AS row FROM ${table.path} ORDER BY ${table.order}`
   await connection.run({ text: `DECLARE archive NO SCROLL CURSOR FOR ${select}` })
   while (true) {

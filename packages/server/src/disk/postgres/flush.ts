@@ -1,8 +1,8 @@
 import type { RowChanges } from '../../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
+import { plainArray, postgres, sending, textOf, unnest } from './dialect.ts'
 import type { Statement } from './session/connection.ts'
-import { plainArray, postgres, sending, textOf, unnest } from './tables.ts'
 
 const flushed = flushedBy(postgres).map(({ statement, rowsOf }) => ({
   table: statement.table,

@@ -3,19 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import type { LeaderRow, NextIds } from '../../handoff/stored.ts'
+import type { ClusterNode, LeaderRow, NextIds } from '../../handoff/stored.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import type { Channel } from './session/connector.ts'
-import { foundNoRow, NotLeader } from './session/failures.ts'
+import { foundNoRow, NotLeader } from './session/errors.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
-
-export interface NodeAddress {
-  readonly nodeId: string
-  /** Where other nodes reach this one; null if they cannot. */
-  readonly url: string | null
-}
 
 interface TakenOver extends OpenedDisk {
   readonly leaderTerm: string
@@ -120,7 +114,7 @@ const PATIENCE_MILLIS = 1000
 export async function takeOver(
   channel: Channel,
   others: Channel,
-  node: NodeAddress,
+  node: ClusterNode,
   log?: Log,
   from?: string | null,
 ): Promise<TakenOver> {
@@ -138,7 +132,7 @@ export async function takeOver(
 async function tryToTakeOver(
   channel: Channel,
   others: Channel,
-  node: NodeAddress,
+  node: ClusterNode,
   seen: string | null,
   log: Log | undefined,
 ): Promise<TakenOver> {
@@ -157,14 +151,14 @@ async function tryToTakeOver(
 
 const markOf = (leaderTerm: string): string => `/* taking over: ${leaderTerm} */`
 
-function takeOverStatements(leaderTerm: string, seen: string | null, node: NodeAddress): Statement[] {
+function takeOverStatements(leaderTerm: string, seen: string | null, node: ClusterNode): Statement[] {
   return [
     {
       text: `${markOf(leaderTerm)} WITH taken AS (
           UPDATE baton.head SET term = $1::text, leader_id = $3::text, leader_url = $4::text
           WHERE term IS NOT DISTINCT FROM $2::text RETURNING 1)
         SELECT 1 / count(*) FROM taken`,
-      values: [leaderTerm, seen, node.nodeId, node.url],
+      values: [leaderTerm, seen, node.nodeId, node.url === '' ? null : node.url],
     },
     // Waits for a running append of the previous leader. Fails if that was committed, since its number is
     // taken then.

@@ -1,11 +1,12 @@
 import { type Appended, KnownKeys, type OpenedDisk, type RowChanges } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
+import type { ClusterNode } from '../../handoff/stored.ts'
 import { append } from './append.ts'
 import { deletableTo, flushStatements } from './flush.ts'
-import { type NodeAddress, type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
+import { type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
 import { BEGIN_WRITING, type Statement } from './session/connection.ts'
 import type { Channels } from './session/connector.ts'
-import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/failures.ts'
+import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/errors.ts'
 
 export interface OpenedPostgres extends OpenedDisk {
   readonly leaderTerm: string
@@ -16,7 +17,7 @@ export interface OpenedPostgres extends OpenedDisk {
 /** What only the leader may do; the database checks its term each time. */
 export class LeaderWrites {
   readonly #channels: Channels
-  readonly #node: NodeAddress
+  readonly #node: ClusterNode
   readonly #log: Log | undefined
   /**
    * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
@@ -33,7 +34,7 @@ export class LeaderWrites {
   #writes = { sent: 0, done: 0, confirmed: 0 }
   #deletedTo = 0
 
-  constructor(channels: Channels, node: NodeAddress, log?: Log) {
+  constructor(channels: Channels, node: ClusterNode, log?: Log) {
     this.#channels = channels
     this.#node = node
     this.#log = log

@@ -2,7 +2,7 @@ import { StoreRefused } from '../../handoff/store.ts'
 import { SCHEMA_VERSION, type Schema, stepsTo, unreleased } from '../schema-version.ts'
 import { schema as sql } from './schema.ts'
 import type { Connection } from './session/connection.ts'
-import { isNotAllowed, sqlState } from './session/failures.ts'
+import { isNotAllowed, sqlState } from './session/errors.ts'
 
 const current: Schema = { version: SCHEMA_VERSION, sql, steps: new Map() }
 

@@ -1,24 +1,25 @@
 import type { Disk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
-import type { LeaderRow } from '../../handoff/stored.ts'
+import type { ClusterNode, LeaderRow } from '../../handoff/stored.ts'
 import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
 import { stageStatements, unstageStatement } from './append.ts'
-import { type NodeAddress, readLeaderRow } from './leader-row.ts'
+import { indexedBy } from './conditions.ts'
+import { arraysOf, postgres, sending, textOf } from './dialect.ts'
+import { readLeaderRow } from './leader-row.ts'
 import { LeaderWrites, type OpenedPostgres } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
-import { byQuery, conditions, listIn, listsStatement, selectStatement, valuesIn } from './reads.ts'
+import { byQuery, listIn, listsStatement, selectStatement, valuesIn } from './selects.ts'
 import { CannotConnect } from './session/connect-faults.ts'
 import { BEGIN_READING, type Row, type Statement } from './session/connection.ts'
 import { Channels, Connector, parseDatabaseUrl, type Timeouts } from './session/connector.ts'
-import { asRefused, orUnavailable } from './session/failures.ts'
-import { arraysOf, postgres, sending, textOf } from './tables.ts'
+import { asRefused, orUnavailable } from './session/errors.ts'
 
 export interface PostgresDiskOptions {
   /** In libpq's format, which allows several hosts. */
   readonly url: string
-  readonly node: NodeAddress
+  readonly node: ClusterNode
   readonly log?: Log | undefined
   readonly timeouts?: Partial<Timeouts>
 }
@@ -95,7 +96,7 @@ function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
     },
   }
   return {
-    ...allReadsBy(session, postgres, conditions),
+    ...allReadsBy(session, postgres, indexedBy),
     open: (from) => leader.open(from),
     readLeaderRow: () => orUnavailable(readLeaderRow(general)),
     resign: () => leader.resign(),

@@ -1,4 +1,4 @@
-import { postgres } from './tables.ts'
+import { postgres } from './dialect.ts'
 
 const generated = (column: string, cases: string): string =>
   `${column} GENERATED ALWAYS AS (CASE ${cases} END) STORED`
@@ -13,7 +13,7 @@ const generated = (column: string, cases: string): string =>
  * without touching an index. The low fillfactor leaves space for the next version of each row on its page.
  */
 export const schema = `
--- The one row that says who leads. The node that raises the term leads; see leader-row.ts.
+-- The one row that says who leads: the node that wrote its term last; see leader-row.ts.
 CREATE TABLE baton.head (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   term text COLLATE "C",

@@ -4,18 +4,18 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../../handoff/store.ts'
 import { type ArchivedStore, BATCH } from '../archive.ts'
 import { unreleased } from '../schema-version.ts'
+import type { SqlTable } from '../sql-table.ts'
 import { insert } from '../statements.ts'
-import type { Table } from '../table.ts'
-import { ChangedRows } from './changed-rows.ts'
-import { unreadable } from './failures.ts'
+import { arrayQuery, sqlite, writer } from './dialect.ts'
+import { unreadable } from './errors.ts'
+import { FlushedRows } from './flush.ts'
 import { DATA_FILE } from './folder.ts'
 import { ownerOf } from './migrate.ts'
 import { Entries } from './sqlite-connection.ts'
-import { arrayQuery, sqlite, writer } from './tables.ts'
 
 /** To write, `db` must be a connection to the file of a locked store that no service uses. */
 export function archivedStore(db: DatabaseSync): ArchivedStore {
-  const changedRows = new ChangedRows(db)
+  const flushedRows = new FlushedRows(db)
   return {
     tables: sqlite.archived,
     run: async (text) => db.exec(text),
@@ -25,13 +25,13 @@ export function archivedStore(db: DatabaseSync): ArchivedStore {
     },
     insert: async (table, rows) => writer(db, insert(table))(rows),
     unflushed: async () => new Entries(db).read().unflushed,
-    nextIds: async () => changedRows.nextIds(),
-    setNextIds: async (nextIds) => changedRows.setNextIds(nextIds),
+    nextIds: async () => flushedRows.nextIds(),
+    setNextIds: async (nextIds) => flushedRows.setNextIds(nextIds),
     begin: async () => db.exec('BEGIN IMMEDIATE'),
   }
 }
 
-function* inBatches(db: DatabaseSync, table: Table<object>): Iterable<object[]> {
+function* inBatches(db: DatabaseSync, table: SqlTable<object>): Iterable<object[]> {
   const statement = db.prepare(`SELECT ${table.selected()} FROM ${table.name} ORDER BY ${table.order}`)
   statement.setReturnArrays(true)
   let rows: object[] = []

@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import { unreleased } from '../schema-version.ts'
-import { asRefused, isBusy } from './failures.ts'
+import { asRefused, isBusy } from './errors.ts'
 import { ANOTHER_FOLDER, migrate, ownerOf } from './migrate.ts'
 
 /** Private to this user: lease ids are secrets, and write access to the data would allow any change. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { IndexRangeOfLane } from '../../handoff/stored.ts'
-import { finder, sqlite } from './tables.ts'
+import { finder, sqlite } from './dialect.ts'
 
 /**
  * The indexes of a lane that were ever called back, as ranges with gaps between them. Most lanes have one

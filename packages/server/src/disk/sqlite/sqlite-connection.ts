@@ -6,9 +6,9 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Write } from '../statements.ts'
-import { ChangedRows } from './changed-rows.ts'
-import { Reads } from './reads.ts'
-import { arrayQuery, inserter, sqlite, textOf, writer } from './tables.ts'
+import { arrayQuery, inserter, sqlite, textOf, writer } from './dialect.ts'
+import { FlushedRows } from './flush.ts'
+import { Selects } from './selects.ts'
 
 /**
  * A row with a body of this size fills one page. Overwriting it with a body of the same size keeps it there,
@@ -164,11 +164,11 @@ function prepareNewRows(db: DatabaseSync) {
  * transaction the slots are wrong until `open` reads them again.
  */
 export class SqliteConnection {
-  readonly reads: Reads
+  readonly selects: Selects
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
-  readonly #rowChanges: ChangedRows
+  readonly #flushedRows: FlushedRows
   readonly #term: string
   readonly #takeOver: StatementSync
   readonly #begin: StatementSync
@@ -194,8 +194,8 @@ export class SqliteConnection {
     this.#takeOver = db.prepare('UPDATE head SET term = ? WHERE id = 1')
     this.#entries = new Entries(db)
     this.#newRows = new NewRows(db)
-    this.#rowChanges = new ChangedRows(db)
-    this.reads = new Reads(db)
+    this.#flushedRows = new FlushedRows(db)
+    this.selects = new Selects(db)
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
@@ -217,7 +217,7 @@ export class SqliteConnection {
   open(): OpenedDisk {
     this.#isBehind = false
     this.#writes = this.#readWrites.get()?.[0] ?? 0
-    return { ...this.#entries.read(), nextIds: this.#rowChanges.nextIds() }
+    return { ...this.#entries.read(), nextIds: this.#flushedRows.nextIds() }
   }
 
   /**
@@ -236,7 +236,7 @@ export class SqliteConnection {
 
   flush(rowChanges: RowChanges, upTo: number): void {
     this.#write(() => {
-      this.#rowChanges.write(rowChanges)
+      this.#flushedRows.write(rowChanges)
       this.#entries.forget(upTo)
     })
   }

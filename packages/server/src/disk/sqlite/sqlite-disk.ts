@@ -5,11 +5,11 @@ import type { Disk } from '../../handoff/disk.ts'
 import { storeClosed } from '../../handoff/store.ts'
 import { allReadsBy } from '../all-reads.ts'
 import type { Session } from '../statements.ts'
-import { asUnavailable } from './failures.ts'
+import { indexedBy } from './conditions.ts'
+import { sqlite } from './dialect.ts'
+import { asUnavailable } from './errors.ts'
 import { DataFolder } from './folder.ts'
-import { conditions } from './schema.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
-import { sqlite } from './tables.ts'
 
 const SPACE_CHECK_MILLIS = 1000
 
@@ -119,12 +119,12 @@ export function sqliteDisk(file: Connections): Disk {
     }
   }
   const session: Session = {
-    all: (query, ...values) => call(({ reads }) => reads.all(query, values)),
-    lists: (asked) => call(({ reads }) => reads.lists(asked)),
+    all: (query, ...values) => call(({ selects }) => selects.all(query, values)),
+    lists: (asked) => call(({ selects }) => selects.lists(asked)),
     write: (...writes) => call((connection) => connection.write(writes)),
   }
   return {
-    ...allReadsBy(session, sqlite, conditions),
+    ...allReadsBy(session, sqlite, indexedBy),
     open: () => call((connection) => connection.open()),
     append: (entry) => call((connection) => connection.append(entry)),
     flush: (rowChanges, upTo) => call((connection) => connection.flush(rowChanges, upTo)),

@@ -16,10 +16,10 @@ export const DURATION_SECONDS = [
 ]
 
 /**
- * A histogram with its sum. Adding a value is cheap: the buckets of small values, which are most frequent,
+ * Adding a value is cheap: the buckets of small values, which are most frequent,
  * are tested first.
  */
-export class Distribution {
+export class Histogram {
   /**
    * Ascending upper bounds, inclusive. A value belongs to the first bucket whose bound it does not exceed.
    */
@@ -43,7 +43,7 @@ export class Distribution {
 }
 
 interface VerbCounts {
-  readonly seconds: Distribution
+  readonly seconds: Histogram
   failures: number
 }
 
@@ -56,7 +56,7 @@ const REQUESTS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 export class StoreCounts {
   readonly verbs = new Map<StoreVerb, VerbCounts>()
   /** The number of requests that shared a hand-off transaction. */
-  readonly commitRequests = new Distribution(REQUESTS)
+  readonly commitRequests = new Histogram(REQUESTS)
   /** Leases that expired, and how many of those used the last attempt, so that the partition is parked. */
   expired = 0
   expiredForGood = 0
@@ -66,7 +66,7 @@ export class StoreCounts {
   of(verb: StoreVerb): VerbCounts {
     let counts = this.verbs.get(verb)
     if (counts === undefined) {
-      counts = { seconds: new Distribution(DURATION_SECONDS), failures: 0 }
+      counts = { seconds: new Histogram(DURATION_SECONDS), failures: 0 }
       this.verbs.set(verb, counts)
     }
     return counts

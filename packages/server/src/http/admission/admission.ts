@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
-import { originOf } from '../origins.ts'
+import { type Problem, sendProblem } from '../answers/problems.ts'
+import { forwardedClientOf } from '../forwarded-client.ts'
+import { addRouteHook } from '../route-hooks.ts'
 import { type Access, type AccessRule, accessRule } from './access.ts'
 import { browserFault, crossSiteFault, type HostRule } from './browser-defence.ts'
 import { userOf } from './proxy-users.ts'
@@ -31,7 +32,7 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 }
 
 /** Returns why a request is refused; undefined when it is admitted. */
-export type Admission = (request: RequestHead) => UnwrittenProblem | undefined
+export type Admission = (request: RequestHead) => Problem | undefined
 
 /** The parts of a request on which admission depends. */
 type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
@@ -44,8 +45,7 @@ export function admitRequests(app: FastifyInstance, options: AdmissionOptions): 
       throw new Error(`the route ${route.method} ${route.url} does not declare its access`)
     const rule = accessRule(access)
     if (rule === undefined) return
-    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
-    route.onRequest = [refusing(admission(rule, options)), ...others]
+    addRouteHook(route, 'onRequest', refusing(admission(rule, options)), 'first')
   })
 }
 
@@ -97,12 +97,12 @@ const HOST_REFUSED =
 export function hostRefusal(
   { headers, rawHeaders, httpVersion }: RequestHead,
   hosts: HostRule,
-): UnwrittenProblem | undefined {
+): Problem | undefined {
   const { host } = headers
   if (host === undefined) {
     // Only HTTP/1.0 clients may omit it. Node's parser also accepts HTTP/2.0, which no client sends here.
     // Followers forward in HTTP/1.1, after they have checked this.
-    if (httpVersion === '1.0' || originOf(headers) !== undefined) return undefined
+    if (httpVersion === '1.0' || forwardedClientOf(headers) !== undefined) return undefined
     return { code: 'bad_request', detail: 'the request must have a Host header' }
   }
   // Node uses the first one; a proxy in between may have used the other.
@@ -118,7 +118,7 @@ function tokenRefusal(
   tokens: LiveTokens,
   allowed: readonly Role[],
   needsAll: boolean,
-): UnwrittenProblem | undefined {
+): Problem | undefined {
   const token = tokens.find(headers)
   const who = userOf(headers) === undefined ? 'token' : 'group of the user'
   if (token === undefined) {

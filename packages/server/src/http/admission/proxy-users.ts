@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { originOf } from '../origins.ts'
+import { forwardedClientOf } from '../forwarded-client.ts'
 import type { Proxies } from './proxies.ts'
 import { bearerToken } from './tokens.ts'
 
@@ -20,15 +20,19 @@ const users = new WeakMap<IncomingHttpHeaders, ProxyUser>()
 
 /** The user of a request that has no token. Of a forwarded request, the follower has found out who it is. */
 export function userOf(headers: IncomingHttpHeaders): ProxyUser | undefined {
-  const origin = originOf(headers)
-  return origin === undefined ? users.get(headers) : (origin.user ?? undefined)
+  const client = forwardedClientOf(headers)
+  return client === undefined ? users.get(headers) : (client.user ?? undefined)
 }
 
 /** Notes the users that these proxies name. From other addresses the headers are ignored. Must run before admission. */
 export function signInByProxies(app: FastifyInstance, proxies: Proxies): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {
     const { headers, socket } = raw
-    if (headers[USER_HEADER] !== undefined && originOf(headers) === undefined && proxies.isPeer(socket)) {
+    if (
+      headers[USER_HEADER] !== undefined &&
+      forwardedClientOf(headers) === undefined &&
+      proxies.isPeer(socket)
+    ) {
       const user = namedUser(raw)
       if (user !== undefined) users.set(headers, user)
     }

@@ -6,7 +6,7 @@ import type { PulledPartition } from '../../handoff/partition.ts'
 import type { OwnerLimited, OwnerLimits, TooManyLanes } from '../../handoff/rules/open-work.ts'
 import type { PullRequest } from '../../handoff/store.ts'
 import type { InstanceDetails } from '../../handoff/views/queries.ts'
-import { RequestProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { type Problem, RequestProblem } from '../answers/problems.ts'
 import { remembered } from '../remembered.ts'
 
 /** What is known about the sender of a request from its token. */
@@ -133,7 +133,7 @@ export function digestOf(token: string): string {
   return hash('sha256', token, 'hex')
 }
 
-export const UNKNOWN_TOKEN: UnwrittenProblem = {
+export const UNKNOWN_TOKEN: Problem = {
   code: 'token_unknown',
   detail: 'the service does not know this token',
   options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },

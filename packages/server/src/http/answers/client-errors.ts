@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { securityHeaders } from './headers.ts'
-import { type UnwrittenProblem, writtenProblem } from './problems.ts'
+import { type Problem, writtenProblem } from './problems.ts'
 
 /**
  * The reason phrase of each status. An import would load all of node:http, including its WebSocket client,
@@ -49,7 +49,7 @@ export function answerClientError(error: ClientError, socket: Socket): void {
 }
 
 /** A problem as the last response of a connection, in the form in which it is written to the socket. */
-export function lastAnswer(fault: UnwrittenProblem): string {
+export function lastAnswer(fault: Problem): string {
   const { status, headers, body } = writtenProblem(fault)
   const fields = { ...securityHeaders(false), ...headers, 'content-length': body.length, connection: 'close' }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -76,7 +76,7 @@ function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
 
 export const isTooLate = ({ code }: ClientError): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
-function faultOf(error: ClientError): UnwrittenProblem {
+function faultOf(error: ClientError): Problem {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { code: 'request_timeout', detail: 'headers and body did not arrive in time' }

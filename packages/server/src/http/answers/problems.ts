@@ -11,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import { NotServed, refuse as refuseForwarded } from '../origins.ts'
+import { answerNotServed, NotServed } from '../forwarded-client.ts'
 import { lingerUntilSent } from './lingering-close.ts'
 
 interface ProblemOptions {
@@ -20,14 +20,14 @@ interface ProblemOptions {
 }
 
 /** Why a request is refused, before it is converted to an HTTP response. */
-export interface UnwrittenProblem {
+export interface Problem {
   readonly code: ProblemCode
   readonly detail: string
   readonly options?: ProblemOptions
 }
 
 /** Thrown to refuse a request; the error handler sends it as the response. */
-export class RequestProblem extends Error implements UnwrittenProblem {
+export class RequestProblem extends Error implements Problem {
   override name = 'RequestProblem'
   readonly code: ProblemCode
   readonly options: ProblemOptions
@@ -60,12 +60,12 @@ const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
   overloaded: 1,
 }
 
-const sent = new WeakMap<FastifyReply, UnwrittenProblem>()
+const sent = new WeakMap<FastifyReply, Problem>()
 
 /** The problem with which a request was refused, for the audit log. */
-export const problemOf = (reply: FastifyReply): UnwrittenProblem | undefined => sent.get(reply)
+export const sentProblemOf = (reply: FastifyReply): Problem | undefined => sent.get(reply)
 
-export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   sent.set(reply, problem)
   lingerUntilSent(reply.request.raw)
   const { status, headers, body } = writtenProblem(problem)
@@ -75,7 +75,7 @@ export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): Fas
 /**
  * The body is a Buffer, because Fastify would add a charset to a string, which this media type does not have.
  */
-export function writtenProblem({ code, detail, options: { extra, headers } = {} }: UnwrittenProblem): {
+export function writtenProblem({ code, detail, options: { extra, headers } = {} }: Problem): {
   status: number
   headers: Record<string, string>
   body: Buffer
@@ -109,10 +109,10 @@ interface Requested {
   readonly url?: string | undefined
 }
 
-export type Refuse = (error: unknown, asked: Requested) => UnwrittenProblem
+export type ProblemOf = (error: unknown, requested: Requested) => Problem
 
 /** Converts errors to problems. All errors of requests pass through here. */
-export function refusals({ log }: { readonly log: Log }): Refuse {
+export function problemMapper({ log }: { readonly log: Log }): ProblemOf {
   return (error, { method, url }) => {
     if (error instanceof RequestProblem) return error
     if (error instanceof StoreUnavailable) return { code: error.code, detail: error.message }
@@ -131,17 +131,20 @@ export function refusals({ log }: { readonly log: Log }): Refuse {
 }
 
 /** Fastify's error handler. */
-export function errorAnswers({ handOff }: { readonly handOff: Pick<HandOff, 'isDraining'> }, refuse: Refuse) {
+export function errorAnswers(
+  { handOff }: { readonly handOff: Pick<HandOff, 'isDraining'> },
+  problemOf: ProblemOf,
+) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Fastify closes the connection after any error in a body. If the body was read completely, that only
     // forces the client to reconnect. If it was not, discarding the rest lets the client read the response.
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
     if (error instanceof NotServed) {
-      refuseForwarded(reply, error)
+      answerNotServed(reply, error)
       return reply
     }
-    return sendProblem(reply, refuse(error, request))
+    return sendProblem(reply, problemOf(error, request))
   }
 }
 

@@ -23,26 +23,27 @@ import { paceOf } from '../../handoff/views/eta.ts'
 import type { LaneFacts, TaskDetails, TaskRow } from '../../handoff/views/queries.ts'
 import { overdueOf } from '../../handoff/views/time-left.ts'
 import { laneView, missingPartitions, progressView, waitingFor } from '../../handoff/views/view-state.ts'
-import { nameOf, timestampOf, timestampOrNull, viewWork } from './views.ts'
+import { presentWork } from './partition-view.ts'
+import { nameOf, timestampOf, timestampOrNull } from './wire-values.ts'
 
-export function viewTask(record: TaskDetails, policy: Policy): TaskView {
+export function presentTask(record: TaskDetails, policy: Policy): TaskView {
   const { facts } = record
   return {
     ...summariseTask(record, record.now),
-    control: viewStamps(facts),
+    control: presentStamps(facts),
     levelBarrier: facts.levelBarrier,
-    settings: viewSettings(policy, facts),
+    settings: presentSettings(policy, facts),
     waitingFor: waitingFor(record),
     settledByDelivery: facts.delivered,
-    levels: record.lanes.map((lane) => viewLevel(facts, lane)),
+    levels: record.lanes.map((lane) => presentLevel(facts, lane)),
     levelsOmitted: record.lanesOmitted,
     calledBackBy: [...facts.owners],
     computeTables: [...record.computeTables],
     finishedAt: timestampOrNull(facts.finishedAt),
     purgedAt: timestampOrNull(facts.purgedAt),
     attemptsWasted: facts.attemptsWasted,
-    ...viewTiming(record),
-    failures: viewFailures(record.failures),
+    ...presentTiming(record),
+    failures: presentFailures(record.failures),
     reported: {
       declared: facts.reportedDeclared,
       reported: facts.reportedRecords,
@@ -56,7 +57,7 @@ export function viewTask(record: TaskDetails, policy: Policy): TaskView {
   }
 }
 
-function viewStamps({ stamps }: TaskFacts): TaskView['control'] {
+function presentStamps({ stamps }: TaskFacts): TaskView['control'] {
   const view = (stamp: Stamp | undefined) =>
     stamp === undefined ? null : { at: timestampOf(stamp[0]), name: stamp[1] }
   const { paused, cancelled, sealed, changed } = stamps ?? {}
@@ -65,7 +66,7 @@ function viewStamps({ stamps }: TaskFacts): TaskView['control'] {
   return { paused: pause, cancelled: view(cancelled), sealed: view(sealed), changed: view(changed) }
 }
 
-function viewTiming({
+function presentTiming({
   facts,
   timing,
   now,
@@ -88,7 +89,7 @@ function viewTiming({
       startedAt: timestampOf(partition.leasedAt),
       leaseExpiresAt: timestampOf(partition.dueAt),
       expectedSeconds: rounded(expectedMillis),
-      ...viewWork(partition),
+      ...presentWork(partition),
     })),
   }
 }
@@ -96,7 +97,7 @@ function viewTiming({
 /** Two significant digits: the values are estimates. */
 const rounded = (millis: number): number => Number((millis / 1000).toPrecision(2))
 
-const viewFailures = (failures: TaskDetails['failures']): TaskView['failures'] =>
+const presentFailures = (failures: TaskDetails['failures']): TaskView['failures'] =>
   byWeight(failures).map(({ firstAt, lastAt, ...group }) => ({
     ...group,
     firstAt: timestampOf(firstAt),
@@ -121,7 +122,7 @@ export function summariseTask(row: TaskRow, now: number): TaskSummary {
   }
 }
 
-function viewLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
+function presentLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
   const { open, partitions, records, indexes } = laneView(facts, lane)
   const { busyMillis = 0, attemptsDone = 0 } = lane
   return {
@@ -138,7 +139,7 @@ function viewLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
  * The effective settings of a task in the wire format. Settings that the task does not override are those of
  * the service.
  */
-export function viewSettings(
+export function presentSettings(
   policy: Policy,
   task: { readonly settings: TaskSettings | null; readonly levelBarrier: boolean },
 ): ShownSettings {

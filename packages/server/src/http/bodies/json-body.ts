@@ -16,7 +16,7 @@ import {
   tooManyElements,
   tooManyValues,
 } from '../answers/problems.ts'
-import type { HoldBody } from '../budget/received-bytes.ts'
+import type { HoldBody } from '../limits/received-bytes.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
 import { JsonArrayText } from './json-array.ts'

@@ -3,12 +3,12 @@ import { errorCodes } from '@baton/protocol'
 import { REFUSED_HEADER, REFUSED_STATUS } from '../../cluster/forwarded-request.ts'
 import { answerClientError, statusWords } from '../answers/client-errors.ts'
 import { type AnswerHeaders, commonHeaders, securityHeaders } from '../answers/headers.ts'
-import { type Refuse, RequestProblem, type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
+import { type Problem, type ProblemOf, RequestProblem, writtenProblem } from '../answers/problems.ts'
 import { parsedBody } from '../bodies/json-body.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import { NotServed } from '../forwarded-client.ts'
 import type { Forwarding } from '../forwarding.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer } from '../observability/answered-requests.ts'
-import { NotServed } from '../origins.ts'
 import { type Exchange, hasHungUp } from '../requests/exchange.ts'
 import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
@@ -27,8 +27,8 @@ const FIRST_REQUEST_MILLIS = 1000
 interface FastPathRules extends Staying {
   readonly routeOf: RouteOf
   readonly keyOwner: KeyOwner
-  readonly refuse: Refuse
-  readonly budget: AdmissionBudget
+  readonly problemOf: ProblemOf
+  readonly limiter: ClientLimiter
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
@@ -144,7 +144,7 @@ export class FastConnection {
 
   #waitForRest(bytes: Buffer, neededBytes: number): void {
     // At the limit on received bytes, Node's server refuses the body.
-    if (!this.#rules.budget.received.hasRoomFor(neededBytes)) {
+    if (!this.#rules.limiter.received.hasRoomFor(neededBytes)) {
       this.#handOver(bytes)
       return
     }
@@ -158,24 +158,24 @@ export class FastConnection {
   /** Counts buffered bytes against the limit on received bytes. */
   #keep(bytes: number): void {
     this.#waitingBytes += bytes
-    this.#rules.budget.received.keep(bytes)
+    this.#rules.limiter.received.keep(bytes)
   }
 
   async #serve(request: FastRequest, body: Buffer): Promise<void> {
     const { method, url, asked, serve, counts, urgency } = request
-    const { budget, forwarding } = this.#rules
+    const { limiter, forwarding } = this.#rules
     const began = performance.now()
     this.#isAnswered = false
     this.#moreHeaders = NO_HEADERS
-    budget.received.keep(body.length)
-    const leave = forwarding?.enter()
+    limiter.received.keep(body.length)
+    const answered = forwarding?.countRequest()
     try {
       if (forwarding !== null && request.admission !== undefined) {
         const { headers, refusal } = forwarding.admitFast(request, body, this.#socket)
         this.#moreHeaders = headers
         if (refusal !== undefined) throw new RequestProblem(refusal.code, refusal.detail, refusal.options)
       }
-      if (!budget.isOpen) budget.check(urgency, asked.headers, this.#socket)
+      if (!limiter.isOpen) limiter.check(urgency, asked.headers, this.#socket)
       const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
       if (this.#isAnswered) {
@@ -188,17 +188,17 @@ export class FastConnection {
         this.#send(notServedText(error, this.#rules))
         return
       }
-      const refusal = this.#rules.refuse(error, { method, url })
-      this.#send(problemText(refusal, this.#moreHeaders, this.#rules))
+      const problem = this.#rules.problemOf(error, { method, url })
+      this.#send(problemText(problem, this.#moreHeaders, this.#rules))
       if (this.#isAnswered) {
-        const { status } = errorCodes[refusal.code]
+        const { status } = errorCodes[problem.code]
         const millis = performance.now() - began
         counts.answered(status, millis)
         this.#log(request, status, millis)
       }
     } finally {
-      leave?.()
-      budget.received.keep(-body.length)
+      answered?.()
+      limiter.received.keep(-body.length)
       this.#idleSince = performance.now()
     }
   }
@@ -326,8 +326,8 @@ function answerText(body: string, headers: AnswerHeaders, staying: Staying): Ans
   }
 }
 
-function problemText(refusal: UnwrittenProblem, more: AnswerHeaders, staying: Staying): AnswerText {
-  const { status, headers, body } = writtenProblem(refusal)
+function problemText(problem: Problem, more: AnswerHeaders, staying: Staying): AnswerText {
+  const { status, headers, body } = writtenProblem(problem)
   const all = [...Object.entries({ ...securityHeaders(staying.isSecure), ...headers }).flat(), ...more]
   const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(all)}`
   return { text: `${head}${lastLines(body.length, staying)}${body}`, encoding: 'utf8' }

@@ -4,9 +4,10 @@ import { FORWARDED_HEADER } from '../../cluster/forwarded-request.ts'
 import { type AccessRule, accessRules, type CheckedAccess } from '../admission/access.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { Proxies } from '../admission/proxies.ts'
-import type { Refuse } from '../answers/problems.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import type { ProblemOf } from '../answers/problems.ts'
 import type { Forwarding } from '../forwarding.ts'
+import { intercept } from '../intercept.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { LogAnswer, RequestCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
 import type { Service } from '../service.ts'
@@ -17,11 +18,11 @@ const HEAD_TIMEOUT_MILLIS = 1000
 
 interface AdmissionParts {
   readonly admissionOf: (rule: AccessRule) => Admission
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
 }
 
 interface FastPathParts {
-  readonly refuse: Refuse
+  readonly problemOf: ProblemOf
   readonly service: Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>
   readonly requests: RequestCounts
   readonly proxies: Proxies
@@ -41,19 +42,19 @@ interface FastPathParts {
  */
 export class FastPath {
   readonly #admissionOf: (rule: AccessRule) => Admission
-  readonly #budget: AdmissionBudget
+  readonly #limiter: ClientLimiter
   readonly #parts: FastPathParts
   readonly #routes = new Map<string, { readonly route: FastRoute; readonly admission: Admission }>()
   readonly #connections = new Set<FastConnection>()
 
-  constructor({ admissionOf, budget }: AdmissionParts, parts: FastPathParts) {
+  constructor({ admissionOf, limiter }: AdmissionParts, parts: FastPathParts) {
     this.#admissionOf = admissionOf
-    this.#budget = budget
+    this.#limiter = limiter
     this.#parts = parts
   }
 
   /** Serves a route here too, with the admission and urgency that its access has. */
-  open(
+  addRoute(
     method: ParsedHead['method'],
     prefix: string,
     path: string,
@@ -67,32 +68,28 @@ export class FastPath {
   }
 
   /** Passes every connection to Node's server with its first bytes. */
-  serveNothing(): void {
+  disable(): void {
     this.#routes.clear()
   }
 
   /** Handles new connections of `server` before its own listeners do. */
-  before(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
-    const { refuse, service, logAnswer, forwarding } = this.#parts
+  interceptConnections(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
+    const { problemOf, service, logAnswer, forwarding } = this.#parts
     const { isSecure, keyOwner, handOff } = service
     const arrival = isSecure ? 'secureConnection' : 'connection'
-    const others = server.listeners(arrival) as ((socket: Socket) => void)[]
-    server.removeAllListeners(arrival)
-    server.on(arrival, (socket: Socket) => {
+    intercept(server, arrival, (socket, handOver) => {
       const connection = new FastConnection(socket, {
         keepAliveMillis: server.keepAliveTimeout,
         isSecure,
         routeOf: (head) => this.#routeOf(head, socket),
         keyOwner,
-        refuse,
+        problemOf,
         logAnswer,
         forwarding,
-        budget: this.#budget,
+        limiter: this.#limiter,
         headTimeoutMillis,
         handOff,
-        handOver: () => {
-          for (const serve of others) serve.call(server, socket)
-        },
+        handOver,
         left: () => this.#connections.delete(connection),
       })
       this.#connections.add(connection)

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Distribution, DURATION_SECONDS } from '../../handoff/counts/counts.ts'
+import { DURATION_SECONDS, Histogram } from '../../handoff/counts/counts.ts'
 import type { Log } from '../../handoff/log.ts'
+import { addRouteHook } from '../route-hooks.ts'
 
 /** Counts of the answered requests of one route. */
 export class RouteCounts {
   readonly method: string
   readonly route: string
   readonly statuses = new Map<number, number>()
-  readonly seconds = new Distribution(DURATION_SECONDS)
+  readonly seconds = new Histogram(DURATION_SECONDS)
 
   constructor(method: string, route: string) {
     this.method = method
@@ -54,9 +55,8 @@ const NONE = 'none'
 export function countRequests(app: FastifyInstance, requests: RequestCounts): void {
   app.addHook('onRoute', (route) => {
     const path = route.config?.access === 'open' ? PAGE : route.routePath
-    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
     // Runs first, so that requests that admission refuses are counted too.
-    route.onRequest = [counting(requests.of(String(route.method), path)), ...others]
+    addRouteHook(route, 'onRequest', counting(requests.of(String(route.method), path)), 'first')
   })
 }
 
@@ -96,11 +96,11 @@ type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
 /** Logs a request after it was answered. */
 export type LogAnswer = (request: Answered, status: number, millis: number) => void
 
-/** `originOf` returns the address of the client and the scheme it used. */
-export function answerLog(log: Log, originOf: (request: Answered) => object): LogAnswer {
+/** `clientOf` returns the address of the client and the scheme it used. */
+export function answerLog(log: Log, clientOf: (request: Answered) => object): LogAnswer {
   return (request, status, millis) => {
     const { method, url, headers } = request
-    const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...originOf(request) }
+    const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...clientOf(request) }
     log.debug({ ...fields, instance: headers['x-instance-id'] }, 'answered')
   }
 }

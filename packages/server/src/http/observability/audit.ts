@@ -1,11 +1,12 @@
 import type { nodeAuditKinds } from '@baton/protocol'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
 import type { FileReload } from '../../settings-files.ts'
 import { accessRule } from '../admission/access.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
-import { problemOf } from '../answers/problems.ts'
+import { sentProblemOf } from '../answers/problems.ts'
+import { addRouteHook } from '../route-hooks.ts'
 
 // What only the log and this node's memory have: a flood of refused tokens must not write. Changes are in the
 // store; see handoff/audit.ts.
@@ -24,8 +25,8 @@ const TOGETHER_MILLIS = 60_000
 const MOST_LINES_A_MINUTE = 60
 
 interface Audited {
-  /** `order`: a control request. It is only logged. */
-  readonly kind: (typeof nodeAuditKinds)[number] | 'order'
+  /** `control`: a control request. It is only logged. */
+  readonly kind: (typeof nodeAuditKinds)[number] | 'control'
   readonly name: string | null
   readonly address: string | null
   readonly action: string
@@ -119,7 +120,8 @@ export class AuditLog {
       ...(detail === null ? {} : { detail }),
     }
     if (kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
-    else this.#log.info(fields, kind === 'order' ? 'audit: a control request' : 'audit: a file was reloaded')
+    else
+      this.#log.info(fields, kind === 'control' ? 'audit: a control request' : 'audit: a file was reloaded')
   }
 }
 
@@ -150,37 +152,29 @@ export function auditRequests(
   { audit, tokens, proxies }: { audit: AuditLog; tokens: TokenLookup; proxies: Proxies },
 ): void {
   const note = (request: FastifyRequest, reply: FastifyReply, isControl: boolean): void => {
-    const code = problemOf(reply)
-    const isRefused = code !== undefined && refusing.has(code.code)
+    const problem = sentProblemOf(reply)
+    const isRefused = problem !== undefined && refusing.has(problem.code)
     if (!isControl && !isRefused) return
-    if (code?.code === 'token_missing') return
+    if (problem?.code === 'token_missing') return
     const { raw } = request
     audit.note({
-      kind: isRefused ? 'refused' : 'order',
+      kind: isRefused ? 'refused' : 'control',
       name: tokens.nameOf(raw.headers),
       address: proxies.addressOf(raw.socket, raw.headers),
       action: `${raw.method} ${shortened(raw.url?.split('?', 1)[0] ?? '')}`,
-      outcome: code?.code ?? 'done',
-      detail: code?.detail ?? null,
+      outcome: problem?.code ?? 'done',
+      detail: problem?.detail ?? null,
     })
   }
   app.addHook('onRoute', (route: RouteOptions) => {
     const rule = accessRule(route.config?.access)
     if (rule === undefined || rule.roles === null) return
     const isControl = rule.effect === 'control'
-    const others = route.onSend === undefined ? [] : [route.onSend].flat()
-    route.onSend = [
-      ...others,
-      (
-        request: FastifyRequest,
-        reply: FastifyReply,
-        payload: unknown,
-        done: (error: null, same: unknown) => void,
-      ) => {
-        note(request, reply, isControl)
-        done(null, payload)
-      },
-    ] as NonNullable<RouteOptions['onSend']>
+    const noteAnswer: onSendHookHandler = (request, reply, payload, done) => {
+      note(request, reply, isControl)
+      done(null, payload)
+    }
+    addRouteHook(route, 'onSend', noteAnswer, 'last')
   })
 }
 

@@ -1,7 +1,7 @@
-import { Distribution } from '../../handoff/counts/counts.ts'
+import { Histogram } from '../../handoff/counts/counts.ts'
 import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { Webhooks } from '../service.ts'
 import type { RequestCounts } from './answered-requests.ts'
 
@@ -9,7 +9,7 @@ import type { RequestCounts } from './answered-requests.ts'
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Label values, in the order of the label names, and the value of the sample. */
-export type Sample = readonly [labels: readonly string[], value: number | Distribution]
+export type Sample = readonly [labels: readonly string[], value: number | Histogram]
 
 interface MetricHead {
   readonly name: string
@@ -23,7 +23,7 @@ export function metricText({ name, type, labels, meaning }: MetricHead, samples:
   let text = ''
   for (const [values, value] of samples) {
     const pairs = labels.map((label, at) => `${label}="${escaped(values[at] ?? '')}"`)
-    if (value instanceof Distribution) text += histogramLines(name, pairs, value)
+    if (value instanceof Histogram) text += histogramLines(name, pairs, value)
     else text += line(name, pairs, value)
   }
   return text === ''
@@ -32,11 +32,7 @@ export function metricText({ name, type, labels, meaning }: MetricHead, samples:
 }
 
 /** Buckets are cumulative. */
-function histogramLines(
-  name: string,
-  pairs: readonly string[],
-  { bounds, counts, sum }: Distribution,
-): string {
+function histogramLines(name: string, pairs: readonly string[], { bounds, counts, sum }: Histogram): string {
   let lines = ''
   let count = 0
   for (const [at, bound] of [...bounds, '+Inf'].entries()) {
@@ -59,9 +55,9 @@ function escaped(value: string): string {
 export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
-  readonly health: { readonly eventLoopDelay: Distribution }
+  readonly health: { readonly eventLoopDelay: Histogram }
   readonly webhooks: Webhooks
-  readonly budget: AdmissionBudget
+  readonly limiter: ClientLimiter
   readonly store: StoreReading
   readonly scaleTargetSeconds: number
 }

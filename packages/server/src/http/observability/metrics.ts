@@ -5,23 +5,23 @@ import type { ViewedCounts } from '../../handoff/views/view-state.ts'
 import { version } from '../../version.ts'
 import { by, counter, gauge, histogram, type Metric, type MetricSources, type Sample } from './metric.ts'
 
-/** Concurrent use of this node, and how often bounds were reached. */
-const boundMetrics: readonly Metric[] = [
-  gauge('baton_connections', [], 'open connections', ({ budget }) => budget.connections),
+/** Concurrent use of this node, and how often limits were reached. */
+const limitMetrics: readonly Metric[] = [
+  gauge('baton_connections', [], 'open connections', ({ limiter }) => limiter.connections),
   gauge(
     'baton_received_bytes',
     [],
     'request bodies that were received and are not answered yet',
-    ({ budget }) => budget.received.held,
+    ({ limiter }) => limiter.received.held,
   ),
   gauge(
     'baton_unsent_bytes',
     [],
     'responses that clients have not received yet, sampled once per second',
-    ({ budget }) => budget.unsentBytes,
+    ({ limiter }) => limiter.unsentBytes,
   ),
-  counter('baton_bounds_met_total', ['bound'], 'how often a limit for clients was reached', ({ budget }) =>
-    by(budget.reached.counts),
+  counter('baton_bounds_met_total', ['bound'], 'how often a limit for clients was reached', ({ limiter }) =>
+    by(limiter.reached.counts),
   ),
 ]
 
@@ -294,7 +294,7 @@ const scaleMetrics: readonly Metric[] = [
 /** Of this node, since its start. */
 export const metricsOfNode: readonly Metric[] = [
   ...requestMetrics,
-  ...boundMetrics,
+  ...limitMetrics,
   ...handOffMetrics,
   ...storeMetrics,
   ...openWorkMetrics,

@@ -3,6 +3,7 @@ import { checkChosen, didYouMean, MAX_PAGE_LENGTH } from '@baton/protocol'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import { RequestProblem } from '../answers/problems.ts'
+import { addRouteHook } from '../route-hooks.ts'
 
 /**
  * Checks that apply to the parameters of every route, after admission. The fast path does not need them: it
@@ -17,8 +18,7 @@ export function checkParameters(app: FastifyInstance): void {
     const check = (request: FastifyRequest, _reply: unknown, done: (fault?: Error) => void): void => {
       done(senderFault(request.raw) ?? (known === undefined ? undefined : queryFault(request, known)))
     }
-    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
-    route.onRequest = [...others, check]
+    addRouteHook(route, 'onRequest', check, 'last')
   })
 }
 

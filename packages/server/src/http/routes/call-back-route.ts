@@ -31,12 +31,12 @@ import {
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
-import { nameOf } from '../answers/views.ts'
+import { nameOf } from '../answers/wire-values.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
 import { whileHeld } from '../bodies/arriving-body.ts'
 import { JsonArrayText } from '../bodies/json-array.ts'
 import { NotJson } from '../bodies/json-bytes.ts'
-import type { ReachedBounds } from '../budget/bounds.ts'
+import type { ReachedLimits } from '../limits/limits.ts'
 import type { BulkWork } from '../requests/bulk-work.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
@@ -105,7 +105,7 @@ function checkPieces(
 export function callBackRoute(
   app: FastifyInstance,
   service: Service,
-  reached: ReachedBounds,
+  reached: ReachedLimits,
   bulk: BulkWork,
 ): void {
   const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, tokens, tracing } = service

@@ -5,11 +5,12 @@ import Type from 'typebox'
 import type { BatonEvent, Tick } from '../../handoff/events.ts'
 import { tickWithinLimits } from '../admission/tokens.ts'
 import { securityHeaders } from '../answers/headers.ts'
+import { presentInstance } from '../answers/instance-view.ts'
+import { presentParked } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { summariseTask } from '../answers/task-view.ts'
-import { viewInstance, viewParked } from '../answers/views.ts'
 import { answers } from '../api-document/route-schemas.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
 import { whenCrowded } from '../requests/pipelining.ts'
 import type { Service } from '../service.ts'
@@ -42,9 +43,9 @@ function eventText(event: BatonEvent): string {
     case 'task':
       return named('task', summariseTask(event.row, event.now))
     case 'parked':
-      return named('parked', viewParked(event.notice))
+      return named('parked', presentParked(event.notice))
     case 'instance':
-      return named('instance', viewInstance(event.instance))
+      return named('instance', presentInstance(event.instance))
     case 'reset':
       return named('reset', {})
   }
@@ -170,7 +171,7 @@ export function eventsRoute(
   app: FastifyInstance,
   { handOff, tokens, isSecure }: Service,
   streams: OpenStreams,
-  budget: Pick<AdmissionBudget, 'quotaKeyOf'>,
+  limiter: Pick<ClientLimiter, 'quotaKeyOf'>,
 ): void {
   app.route({
     method: 'GET',
@@ -206,7 +207,7 @@ export function eventsRoute(
         throw new RequestProblem('shutting_down', 'this node is shutting down and sends no more events')
       }
       const { socket, headers } = request.raw
-      const caller = budget.quotaKeyOf(headers, socket)
+      const caller = limiter.quotaKeyOf(headers, socket)
       const refusal = streams.refusal(caller)
       if (refusal !== undefined) throw new RequestProblem('overloaded', refusal)
       const lastId = request.headers['last-event-id']

@@ -11,15 +11,10 @@ import {
 import type { FastifyInstance } from 'fastify'
 import type { InstancePosition, LeasePosition } from '../../handoff/views/queries.ts'
 import { instanceWithinLimits, isWithinLimit } from '../admission/tokens.ts'
+import { presentHeldLease, presentInstance, presentInstanceAttempt } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import {
-  tableFieldRenamer,
-  timestampOf,
-  viewHeldLease,
-  viewInstance,
-  viewInstanceAttempt,
-} from '../answers/views.ts'
-import { originOf } from '../origins.ts'
+import { tableFieldRenamer, timestampOf } from '../answers/wire-values.ts'
+import { forwardedClientOf } from '../forwarded-client.ts'
 import { nextOf, pageOf, parameter, search, word } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { operation, unknownInstance } from './operation.ts'
@@ -44,9 +39,11 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
     },
     answers: [instanceStatusSchema, 'The instance'],
     answer: async ({ query: { instanceId }, token, raw }) => {
-      const instance = await handOff.instance(instanceId ?? originOf(raw.headers)?.instanceId ?? null)
+      const instance = await handOff.instance(
+        instanceId ?? forwardedClientOf(raw.headers)?.instanceId ?? null,
+      )
       if (instance === null) throw unknownInstance()
-      return viewInstance(instanceWithinLimits(token, instance))
+      return presentInstance(instanceWithinLimits(token, instance))
     },
   })
 
@@ -70,7 +67,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
     ],
     answer: async ({ query: { sort, cursor, ...which } }) => {
       const page = await handOff.instances({ ...which, sort: sort ?? 'name', after: cursor })
-      return { instances: page.instances.map(viewInstance), next: nextOf(page.next) }
+      return { instances: page.instances.map(presentInstance), next: nextOf(page.next) }
     },
   })
 
@@ -87,7 +84,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
       return {
         leases: leases
           .filter(({ taskId }) => isWithinLimit(token, taskId))
-          .map((lease) => renamed(viewHeldLease(lease))),
+          .map((lease) => renamed(presentHeldLease(lease))),
         next: nextOf(next),
       }
     },
@@ -106,7 +103,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
         since: timestampOf(since),
         attempts: attempts
           .filter(({ taskId }) => isWithinLimit(token, taskId))
-          .map((attempt) => renamed(viewInstanceAttempt(attempt))),
+          .map((attempt) => renamed(presentInstanceAttempt(attempt))),
       }
     },
   })
@@ -129,7 +126,7 @@ export function instanceRoutes(app: FastifyInstance, service: Service): void {
             'parameter_invalid',
             `the instance in the path is a node of the service, which pulls nothing; ${verb} a worker`,
           )
-        return viewInstance(instance)
+        return presentInstance(instance)
       },
     })
   }

@@ -20,12 +20,13 @@ import type { EmptyBecause, RenewalRequest, Settled } from '../../handoff/store.
 import { handedOutWithinLimits, pullWithinLimits, revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { pulledPartitionWriter, refusalsJson, secondsOf, timestampOf } from '../answers/views.ts'
+import { pulledPartitionWriter, refusalsJson } from '../answers/pull-answer.ts'
+import { secondsOf, timestampOf } from '../answers/wire-values.ts'
 import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
+import { forwardedClientOf, NotServed } from '../forwarded-client.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import { excludeFromDurations } from '../observability/answered-requests.ts'
-import { NotServed, originOf } from '../origins.ts'
 import { type Exchange, exchangeOver, StallTimer, whileWatched } from '../requests/exchange.ts'
 import { instanceOf } from '../requests/preferences.ts'
 import type { Service } from '../service.ts'
@@ -36,31 +37,34 @@ const becauseJson = (because: EmptyBecause | undefined): string =>
 /** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
-/** Runs a request that may wait for work, within the bounds on waiting, and ends the wait when it must. */
-function waiter({ tokens, peers }: Service, budget: AdmissionBudget) {
+/** Runs a request that may wait for work, within the limits on waiting, and ends the wait when it must. */
+function waiter({ tokens, cluster }: Service, limiter: ClientLimiter) {
   return <Result>(
     { asked: { headers, queryLength }, socket }: Exchange,
     wantedMillis: number,
     work: (waitMillis: number, signal?: AbortSignal) => Promise<Result>,
     revokedMeanwhile: () => void = () => undefined,
   ): Promise<Result> => {
-    const origin = originOf(headers)
+    const forwarded = forwardedClientOf(headers)
     const orWhen = (end: () => void) => {
       const unwatch = tokens.watch(headers, () => {
         revokedMeanwhile()
         end()
       })
       // The follower that forwarded the request may stop.
-      const stay = peers === null || origin === undefined ? undefined : peers.whenLeft(origin.from, end)
+      const stay =
+        cluster === null || forwarded === undefined
+          ? undefined
+          : cluster.whenFollowerStops(forwarded.from, end)
       return () => {
         unwatch()
         stay?.()
       }
     }
     // A forwarded request has already waited at the follower, for a leader.
-    const waitMillis = Math.max(0, wantedMillis - (origin?.waitedMillis ?? 0))
-    const quotaKeyOf = () => budget.quotaKeyOf(headers, socket)
-    return budget.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
+    const waitMillis = Math.max(0, wantedMillis - (forwarded?.waitedMillis ?? 0))
+    const quotaKeyOf = () => limiter.quotaKeyOf(headers, socket)
+    return limiter.waiting.within({ waitMillis, queryBytes: queryLength, quotaKeyOf }, (millis) =>
       whileWatched(socket, millis > 0, (signal) => work(millis, signal), orWhen),
     )
   }
@@ -70,12 +74,12 @@ export function pullRoute(
   app: FastifyInstance,
   service: Service,
   fastPath: FastPath,
-  budget: AdmissionBudget,
+  limiter: ClientLimiter,
 ): void {
   const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const waiting = waiter(service, budget)
+  const waiting = waiter(service, limiter)
   const config = { access: 'pull' } as const
 
   const pull = tracing.serve('GET /pull', async (exchange) => {
@@ -96,7 +100,7 @@ export function pullRoute(
     const partitions = handedOutWithinLimits(token, pulled.partitions)
     if (isRevoked && partitions.length === 0) throw revoked()
     // The next leader serves it.
-    if (handOff.isDraining && partitions.length === 0 && originOf(asked.headers) !== undefined)
+    if (handOff.isDraining && partitions.length === 0 && forwardedClientOf(asked.headers) !== undefined)
       throw new NotServed('not_leading')
     if (afterNextIteration !== undefined) await afterNextIteration()
     const more: string[] = []
@@ -109,7 +113,7 @@ export function pullRoute(
     })
     return { waited }
   })
-  fastPath.open('GET', app.prefix, '/pull', config.access, pull)
+  fastPath.addRoute('GET', app.prefix, '/pull', config.access, pull)
 
   app.route({
     method: 'GET',
@@ -148,12 +152,12 @@ export function settleRoute(
   app: FastifyInstance,
   service: Service,
   fastPath: FastPath,
-  budget: AdmissionBudget,
+  limiter: ClientLimiter,
 ): void {
   const { handOff, tableField, tokens, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const stall = new StallTimer()
-  const waiting = waiter(service, budget)
+  const waiting = waiter(service, limiter)
   const config = { access: 'worker' } as const
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
@@ -198,7 +202,7 @@ export function settleRoute(
     answer(settledJson(token, outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   })
-  fastPath.open('POST', app.prefix, '/settle', config.access, settle)
+  fastPath.addRoute('POST', app.prefix, '/settle', config.access, settle)
 
   app.route({
     method: 'POST',

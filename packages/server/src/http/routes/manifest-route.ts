@@ -5,8 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/views/queries.ts'
 import { requireView } from '../admission/tokens.ts'
+import { presentPartition } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { tableFieldRenamer, viewPartition } from '../answers/views.ts'
+import { tableFieldRenamer } from '../answers/wire-values.ts'
 import { level, word } from '../requests/parameters.ts'
 import type { ReadInTurn } from '../requests/reads.ts'
 import type { Service } from '../service.ts'
@@ -33,7 +34,7 @@ export function manifestRoute(app: FastifyInstance, service: Service, readInTurn
 
   const textOf = ({ facts, partitions }: PartitionPage): string =>
     partitions
-      .map((record) => `${JSON.stringify(withTableField(manifestLine(viewPartition(facts, record))))}\n`)
+      .map((record) => `${JSON.stringify(withTableField(manifestLine(presentPartition(facts, record))))}\n`)
       .join('')
 
   const written = (page: PartitionPage): WrittenPage => ({ text: textOf(page), next: page.next })

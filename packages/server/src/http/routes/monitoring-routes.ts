@@ -1,12 +1,12 @@
 import { MAX_SCALE_TARGET_SECONDS, scaleSchema, totalsSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { Distribution } from '../../handoff/counts/counts.ts'
+import { Histogram } from '../../handoff/counts/counts.ts'
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { requireTaskLimit } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/route-schemas.ts'
-import type { AdmissionBudget } from '../budget/budget.ts'
+import type { ClientLimiter } from '../limits/limiter.ts'
 import type { RequestCounts } from '../observability/answered-requests.ts'
 import { METRICS_TYPE, metricText } from '../observability/metric.ts'
 import { metrics } from '../observability/metrics.ts'
@@ -118,7 +118,7 @@ const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 /** Measures the event loop delay ten times a second. Node provides all other process metrics. */
 class ProcessHealth {
   /** How late a timer fired, which is how long a request that arrived at that time had to wait. */
-  readonly eventLoopDelay = new Distribution(DELAY_SECONDS)
+  readonly eventLoopDelay = new Histogram(DELAY_SECONDS)
   #dueAt = performance.now() + SAMPLE_MILLIS
   readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
   readonly #onSample: (lateMillis: number) => void
@@ -149,9 +149,9 @@ export function metricsRoute(
   app: FastifyInstance,
   { handOff, webhooks, scaleTargetSeconds }: Service,
   requests: RequestCounts,
-  budget: AdmissionBudget,
+  limiter: ClientLimiter,
 ): void {
-  const health = new ProcessHealth((lateMillis) => budget.overload.note(lateMillis))
+  const health = new ProcessHealth((lateMillis) => limiter.overload.note(lateMillis))
   app.addHook('onClose', async () => health.stop())
   app.route({
     method: 'GET',
@@ -165,7 +165,7 @@ export function metricsRoute(
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
-      const from = { handOff, requests, health, webhooks, budget, store, scaleTargetSeconds }
+      const from = { handOff, requests, health, webhooks, limiter, store, scaleTargetSeconds }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { SettingsOfTask } from '../../handoff/views/queries.ts'
 import { mayAccessOthers, ofNobody, requireOwn, requireWeightLimit, type Token } from '../admission/tokens.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { settingsChange, viewSettings } from '../answers/task-view.ts'
+import { presentSettings, settingsChange } from '../answers/task-view.ts'
 import type { Service } from '../service.ts'
 import { brokenField, operation, unknownTask } from './operation.ts'
 
@@ -17,7 +17,7 @@ export function settingsRoutes(app: FastifyInstance, service: Service): void {
   const { handOff, requesterOf } = service
   const view = (task: Pick<SettingsOfTask, 'taskId' | 'settings' | 'levelBarrier'>): TaskSettingsAnswer => ({
     taskId: task.taskId,
-    settings: viewSettings(handOff.policy, task),
+    settings: presentSettings(handOff.policy, task),
   })
 
   const requireRight = (token: Token | null, known: SettingsOfTask | null): void => {

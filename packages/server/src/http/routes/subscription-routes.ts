@@ -28,13 +28,13 @@ import {
 import { receiverUrlFault } from '../../webhooks/address-rule.ts'
 import { cloudEvent, isSigningSecret, newSigningSecret, sequenceOf } from '../../webhooks/signed-event.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { timestampOf, timestampOrNull } from '../answers/views.ts'
+import { timestampOf, timestampOrNull } from '../answers/wire-values.ts'
 import { nextOf, pageOf, parameter, safeInteger } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { brokenField, operation } from './operation.ts'
 
 /** The subscription without its secrets. */
-function viewSubscription(stored: StoredSubscription): Subscription {
+function presentSubscription(stored: StoredSubscription): Subscription {
   const { id, name = null, url, types, taskPrefix, state, reason, createdAt } = stored
   return {
     id,
@@ -48,14 +48,14 @@ function viewSubscription(stored: StoredSubscription): Subscription {
   }
 }
 
-const viewStatus = ({ subscription, backlog, circuitOpenUntil }: SubscriptionStatus): StatusView => ({
-  ...viewSubscription(subscription),
+const presentStatus = ({ subscription, backlog, circuitOpenUntil }: SubscriptionStatus): StatusView => ({
+  ...presentSubscription(subscription),
   pending: backlog.pending,
   oldestPendingAt: timestampOrNull(backlog.oldestAt),
   circuitOpenUntil: timestampOrNull(circuitOpenUntil),
 })
 
-function viewDelivery(delivery: StoredDelivery): Delivery {
+function presentDelivery(delivery: StoredDelivery): Delivery {
   const { event, taskId, at, message } = delivery
   const { state, attempts, nextAt, attemptedAt, status, error, millis } = progressOf(delivery)
   return {
@@ -122,7 +122,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
       const oldestFirst = subscriptions.toSorted(
         (a, b) => a.subscription.createdAt - b.subscription.createdAt,
       )
-      return { subscriptions: oldestFirst.map(viewStatus) }
+      return { subscriptions: oldestFirst.map(presentStatus) }
     },
   })
 
@@ -163,7 +163,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     answers: [subscriptionSchema, 'The subscription'],
     answer: async ({ path: { subscriptionId: id }, raw }) => {
       const { subscription } = await ask({ ask: 'enable', id }, 'subscription', raw)
-      return viewSubscription(subscription)
+      return presentSubscription(subscription)
     },
   })
 
@@ -180,7 +180,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
         'deliveries',
       )
       const last = deliveries.length < limit ? undefined : deliveries.at(-1)
-      return { deliveries: deliveries.map(viewDelivery), next: nextOf(last?.event ?? null) }
+      return { deliveries: deliveries.map(presentDelivery), next: nextOf(last?.event ?? null) }
     },
   })
 
@@ -192,7 +192,7 @@ export function subscriptionRoutes(app: FastifyInstance, service: Service): void
     answer: async ({ path: { subscriptionId: id, event }, raw }) => {
       const number = /^\d{1,16}$/.test(event) ? Number(event) : 0
       const { delivery } = await ask({ ask: 'redeliver', id, event: number }, 'delivery', raw)
-      return viewDelivery(delivery)
+      return presentDelivery(delivery)
     },
   })
 
@@ -243,7 +243,7 @@ function checkedSecret(secret: string | undefined): string {
 }
 
 const withSecret = (stored: StoredSubscription): SubscriptionSecret => ({
-  ...viewSubscription(stored),
+  ...presentSubscription(stored),
   secret: stored.secrets[0]?.secret ?? '',
 })
 

@@ -9,7 +9,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import type { TableDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { timestampOrNull } from '../answers/views.ts'
+import { timestampOrNull } from '../answers/wire-values.ts'
 import { nextOf, pageOf } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { operation } from './operation.ts'
@@ -26,7 +26,7 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
     answers: [tableListSchema, 'One page of tables'],
     answer: async ({ query: { cursor, limit } }) => {
       const { tables, next } = await handOff.views.tables({ after: cursor, limit })
-      return { tables: tables.map(viewTable), next: nextOf(next) }
+      return { tables: tables.map(presentTable), next: nextOf(next) }
     },
   })
 
@@ -38,7 +38,7 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
     answers: [tableViewSchema, 'The table'],
     answer: async ({ path: { table } }) => {
       const found = await handOff.views.table(table)
-      if (found !== null) return viewTable(found)
+      if (found !== null) return presentTable(found)
       throw new RequestProblem('table_unknown', `no table ${JSON.stringify(table)} has open work or settings`)
     },
   })
@@ -83,7 +83,7 @@ export function tableRoutes(app: FastifyInstance, service: Service): void {
 const asName = (position: unknown): string | undefined =>
   typeof position === 'string' && checkChosen('table', [position]).ok ? position : undefined
 
-const viewTable = ({ taskIds, pace, lastAskedAt, ...table }: TableDetails): TableView => ({
+const presentTable = ({ taskIds, pace, lastAskedAt, ...table }: TableDetails): TableView => ({
   ...table,
   taskIds: [...taskIds],
   pace: {

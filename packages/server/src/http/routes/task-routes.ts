@@ -14,8 +14,9 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionPart, PartitionPosition } from '../../handoff/views/queries.ts'
 import { isWithinLimit, requireView } from '../admission/tokens.ts'
-import { summariseTask, viewTask } from '../answers/task-view.ts'
-import { logUrlsAdder, tableFieldRenamer, viewPartition } from '../answers/views.ts'
+import { logUrlsAdder, presentPartition } from '../answers/partition-view.ts'
+import { presentTask, summariseTask } from '../answers/task-view.ts'
+import { tableFieldRenamer } from '../answers/wire-values.ts'
 import {
   flag,
   invalidParameter,
@@ -87,7 +88,7 @@ export function taskRoutes(app: FastifyInstance, service: Service): void {
       const record = await handOff.views.task(taskId)
       if (record === null) throw unknownTask(taskId)
       requireView(token, record.facts)
-      return viewTask(record, handOff.policy)
+      return presentTask(record, handOff.policy)
     },
   })
 
@@ -133,7 +134,7 @@ export function taskRoutes(app: FastifyInstance, service: Service): void {
       const { facts, partitions, next } = page
       requireView(token, facts)
       return {
-        partitions: partitions.map((record) => withTableField(withLogUrls(viewPartition(facts, record)))),
+        partitions: partitions.map((record) => withTableField(withLogUrls(presentPartition(facts, record)))),
         next: nextOf(next && [next.level, next.at, next.part]),
       }
     },

@@ -2,7 +2,7 @@ import { type Throughput, throughputSchema, throughputSteps } from '@baton/proto
 import type { FastifyInstance } from 'fastify'
 import type { ThroughputHistory, ThroughputQuery } from '../../handoff/views/queries.ts'
 import { requireView } from '../admission/tokens.ts'
-import { timestampOf } from '../answers/views.ts'
+import { timestampOf } from '../answers/wire-values.ts'
 import { invalidParameter, time, type ValuesOf, word } from '../requests/parameters.ts'
 import type { Service } from '../service.ts'
 import { operation, unknownTask } from './operation.ts'

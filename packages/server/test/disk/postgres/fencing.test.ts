@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
-import { NotLeader } from '../../../src/disk/postgres/session/failures.ts'
+import { NotLeader } from '../../../src/disk/postgres/session/errors.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
 import { entry, lane, noRowChanges, row, task } from './samples.ts'

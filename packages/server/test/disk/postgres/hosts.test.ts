@@ -5,7 +5,7 @@ import { PostgresServer } from '../../../../../test/postgres/support/postgres-se
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { faultOf } from '../../../src/disk/postgres/session/connect-faults.ts'
 import { Connector, parseDatabaseUrl } from '../../../src/disk/postgres/session/connector.ts'
-import { asUnavailable, sqlState } from '../../../src/disk/postgres/session/failures.ts'
+import { asUnavailable, sqlState } from '../../../src/disk/postgres/session/errors.ts'
 import { StoreRefused } from '../../../src/handoff/store.ts'
 
 let server: PostgresServer
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 async function refusalOf(url: string): Promise<string> {
-  const refusal = await openPostgresDisk({ url, node: { nodeId: 'node', url: null } }).catch(
+  const refusal = await openPostgresDisk({ url, node: { nodeId: 'node', url: '' } }).catch(
     (error: unknown) => error,
   )
   expect(refusal).toBeInstanceOf(StoreRefused)

@@ -16,7 +16,7 @@ let explain: (statement: Statement) => Promise<string>
 
 beforeAll(async () => {
   const { url, name } = await databases.create()
-  disk = await openPostgresDisk({ url, node: { nodeId: 'node', url: null } })
+  disk = await openPostgresDisk({ url, node: { nodeId: 'node', url: '' } })
   await disk.open()
   await disk.stage(Array.from({ length: 2000 }, (_, at) => row(at + 1, { lane: 1 + (at % 40) })))
   await databases.server.query('ANALYZE', name)

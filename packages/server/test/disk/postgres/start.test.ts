@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.dispose())
 
-const opening = (url: string) => openPostgresDisk({ url, node: { nodeId: 'node', url: null } })
+const opening = (url: string) => openPostgresDisk({ url, node: { nodeId: 'node', url: '' } })
 
 async function databaseFor(role: string): Promise<{ name: string; url: string }> {
   await server.query(`CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)

@@ -45,7 +45,7 @@ export function diskDatabases(): DiskDatabases {
         async disk({ port = server.port, ...given } = {}) {
           const disk = await openPostgresDisk({
             url: url.replace(`:${server.port}/`, `:${port}/`),
-            node: { nodeId: randomUUID(), url: null },
+            node: { nodeId: randomUUID(), url: '' },
             ...given,
           })
           onTestFinished(() => disk.close())

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server.dispose())
 
 const open = (query: string, { url } = { url: server.url() }) =>
-  openPostgresDisk({ url: `${url}?${query}`, node: { nodeId: 'node', url: null } })
+  openPostgresDisk({ url: `${url}?${query}`, node: { nodeId: 'node', url: '' } })
 
 async function refusalOf(query: string, of = { url: server.url() }): Promise<string> {
   const refusal = await open(query, of).catch((error: unknown) => error)

@@ -1,5 +1,5 @@
 import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
-import { ConnectionLost, isPoolerError, reasonOf, sqlState } from './failures.ts'
+import { ConnectionLost, isPoolerError, reasonOf, sqlState } from './errors.ts'
 
 /** Why a host could not be connected to. */
 interface Fault {

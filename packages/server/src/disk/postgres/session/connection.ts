@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import { ConnectionLost, isConsequence, isRefusedName, sqlState } from './failures.ts'
+import { ConnectionLost, isConsequence, isRefusedName, sqlState } from './errors.ts'
 
 /** The application_name of Baton's sessions. */
 const APPLICATION = 'baton'

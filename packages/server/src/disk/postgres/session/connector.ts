@@ -2,7 +2,7 @@ import pg from 'pg'
 import { StoreRefused, storeClosed } from '../../../handoff/store.ts'
 import { CannotConnect, type FaultyHost, faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions, type Row, type Statement } from './connection.ts'
-import { ConnectionLost, isSessionOver } from './failures.ts'
+import { ConnectionLost, isSessionOver } from './errors.ts'
 
 /**
  * A database URL in libpq's format: several hosts with commas between them, tried one after another. The

@@ -187,7 +187,6 @@ export function inPieces(changes: RowChanges, rows: number): RowChanges[] {
     put(piece)
     filled += size
   }
-  // Tasks come first: a row must not be on disk before the rows it belongs to.
   for (const [id, task] of changes.tasks) add(({ tasks }) => tasks.set(id, task))
   for (const [id, lane] of changes.lanes) add(({ lanes }) => lanes.set(id, lane), ROWS_PER_LANE)
   for (const [name, row] of changes.laneTables) add(({ laneTables }) => laneTables.set(name, row))

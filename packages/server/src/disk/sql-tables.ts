@@ -6,7 +6,7 @@ import {
   statusFields,
   untouched,
 } from '../handoff/partition.ts'
-import { type Dialect, Table, type TableOptions } from './table.ts'
+import { type Dialect, SqlTable, type TableOptions } from './sql-table.ts'
 
 /** Every table with rows of the hand-off. Its columns follow from the fields of its rows. */
 const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } = {
@@ -30,15 +30,15 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   tableSettings: { name: 'table_settings', key: ['table'] },
 }
 
-export type ArchivedTables = { readonly [Name in Section]: Table<ArchivedRows[Name]> }
+export type ArchivedTables = { readonly [Name in Section]: SqlTable<ArchivedRows[Name]> }
 
-export type Tables = ReturnType<typeof tablesIn>
+export type SqlTables = ReturnType<typeof tablesIn>
 
 export function tablesIn(dialect: Dialect) {
   const archived = Object.fromEntries(
     sections.map((section) => [
       section,
-      new Table(
+      new SqlTable(
         dialect,
         archivedFields[section] as never,
         { ...options[section], tallied: isTallied(section) } as never,

@@ -3,13 +3,13 @@ import type { RowChanges } from '../../handoff/disk.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
+import { arrayQuery, sqlite, writer } from './dialect.ts'
 import { Ranges } from './ranges.ts'
-import { arrayQuery, sqlite, writer } from './tables.ts'
 
 const flushed = flushedBy(sqlite)
 
 /** Writes the changes of a flush to rows. Must be called within a transaction. */
-export class ChangedRows {
+export class FlushedRows {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
 

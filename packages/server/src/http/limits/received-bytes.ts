@@ -1,4 +1,4 @@
-import type { ReachedBounds } from './bounds.ts'
+import type { ReachedLimits } from './limits.ts'
 
 /** The share of one request body in the memory limit of the node. */
 export interface BodyHold {
@@ -27,17 +27,17 @@ const URGENT_SHARE = 1.25
 const MADE_ROOM_SHARE = 0.95
 
 /**
- * Bounds the bytes of request bodies in memory that are not answered yet. It counts received bytes, not
+ * Limits the bytes of request bodies in memory that are not answered yet. It counts received bytes, not
  * announced ones. Over the limit, bodies that are still arriving are refused, starting with those that have
  * held the most memory for the longest time.
  */
 export class ReceivedBytes {
   readonly #limit: number
-  readonly #reached: ReachedBounds
+  readonly #reached: ReachedLimits
   readonly #arriving = new Set<ArrivingBody>()
   #held = 0
 
-  constructor(limitBytes: number, reached: ReachedBounds) {
+  constructor(limitBytes: number, reached: ReachedLimits) {
     this.#limit = limitBytes
     this.#reached = reached
   }

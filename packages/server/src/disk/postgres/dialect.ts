@@ -1,7 +1,7 @@
 import type { Kind } from '../../handoff/fields.ts'
+import { type Codec, type Column, type Dialect, readTag, type SqlTable } from '../sql-table.ts'
+import { tablesIn } from '../sql-tables.ts'
 import type { RowStatement } from '../statements.ts'
-import { type Codec, type Column, type Dialect, readTag, type Table } from '../table.ts'
-import { tablesIn } from '../tables.ts'
 import type { Statement } from './session/connection.ts'
 
 // Rows are written as one array for each column, and read as JSON arrays.
@@ -12,7 +12,6 @@ const sqlTypes: Readonly<Record<Kind, string>> = {
   'integer?': 'bigint',
   small: 'integer',
   tag: 'bigint',
-  'tag?': 'bigint',
   'time?': 'bigint',
   text: 'text',
   'text?': 'text',
@@ -28,7 +27,7 @@ function codecOf(kind: Kind): Codec {
   const type = sqlTypes[kind]
   const collated = type === 'text' ? 'text COLLATE "C"' : type
   const declared = `${collated}${kind === 'key' ? ' PRIMARY KEY' : kind.endsWith('?') ? '' : ' NOT NULL'}`
-  if (kind.startsWith('tag')) return { type: declared, read: readTag }
+  if (kind === 'tag') return { type: declared, read: readTag }
   if (type !== 'json') return { type: declared }
   return { type: declared, write: (value: unknown) => (value === null ? null : JSON.stringify(value)) }
 }
@@ -58,7 +57,7 @@ const positionOf = (kind: Kind): number =>
 
 export const postgres = tablesIn(dialect)
 
-type Columns = Pick<Table<object>, 'name' | 'path' | 'columns' | 'names' | 'selected'>
+type Columns = Pick<SqlTable<object>, 'name' | 'path' | 'columns' | 'names' | 'selected'>
 
 /** In SQL: the row as one JSON array, which `read` of the table expects. */
 export const asJson = (table: Columns, alias = table.name): string =>
@@ -93,7 +92,7 @@ export function textOf<Row extends object>({ verb, table, onConflict }: RowState
 }
 
 /** The array parameters of a table. */
-export function arraysOf<Row extends object>(table: Table<Row>, rows: readonly Row[]): string[] {
+export function arraysOf<Row extends object>(table: SqlTable<Row>, rows: readonly Row[]): string[] {
   const values = rows.map((row) => table.values(row))
   return table.columns.map((column, at) =>
     arrayOf(
@@ -144,7 +143,7 @@ const CHUNK = 250
 
 /** Sends rows with a statement whose parameters are the arrays of a table, some hundred at a time. */
 export function* sending<Row extends object>(
-  table: Table<Row>,
+  table: SqlTable<Row>,
   text: string,
   rows: Iterable<Row>,
 ): Iterable<Statement> {

@@ -9,29 +9,32 @@ import type {
 } from '../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../handoff/views/eta.ts'
 import type { PaceSecond } from '../handoff/views/queries.ts'
-import { COUNTS } from './reads.ts'
+import { WITHIN_TAIL } from './partition-reads.ts'
+import type { SqlTables } from './sql-tables.ts'
 import {
   type Conditions,
   each,
   eachOf,
+  type IndexedBy,
   LIMIT,
   listIn,
   lookUp,
   type Query,
   rowsOf,
   type Session,
+  type Sources,
   select,
 } from './statements.ts'
-import type { Tables } from './tables.ts'
 
 /** Views of tasks: they read counters and short lists, never all partitions. */
-export function viewsBy(session: Session, tables: Tables, where: Conditions) {
+export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) {
+  const { conditions: where, sources, columns } = by
   const summaries = withSummary(tables)
   const newest = select(summaries, `WHERE id < ? ORDER BY id DESC ${LIMIT}`)
   const newestWithParked = select(summaries, `${where.tasksWithParked} AND id < ? ORDER BY id DESC ${LIMIT}`)
-  const newestInState = select(summaries, `${where.tasksInState} ${LIMIT}`)
+  const newestInState = select(summaries, `${where.tasksInState} ORDER BY state DESC, id DESC ${LIMIT}`)
   const summary = lookUp(summaries, 'id')
-  const detail = lookUp(withDetail(tables, where), 'task_id')
+  const detail = lookUp(withDetail(tables, sources), 'task_id')
   const task: Query<number> = {
     selected: 'task',
     from: `${tables.tables.path} WHERE task = ?`,
@@ -39,8 +42,8 @@ export function viewsBy(session: Session, tables: Tables, where: Conditions) {
   }
   const withTable = select(task, 'AND name = ?')
   const someTables = select(task, LIMIT)
-  const leased = unfinished(tables, where.leasedPartitions, where.leaseEndsAt)
-  const delayed = unfinished(tables, where.delayedPartitions, where.delayedUntil)
+  const leased = unfinished(tables, where.leasesByEnd, columns.leaseEndsAt)
+  const delayed = unfinished(tables, where.delayedPartitions, columns.delayedUntil)
   return {
     taskPage({ before, limit, which }) {
       if (which === 'all') return session.all(newest, before, limit)
@@ -65,7 +68,7 @@ export function viewsBy(session: Session, tables: Tables, where: Conditions) {
 }
 
 /** Tasks with the lane of their open level and the newest seconds of their pace. */
-function withSummary({ tasks, lanes, pace, dialect }: Tables): Query<TaskSummary> {
+function withSummary({ tasks, lanes, pace, dialect }: SqlTables): Query<TaskSummary> {
   const { array, list, parsed } = dialect
   const openLane = `SELECT ${array}(${lanes.selected()}) FROM ${lanes.path}
     WHERE lane.task = task.id AND lane.level = task.open_level`
@@ -90,7 +93,7 @@ function withSummary({ tasks, lanes, pace, dialect }: Tables): Query<TaskSummary
 }
 
 /** Reads counters and short lists, never all partitions. */
-function withDetail(tables: Tables, where: Conditions): Query<TaskDetail> {
+function withDetail(tables: SqlTables, sources: Sources): Query<TaskDetail> {
   const { array, list, nested, parsed } = tables.dialect
   const { lanes, ranges } = tables
   const summary = withSummary(tables)
@@ -102,9 +105,9 @@ function withDetail(tables: Tables, where: Conditions): Query<TaskDetail> {
   const levels = `SELECT ${list}(${array}(${lanes.selected('listed')}, ${nested(`(${rangesOfLane})`)}, (${lastIndex}))) FROM
     (SELECT * FROM ${lanes.path} WHERE lane.task = task.id ORDER BY level LIMIT ${MAX_LISTED_LEVELS}) listed`
   const names = `SELECT ${list}(name) FROM
-    (SELECT name FROM ${where.tablesOfTask} ORDER BY position LIMIT ${MAX_LISTED_TABLES}) listed`
+    (SELECT name FROM ${sources.tablesOfTask} ORDER BY position LIMIT ${MAX_LISTED_TABLES}) listed`
   const mismatches = `SELECT ${list}(${array}(level, idx, spelling, record_count, reported_records)) FROM
-    (SELECT level, idx, spelling, record_count, reported_records FROM ${where.mismatchesOfTask}
+    (SELECT level, idx, spelling, record_count, reported_records FROM ${sources.mismatchesOfTask}
      LIMIT ${MAX_LISTED_MISMATCHES}) listed`
   const at = tables.tasks.columns.length + 2
   const ofLane = lanes.columns.length
@@ -131,7 +134,7 @@ function withDetail(tables: Tables, where: Conditions): Query<TaskDetail> {
 
 /** Partitions with a time, the earliest first. An index has only them, so the others do not count. */
 function unfinished(
-  { partitions, lanes }: Tables,
+  { partitions, lanes }: SqlTables,
   condition: string,
   time: string,
 ): Query<LeasedOrDelayedRow> {
@@ -159,9 +162,9 @@ function unfinished(
 interface Counted extends Pick<CellCount, 'state' | 'partitions'> {}
 
 /** The states of partitions, counted by cell, for the grid of a level. */
-function cellsBy(session: Session, { partitions }: Tables, where: Conditions) {
+function cellsBy(session: Session, { partitions }: SqlTables, where: Conditions) {
   const inOrder = (from: string, and: string) =>
-    `SELECT idx, state FROM ${partitions.path} ${from} AND lane = ? ${and} AND ${COUNTS} ORDER BY idx ${LIMIT}`
+    `SELECT idx, state FROM ${partitions.path} ${from} AND lane = ? ${and} AND ${WITHIN_TAIL} ORDER BY idx ${LIMIT}`
   const ranked: Query<CellCount> = {
     selected: 'cell, state, count(*), min(idx), max(idx)',
     from: `(SELECT idx, state, (row_number() OVER (ORDER BY idx) - 1) / CAST(? AS bigint) AS cell FROM

@@ -55,7 +55,7 @@ export interface Column {
 }
 
 /** A table, or some columns of one. */
-export class Table<Row extends object> {
+export class SqlTable<Row extends object> {
   readonly name: string
   /** The name with the schema. */
   readonly path: string
@@ -98,10 +98,13 @@ export class Table<Row extends object> {
   /** The same table with some of its fields. */
   only<Field extends keyof Row & keyof Fields<Row> & string>(
     ...fields: readonly Field[]
-  ): Table<Pick<Row, Field>> {
+  ): SqlTable<Pick<Row, Field>> {
     const picked = Object.fromEntries(fields.map((field) => [field, this.#fields[field]]))
     const key = this.#options.key.filter((field) => fields.includes(field as Field)) as Field[]
-    return new Table(this.#dialect, picked as unknown as Fields<Pick<Row, Field>>, { name: this.name, key })
+    return new SqlTable(this.#dialect, picked as unknown as Fields<Pick<Row, Field>>, {
+      name: this.name,
+      key,
+    })
   }
 
   values(row: Row): unknown[] {
@@ -121,19 +124,8 @@ export class Table<Row extends object> {
     return `CREATE TABLE ${this.path} (\n  ${declared.join(',\n  ')}\n)`
   }
 
-  column(name: string): Column {
-    const found = this.columns.find((column) => column.name === name)
-    if (found === undefined) throw new Error(`table ${this.name} has no column ${name}`)
-    return found
-  }
-
   get names(): string[] {
     return this.columns.map(({ name }) => name)
-  }
-
-  /** The fields of a row that was read. */
-  get fields(): string[] {
-    return [...new Set(this.columns.map(({ field }) => field))]
   }
 
   /**
@@ -142,7 +134,7 @@ export class Table<Row extends object> {
    */
   selected(alias = this.name): string {
     return this.columns
-      .map(({ name, kind }) => (isTag(kind) ? `CAST(${alias}.${name} AS text)` : `${alias}.${name}`))
+      .map(({ name, kind }) => (kind === 'tag' ? `CAST(${alias}.${name} AS text)` : `${alias}.${name}`))
       .join(', ')
   }
 
@@ -189,8 +181,6 @@ function defaultOf(value: unknown): string {
   return `DEFAULT ${typeof value === 'string' ? `'${value}'` : value}`
 }
 
-const isTag = (kind: Kind): boolean => kind.startsWith('tag')
-
 // Expressions for `compiled`.
 
 const valueIn = ({ field, state }: Column): string =>
@@ -206,4 +196,4 @@ function rowOf(columns: readonly Column[], valueAt: (column: Column, at: number)
   return `({ ${members.join(', ')} })`
 }
 
-export const readTag = (value: unknown): bigint | null => (value === null ? null : BigInt(value as string))
+export const readTag = (value: unknown): bigint => BigInt(value as string)

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { networkOfSocket } from '../admission/proxies.ts'
 import { lastAnswer } from '../answers/client-errors.ts'
-import type { AdmissionLimits, BoundName, ReachedBounds } from './bounds.ts'
+import { intercept } from '../intercept.ts'
+import type { ClientLimits, LimitName, ReachedLimits } from './limits.ts'
 
 /** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
 const RESERVED_HANDLES = 128
@@ -45,13 +46,13 @@ const LINGER_MILLIS = 500
 /** The maximum number of refused connections that stay open. They use reserved file descriptors. */
 const MOST_LINGERING = 16
 
-/** Bounds the connections, in total and per address, before anything is read from them. */
+/** Limits the connections, in total and per address, before anything is read from them. */
 export class ConnectionGate {
-  readonly #reached: ReachedBounds
+  readonly #reached: ReachedLimits
   readonly #most: number
   readonly #mostPerAddress: number
-  readonly #boundInAll: BoundName
-  /** Proxies are exempt from the bound per address, because they have many clients. */
+  readonly #limitInAll: LimitName
+  /** Proxies are exempt from the limit per address, because they have many clients. */
   readonly #isProxy: (address: string) => boolean
   /** The connections of each address, oldest first. */
   readonly #byAddress = new Map<string, Set<Socket>>()
@@ -62,16 +63,16 @@ export class ConnectionGate {
   #lingering = 0
 
   constructor(
-    { connections, connectionsPerAddress }: Pick<AdmissionLimits, 'connections' | 'connectionsPerAddress'>,
-    reached: ReachedBounds,
+    { connections, connectionsPerAddress }: Pick<ClientLimits, 'connections' | 'connectionsPerAddress'>,
+    reached: ReachedLimits,
     openFiles: number,
     isProxy: (address: string) => boolean = () => false,
   ) {
     this.#reached = reached
     this.#isProxy = isProxy
     this.#most = Math.min(connections, connectionsFor(openFiles))
-    this.#boundInAll = this.#most < connections ? 'file-handles' : 'connections'
-    // If the limit on open files lowers the total, the bound per address is lowered in proportion.
+    this.#limitInAll = this.#most < connections ? 'file-handles' : 'connections'
+    // If the limit on open files lowers the total, the limit per address is lowered in proportion.
     const share = Math.ceil((connectionsPerAddress * this.#most) / connections)
     this.#mostPerAddress = Math.min(connectionsPerAddress, share)
   }
@@ -86,15 +87,13 @@ export class ConnectionGate {
   }
 
   /** Checks connections of `server` before its own listeners get them. */
-  before(server: Server): void {
-    const others = server.listeners('connection') as ((socket: Socket) => void)[]
+  interceptConnections(server: Server): void {
     // Over TLS, a response would need a handshake, and a flood of connections aims at that cost.
     const isEncrypted = 'setSecureContext' in server
     if (isEncrypted) this.#encrypted = secureSocketsOf(server)
-    server.removeAllListeners('connection')
-    server.on('connection', (socket: Socket) => {
+    intercept(server, 'connection', (socket, passOn) => {
       const refusal = this.#enter(socket)
-      if (refusal === undefined) for (const serve of others) serve.call(server, socket)
+      if (refusal === undefined) passOn()
       else {
         this.#reached.note(refusal, socket.remoteAddress)
         if (isEncrypted) socket.destroy()
@@ -104,7 +103,7 @@ export class ConnectionGate {
   }
 
   /** The connection no longer counts for its address, only in total. */
-  leaveAddress(socket: Socket): void {
+  exemptFromAddressLimit(socket: Socket): void {
     if (this.#exempt.has(socket)) return
     this.#exempt.add(socket)
     const address = networkOfSocket(socket) ?? 'gone'
@@ -113,13 +112,13 @@ export class ConnectionGate {
       if (counted.remotePort === socket.remotePort) this.#forgetAddress(address, counted)
   }
 
-  /** Returns the bound that refuses the connection; undefined when it is accepted. */
-  #enter(socket: Socket): BoundName | undefined {
+  /** Returns the limit that refuses the connection; undefined when it is accepted. */
+  #enter(socket: Socket): LimitName | undefined {
     const address = networkOfSocket(socket) ?? 'gone'
     const ofAddress = this.#byAddress.get(address)
     const count = ofAddress?.size ?? 0
     if (count >= this.#mostPerAddress && !this.#isProxy(address)) return 'address-connections'
-    if (this.#sockets.size >= this.#most && !this.#makeRoom(count + 1)) return this.#boundInAll
+    if (this.#sockets.size >= this.#most && !this.#makeRoom(count + 1)) return this.#limitInAll
     this.#sockets.add(socket)
     if (ofAddress === undefined) this.#byAddress.set(address, new Set([socket]))
     else ofAddress.add(socket)
@@ -147,7 +146,7 @@ export class ConnectionGate {
     for (const entry of this.#byAddress) if (entry[1].size > (most?.[1].size ?? fewer)) most = entry
     const [oldest] = most?.[1] ?? []
     if (most === undefined || oldest === undefined) return false
-    this.#reached.note(this.#boundInAll, oldest.remoteAddress)
+    this.#reached.note(this.#limitInAll, oldest.remoteAddress)
     this.#leave(most[0], oldest)
     oldest.destroy()
     return true
@@ -176,106 +175,4 @@ function secureSocketsOf(server: Server): Set<Socket> {
     socket.once('close', () => sockets.delete(socket))
   })
   return sockets
-}
-
-/** A client that reads fewer bytes than this within the timeout is disconnected. */
-const LEAST_TAKEN_BYTES = 64 * 1024
-const LOOK_EVERY_MILLIS = 1000
-
-interface Connections {
-  readonly sockets: Iterable<Socket>
-}
-
-/** The state of a connection when it was first seen with unread data. */
-interface Unread {
-  readonly since: number
-  readonly sent: number
-}
-
-/** Closes connections whose clients do not read their responses, which would otherwise stay in memory. */
-export class UnreadAnswers {
-  readonly #connections: Connections
-  readonly #limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>
-  readonly #reached: ReachedBounds
-  readonly #unread = new WeakMap<Socket, Unread>()
-  readonly #timer: NodeJS.Timeout
-  /** As of the last check. */
-  unsentBytes = 0
-
-  constructor(
-    connections: Connections,
-    limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>,
-    reached: ReachedBounds,
-  ) {
-    this.#connections = connections
-    this.#limits = limits
-    this.#reached = reached
-    const every = Math.min(LOOK_EVERY_MILLIS, limits.answerMillis)
-    this.#timer = setInterval(() => this.#look(performance.now()), every).unref()
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
-
-  #look(now: number): void {
-    const behind: Socket[] = []
-    let unsent = 0
-    for (const socket of this.#connections.sockets) {
-      const { writableLength } = socket
-      if (writableLength === 0) {
-        this.#unread.delete(socket)
-        continue
-      }
-      unsent += writableLength
-      behind.push(socket)
-      if (this.#isStuck(socket, now)) {
-        unsent -= writableLength
-        this.#close(socket, 'answer-time')
-      }
-    }
-    if (unsent > this.#limits.unsentBytes) unsent = this.#closeSome(behind, unsent)
-    this.unsentBytes = unsent
-  }
-
-  #isStuck(socket: Socket, now: number): boolean {
-    const sent = sentBytes(socket)
-    const known = this.#unread.get(socket)
-    if (known === undefined || sent - known.sent >= LEAST_TAKEN_BYTES) {
-      this.#unread.set(socket, { since: now, sent })
-      return false
-    }
-    return now - known.since >= this.#limits.answerMillis
-  }
-
-  /** Closes the connections with the most unsent bytes first. */
-  #closeSome(behind: readonly Socket[], unsent: number): number {
-    let left = unsent
-    for (const socket of behind.toSorted((a, b) => b.writableLength - a.writableLength)) {
-      if (left <= this.#limits.unsentBytes) break
-      left -= socket.writableLength
-      this.#close(socket, 'unsent-bytes')
-    }
-    return left
-  }
-
-  #close(socket: Socket, bound: 'answer-time' | 'unsent-bytes'): void {
-    this.#reached.note(bound, socket.remoteAddress)
-    socket.destroy()
-  }
-}
-
-/**
- * The bytes that the kernel has accepted. A large write is accepted in parts, which only the write queue
- * shows.
- */
-function sentBytes(socket: Socket): number {
-  // Not documented. Node's own socket timeouts use the same numbers.
-  const { _handle: handle } = socket as Socket & { _handle?: Partial<StreamHandle> | null }
-  return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0)
-}
-
-interface StreamHandle {
-  readonly bytesWritten: number
-  readonly writeQueueSize: number
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { type Codec, type Dialect, readTag, type SqlTable } from '../sql-table.ts'
+import { tablesIn } from '../sql-tables.ts'
 import { insert, type RowStatement } from '../statements.ts'
-import { type Codec, type Dialect, readTag, type Table } from '../table.ts'
-import { tablesIn } from '../tables.ts'
 
 const integer: Codec = { type: 'INTEGER NOT NULL' }
 const integerOrNull: Codec = { type: 'INTEGER' }
@@ -29,7 +29,6 @@ const dialect: Dialect = {
     small: integer,
     // The driver writes 64-bit integers, but does not read those that do not fit a number.
     tag: { ...integer, read: readTag },
-    'tag?': { ...integerOrNull, read: readTag },
     'time?': integerOrNull,
     text: { type: 'TEXT NOT NULL' },
     'text?': textOrNull,
@@ -95,7 +94,7 @@ const ROWS_AT_ONCE = 50
 /** Inserts many rows that do not exist yet. */
 export function inserter<Row extends object>(
   db: DatabaseSync,
-  table: Table<Row>,
+  table: SqlTable<Row>,
 ): (rows: readonly Row[]) => void {
   const one = textOf(insert(table))
   const more = `, (${table.names.map(() => '?').join(', ')})`
@@ -113,7 +112,11 @@ export function inserter<Row extends object>(
 }
 
 /** A prepared statement that selects rows of a table. `rest` is the SQL after the table name. */
-export function finder<Row extends object>(db: DatabaseSync, table: Table<Row>, rest: string): Finder<Row> {
+export function finder<Row extends object>(
+  db: DatabaseSync,
+  table: SqlTable<Row>,
+  rest: string,
+): Finder<Row> {
   const statement = arrayQuery<unknown[]>(db, `SELECT ${table.selected()} FROM ${table.name} ${rest}`)
   return {
     get(...values) {

@@ -1,18 +1,18 @@
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { Proxies } from '../../src/http/admission/proxies.ts'
 import { noTokens, type TokenLookup } from '../../src/http/admission/tokens.ts'
-import type { AdmissionLimits } from '../../src/http/budget/bounds.ts'
-import { AdmissionBudget } from '../../src/http/budget/budget.ts'
+import { ClientLimiter } from '../../src/http/limits/limiter.ts'
+import type { ClientLimits } from '../../src/http/limits/limits.ts'
 
 const plenty = 1_000_000
 
-/** A budget that is never reached, unless a test overrides it. */
-export function openBudget(
-  changed: Partial<AdmissionLimits> = {},
+/** A limiter that is never reached, unless a test overrides it. */
+export function openLimiter(
+  changed: Partial<ClientLimits> = {},
   tokens: Pick<TokenLookup, 'nameOf'> = noTokens,
   proxies: readonly string[] = [],
-): AdmissionBudget {
-  const limits: AdmissionLimits = {
+): ClientLimiter {
+  const limits: ClientLimits = {
     connections: plenty,
     connectionsPerAddress: plenty,
     requestsPerConnection: 100,
@@ -28,7 +28,7 @@ export function openBudget(
     requestsPerSecond: 0,
     ...changed,
   }
-  return new AdmissionBudget({
+  return new ClientLimiter({
     limits,
     tokens,
     proxies: new Proxies(proxies),

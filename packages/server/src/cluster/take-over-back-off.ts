@@ -1,18 +1,5 @@
-import type { LeaderRow, Peer } from '../handoff/stored.ts'
-
-export interface LedRow extends LeaderRow {
-  readonly leaderTerm: string
-  readonly leader: Peer
-}
-
-export const isLed = (row: LeaderRow): row is LedRow => row.leaderTerm !== null && row.leader !== null
-
-/** Taking over is not part of this interface: it is done by opening the engine on the disk. */
-export interface Election {
-  readLeaderRow(): Promise<LeaderRow>
-  /** Removes the leader from the row, if this node still leads. */
-  resign(): Promise<void>
-}
+import type { LeaderRow } from '../handoff/stored.ts'
+import type { LedRow } from './leader-row.ts'
 
 const TICK_MILLIS = 1000
 /** The first and the longest back-off of a deposed node. */

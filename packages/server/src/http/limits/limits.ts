@@ -1,7 +1,7 @@
 import type { Log } from '../../handoff/log.ts'
 
-/** Limits on concurrent use of the service. Each has a setting. */
-export interface AdmissionLimits {
+/** What clients may use at once. Each limit has a setting. */
+export interface ClientLimits {
   readonly connections: number
   readonly connectionsPerAddress: number
   readonly requestsPerConnection: number
@@ -18,14 +18,14 @@ export interface AdmissionLimits {
   readonly requestsPerSecond: number
 }
 
-interface Bound {
+interface Limit {
   readonly flag: string
-  /** What happens when the bound is reached. */
+  /** What happens when the limit is reached. */
   readonly effect: string
 }
 
-/** All bounds on concurrent use. */
-export const bounds = {
+/** All limits, by the label that they have in the metric `baton_bounds_met_total` and in the log. */
+export const clientLimits = {
   connections: {
     flag: '--max-connections',
     effect:
@@ -33,7 +33,7 @@ export const bounds = {
   },
   'file-handles': {
     flag: '--max-connections',
-    effect: 'the same, if the limit on open files is lower than the bound',
+    effect: 'the same, if the limit on open files is lower than this limit',
   },
   'address-connections': {
     flag: '--max-connections-per-address',
@@ -76,34 +76,34 @@ export const bounds = {
       '503: call-backs first, views at twice the delay, pulls at four times, everything else at eight times',
   },
   rate: { flag: '--max-requests-per-second', effect: '429 with Retry-After' },
-} as const satisfies Record<string, Bound>
+} as const satisfies Record<string, Limit>
 
-export type BoundName = keyof typeof bounds
+export type LimitName = keyof typeof clientLimits
 
-export const boundNames = Object.keys(bounds) as BoundName[]
+export const limitNames = Object.keys(clientLimits) as LimitName[]
 
 /** A client that floods the service must not flood the log as well. */
 const LOG_EVERY_MILLIS = 10_000
 
 /**
- * Counts how often bounds were reached, and logs it: the first time at once, then at most every ten seconds.
+ * Counts how often limits were reached, and logs it: the first time at once, then at most every ten seconds.
  */
-export class ReachedBounds {
-  readonly counts = Object.fromEntries(boundNames.map((name) => [name, 0])) as Record<BoundName, number>
+export class ReachedLimits {
+  readonly counts = Object.fromEntries(limitNames.map((name) => [name, 0])) as Record<LimitName, number>
   readonly #log: Log
-  readonly #logged = new Map<BoundName, { readonly at: number; readonly count: number }>()
+  readonly #logged = new Map<LimitName, { readonly at: number; readonly count: number }>()
 
   constructor(log: Log) {
     this.#log = log
   }
 
   /** `address` is that of the caller, where it is known. */
-  note(name: BoundName, address?: string | undefined): void {
+  note(name: LimitName, address?: string | undefined): void {
     this.counts[name] += 1
     const now = performance.now()
     const last = this.#logged.get(name)
     if (last !== undefined && now - last.at < LOG_EVERY_MILLIS) return
-    const { flag, effect } = bounds[name]
+    const { flag, effect } = clientLimits[name]
     const times = this.counts[name] - (last?.count ?? 0)
     this.#logged.set(name, { at: now, count: this.counts[name] })
     this.#log.warn({ bound: name, times, setting: flag, effect, address }, 'a limit for clients was reached')

@@ -4,16 +4,17 @@ import type { PeerRefusal } from '../cluster/followers.ts'
 import { REFUSED_HEADER, REFUSED_STATUS } from '../cluster/forwarded-request.ts'
 import type { AdmittedRequest } from '../cluster/forwarder.ts'
 
-const origins = new WeakMap<IncomingHttpHeaders, AdmittedRequest>()
+const clients = new WeakMap<IncomingHttpHeaders, AdmittedRequest>()
 
-/** What the follower reports about a forwarded request; undefined for requests that came here directly. */
-export const originOf = (headers: IncomingHttpHeaders): AdmittedRequest | undefined => origins.get(headers)
+/** A forwarded request and its client, as the follower reports them; undefined for requests that came here directly. */
+export const forwardedClientOf = (headers: IncomingHttpHeaders): AdmittedRequest | undefined =>
+  clients.get(headers)
 
-/** Notes the origin of a request whose signature was checked, and gives it the Host header of its client. */
-export function noteOrigin(headers: IncomingHttpHeaders, origin: AdmittedRequest): void {
-  origins.set(headers, origin)
-  if (origin.host === null) delete headers.host
-  else headers.host = origin.host
+/** Called when the signature was checked. The request gets the Host header of its client. */
+export function noteForwardedClient(headers: IncomingHttpHeaders, client: AdmittedRequest): void {
+  clients.set(headers, client)
+  if (client.host === null) delete headers.host
+  else headers.host = client.host
 }
 
 /** Nothing of a forwarded request was done: the follower sends it to the next leader. */
@@ -28,7 +29,7 @@ export class NotServed extends Error {
 }
 
 /** Answers a forwarded request of which nothing was done. */
-export function refuse(reply: FastifyReply, { refusal }: NotServed): void {
+export function answerNotServed(reply: FastifyReply, { refusal }: NotServed): void {
   reply.hijack()
   const { raw: response } = reply
   // The rest of the body is not read.

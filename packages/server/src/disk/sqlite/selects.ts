@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Asked, Query, Value } from '../statements.ts'
-import { arrayQuery } from './tables.ts'
+import { arrayQuery } from './dialect.ts'
 
 /** The statements of a connection that read, each prepared when it is first used. */
-export class Reads {
+export class Selects {
   readonly #db: DatabaseSync
   readonly #statements = new Map<Query<never>, ReturnType<typeof arrayQuery<unknown[]>>>()
 

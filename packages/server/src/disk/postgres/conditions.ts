@@ -1,0 +1,47 @@
+import { MAX_LISTED_MISMATCHES } from '@baton/protocol'
+import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statements.ts'
+
+const conditions: Conditions = {
+  openTasks: 'WHERE is_open',
+  tasksWithParked: 'WHERE has_parked',
+  tasksWithReruns: "WHERE has_work AND reruns::text <> '[]'",
+  tasksWithStagedRows: 'WHERE has_work AND staging IS NOT NULL',
+  tasksToPurge: 'WHERE purged_at IS NULL AND has_work IS NULL',
+  // Written as a range so that the planner uses the index by state. With an equality it may read the index by
+  // id instead: if nearly all tasks are in one state, it misjudges how many are in another.
+  tasksInState: 'WHERE state >= ?1 AND (state, id) < (?1, ?2)',
+  openLanes: 'WHERE is_open',
+  leasesByEnd: 'WHERE lease_ends_at IS NOT NULL',
+  leasesByHolder: 'WHERE leased_by IS NOT NULL',
+  delayedPartitions: 'WHERE delayed_until IS NOT NULL',
+  returnedPartitions: 'WHERE returned_at IS NOT NULL',
+  parkedPartitions: 'WHERE is_parked',
+  begunPartitions: 'WHERE is_begun',
+  partitionsOfSeveral: 'WHERE of_several AND compute_table = ?',
+  failedPartitions: 'WHERE failure = ?',
+  partitionsParkedAs: 'WHERE parked_as = ?',
+  partitionsByIndex: 'WHERE true',
+  pendingDeliveries: 'WHERE pending',
+  endedInstances: 'WHERE draining',
+  // Written as a range of the primary key. With equalities the planner would use the index by age.
+  throughputOfTask: 'WHERE (task, step, at) >= (?1, ?2, ?3) AND (task, step, at) < (?1, ?2, ?4)',
+  auditOfTask: 'WHERE task_id = ?',
+  auditByName: 'WHERE name = ?',
+}
+
+const sources: Sources = {
+  tablesOfTask: 'baton.task_table WHERE task_table.task = task.id',
+  mismatchesOfTask: `(SELECT id, level FROM baton.lane WHERE lane.task = task.id AND task.mismatched > 0
+      ORDER BY level) lane CROSS JOIN LATERAL
+    (SELECT * FROM baton.partition WHERE partition.lane = lane.id AND is_mismatch ORDER BY idx
+     LIMIT ${MAX_LISTED_MISMATCHES}) partition ORDER BY lane.level, partition.idx`,
+}
+
+const columns: IndexedColumns = {
+  leasedBy: 'leased_by',
+  leaseEndsAt: 'lease_ends_at',
+  delayedUntil: 'delayed_until',
+  returnedAt: 'returned_at',
+}
+
+export const indexedBy: IndexedBy = { conditions, sources, columns }

@@ -1,0 +1,60 @@
+import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statements.ts'
+
+// In SQL. Partial indexes and queries share conditions: SQLite uses a partial index only if the query repeats
+// its condition.
+
+export const laneIsOpen = 'ready_partitions + leased_partitions + delayed_partitions > 0'
+export const taskHas = {
+  parked: 'parked_partitions > 0 AND cancelled = 0',
+  openWork: '(finished_at IS NULL OR leased_partitions + delayed_partitions > 0)',
+  unfinishedWork: '(reruns IS NOT NULL OR staging IS NOT NULL)',
+  endedUnpurged: 'finished_at IS NOT NULL AND purged_at IS NULL',
+}
+
+export const partitionIs = {
+  returned: `state = 'ready' AND due_at IS NOT NULL`,
+  ofSeveral: 'of_several = 1',
+  begun: `(due_at IS NOT NULL OR state = 'parked')`,
+  mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
+}
+
+const conditions: Conditions = {
+  openTasks: `WHERE ${taskHas.openWork}`,
+  tasksWithParked: `INDEXED BY task_with_parked WHERE ${taskHas.parked}`,
+  tasksWithReruns: `WHERE ${taskHas.unfinishedWork} AND reruns IS NOT NULL`,
+  tasksWithStagedRows: `WHERE ${taskHas.unfinishedWork} AND staging IS NOT NULL`,
+  tasksToPurge: `WHERE ${taskHas.endedUnpurged} AND NOT ${taskHas.unfinishedWork}`,
+  tasksInState: 'WHERE state = ?1 AND id < ?2',
+  openLanes: `WHERE ${laneIsOpen}`,
+  leasesByEnd: `WHERE state = 'leased'`,
+  leasesByHolder: `WHERE state = 'leased'`,
+  delayedPartitions: `WHERE state = 'delayed' AND due_at IS NOT NULL`,
+  returnedPartitions: `WHERE ${partitionIs.returned}`,
+  parkedPartitions: `INDEXED BY partition_parked WHERE state = 'parked'`,
+  begunPartitions: `WHERE ${partitionIs.begun}`,
+  partitionsOfSeveral: `INDEXED BY partition_of_table WHERE ${partitionIs.ofSeveral} AND compute_table = ?`,
+  failedPartitions: 'INDEXED BY partition_failed WHERE failure = ?',
+  partitionsParkedAs: `INDEXED BY partition_parked_as WHERE state = 'parked' AND failure = ?`,
+  partitionsByIndex: 'INDEXED BY partition_identity WHERE true',
+  pendingDeliveries: 'INDEXED BY delivery_pending WHERE pending IS NOT NULL',
+  endedInstances: 'WHERE draining = 1',
+  throughputOfTask: 'WHERE task = ?1 AND step = ?2 AND at >= ?3 AND at < ?4',
+  auditOfTask: 'INDEXED BY audit_of_task WHERE task_id = ?',
+  auditByName: 'INDEXED BY audit_by_name WHERE name = ?',
+}
+
+const sources: Sources = {
+  tablesOfTask: 'task_table INDEXED BY task_table_order WHERE task_table.task = task.id',
+  mismatchesOfTask: `lane CROSS JOIN partition INDEXED BY partition_mismatch
+    ON partition.lane = lane.id AND ${partitionIs.mismatch}
+    WHERE lane.task = task.id AND task.mismatched > 0 ORDER BY lane.level, partition.idx`,
+}
+
+const columns: IndexedColumns = {
+  leasedBy: 'holder',
+  leaseEndsAt: 'due_at',
+  delayedUntil: 'due_at',
+  returnedAt: 'due_at',
+}
+
+export const indexedBy: IndexedBy = { conditions, sources, columns }

@@ -1,0 +1,75 @@
+import type { ClientLimits, ReachedLimits } from './limits.ts'
+
+type Limits = Pick<ClientLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
+
+/**
+ * The most bytes of queries that waiting pulls keep, in total and per quota key. A query may name 50 tables
+ * and 50 tasks, and takes about five times its length in memory.
+ */
+const MOST_QUERY_BYTES = 16 * 2 ** 20
+const MOST_QUERY_BYTES_PER_CALLER = MOST_QUERY_BYTES / 4
+
+/** What waits under a quota key. */
+interface Share {
+  pulls: number
+  queryBytes: number
+}
+
+/** The parts of a pull that decide whether it may wait. */
+interface WaitWanted {
+  readonly waitMillis: number
+  readonly queryBytes: number
+  readonly quotaKeyOf: () => string
+}
+
+/**
+ * Limits the pulls that wait for work, in total and per quota key, so that one token or address cannot use
+ * the whole capacity.
+ */
+export class WaitingPulls {
+  readonly #limits: Limits
+  readonly #waiting: () => number
+  readonly #reached: ReachedLimits
+  readonly #byKey = new Map<string, Share>()
+  #queryBytes = 0
+
+  /** `waiting` returns the number of pulls that wait on this node. */
+  constructor(limits: Limits, waiting: () => number, reached: ReachedLimits) {
+    this.#limits = limits
+    this.#waiting = waiting
+    this.#reached = reached
+  }
+
+  /** Runs a pull with the requested wait, or without waiting if too many pulls wait already. */
+  within<Result>(
+    { waitMillis, queryBytes, quotaKeyOf }: WaitWanted,
+    pull: (waitMillis: number) => Promise<Result>,
+  ): Promise<Result> {
+    if (waitMillis <= 0) return pull(0)
+    const key = quotaKeyOf()
+    const share = this.#byKey.get(key) ?? { pulls: 0, queryBytes: 0 }
+    const limit = this.#limitFor(share, queryBytes)
+    if (limit !== undefined) {
+      this.#reached.note(limit)
+      return pull(0)
+    }
+    const count = (pulls: number, bytes: number) => {
+      share.pulls += pulls
+      share.queryBytes += bytes
+      this.#queryBytes += bytes
+      if (share.pulls === 0) this.#byKey.delete(key)
+      else this.#byKey.set(key, share)
+    }
+    count(1, queryBytes)
+    return pull(waitMillis).finally(() => count(-1, -queryBytes))
+  }
+
+  #limitFor(share: Share, bytes: number): 'caller-waiting-pulls' | 'waiting-pulls' | undefined {
+    const { waitingPulls, waitingPullsPerCaller } = this.#limits
+    const isOver = (held: number, most: number) => bytes > 0 && held + bytes > most
+    if (share.pulls >= waitingPullsPerCaller || isOver(share.queryBytes, MOST_QUERY_BYTES_PER_CALLER))
+      return 'caller-waiting-pulls'
+    if (this.#waiting() >= waitingPulls || isOver(this.#queryBytes, MOST_QUERY_BYTES)) return 'waiting-pulls'
+    return undefined
+  }
+}
