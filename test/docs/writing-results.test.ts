@@ -86,7 +86,7 @@ async function startHandler(language: 'ts' | 'python', url: string): Promise<voi
   })
 }
 
-test.for(['ts', 'python'] as const)('the handler in %s gives way to a later lease', async (language, context) => {
+test.for(['ts', 'python'] as const)('the %s handler gives way to later leases', async (language, context) => {
   if (language === 'python' && cannotRunPython) context.skip()
   const [table = ''] = statementsOf('One row per partition')
   const database = await connect()
