@@ -271,9 +271,9 @@ export const mutants: readonly Mutant[] = [
     parts: {
       engine: async (options) => {
         const store = await openEngine(options)
-        const { handOff } = store
-        store.handOff = async (batch) => ({
-          ...(await handOff.call(store, { ...batch, undos: [] })),
+        const { runBatch } = store
+        store.runBatch = async (batch) => ({
+          ...(await runBatch.call(store, { ...batch, undos: [] })),
           undone: batch.undos.length,
         })
         return store

@@ -1,7 +1,7 @@
 import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK, MAX_SCALE_TARGET_SECONDS } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { MAX_WAITING_PULLS } from './handoff/pulls.ts'
-import { DEFAULT_MAX_LANES, DEFAULT_MAX_LEASES } from './handoff/rules/open-work.ts'
+import { DEFAULT_MAX_LANES, DEFAULT_MAX_LEASES } from './handoff/rules/open-work-limits.ts'
 import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
 const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000

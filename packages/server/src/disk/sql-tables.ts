@@ -21,7 +21,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   instances: { name: 'instance', key: ['instanceId'] },
   produced: { name: 'produced_task', key: ['instance', 'task'] },
   // New rows are inserted with the descriptor only.
-  partitions: { name: 'partition', key: ['id'], defaults: { ...untouched(), ofSeveral: false } },
+  partitions: { name: 'partition', key: ['id'], defaults: { ...untouched(), inMixedLane: false } },
   checkpoints: { name: 'checkpoint', key: ['partition'] },
   subscriptions: { name: 'subscription', key: ['id'] },
   deliveries: { name: 'delivery', key: ['subscription', 'event'] },
@@ -52,7 +52,7 @@ export function tablesIn(dialect: Dialect) {
 /** Groups of columns of partitions. */
 function partsOf(partitions: ArchivedTables['partitions']) {
   const descriptor = Object.keys(descriptorFields) as (keyof typeof descriptorFields)[]
-  const isRare: ReadonlySet<string> = new Set([...rareFields, 'ofSeveral'])
+  const isRare: ReadonlySet<string> = new Set([...rareFields, 'inMixedLane'])
   return {
     descriptors: partitions.only(...descriptor),
     /** Without the fields that few partitions have. */

@@ -25,7 +25,7 @@ export interface PartitionDescriptor extends OptionalTexts {
   /** The trace context of its call-back. */
   readonly traceparent: string | null
   /** Whether its lane had several compute tables when it arrived. Only such rows are found by table. */
-  readonly ofSeveral: boolean
+  readonly inMixedLane: boolean
 }
 
 export const descriptorFields: Fields<PartitionDescriptor> = {
@@ -38,7 +38,7 @@ export const descriptorFields: Fields<PartitionDescriptor> = {
   calledBackAt: 'integer',
   extraFields: 'filled?',
   traceparent: 'filled?',
-  ofSeveral: 'flag',
+  inMixedLane: 'flag',
 }
 
 /** The mutable part of a partition, which entries contain. */
@@ -140,8 +140,6 @@ export const comparedFields = [
 ] as const satisfies (keyof PartitionDescriptor)[]
 
 export type KnownPartition = Pick<PartitionDescriptor, (typeof comparedFields)[number]>
-
-export const knownOf = copierOf<KnownPartition, keyof KnownPartition>(comparedFields)
 
 /** Fields that few partitions have. */
 export const rareFields = [...optionalFields, 'traceparent'] as const satisfies (keyof PartitionDescriptor)[]

@@ -40,7 +40,7 @@ export class Pulls {
     if (this.#isClosed) return { ...NOTHING, waited: false }
     const { start } = this
     const answer = await this.#batcher.ask({ pull: batchedPullOf(request) })
-    return this.#handOut(request, answer.pull, signal, start)
+    return this.#answerOrWait(request, answer.pull, signal, start)
   }
 
   /** The pull that runs in the same transaction as a settle. */
@@ -59,7 +59,7 @@ export class Pulls {
     start: PullStart,
   ): Promise<Pulled> {
     try {
-      return await this.#handOut(request, found, signal, start)
+      return await this.#answerOrWait(request, found, signal, start)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       return { ...NOTHING, waited: true }
@@ -104,7 +104,7 @@ export class Pulls {
   }
 
   /** Returns what the transaction found, or waits for partitions if the caller allows it. */
-  #handOut(
+  #answerOrWait(
     request: PullRequest,
     found: PullResult = NOTHING,
     signal: AbortSignal | undefined,

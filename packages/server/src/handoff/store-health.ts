@@ -135,7 +135,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
   const succeeded: {
     [Verb in StoreVerb]?: (...call: [Parameters<Store[Verb]>[0], Awaited<ReturnType<Store[Verb]>>]) => void
   } = {
-    handOff: (batch, answers) => {
+    runBatch: (batch, answers) => {
       counts.noteCommit(batch, answers)
       if (hasWritten(answers)) storeHealth.recovered()
     },

@@ -87,10 +87,10 @@ export interface StoredLane {
   /** The compute table of its first partitions, nearly always the only one. */
   readonly table: string
   /**
-   * Set when a second table came: partitions up to this id are of the first one, and what waits is also
+   * Set when a second table came, which made the lane mixed: partitions up to this id are of the first one, and what waits is also
    * counted by table.
    */
-  severalAfter: number | null
+  mixedAfter: number | null
   /** The barrier ignores parked partitions of this lane. */
   parkedSkipped: boolean
   /** How many of the finished partitions were deleted by retention. */
@@ -114,7 +114,7 @@ export const laneFields: Fields<StoredLane> = {
   tail: 'integer',
   returned: 'integer',
   table: 'text',
-  severalAfter: 'integer?',
+  mixedAfter: 'integer?',
   parkedSkipped: 'flag',
   purged: 'integer',
   purgedRecords: 'integer',
@@ -142,7 +142,7 @@ export const tableSettingsFields: Fields<StoredTableSettings> = {
   paused: 'flag',
 }
 
-/** What waits of one compute table in a lane that has several. */
+/** What waits of one compute table in a mixed lane. */
 export interface StoredLaneTable {
   readonly lane: number
   readonly table: string

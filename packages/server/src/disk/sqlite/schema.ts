@@ -1,5 +1,5 @@
 import { HAS_ROWS } from '../task-reads.ts'
-import { laneIsOpen, partitionIs, taskHas } from './conditions.ts'
+import { laneHasWork, partitionIs, taskHas } from './conditions.ts'
 import { sqlite } from './dialect.ts'
 
 /**
@@ -21,7 +21,7 @@ CREATE INDEX task_with_work ON task (id) WHERE ${taskHas.unfinishedWork};
 
 ${sqlite.lanes.create()} STRICT;
 CREATE UNIQUE INDEX lane_identity ON lane (task, level);
-CREATE INDEX lane_open ON lane (id) WHERE ${laneIsOpen};
+CREATE INDEX lane_open ON lane (id) WHERE ${laneHasWork};
 CREATE INDEX lane_with_parked ON lane (task, level) WHERE parked_partitions > 0;
 CREATE INDEX lane_with_rows ON lane (task, level) WHERE ${HAS_ROWS};
 
@@ -37,7 +37,7 @@ ${sqlite.levels.create()} STRICT;
 ${sqlite.partitions.create()} STRICT;
 CREATE UNIQUE INDEX partition_identity ON partition (lane, idx);
 CREATE INDEX partition_arrival ON partition (lane);
-CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${partitionIs.ofSeveral};
+CREATE INDEX partition_of_table ON partition (lane, compute_table) WHERE ${partitionIs.inMixedLane};
 CREATE INDEX partition_returned ON partition (lane, due_at) WHERE ${partitionIs.returned};
 CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
 CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';

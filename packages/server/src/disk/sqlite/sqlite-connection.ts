@@ -141,7 +141,7 @@ class NewRows {
   insert(rows: readonly PartitionDescriptor[]): void {
     // Parameters cost time even when they are null. The few rows that have rare fields use a statement with
     // more columns.
-    const isPlain = rows.every((row) => !row.ofSeveral && hasNoRare(row))
+    const isPlain = rows.every((row) => !row.inMixedLane && hasNoRare(row))
     const insert = isPlain ? this.#sql.insertPlain : this.#sql.insert
     insert(rows)
   }

@@ -3,7 +3,7 @@ import { descriptorSchema, MAX_CHOSEN, MAX_TASK_ID_LENGTH } from '@baton/protoco
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { Log } from '../../handoff/log.ts'
-import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work.ts'
+import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work-limits.ts'
 import {
   changedNames,
   type FileReload,
