@@ -1,6 +1,6 @@
 import { errorsOf, fleets, shares } from './errors.ts'
 
-// Prints the table of docs/order.md: the error of the time left in simulated fleets.
+// Prints the table of bench/README.md: the error of the time left in simulated fleets.
 
 const factor = (times: number) => times.toFixed(times < 10 ? 2 : 0)
 const percent = (share: number) => `${Math.round(share * 100)} %`

@@ -1,7 +1,7 @@
 import type { BarePostgresCalls } from '../limits/bare-postgres.ts'
 import type { LoadCalls } from '../load/load-process.ts'
 import { type Bench, startLoad } from './bench.ts'
-import { temporaryFolder } from './clean-up.ts'
+import { freePort, temporaryFolder } from './clean-up.ts'
 import { backlogOf } from './compared-servers.ts'
 import { Backlog, type HandOffContender, handOffContender } from './hand-off-contender.ts'
 import { type Helper, startHelper } from './helper-process.ts'
@@ -33,9 +33,11 @@ export async function startNodes(
   count: number,
 ): Promise<Nodes> {
   const databaseUrl = await postgres.createDatabase(`baton_${count}`)
-  const start = () => {
+  const start = async () => {
+    const port = await freePort()
     const dataFolder = temporaryFolder('data', bench.cleanUp)
-    return startBaton({ dataFolder, databaseUrl }, bench.cleanUp)
+    const advertised = { BATON_ADVERTISE_URL: `http://127.0.0.1:${port}` }
+    return startBaton({ dataFolder, databaseUrl, port }, bench.cleanUp, advertised)
   }
   const nodes: [Service, ...Service[]] = [await start()]
   while (nodes.length < count) nodes.push(await start())

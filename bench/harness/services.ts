@@ -20,6 +20,8 @@ export interface BatonStore {
   imports?: readonly string[]
   /** The main.ts of another checkout. */
   main?: string | undefined
+  /** Any free one, unless given. */
+  port?: number
 }
 
 /**
@@ -35,7 +37,7 @@ export async function startBaton(
     ...settings,
     ...COMPILE_CACHE,
     BATON_HOST: '127.0.0.1',
-    BATON_PORT: '0',
+    BATON_PORT: `${store.port ?? 0}`,
     BATON_DATA: store.dataFolder,
   }
   if (store.databaseUrl !== undefined) env['BATON_DATABASE_URL'] = store.databaseUrl

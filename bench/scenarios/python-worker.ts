@@ -7,16 +7,14 @@ import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
 import { type CleanUp, temporaryFolder } from '../harness/clean-up.ts'
 import { backlogOf } from '../harness/compared-servers.ts'
 import { startHelper } from '../harness/helper-process.ts'
-import { usageDuring } from '../harness/process-usage.ts'
 import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
 import { endProcess } from '../harness/server-process.ts'
 import { startBaton } from '../harness/services.ts'
 import { quotient } from '../report/model.ts'
+import { workerContender } from '../workers/contender.ts'
 import type { WorkerCalls, WorkInput, WorkResult } from '../workers/typescript-process.ts'
 
 const CONCURRENCY = 16
-/** No contender is as fast, so that none finds the backlog empty. */
-const MOST_PER_SECOND = 20_000
 
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
@@ -24,7 +22,7 @@ type Way = keyof WorkerCalls
 
 /** A process for each measurement: Python has nothing to warm up. */
 function pythonRunner(python: string, cleanUp: CleanUp) {
-  return async (way: Way, { url, concurrency, seconds }: WorkInput): Promise<WorkResult> => {
+  return async (way: Way, { urls: [url], concurrency, seconds }: WorkInput): Promise<WorkResult> => {
     const args = [pathOf('../workers/python_process.py'), way, url, `${concurrency}`, `${seconds}`]
     const child = spawn(python, args, {
       env: {
@@ -47,21 +45,9 @@ async function run(bench: Bench) {
   const node = startHelper<WorkerCalls>(new URL('../workers/typescript-process.ts', import.meta.url), cleanUp)
   const baton = await startBaton({ dataFolder: temporaryFolder('data', cleanUp) }, cleanUp)
   const backlog = backlogOf(startLoad(bench), baton.url)
-  const contender = (label: string, work: (input: WorkInput) => Promise<WorkResult>): Contender => ({
-    label,
-    prepare: (seconds) => backlog.ensureFor(MOST_PER_SECOND, seconds),
-    async measure(seconds) {
-      const input = { url: baton.url, concurrency: CONCURRENCY, seconds }
-      const { result, usage } = await usageDuring([baton.pid], () => work(input))
-      backlog.taken(result.partitions)
-      return {
-        rate: result.partitions / result.seconds,
-        serverCpuSeconds: usage.cpuSeconds,
-        serverRssMb: usage.rssMb,
-        clientCpuSeconds: result.clientCpuSeconds,
-      }
-    },
-  })
+  const input = { urls: [baton.url] as [string], concurrency: CONCURRENCY }
+  const contender = (label: string, work: (input: WorkInput) => Promise<WorkResult>): Contender =>
+    workerContender({ label, input, backlog, watched: [baton.pid], work })
   const workers = {
     typescript: contender('TypeScript, Worker', (input) => node.call('worker', input)),
     python: contender('Python, Worker', (input) => python('worker', input)),

@@ -2,7 +2,8 @@ import { BatonClient, Worker } from '@baton/client'
 import { answerCalls } from '../harness/helper-process.ts'
 
 export interface WorkInput {
-  url: string
+  /** Of all nodes. */
+  urls: [string, ...string[]]
   /** Handlers that run at the same time, or loops. */
   concurrency: number
   seconds: number
@@ -28,11 +29,11 @@ async function measured(work: () => Promise<number>): Promise<WorkResult> {
 }
 
 /** The `Worker` of the client with a handler that does nothing. */
-function worker({ url, concurrency, seconds }: WorkInput): Promise<WorkResult> {
+function worker({ urls, concurrency, seconds }: WorkInput): Promise<WorkResult> {
   return measured(async () => {
     let handled = 0
     const first = Promise.withResolvers<void>()
-    const client = new BatonClient({ url, instanceId: 'bench-typescript' })
+    const client = new BatonClient({ url: urls, instanceId: 'bench-typescript' })
     const running = new Worker(
       client,
       async () => {
@@ -49,7 +50,7 @@ function worker({ url, concurrency, seconds }: WorkInput): Promise<WorkResult> {
 }
 
 /** What one writes without the client: each loop settles one partition and pulls the next in one request. */
-function loop({ url, concurrency, seconds }: WorkInput): Promise<WorkResult> {
+function loop({ urls: [url], concurrency, seconds }: WorkInput): Promise<WorkResult> {
   const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await fetch(`${url}${path}`, init)
     if (!response.ok) throw new Error(`answered ${response.status}: ${await response.text()}`)

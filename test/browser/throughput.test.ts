@@ -19,7 +19,7 @@ async function storeWithPast(): Promise<string> {
     const { partitions } = await driver.pull({ batch: 4 + (minute % 40) })
     const settlements = partitions.map(({ lease }) => ({
       lease: leaseOf(lease?.id ?? ''),
-      order: settlement(),
+      reported: settlement(),
     }))
     await driver.batch({ settles: [{ instance: null, settlements }] })
     driver.clock.advance(10 * MINUTE)

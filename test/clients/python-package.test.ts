@@ -36,7 +36,8 @@ describe.skipIf(cannotRun)('baton-client', () => {
       reported: { declared: 25_000, reported: 25_000, mismatched: 0 },
     })
 
-    expect(await run(pythonIn('docs/client-python.md', url))).toBe('100 0\ndone\n')
+    const guide = pythonIn('docs/client-python.md', url).replace(', count)', ', count, until_idle=True)')
+    expect(await run(guide)).toBe('100 0\ndone\n')
 
     const [cron = ''] = pythonIn('docs/workers.md', url).split('from airflow')
     await new BatonClient(url).callBack(descriptors('nightly', 3))

@@ -7,19 +7,17 @@ import { textsOf, unknownQuotes } from './support/source-texts.ts'
 
 const texts = textsOf('packages/{protocol,server,client,cli}/src/**/*.ts')
 
-const monitoring = readDocument('docs/monitoring.md')
-
-const quotedIn = (section: string): string[] =>
-  tableRows(sectionNamed(monitoring, section).text).flatMap(([quoted = '']) => inCode(quoted))
+const quotedIn = (path: string, section: string): string[] =>
+  tableRows(sectionNamed(readDocument(path), section).text).flatMap(([quoted = '']) => inCode(quoted))
 
 test('the explained log lines exist', () => {
-  const lines = quotedIn('Logs')
+  const lines = quotedIn('docs/monitoring.md', 'Logs')
   expect(lines.length).toBeGreaterThan(15)
   expect(unknownQuotes(lines, texts)).toEqual([])
 })
 
 test('the messages of the troubleshooting table exist', () => {
-  const messages = quotedIn('Troubleshooting')
+  const messages = quotedIn('docs/troubleshooting.md', 'By symptom')
   expect(messages.length).toBeGreaterThan(4)
   expect(unknownQuotes(messages, texts)).toEqual([])
 })

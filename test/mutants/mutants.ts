@@ -124,7 +124,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'order',
     bug: 'a partition that comes back costs nothing',
-    file: `${engine}/waiting.ts`,
+    file: `${engine}/waiting-partitions.ts`,
     from: 'lane.tag, recordCount,',
     to: 'lane.tag, dueAt === null ? recordCount : 0,',
     tests: simulation,
@@ -132,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'order',
     bug: 'the shares of a level that has drained stay unequal',
-    file: `${engine}/waiting.ts`,
+    file: `${engine}/waiting-partitions.ts`,
     from: '    drain(time)\n',
     to: '',
     tests: ['packages/server/test/store/sqlite-order.test.ts'],
@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'engine',
     bug: 'the key of a pull that failed is remembered',
-    file: `${engine}/undo-log.ts`,
+    file: `${engine}/touched-rows.ts`,
     from: 'for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)',
     to: '',
     tests: ['packages/server/test/handoff/engine/restore.test.ts'],
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
   {
     area: 'engine',
     bug: 'a checkpoint survives success',
-    file: `${engine}/verbs/settle.ts`,
+    file: `${engine}/lease-changes.ts`,
     from: 'if (partition.checkpointAt !== null) tx.setCheckpoint(partition, null)',
     to: '',
     tests: store,
@@ -285,7 +285,7 @@ export const mutants: readonly Mutant[] = [
     area: 'PostgreSQL',
     bug: 'rows are written on a database that lacks the last entry',
     file: `${server}/disk/postgres/leader-row.ts`,
-    from: '  entryFence(leaderTerm, last),\n',
+    from: '  entryFence(term, last),\n',
     to: '',
     tests: disk('postgres/fencing', 'postgres/lost-tail'),
   },

@@ -7,12 +7,12 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   MaintenanceRequest,
-  NamedLease,
   NewlyReadyOf,
-  NotReleased,
+  NotRevoked,
+  PartitionRef,
   PauseRequest,
-  ReleaseRequest,
-  ReleaseResult,
+  RevokeRequest,
+  RevokeResult,
   Store,
   SweepRequest,
   SweepResult,
@@ -22,7 +22,7 @@ import type {
 import { disagree } from './model/disagreement.ts'
 import { learnPulls, learnRelease, learnSteps, learnSweep, type ModelSweep } from './model/learning.ts'
 import type { Model } from './model/model.ts'
-import { controlModel, pauseInstance, releasePartition, setTable } from './model/model-control.ts'
+import { controlModel, pauseInstance, revokeLease, setTable } from './model/model-control.ts'
 import type { Truth } from './model/truth.ts'
 import type { Append, SimulatedNode } from './node.ts'
 
@@ -73,7 +73,7 @@ export function handOffCall(batch: HandOffBatch, largeTask: string | null = null
     what: largeTask === null ? 'hand-off' : `large call-back of ${largeTask}`,
     batch,
     largeTask,
-    ask: (store) => store.handOff(batch),
+    ask: (store) => store.runBatch(batch),
     answered: (answer, node, append) => judgeHandOff(batch, answer as HandOffAnswers, node, append),
     lost: ({ simulation: { model, truth } }, append) => {
       model.now = append.now
@@ -195,11 +195,11 @@ export function sweepCall({ limit, mayExpireLeases }: SweepRequest, node: Simula
   })
 }
 
-export function releaseCall(request: ReleaseRequest): Call {
+export function releaseCall(request: RevokeRequest): Call {
   const take = (
     { simulation: { model, truth } }: SimulatedNode,
     append: Append,
-    answer: ReleaseResult | null,
+    answer: RevokeResult | null,
   ) => {
     model.now = append.now
     const expectHint = hintOf(model)
@@ -208,12 +208,12 @@ export function releaseCall(request: ReleaseRequest): Call {
     if (answer !== null) expectHint(answer.newlyReady)
   }
   return call({
-    what: `release of ${request.instanceId}`,
-    ask: (store) => store.releaseInstance(request),
+    what: `revocation of ${request.instanceId}`,
+    ask: (store) => store.revokeLeases(request),
     answered: (answer, node, append) => {
       const { model, writer } = node.simulation
-      if (append?.isDurable === true) return take(node, append, answer as ReleaseResult)
-      if ((answer as ReleaseResult).released > 0) disagree('a release was answered before it was durable')
+      if (append?.isDurable === true) return take(node, append, answer as RevokeResult)
+      if ((answer as RevokeResult).revoked > 0) disagree('a release was answered before it was durable')
       // A deposed leader may find no leases although there are some.
       if (writer !== node) return
       for (const { holder } of model.leased)
@@ -273,11 +273,11 @@ export const pauseCall = (request: PauseRequest): Call =>
     (model) => pauseInstance(model, request),
   )
 
-export const releasePartitionCall = (lease: NamedLease): Call =>
-  operatorCall<Told<ReleaseResult> | NotReleased>(
-    `release of ${lease.taskId}-${lease.level}-${lease.index}`,
-    (store) => store.releasePartition(lease),
-    (model) => releasePartition(model, lease),
+export const revokeLeaseCall = (lease: PartitionRef): Call =>
+  operatorCall<Told<RevokeResult> | NotRevoked>(
+    `revocation of ${lease.taskId}-${lease.level}-${lease.index}`,
+    (store) => store.revokeLease(lease),
+    (model) => revokeLease(model, lease),
   )
 
 /** No other call runs, so everything that was removed or rerun was so by this call. */
@@ -300,9 +300,9 @@ export function maintainCall(request: MaintenanceRequest): Call {
 /** In the order in which a store processes a batch. */
 function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
   for (const [at, { settlements }] of batch.settles.entries())
-    for (const [position, { lease, order }] of settlements.entries()) {
+    for (const [position, { lease, reported }] of settlements.entries()) {
       const id = formatLeaseId(lease)
-      judgeVerdict(id, answer.settles[at]?.[position], model.settle(id, order))
+      judgeVerdict(id, answer.settles[at]?.[position], model.settle(id, reported))
     }
   for (const [at, { leases }] of batch.renews.entries())
     for (const [position, lease] of leases.entries()) {
@@ -320,7 +320,7 @@ function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void 
 /** The same without an answer. Pulls are derived from what is stored. */
 function apply({ settles, renews, undos, callBacks }: HandOffBatch, model: Model): void {
   for (const { settlements } of settles)
-    for (const { lease, order } of settlements) model.settle(formatLeaseId(lease), order)
+    for (const { lease, reported } of settlements) model.settle(formatLeaseId(lease), reported)
   for (const { leases } of renews)
     for (const lease of leases) model.renew(formatLeaseId(lease), lease.checkpoint)
   for (const lease of undos) model.undo(formatLeaseId(lease))

@@ -9,7 +9,7 @@ import {
   maintainCall,
   pauseCall,
   releaseCall,
-  releasePartitionCall,
+  revokeLeaseCall,
   sweepCall,
   tableCall,
 } from './calls.ts'
@@ -272,7 +272,7 @@ class Episode {
       call = () => controlCall(request)
     } else {
       const lease = this.#workload.partition(chance)
-      call = () => releasePartitionCall(lease)
+      call = () => revokeLeaseCall(lease)
     }
     this.#forward(() => this.#call((node) => node.run(call())), chance)
   }
@@ -376,7 +376,7 @@ class Episode {
 }
 
 function allDone(given: HandOffAnswers['pulls'][number]['partitions']): BatchedSettle {
-  const order = {
+  const reported = {
     outcome: 'done',
     reason: null,
     retryAfterMillis: null,
@@ -386,7 +386,7 @@ function allDone(given: HandOffAnswers['pulls'][number]['partitions']): BatchedS
   const leases = given
     .map(({ lease }) => parseLeaseId(lease?.id ?? ''))
     .filter((lease) => lease !== undefined)
-  return { instance: null, settlements: leases.map((lease) => ({ lease, order })) }
+  return { instance: null, settlements: leases.map((lease) => ({ lease, reported })) }
 }
 
 const ALL = { limit: 10_000, mayExpireLeases: () => true }

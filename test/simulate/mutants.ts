@@ -80,7 +80,7 @@ const withFence = (change: (text: string) => string): (() => () => void) =>
     'prepare',
     (prepare) =>
       function (this: DatabaseSync, text: string) {
-        const isFence = text.includes('head WHERE id = 1 AND term = ?')
+        const isFence = text.includes('flushed WHERE id = 1 AND term = ?')
         return prepare.call(this, (isFence ? change(text) : text) as never)
       },
   )
@@ -271,9 +271,9 @@ export const mutants: readonly Mutant[] = [
     parts: {
       engine: async (options) => {
         const store = await openEngine(options)
-        const { handOff } = store
-        store.handOff = async (batch) => ({
-          ...(await handOff.call(store, { ...batch, undos: [] })),
+        const { runBatch } = store
+        store.runBatch = async (batch) => ({
+          ...(await runBatch.call(store, { ...batch, undos: [] })),
           undone: batch.undos.length,
         })
         return store

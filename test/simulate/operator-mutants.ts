@@ -1,8 +1,8 @@
+import { InstanceChanges } from '../../packages/server/src/handoff/engine/instance-changes.ts'
 import type { Partition } from '../../packages/server/src/handoff/engine/state/memory-rows.ts'
 import { Order } from '../../packages/server/src/handoff/engine/state/order.ts'
 import { Tables } from '../../packages/server/src/handoff/engine/state/tables.ts'
-import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
-import { Waiting } from '../../packages/server/src/handoff/engine/waiting.ts'
+import { WaitingPartitions } from '../../packages/server/src/handoff/engine/waiting-partitions.ts'
 import type { StoredTableSettings } from '../../packages/server/src/handoff/stored.ts'
 import { type Mutant, onDisk, patched } from './mutants.ts'
 import { withCalls } from './task-mutants.ts'
@@ -54,11 +54,11 @@ export const operatorMutants: readonly Mutant[] = [
   {
     bug: 'a paused instance gets partitions',
     patch: patched(
-      Transaction.prototype,
-      'pauseInstance',
-      (pauseInstance) =>
-        function (this: Transaction, ...args: never[]) {
-          const pausedAt = pauseInstance.apply(this, args)
+      InstanceChanges.prototype,
+      'pause',
+      (pause) =>
+        function (this: InstanceChanges, ...args: never[]) {
+          const pausedAt = pause.apply(this, args)
           this.memory.pausedInstances.clear()
           return pausedAt
         },
@@ -72,8 +72,8 @@ export const operatorMutants: readonly Mutant[] = [
   {
     bug: 'the release of a partition takes its neighbour',
     parts: withCalls((store) => {
-      const releasePartition = store.releasePartition.bind(store)
-      return { releasePartition: (lease) => releasePartition({ ...lease, index: lease.index + 1 }) }
+      const revokeLease = store.revokeLease.bind(store)
+      return { revokeLease: (lease) => revokeLease({ ...lease, index: lease.index + 1 }) }
     }),
   },
   {
@@ -86,10 +86,10 @@ export const operatorMutants: readonly Mutant[] = [
   {
     bug: 'a partition that comes back keeps an earlier time',
     patch: patched(
-      Waiting.prototype,
+      WaitingPartitions.prototype,
       'add',
       (add) =>
-        function (this: Waiting, ...args: never[]) {
+        function (this: WaitingPartitions, ...args: never[]) {
           const [partition] = args as unknown as [Partition]
           if (partition.outcome === 'released') partition.dueAt = partition.leasedAt
           return add.apply(this, args)

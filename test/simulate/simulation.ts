@@ -287,7 +287,7 @@ export class Simulation {
 
   /** A node that was replaced in the meantime may have read rows while the new leader flushed. */
   async audit(node: SimulatedNode): Promise<void> {
-    const findings = (await node.look((store) => store.audit())) as string[] | undefined
+    const findings = (await node.look((store) => store.recount())) as string[] | undefined
     if (findings !== undefined && findings.length > 0 && this.writer === node)
       this.fail(new Error(`the audit found: ${findings.join('; ')}`))
   }

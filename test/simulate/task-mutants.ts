@@ -22,8 +22,8 @@ export function withCalls(change: (store: Store) => Partial<Store>): Partial<Par
 /** Pulls other than those that were requested. */
 const withPulls = (change: (pulls: HandOffBatch['pulls']) => HandOffBatch['pulls']): Partial<Parts> =>
   withCalls((store) => {
-    const handOff = store.handOff.bind(store)
-    return { handOff: (batch) => handOff({ ...batch, pulls: change(batch.pulls) }) }
+    const runBatch = store.runBatch.bind(store)
+    return { runBatch: (batch) => runBatch({ ...batch, pulls: change(batch.pulls) }) }
   })
 
 const withSettings = (change: (settings: TaskSettingsChange) => TaskSettingsChange): Partial<Parts> =>

@@ -9,9 +9,9 @@ import type {
   BatchedSettle,
   HandOffAnswers,
   HandOffBatch,
-  NamedLease,
+  PartitionRef,
   PauseRequest,
-  ReleaseRequest,
+  RevokeRequest,
   TableChange,
 } from '../../packages/server/src/handoff/store.ts'
 import type { Chance } from '../chaos/support/chance.ts'
@@ -171,7 +171,7 @@ export class Workload {
     return { verb: 'settings', taskId, settings: { pauseAfterFailures: chance.pick(PAUSES) } }
   }
 
-  release(): ReleaseRequest {
+  release(): RevokeRequest {
     return { instanceId: this.#chance.pick(WORKERS), limit: this.#chance.pick([1, 5, 1000]) }
   }
 
@@ -187,7 +187,7 @@ export class Workload {
     return { instanceId: chance.pick(WORKERS), role: 'worker', paused: chance.happens(0.4) }
   }
 
-  partition(chance: Chance): NamedLease {
+  partition(chance: Chance): PartitionRef {
     const { tasks, levels, indexes } = this.#habits
     const taskId = `t${this.#tasksMade - chance.below(tasks)}`
     return { taskId, level: chance.below(levels), index: chance.below(indexes) }
@@ -273,7 +273,7 @@ export class Workload {
     const { returned } = this.#habits
     const settlements = this.#some().map((lease) => ({
       lease,
-      order: {
+      reported: {
         outcome: chance.happens(returned) ? chance.pick(RETURNS) : ('done' as const),
         reason: chance.pick([null, 'no space', 'no answer']),
         retryAfterMillis: chance.happens(returned / 2) ? chance.pick([0, 0, 300]) : null,

@@ -8,6 +8,7 @@ import { fencesOf, readDocument, root } from '../../../test/docs/support/markdow
 
 const documents = [
   'docs/client.md',
+  'docs/writing-results.md',
   'packages/client/README.md',
   'packages/protocol/README.md',
   'packages/server/README.md',

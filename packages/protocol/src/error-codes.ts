@@ -273,7 +273,7 @@ export const errorCodes = {
     status: 503,
     title: 'The service is shutting down',
     retryable: true,
-    meaning: 'This node finishes the requests in progress and accepts no new ones.',
+    meaning: 'This node is shutting down: it hands out nothing more.',
     remedy: 'Try again on another node or after the restart.',
   },
   overloaded: {
@@ -310,7 +310,7 @@ export const errorCodes = {
     title: 'Lease lost',
     retryable: false,
     meaning:
-      'The lease ended: the partition was handed out again, or an operator revoked the lease or retried the partition.',
+      'The partition was handed out again, or an operator let it run again after it was done. To a renewal also: an operator revoked the lease.',
     remedy:
       'Stop working on the partition. If leases expire often, renew them earlier or set a longer lease.',
   },

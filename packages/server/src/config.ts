@@ -1,7 +1,7 @@
 import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK, MAX_SCALE_TARGET_SECONDS } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { MAX_WAITING_PULLS } from './handoff/pulls.ts'
-import { DEFAULT_MAX_LANES, DEFAULT_MAX_LEASES } from './handoff/rules/open-work.ts'
+import { DEFAULT_MAX_LANES, DEFAULT_MAX_LEASES } from './handoff/rules/open-work-limits.ts'
 import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
 const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000
@@ -78,7 +78,7 @@ export const configSchema = Type.Object({
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({
     description:
-      'URL of a PostgreSQL database, which replaces the embedded store; the variable is ignored if --data is given',
+      'URL of a PostgreSQL database, which replaces the embedded store; the variable is ignored if the flag --data is given, but not for BATON_DATA',
   }),
   peerUrl: orNone({
     pattern: '^https?://[^/?#@\\s]+(?:/[^?#\\s]*)?$',
@@ -144,7 +144,8 @@ export const configSchema = Type.Object({
   }),
   levelBarrier: Type.Boolean({
     default: false,
-    description: 'new tasks hand out a level only when all lower levels are done',
+    description:
+      'new tasks hand out a level only when all lower levels are done; not with at-most-once delivery',
   }),
   tableField: Type.String({
     pattern: '^[A-Za-z_$][A-Za-z0-9_$.-]{0,127}$',

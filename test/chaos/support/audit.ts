@@ -8,18 +8,20 @@ import { testPolicy } from '../../../packages/server/test/store/conformance/test
  * Recounts everything in a store that no node has open. The only place where chaos reads a store's internals.
  */
 export async function auditEmbedded(folder: string): Promise<string[]> {
-  return audited(await openEmbeddedStore({ folder, policy: testPolicy }))
+  return recounted(await openEmbeddedStore({ folder, policy: testPolicy }))
 }
 
 export async function auditPostgres(url: string): Promise<string[]> {
   const disk = await openPostgresDisk({ url, node: { nodeId: 'audit', url: '' } })
   const secret = () => randomBytes(12).toString('base64url')
-  return audited(await openEngine({ disk, policy: testPolicy, clock: Date.now, random: Math.random, secret }))
+  return recounted(
+    await openEngine({ disk, policy: testPolicy, clock: Date.now, random: Math.random, secret }),
+  )
 }
 
-async function audited(store: { audit(): Promise<string[]>; close(): Promise<void> }): Promise<string[]> {
+async function recounted(store: { recount(): Promise<string[]>; close(): Promise<void> }): Promise<string[]> {
   try {
-    return await store.audit()
+    return await store.recount()
   } finally {
     await store.close()
   }

@@ -48,7 +48,7 @@ async function expectDoneIn(databaseUrl: string, size: number): Promise<void> {
     expect(task?.facts.partitions).toMatchObject({
       ...{ done: size, ready: 0, leased: 0, delayed: 0 },
     })
-    expect(await store.audit()).toEqual([])
+    expect(await store.recount()).toEqual([])
   } finally {
     await store.close().catch(() => undefined)
   }

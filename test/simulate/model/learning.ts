@@ -1,8 +1,8 @@
 import { formatLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
 import type {
   BatchedPull,
-  ReleaseRequest,
-  ReleaseResult,
+  RevokeRequest,
+  RevokeResult,
   SweepResult,
 } from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from './disagreement.ts'
@@ -65,8 +65,8 @@ export function learnSweep(
 export function learnRelease(
   model: Model,
   truth: Truth,
-  { instanceId, limit }: ReleaseRequest,
-  result: ReleaseResult | null,
+  { instanceId, limit }: RevokeRequest,
+  result: RevokeResult | null,
 ): void {
   const held = [...model.leased].filter(({ holder }) => holder === instanceId)
   const taken = held.filter((partition) => truth.partition(partition)?.status.state !== 'leased')
@@ -79,9 +79,9 @@ export function learnRelease(
       disagree(`a release of ${instanceId} ended the lease of ${nameOf(partition)}`)
   if (result === null) return
   const parked = taken.filter(({ place }) => place === 'parked').length
-  if (result.released !== taken.length || result.parked !== parked)
+  if (result.revoked !== taken.length || result.parked !== parked)
     disagree(
-      `a release reports ${result.released} leases and ${result.parked} parked, not ${taken.length} and ${parked}`,
+      `a release reports ${result.revoked} leases and ${result.parked} parked, not ${taken.length} and ${parked}`,
     )
 }
 

@@ -6,10 +6,10 @@ import type {
 } from '../../../packages/server/src/handoff/rules/control.ts'
 import type { TableSettings } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type {
-  NamedLease,
-  NotReleased,
+  NotRevoked,
+  PartitionRef,
   PauseRequest,
-  ReleaseResult,
+  RevokeResult,
   TableChange,
 } from '../../../packages/server/src/handoff/store.ts'
 import { recordFinished } from './history.ts'
@@ -107,10 +107,10 @@ export function pauseInstance(model: Model, { instanceId, paused }: PauseRequest
 }
 
 /** Revokes the lease of a partition, if it is leased. */
-export function releasePartition(
+export function revokeLease(
   model: Model,
-  { taskId, level, index }: NamedLease,
-): Omit<ReleaseResult, 'newlyReady'> | NotReleased {
+  { taskId, level, index }: PartitionRef,
+): Omit<RevokeResult, 'newlyReady'> | NotRevoked {
   const task = model.tasks.get(taskId)
   if (task === undefined || !task.isKnown) return { unknown: 'task' }
   const partition = task.find(level, index)
@@ -118,7 +118,7 @@ export function releasePartition(
   const isLeased = partition.place === 'leased'
   if (isLeased) model.revoke(partition)
   const isParked = isLeased && partition.place === 'parked'
-  return { released: isLeased ? 1 : 0, parked: isParked ? 1 : 0, more: false }
+  return { revoked: isLeased ? 1 : 0, parked: isParked ? 1 : 0, more: false }
 }
 
 const isOver = (task: ModelTask): boolean => task.isDone && !task.rerunning

@@ -55,7 +55,7 @@ export const instanceStatusSchema = Type.Object(
       description:
         'up: sent a request within 90 seconds, or holds leases; silent: four fifths of a lease have passed without a request; ' +
         'lost: a lease expired while the instance was silent, and it sent no request since; down: holds nothing and sends nothing; ' +
-        'draining: a node that finishes the requests in progress and accepts no new ones',
+        'draining: a node that shuts down and hands out nothing more',
     }),
     firstSeenAt: timestamp(),
     lastSeenAt: timestamp(),

@@ -49,7 +49,7 @@ export function partitionReadsBy(session: Session, tables: SqlTables, by: Indexe
     read: (values) => newPartition(descriptors.read(values)),
   })
   const arrived = fresh('WHERE lane = ?')
-  const arrivedOfTable = fresh(`${where.partitionsOfSeveral} AND lane = ?`)
+  const arrivedOfTable = fresh(`${where.partitionsInMixedLanes} AND lane = ?`)
   const rows = rowQueries(partitions, where)
 
   const waiting = ({ lane, table, returned: cameBack, after, upTo, limit }: WaitingOfLane) => {

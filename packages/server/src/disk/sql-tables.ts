@@ -1,4 +1,3 @@
-import { type ArchivedRows, archivedFields, isTallied, type Section, sections } from '../handoff/archived.ts'
 import {
   comparedFields,
   descriptorFields,
@@ -6,10 +5,11 @@ import {
   statusFields,
   untouched,
 } from '../handoff/partition.ts'
+import { isTallied, type Section, type StoredRows, sections, storedFields } from '../handoff/table-fields.ts'
 import { type Dialect, SqlTable, type TableOptions } from './sql-table.ts'
 
 /** Every table with rows of the hand-off. Its columns follow from the fields of its rows. */
-const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } = {
+const options: { readonly [Name in Section]: TableOptions<StoredRows[Name]> } = {
   tasks: { name: 'task', key: ['id'], fixed: ['taskId'] },
   lanes: { name: 'lane', key: ['id'], fixed: ['task', 'level', 'table'] },
   levels: { name: 'level', key: ['level'] },
@@ -21,7 +21,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   instances: { name: 'instance', key: ['instanceId'] },
   produced: { name: 'produced_task', key: ['instance', 'task'] },
   // New rows are inserted with the descriptor only.
-  partitions: { name: 'partition', key: ['id'], defaults: { ...untouched(), ofSeveral: false } },
+  partitions: { name: 'partition', key: ['id'], defaults: { ...untouched(), inMixedLane: false } },
   checkpoints: { name: 'checkpoint', key: ['partition'] },
   subscriptions: { name: 'subscription', key: ['id'] },
   deliveries: { name: 'delivery', key: ['subscription', 'event'] },
@@ -30,7 +30,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   tableSettings: { name: 'table_settings', key: ['table'] },
 }
 
-export type ArchivedTables = { readonly [Name in Section]: SqlTable<ArchivedRows[Name]> }
+export type ArchivedTables = { readonly [Name in Section]: SqlTable<StoredRows[Name]> }
 
 export type SqlTables = ReturnType<typeof tablesIn>
 
@@ -40,7 +40,7 @@ export function tablesIn(dialect: Dialect) {
       section,
       new SqlTable(
         dialect,
-        archivedFields[section] as never,
+        storedFields[section] as never,
         { ...options[section], tallied: isTallied(section) } as never,
       ),
     ]),
@@ -52,7 +52,7 @@ export function tablesIn(dialect: Dialect) {
 /** Groups of columns of partitions. */
 function partsOf(partitions: ArchivedTables['partitions']) {
   const descriptor = Object.keys(descriptorFields) as (keyof typeof descriptorFields)[]
-  const isRare: ReadonlySet<string> = new Set([...rareFields, 'ofSeveral'])
+  const isRare: ReadonlySet<string> = new Set([...rareFields, 'inMixedLane'])
   return {
     descriptors: partitions.only(...descriptor),
     /** Without the fields that few partitions have. */

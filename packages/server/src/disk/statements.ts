@@ -122,7 +122,7 @@ export interface Conditions {
   readonly tasksToPurge: string
   /** Tasks in state ?1 with ids below ?2. They are read by descending state and id. */
   readonly tasksInState: string
-  readonly openLanes: string
+  readonly lanesWithWork: string
   readonly leasesByEnd: string
   /** Leases that have a holder. */
   readonly leasesByHolder: string
@@ -131,7 +131,7 @@ export interface Conditions {
   readonly parkedPartitions: string
   readonly begunPartitions: string
   /** Of the compute table ?1. */
-  readonly partitionsOfSeveral: string
+  readonly partitionsInMixedLanes: string
   /** Whose last failure is of the group ?1. */
   readonly failedPartitions: string
   readonly partitionsParkedAs: string

@@ -37,7 +37,7 @@ export function taskReadsBy(session: Session, tables: SqlTables, where: Conditio
   const levels = rowsOf(tables.levels)
   const tableSettings = rowsOf(tables.tableSettings)
   const openTasks = select(tasks, `${where.openTasks} AND id > ? ORDER BY id ${LIMIT}`)
-  const openLanes = select(lanes, `${where.openLanes} AND id > ? ORDER BY id ${LIMIT}`)
+  const lanesWithWork = select(lanes, `${where.lanesWithWork} AND id > ? ORDER BY id ${LIMIT}`)
   const taskNamed = lookUp(tasks, 'task_id')
   const task = lookUp(tasks, 'id')
   const lane = lookUp(lanes, 'id')
@@ -70,7 +70,7 @@ export function taskReadsBy(session: Session, tables: SqlTables, where: Conditio
   }
   return {
     openTasks: (after, limit) => session.all(openTasks, after, limit),
-    openLanes: async (after, limit) => inOneList(await session.all(openLanes, after, limit)),
+    lanesWithWork: async (after, limit) => inOneList(await session.all(lanesWithWork, after, limit)),
     levels: () => session.all(levels),
     tableSettings: () => session.all(tableSettings),
     tasksNamed: (names) => eachOf(session, taskNamed, names),
@@ -105,7 +105,7 @@ function withTables({ lanes, laneTables, dialect }: SqlTables): Query<LaneWithTa
     WHERE lane_table.lane = lane.id`
   return {
     ...rowsOf(lanes),
-    selected: `${lanes.selected()}, CASE WHEN lane.several_after IS NOT NULL THEN (${tables}) END`,
+    selected: `${lanes.selected()}, CASE WHEN lane.mixed_after IS NOT NULL THEN (${tables}) END`,
     read: (values) => ({
       lane: lanes.read(values),
       tables: listIn<unknown[]>(dialect.parsed(values.at(-1))).map(laneTables.read),

@@ -5,7 +5,7 @@ import type {
   LaneDetail,
   LeasedOrDelayedRow,
   TaskDetail,
-  TaskSummary,
+  TaskWithPace,
 } from '../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../handoff/views/eta.ts'
 import type { PaceSecond } from '../handoff/views/queries.ts'
@@ -50,7 +50,7 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
       if (which === 'parked') return session.all(newestWithParked, before, limit)
       return session.all(newestInState, which.state, before, limit)
     },
-    taskSummaries: (ids) => eachOf(session, summary, ids),
+    tasksWithPace: (ids) => eachOf(session, summary, ids),
     taskDetail: async (taskId) => (await session.all(detail, taskId))[0] ?? null,
     async tasksWithTables(ids, names) {
       const named = ids.flatMap((id) => names.map((name) => [id, name]))
@@ -68,7 +68,7 @@ export function taskViewsBy(session: Session, tables: SqlTables, by: IndexedBy) 
 }
 
 /** Tasks with the lane of their open level and the newest seconds of their pace. */
-function withSummary({ tasks, lanes, pace, dialect }: SqlTables): Query<TaskSummary> {
+function withSummary({ tasks, lanes, pace, dialect }: SqlTables): Query<TaskWithPace> {
   const { array, list, parsed } = dialect
   const openLane = `SELECT ${array}(${lanes.selected()}) FROM ${lanes.path}
     WHERE lane.task = task.id AND lane.level = task.open_level`

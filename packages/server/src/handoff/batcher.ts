@@ -59,15 +59,15 @@ function batchOf(asked: readonly { readonly ask: StoreRequest }[]): HandOffBatch
 function answersOf(asked: readonly { readonly ask: StoreRequest }[], answers: HandOffAnswers): Answer[] {
   let [settles, renews, callBacks, pulls] = [0, 0, 0, 0]
   return asked.map(({ ask: { settle, renew, callBack, pull } }) => ({
-    settle: settle === undefined ? undefined : at(answers.settles, settles++),
+    settle: settle === undefined ? undefined : answerAt(answers.settles, settles++),
     parked: answers.parked,
-    renew: renew === undefined ? undefined : at(answers.renews, renews++),
-    callBack: callBack === undefined ? undefined : at(answers.callBacks, callBacks++),
-    pull: pull === undefined ? undefined : at(answers.pulls, pulls++),
+    renew: renew === undefined ? undefined : answerAt(answers.renews, renews++),
+    callBack: callBack === undefined ? undefined : answerAt(answers.callBacks, callBacks++),
+    pull: pull === undefined ? undefined : answerAt(answers.pulls, pulls++),
   }))
 }
 
-function at<T>(answers: readonly T[], place: number): T {
+function answerAt<T>(answers: readonly T[], place: number): T {
   const answer = answers[place]
   if (answer === undefined) throw new Error('the store answered fewer requests than it was given')
   return answer
@@ -229,7 +229,7 @@ export class Batcher {
   async #commit(batch: readonly Pending[], onFree: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {
-      answers = await this.#handOff(batch)
+      answers = await this.#runBatch(batch)
     } catch (error) {
       if (isDiskFull(error) && batch.some(hasNoCallBack) && !batch.every(hasNoCallBack)) {
         // A full disk refuses call-backs. Workers must still be able to renew and settle.
@@ -262,8 +262,8 @@ export class Batcher {
     }
   }
 
-  #handOff(batch: readonly Pending[]): Promise<HandOffAnswers> {
-    const run = () => this.#store.handOff(batchOf(batch))
+  #runBatch(batch: readonly Pending[]): Promise<HandOffAnswers> {
+    const run = () => this.#store.runBatch(batchOf(batch))
     if (this.#tracing === undefined) return run()
     return this.#tracing.batch(
       batch.map(({ traced }) => traced),

@@ -26,9 +26,3 @@ export type WallClock = () => number
  * set.
  */
 export type Stopwatch = () => number
-
-/** The earlier of two times, either of which may be null. */
-export function earlier(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b
-  return Math.min(a, b)
-}

@@ -1,4 +1,4 @@
-import type { DefinedSubscription, StoredSubscription } from './outbox.ts'
+import { type DefinedSubscription, MAX_SUBSCRIPTIONS, type StoredSubscription } from './outbox.ts'
 
 /** How long the previous secret continues to sign after the file has a new one. */
 const OVERLAP_MILLIS = 86_400_000
@@ -7,6 +7,8 @@ const OVERLAP_MILLIS = 86_400_000
 interface DefinitionChanges {
   readonly made: readonly DefinedSubscription[]
   readonly changed: readonly StoredSubscription[]
+  /** Those of the file for which there is no room beside the others. They are made when there is. */
+  readonly omitted: readonly DefinedSubscription[]
 }
 
 export function definitionChanges(
@@ -15,7 +17,12 @@ export function definitionChanges(
   now: number,
 ): DefinitionChanges {
   const named = new Map<string, StoredSubscription>()
-  for (const row of stored) if (row.name !== undefined && row.state !== 'removed') named.set(row.name, row)
+  let count = 0
+  for (const row of stored) {
+    if (row.state === 'removed') continue
+    count += 1
+    if (row.name !== undefined) named.set(row.name, row)
+  }
   const made: DefinedSubscription[] = []
   const changed: StoredSubscription[] = []
   for (const one of defined) {
@@ -25,7 +32,8 @@ export function definitionChanges(
     else if (differs(row, one)) changed.push(updated(row, one, now))
   }
   for (const row of named.values()) changed.push({ ...row, state: 'removed' })
-  return { made, changed }
+  const omitted = made.splice(Math.max(0, MAX_SUBSCRIPTIONS - count + named.size))
+  return { made, changed, omitted }
 }
 
 function differs(row: StoredSubscription, { url, types, taskPrefix, secret }: DefinedSubscription): boolean {

@@ -8,6 +8,7 @@ import type { StoredState } from './rules/life-cycle.ts'
 import type { Tallies } from './rules/task.ts'
 import type {
   IndexRangeOfLane,
+  LeaderRow,
   NextIds,
   StagedIds,
   StoredCheckpoint,
@@ -43,14 +44,6 @@ import type { LeasedOrDelayed } from './views/time-left.ts'
  * Every call that fails rejects with StoreUnavailable. After a failed `append` or `flush` the engine drops
  * its memory and calls `open` again. What the disk returns then is authoritative.
  */
-export interface ForgetInstances {
-  readonly unseenSince: number
-  /** For nodes that ended gracefully. */
-  readonly endedSince: number
-  readonly most: number
-  readonly limit: number
-}
-
 export interface Disk {
   /**
    * Becomes the only writer. On a database that several nodes share, this takes over the leadership: writes
@@ -64,7 +57,7 @@ export interface Disk {
    * lanes with ready, leased or delayed partitions, and leased partitions, ordered by (dueAt, id).
    */
   openTasks(after: number, limit: number): Promise<StoredTask[]>
-  openLanes(after: number, limit: number): Promise<Lanes>
+  lanesWithWork(after: number, limit: number): Promise<Lanes>
   leases(after: DuePosition, limit: number): Promise<StoredPartition[]>
   levels(): Promise<StoredLevel[]>
   tableSettings(): Promise<StoredTableSettings[]>
@@ -135,8 +128,8 @@ export interface Disk {
   /** Views. Rows are flushed before they are read. */
   taskDetail(taskId: string): Promise<TaskDetail | null>
   /** Newest first, with ids below `before`. */
-  taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
-  taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
+  taskPage(query: TaskPageQuery): Promise<TaskWithPace[]>
+  tasksWithPace(ids: readonly number[]): Promise<TaskWithPace[]>
   /** Returns those of these tasks that have partitions of one of these compute tables. */
   tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]>
 
@@ -173,7 +166,7 @@ export interface Disk {
   probe(now: number): Promise<void>
   /** False if so little space is left that new work must be refused. */
   hasSpace(): boolean
-  /** Counts all rows for the audit: the expected counters and lines of each lane. */
+  /** Counts all rows: the expected counters of each lane. */
   recount(): Promise<Recount[]>
   close(): Promise<void>
 }
@@ -184,6 +177,27 @@ export interface OpenedDisk {
   /** Bodies of unflushed entries, oldest first, ending with number `last`. */
   readonly unflushed: readonly string[]
   readonly nextIds: NextIds
+}
+
+/**
+ * A disk that several nodes share, and that records which of them leads. Only the leader may append, flush, stage
+ * and unstage. All nodes may read, and record the instances they have seen.
+ */
+export interface SharedDisk extends Disk {
+  /**
+   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss the
+   * same leader succeeds.
+   */
+  open(from?: string | null): Promise<OpenedSharedDisk>
+  readLeaderRow(): Promise<LeaderRow>
+  /** Removes the leader from the row, if this node still leads. */
+  resign(): Promise<void>
+}
+
+export interface OpenedSharedDisk extends OpenedDisk {
+  readonly term: string
+  /** The database's clock at the take-over, in milliseconds. */
+  readonly now: number
 }
 
 export interface Appended {
@@ -256,7 +270,7 @@ export interface RowChanges {
 
 export interface Lanes {
   readonly lanes: readonly StoredLane[]
-  /** Of those lanes that have several. */
+  /** Of those lanes that are mixed. */
   readonly tables: readonly StoredLaneTable[]
 }
 
@@ -294,7 +308,7 @@ export interface DuePosition {
 
 export interface WaitingOfLane {
   readonly lane: number
-  /** Only of this table. Of those that did not come back: only rows that arrived when the lane had several. */
+  /** Only of this table. Of those that did not come back: only rows that arrived when the lane was mixed. */
   readonly table?: string
   /** Those that came back, ordered by (dueAt, id); or those that did not, ordered by id. */
   readonly returned: boolean
@@ -313,6 +327,14 @@ export type InstanceRowsQuery =
       readonly after: InstancePosition | null
       readonly limit: number
     }
+
+export interface ForgetInstances {
+  readonly unseenSince: number
+  /** For nodes that ended gracefully. */
+  readonly endedSince: number
+  readonly most: number
+  readonly limit: number
+}
 
 export interface PausedInstance {
   readonly instanceId: string
@@ -339,7 +361,7 @@ export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'u
   readonly task: number
 }
 
-export interface TaskSummary {
+export interface TaskWithPace {
   readonly task: StoredTask
   /** The lane of its open level. */
   readonly openLane: StoredLane | null
@@ -353,7 +375,7 @@ export interface TaskWithTables {
   readonly hasOthers: boolean
 }
 
-export interface TaskDetail extends TaskSummary {
+export interface TaskDetail extends TaskWithPace {
   /** By level, at most MAX_LISTED_LEVELS. */
   readonly lanes: readonly LaneDetail[]
   readonly laneCount: number
@@ -405,6 +427,14 @@ export interface CellCount {
   /** By rank: the lowest and the highest index of those counted; by index: the range of the cell. */
   readonly first: number
   readonly last: number
+}
+
+export interface ForgetInstances {
+  readonly unseenSince: number
+  /** For nodes that ended gracefully. */
+  readonly endedSince: number
+  readonly most: number
+  readonly limit: number
 }
 
 export interface ForgetThroughput {

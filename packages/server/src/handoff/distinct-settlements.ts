@@ -22,7 +22,7 @@ const NOT_JUDGED = -1
  */
 export class DistinctSettlements {
   /** The settlements to process: each lease once, and only valid lease ids. */
-  readonly settlements: { readonly lease: LeaseRef; readonly order: ReportedOutcome }[] = []
+  readonly settlements: { readonly lease: LeaseRef; readonly reported: ReportedOutcome }[] = []
   readonly #mentions: readonly NamedSettlement[]
   /** For each mention, the index in `settlements` that decides it, or NOT_JUDGED. */
   readonly #judgedAt: number[] = []
@@ -33,9 +33,9 @@ export class DistinctSettlements {
     const known = mentions.length > 1 ? new Map<string, number>() : undefined
     for (const { leaseId, reported } of mentions) {
       const before = known?.get(leaseId)
-      const at = before ?? this.#place(leaseId, reported)
-      if (before === undefined) known?.set(leaseId, at)
-      this.#judgedAt.push(at)
+      const index = before ?? this.#place(leaseId, reported)
+      if (before === undefined) known?.set(leaseId, index)
+      this.#judgedAt.push(index)
     }
   }
 
@@ -63,11 +63,11 @@ export class DistinctSettlements {
   #codeOf({ outcome }: ReportedOutcome, judgedAt: number, verdicts: SettleResult): RefusalCode | null {
     const first = this.settlements[judgedAt]
     if (first === undefined) return 'lease_unknown'
-    return verdicts[judgedAt] ?? (first.order.outcome === outcome ? null : 'lease_settled')
+    return verdicts[judgedAt] ?? (first.reported.outcome === outcome ? null : 'lease_settled')
   }
 
   #place(leaseId: string, reported: ReportedOutcome): number {
     const lease = parseLeaseId(leaseId)
-    return lease === undefined ? NOT_JUDGED : this.settlements.push({ lease, order: reported }) - 1
+    return lease === undefined ? NOT_JUDGED : this.settlements.push({ lease, reported }) - 1
   }
 }

@@ -49,13 +49,6 @@ export type Fields<Row> = {
 export const namesOf = <Row>(fields: Fields<Row>): (keyof Fields<Row> & string)[] =>
   Object.keys(fields) as (keyof Fields<Row> & string)[]
 
-/** The fields with these names. */
-export const pick = <Row, Name extends keyof Row & keyof Fields<Row>>(
-  fields: Fields<Row>,
-  names: readonly Name[],
-): Fields<Pick<Row, Name>> =>
-  Object.fromEntries(names.map((name) => [name, fields[name]])) as unknown as Fields<Pick<Row, Name>>
-
 /**
  * Compiles a function from lists of fields. Most of the work with rows is to copy them, and code that names
  * their fields is many times faster than a loop over the names. `scope` has the values that `expression` uses
@@ -84,4 +77,4 @@ export const listerOf = <Row>(names: readonly (keyof Row & string)[]): ((row: Ro
 export const rowMakerOf = <Row>(
   names: readonly (keyof Row & string)[],
 ): ((values: readonly unknown[]) => Row) =>
-  compiled('values', `({ ${names.map((name, at) => `${name}: values[${at}] ?? null`).join(', ')} })`)
+  compiled('values', `({ ${names.map((name, index) => `${name}: values[${index}] ?? null`).join(', ')} })`)

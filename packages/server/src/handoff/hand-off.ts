@@ -10,7 +10,7 @@ import { InstanceRegister, type Node } from './instance-register.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
 import { Maintenance } from './maintenance.ts'
-import type { OpenWorkMeter } from './open-work.ts'
+import type { OpenWorkMeter } from './open-work-meter.ts'
 import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
@@ -20,14 +20,14 @@ import type { Requester } from './rules/stamps.ts'
 import {
   type BatchedCallBack,
   type CallBackOutcome,
-  type NamedLease,
-  type NotReleased,
+  type NotRevoked,
+  type PartitionRef,
   type Pulled,
   type PullRequest,
-  type Released,
-  type Renewal,
+  type RenewalAnswer,
   type RenewalRequest,
   type RenewedLease,
+  type Revoked,
   type Settled,
   type SettleRequest,
   type Store,
@@ -35,8 +35,9 @@ import {
   type StoreViews,
   type TableChange,
 } from './store.ts'
-import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
+import { DiskSpace, isDiskFull, StoreHealth } from './store-health.ts'
 import type { InstanceDetails, InstancePage, InstanceQuery } from './views/queries.ts'
+import { watchedStore } from './watched-store.ts'
 
 interface HandOffOptions {
   readonly store: Store
@@ -67,7 +68,7 @@ interface Deliverer {
 const PROBE_MILLIS = 5000
 
 /** More than a worker usually holds, so that one transaction is enough. */
-const LEASES_RELEASED_AT_ONCE = 5000
+const LEASES_REVOKED_AT_ONCE = 5000
 
 const NEARLY_FULL =
   'the disk of the data folder is nearly full, so new partitions are refused; pulls and settles still work. Free disk space and call back again'
@@ -234,7 +235,7 @@ export class HandOff {
     renewals: readonly RenewalRequest[],
     instance: string | null,
     tables: readonly string[] | null = null,
-  ): Promise<Renewal[]> {
+  ): Promise<RenewalAnswer[]> {
     const asked = new Map<string, RenewedLease>()
     for (const { leaseId, ...given } of renewals) {
       const lease = asked.has(leaseId) ? undefined : parseLeaseId(leaseId)
@@ -243,7 +244,7 @@ export class HandOff {
     const leases = [...asked.values()]
     const answer = leases.length === 0 ? undefined : await this.#batcher.ask({ renew: { leases, tables } })
     this.#instances.noteSeen(instance, 'worker')
-    const verdicts = new Map([...asked.keys()].map((leaseId, at) => [leaseId, answer?.renew?.[at]]))
+    const verdicts = new Map([...asked.keys()].map((leaseId, index) => [leaseId, answer?.renew?.[index]]))
     const renewed = renewals.map(({ leaseId }) => ({
       leaseId,
       ...(verdicts.get(leaseId) ?? { refused: 'lease_unknown' as const }),
@@ -294,26 +295,26 @@ export class HandOff {
   }
 
   /** Revokes the lease of a partition. */
-  async releasePartition(lease: NamedLease): Promise<Released | NotReleased> {
-    const result = await this.#store.releasePartition(lease)
+  async revokeLease(lease: PartitionRef): Promise<Revoked | NotRevoked> {
+    const result = await this.#store.revokeLease(lease)
     if ('unknown' in result) return result
-    const { released, parked, newlyReady } = result
+    const { revoked, parked, newlyReady } = result
     this.#pulls.wake(newlyReady)
-    return { released, parked }
+    return { revoked, parked }
   }
 
   /** Revokes the leases of an instance. Returns null if the instance does not exist. */
-  async release(instanceId: string, by?: Requester): Promise<Released | null> {
-    let [released, parked] = [0, 0]
+  async revokeLeases(instanceId: string, by?: Requester): Promise<Revoked | null> {
+    let [revoked, parked] = [0, 0]
     for (let more = true; more; ) {
-      const step = await this.#store.releaseInstance({ instanceId, limit: LEASES_RELEASED_AT_ONCE, by })
-      released += step.released
+      const step = await this.#store.revokeLeases({ instanceId, limit: LEASES_REVOKED_AT_ONCE, by })
+      revoked += step.revoked
       parked += step.parked
       more = step.more
       this.#pulls.wake(step.newlyReady)
     }
-    if (released === 0 && (await this.#instances.instance(instanceId)) === null) return null
-    return { released, parked }
+    if (revoked === 0 && (await this.#instances.instance(instanceId)) === null) return null
+    return { revoked, parked }
   }
 
   /** The request takes effect with the first step. Resolves when all steps are done. */

@@ -5,6 +5,9 @@ import type { Requester } from './rules/stamps.ts'
 // Subscriptions and their deliveries, as a transactional outbox: events are written in the entry that makes
 // their cause durable, with one delivery for each matching subscription.
 
+/** Every event is matched against all subscriptions, so their number is limited. */
+export const MAX_SUBSCRIPTIONS = 100
+
 export interface StoredSubscription {
   readonly id: string
   /** Null: nothing is posted, and the events are read over HTTP. */
@@ -90,7 +93,7 @@ export interface EventMessage {
   readonly type: WebhookEventType
   readonly generation: number
   /** Those of a task are a list, because many tasks may end at once. */
-  readonly facts: LevelEventFacts | ParkedEventFacts | TaskSummary
+  readonly facts: LevelEventFacts | ParkedEventFacts | TaskEventTuple
 }
 
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
@@ -112,7 +115,7 @@ interface TaskEventFacts {
 }
 
 /** TaskEventFacts as rows and entries have them. */
-export type TaskSummary = readonly [
+export type TaskEventTuple = readonly [
   total: number,
   done: number,
   parked: number,

@@ -7,8 +7,6 @@ import type { LeaseOutcome } from './rules/settlement.ts'
 // The stored fields of a partition, and what a pull hands out of them. Entries, the tables of each disk and
 // exports follow from the lists of fields.
 
-export type StoredOutcome = LeaseOutcome
-
 /** What its descriptor may have in addition to the fields of the contract. Null for most partitions. */
 type OptionalTexts = { readonly [Field in OptionalField]: string | null }
 
@@ -25,7 +23,7 @@ export interface PartitionDescriptor extends OptionalTexts {
   /** The trace context of its call-back. */
   readonly traceparent: string | null
   /** Whether its lane had several compute tables when it arrived. Only such rows are found by table. */
-  readonly ofSeveral: boolean
+  readonly inMixedLane: boolean
 }
 
 export const descriptorFields: Fields<PartitionDescriptor> = {
@@ -38,7 +36,7 @@ export const descriptorFields: Fields<PartitionDescriptor> = {
   calledBackAt: 'integer',
   extraFields: 'filled?',
   traceparent: 'filled?',
-  ofSeveral: 'flag',
+  inMixedLane: 'flag',
 }
 
 /** The mutable part of a partition, which entries contain. */
@@ -51,7 +49,7 @@ export interface PartitionStatus {
   releases: number
   holder: string | null
   secret: string
-  outcome: StoredOutcome | null
+  outcome: LeaseOutcome | null
   /**
    * When the lease or back-off ends. For a ready partition: when it came back, or null if it was not handed
    * out yet.
@@ -140,8 +138,6 @@ export const comparedFields = [
 ] as const satisfies (keyof PartitionDescriptor)[]
 
 export type KnownPartition = Pick<PartitionDescriptor, (typeof comparedFields)[number]>
-
-export const knownOf = copierOf<KnownPartition, keyof KnownPartition>(comparedFields)
 
 /** Fields that few partitions have. */
 export const rareFields = [...optionalFields, 'traceparent'] as const satisfies (keyof PartitionDescriptor)[]

@@ -1,5 +1,6 @@
 import type { Batcher } from './batcher.ts'
 import { type Filter, FilterGroups, type Group, isUnfiltered, wantedOf } from './pull-filters.ts'
+import { SetsByKey } from './sets-by-key.ts'
 import {
   type BatchedPull,
   type NewlyReadyOf,
@@ -40,7 +41,7 @@ export class Pulls {
     if (this.#isClosed) return { ...NOTHING, waited: false }
     const { start } = this
     const answer = await this.#batcher.ask({ pull: batchedPullOf(request) })
-    return this.#handOut(request, answer.pull, signal, start)
+    return this.#answerOrWait(request, answer.pull, signal, start)
   }
 
   /** The pull that runs in the same transaction as a settle. */
@@ -59,7 +60,7 @@ export class Pulls {
     start: PullStart,
   ): Promise<Pulled> {
     try {
-      return await this.#handOut(request, found, signal, start)
+      return await this.#answerOrWait(request, found, signal, start)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       return { ...NOTHING, waited: true }
@@ -104,7 +105,7 @@ export class Pulls {
   }
 
   /** Returns what the transaction found, or waits for partitions if the caller allows it. */
-  #handOut(
+  #answerOrWait(
     request: PullRequest,
     found: PullResult = NOTHING,
     signal: AbortSignal | undefined,
@@ -185,7 +186,7 @@ export class WaitingPulls {
   readonly #most: number
   readonly #waiting = new Set<Waiter>()
   readonly #groups = new FilterGroups<Waiter>()
-  readonly #byKey = new Map<string, Set<Waiter>>()
+  readonly #byKey = new SetsByKey<string, Waiter>()
   readonly #notifications = new Notifications()
   #closed = false
 
@@ -298,19 +299,13 @@ export class WaitingPulls {
     this.#waiting.add(waiter)
     waiter.group = this.#groups.add(waiter.pull, waiter)
     const { key } = waiter.pull
-    if (key === null) return
-    const twins = this.#byKey.get(key)
-    if (twins === undefined) this.#byKey.set(key, new Set([waiter]))
-    else twins.add(waiter)
+    if (key !== null) this.#byKey.add(key, waiter)
   }
 
   #remove(waiter: Waiter): void {
     this.#waiting.delete(waiter)
     if (waiter.group !== undefined) this.#groups.remove(waiter.group, waiter)
     const { key } = waiter.pull
-    const twins = key === null ? undefined : this.#byKey.get(key)
-    if (key === null || twins === undefined) return
-    twins.delete(waiter)
-    if (twins.size === 0) this.#byKey.delete(key)
+    if (key !== null) this.#byKey.remove(key, waiter)
   }
 }

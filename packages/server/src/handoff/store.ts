@@ -6,7 +6,7 @@ import type { DeliveryAnswer, DeliveryRequest, SubscriptionRequest, Subscription
 import type { PulledPartition } from './partition.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlRequest, ControlResult } from './rules/control.ts'
-import type { OwnerLimited, OwnerLimits, TooManyLanes } from './rules/open-work.ts'
+import type { OwnerLimited, OwnerLimits, TooManyLanes } from './rules/open-work-limits.ts'
 import type { TableSettings, TaskSettingsChange } from './rules/policy.ts'
 import type { ReportedProgress } from './rules/progress.ts'
 import type { GivenCheckpoint, RefusalCode, ReportedOutcome } from './rules/settlement.ts'
@@ -17,10 +17,10 @@ import type {
   ChangeQuery,
   GridDetails,
   GridQuery,
-  HeldLeasesPage,
-  HeldLeasesQuery,
   InstanceAttempts,
   InstanceDetails,
+  InstanceLeasesPage,
+  InstanceLeasesQuery,
   InstancePage,
   InstanceQuery,
   PartitionPage,
@@ -55,7 +55,7 @@ export interface StoreViews {
   /** Compute tables with open work or settings. */
   table(name: string): Promise<TableDetails | null>
   tables(query: TableQuery): Promise<TablePage>
-  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
+  instanceLeases(query: InstanceLeasesQuery): Promise<InstanceLeasesPage>
   /** The last attempts of an instance, since this node leads. */
   instanceAttempts(instanceId: string): Promise<InstanceAttempts>
 }
@@ -72,7 +72,7 @@ export interface Store extends StoreViews {
    * Runs everything that arrived together in one transaction. Settles run first, so that pulls see the
    * result.
    */
-  handOff(batch: HandOffBatch): Promise<HandOffAnswers>
+  runBatch(batch: HandOffBatch): Promise<HandOffAnswers>
   /**
    * Whether a call-back is so large that it runs over several transactions, or follows such a one of its task.
    * It must have a batch of its own: other requests would wait with it.
@@ -84,11 +84,11 @@ export interface Store extends StoreViews {
   maintain(request: MaintenanceRequest): Promise<MaintenanceResult>
   control(request: ControlRequest): Promise<ControlResult>
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
-  releaseInstance(request: ReleaseRequest): Promise<ReleaseResult>
+  revokeLeases(request: RevokeRequest): Promise<RevokeResult>
   /** Changes the settings of a compute table. */
   setTable(change: TableChange): Promise<TableChanged>
   /** An operator revokes the lease of a partition. */
-  releasePartition(lease: NamedLease): Promise<ReleaseResult | NotReleased>
+  revokeLease(lease: PartitionRef): Promise<RevokeResult | NotRevoked>
   /** Returns since when the instance is paused; null if it is not. */
   pauseInstance(request: PauseRequest): Promise<number | null>
   /** The changes since a position, for watchers. */
@@ -104,8 +104,8 @@ export interface Store extends StoreViews {
   activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
-  /** Recounts all rows and lists where counters or order tags disagree. For tests and operators. */
-  audit(): Promise<string[]>
+  /** Counts all rows and lists where counters or barriers disagree with them. For tests. */
+  recount(): Promise<string[]>
   close(): Promise<void>
   /** Only if several nodes share the store. */
   readonly cluster?: ClusterOfStore | undefined
@@ -128,15 +128,15 @@ export interface ClusterOfStore {
 
 /** The verbs that a layer above the store passes on. */
 const storeVerbs = [
-  'handOff',
+  'runBatch',
   'sweep',
   'maintain',
   'control',
-  'releaseInstance',
+  'revokeLeases',
   'setTable',
   'table',
   'tables',
-  'releasePartition',
+  'revokeLease',
   'pauseInstance',
   'task',
   'taskSettings',
@@ -156,7 +156,7 @@ const storeVerbs = [
   'instanceAttempts',
   'activeInstances',
   'probe',
-  'audit',
+  'recount',
 ] as const satisfies readonly (keyof Store)[]
 
 export type StoreVerb = (typeof storeVerbs)[number]
@@ -281,7 +281,7 @@ export interface BatchedSettle {
    * The caller may settle only leases of these compute tables; others are unknown to it. Null or absent: any.
    */
   readonly tables?: readonly string[] | null
-  readonly settlements: readonly { readonly lease: LeaseRef; readonly order: ReportedOutcome }[]
+  readonly settlements: readonly { readonly lease: LeaseRef; readonly reported: ReportedOutcome }[]
 }
 
 /** One item per settlement; `null` means settled. */
@@ -324,21 +324,21 @@ export interface SweepResult {
   readonly nextDueInMillis: number | null
 }
 
-export interface ReleaseRequest {
+export interface RevokeRequest {
   readonly instanceId: string
   readonly limit: number
   readonly by?: Requester | undefined
 }
 
 /** A partition by its name. */
-export interface NamedLease {
+export interface PartitionRef {
   readonly taskId: string
   readonly level: number
   readonly index: number
   readonly by?: Requester | undefined
 }
 
-export interface NotReleased {
+export interface NotRevoked {
   readonly unknown: 'task' | 'partition'
 }
 
@@ -349,8 +349,8 @@ export interface PauseRequest {
   readonly by?: Requester | undefined
 }
 
-export interface ReleaseResult {
-  readonly released: number
+export interface RevokeResult {
+  readonly revoked: number
   /** How many of them had no attempt left. */
   readonly parked: number
   readonly newlyReady: number
@@ -408,6 +408,14 @@ export class LeaderUnavailable extends StoreUnavailable {
   }
 }
 
+/** Another node leads, so the state in this node's memory is out of date. */
+export class NotLeader extends LeaderUnavailable {
+  override name = 'NotLeader'
+  constructor(options?: ErrorOptions) {
+    super('another node is the leader now; send the request again', options)
+  }
+}
+
 /** The store cannot be used by this program: for example, it is in use, or a newer version has written it. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'
@@ -441,8 +449,8 @@ export interface Settled {
 }
 
 /** Leases that an operator revoked. */
-export interface Released {
-  readonly released: number
+export interface Revoked {
+  readonly revoked: number
   /** How many of their partitions are parked. */
   readonly parked: number
 }
@@ -451,6 +459,6 @@ export interface RenewalRequest extends Omit<RenewedLease, keyof LeaseRef> {
   readonly leaseId: string
 }
 
-export type Renewal = RenewResult[number] & { readonly leaseId: string }
+export type RenewalAnswer = RenewResult[number] & { readonly leaseId: string }
 
 export type CallBackOutcome = Exclude<CallBackResult, { readonly kind: 'store_full' }>

@@ -1,6 +1,6 @@
 import type { ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
-import type { Durations } from './rules/attempts.ts'
+import type { Durations } from './rules/durations.ts'
 import type { FailureWindow } from './rules/failure-window.ts'
 import type { FailureGroup } from './rules/failures.ts'
 import type { TableSettings } from './rules/policy.ts'
@@ -18,7 +18,7 @@ export interface StoredTask extends Omit<MutableTask, 'rerunning'> {
   staging: StagedIds | null
   /** Why attempts were unsuccessful. Null in an entry means unchanged, as for most changes of a task. */
   failures: readonly FailureGroup[] | null
-  /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
+  /** Durations of the attempts that finished partitions; see rules/durations.ts. */
   readonly durations: Durations
   stamps: TaskStamps | null
   failureWindow: FailureWindow
@@ -87,10 +87,10 @@ export interface StoredLane {
   /** The compute table of its first partitions, nearly always the only one. */
   readonly table: string
   /**
-   * Set when a second table came: partitions up to this id are of the first one, and what waits is also
+   * Set when a second table came, which made the lane mixed: partitions up to this id are of the first one, and what waits is also
    * counted by table.
    */
-  severalAfter: number | null
+  mixedAfter: number | null
   /** The barrier ignores parked partitions of this lane. */
   parkedSkipped: boolean
   /** How many of the finished partitions were deleted by retention. */
@@ -114,7 +114,7 @@ export const laneFields: Fields<StoredLane> = {
   tail: 'integer',
   returned: 'integer',
   table: 'text',
-  severalAfter: 'integer?',
+  mixedAfter: 'integer?',
   parkedSkipped: 'flag',
   purged: 'integer',
   purgedRecords: 'integer',
@@ -142,7 +142,7 @@ export const tableSettingsFields: Fields<StoredTableSettings> = {
   paused: 'flag',
 }
 
-/** What waits of one compute table in a lane that has several. */
+/** What waits of one compute table in a mixed lane. */
 export interface StoredLaneTable {
   readonly lane: number
   readonly table: string
@@ -246,7 +246,7 @@ export interface NextIds {
  */
 export interface LeaderRow {
   /** Changes with every take-over. Null until the first node has led. */
-  readonly leaderTerm: string | null
+  readonly term: string | null
   /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
   readonly leader: ClusterNode | null
   readonly clusterId: string

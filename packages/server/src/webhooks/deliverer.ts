@@ -1,10 +1,11 @@
 import { definitionChanges } from '../handoff/defined-subscriptions.ts'
 import type { Log } from '../handoff/log.ts'
-import type {
-  DefinedSubscription,
-  DeliveryAnswer,
-  DeliveryChange,
-  StoredDelivery,
+import {
+  type DefinedSubscription,
+  type DeliveryAnswer,
+  type DeliveryChange,
+  MAX_SUBSCRIPTIONS,
+  type StoredDelivery,
 } from '../handoff/outbox.ts'
 import { PeriodicJob } from '../handoff/periodic-job.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
@@ -68,6 +69,8 @@ export class Deliverer {
   /** The store's clock at its last answer. */
   #now = 0
   #isStopping = false
+  /** Names of the file's subscriptions for which there is no room. */
+  #omitted = ''
   #poster: Promise<Poster> | undefined
 
   constructor(options: DelivererOptions) {
@@ -124,9 +127,20 @@ export class Deliverer {
     const { store, file } = this.#options
     const answer = await store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
     if (answer === null || file == null) return answer
-    const { made, changed } = definitionChanges(answer.subscriptions, file.current, answer.now)
+    const { made, changed, omitted } = definitionChanges(answer.subscriptions, file.current, answer.now)
+    this.#noteOmitted(omitted.map(({ name }) => name))
     if (made.length + changed.length === 0) return answer
     return store.deliver({ ask: 'define', subscriptions: file.current })
+  }
+
+  #noteOmitted(names: readonly string[]): void {
+    const omitted = names.join(', ')
+    if (omitted !== this.#omitted && omitted !== '')
+      this.#options.log.warn(
+        { omitted },
+        `subscriptions of the file were not created: the service already has ${MAX_SUBSCRIPTIONS}; remove some`,
+      )
+    this.#omitted = omitted
   }
 
   #openCircuits(): ReadonlyMap<string, number> {

@@ -4,7 +4,7 @@ import { subscribeRequestSchema, webhookEventTypes } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import type { Log } from '../handoff/log.ts'
-import type { DefinedSubscription } from '../handoff/outbox.ts'
+import { type DefinedSubscription, MAX_SUBSCRIPTIONS } from '../handoff/outbox.ts'
 import {
   changedNames,
   type FileContent,
@@ -20,11 +20,10 @@ import { type AddressRule, receiverUrlFault } from './address-rule.ts'
 import { isSigningSecret } from './signed-event.ts'
 
 const NAME = 'the subscriptions file'
-const MAX_DEFINED = 100
 
 const closed = { additionalProperties: false }
 const fileSchema = Type.Object(
-  { subscriptions: Type.Array(Type.Unknown(), { maxItems: MAX_DEFINED }) },
+  { subscriptions: Type.Array(Type.Unknown(), { maxItems: MAX_SUBSCRIPTIONS }) },
   closed,
 )
 const { types, taskPrefix } = subscribeRequestSchema.properties

@@ -44,7 +44,7 @@ async function goOn(location: Location, now: number, seed: number, leases: reado
   const life = new RandomLife(driver, seed, leases)
   await life.live(150)
   const after = await viewsOf(driver)
-  const audit = await driver.store.audit()
+  const audit = await driver.store.recount()
   await driver.store.close()
   return { before, answers: life.answers, after, audit }
 }

@@ -40,12 +40,12 @@ test('a leader that takes over from itself announces it before a sweep, because 
   const told: string[] = []
   store.cluster?.onLeadership((leads) => told.push(leads ? 'leads' : 'follows'))
   await cluster.join('http://127.0.0.1:1')
-  await store.handOff(calling)
-  const before = (await store.handOff(pulling)).pulls[0]?.partitions[0]?.lease
+  await store.runBatch(calling)
+  const before = (await store.runBatch(pulling)).pulls[0]?.partitions[0]?.lease
   expect(told).toEqual(['leads'])
 
   fails = true
-  await expect(store.handOff(pulling)).rejects.toThrow('the connection was lost')
+  await expect(store.runBatch(pulling)).rejects.toThrow('the connection was lost')
   fails = false
   setAhead = 10 * testPolicy.leaseMillis
   const mayExpireLeases = () => {
@@ -55,7 +55,7 @@ test('a leader that takes over from itself announces it before a sweep, because 
   expect(await store.sweep({ limit: 100, mayExpireLeases })).toMatchObject({ expired: 0 })
   expect(told).toEqual(['leads', 'leads', 'sweeps'])
 
-  const after = (await store.handOff(pulling)).pulls[0]?.partitions[0]?.lease
+  const after = (await store.runBatch(pulling)).pulls[0]?.partitions[0]?.lease
   expect((after?.expiresAt ?? 0) - (before?.expiresAt ?? 0)).toBeGreaterThanOrEqual(setAhead)
   await store.close()
 })

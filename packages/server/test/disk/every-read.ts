@@ -8,7 +8,7 @@ const deliveries = { subscription: 's', after: 5, newestFirst: false, ofTask: nu
 /** Everything that a disk reads, but for the recount, which counts all rows. */
 export const everyRead: readonly (readonly [what: string, read: (disk: Disk) => Promise<unknown>])[] = [
   ['open tasks', (disk) => disk.openTasks(0, 5)],
-  ['open lanes', (disk) => disk.openLanes(0, 5)],
+  ['open lanes', (disk) => disk.lanesWithWork(0, 5)],
   ['leases', (disk) => disk.leases({ dueAt: 1, id: 1 }, 5)],
   ['levels', (disk) => disk.levels()],
   ['settings of tables', (disk) => disk.tableSettings()],
@@ -50,7 +50,7 @@ export const everyRead: readonly (readonly [what: string, read: (disk: Disk) => 
   ['all tasks', (disk) => disk.taskPage({ before: 9, limit: 5, which: 'all' })],
   ['tasks with parked', (disk) => disk.taskPage({ before: 9, limit: 5, which: 'parked' })],
   ['tasks in a state', (disk) => disk.taskPage({ before: 9, limit: 5, which: { state: 'open' } })],
-  ['summaries', (disk) => disk.taskSummaries([1, 2])],
+  ['summaries', (disk) => disk.tasksWithPace([1, 2])],
   ['tasks with tables', (disk) => disk.tasksWithTables([1, 2], ['results.a'])],
   ['the history of a task', (disk) => disk.throughput({ ...history, byLevel: false })],
   ['the history by level', (disk) => disk.throughput({ ...history, byLevel: true })],

@@ -25,7 +25,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['lanes with rows', /level >= \? AND .* - purged > 0 ORDER/, 'lane_with_rows (task=? AND level>?)'],
   [
     'partitions of a table that arrived in a lane',
-    /of_several = 1 AND compute_table = \? AND lane = \? AND id > /,
+    /in_mixed_lane = 1 AND compute_table = \? AND lane = \? AND id > /,
     'partition_of_table (lane=? AND compute_table=? AND rowid>? AND rowid<?)',
   ],
   [

@@ -23,7 +23,7 @@ afterEach(() => under.dispose())
 
 async function callBack(taskId: string, count: number): Promise<void> {
   const callBacks = [batchedCallBack(taskId, some(0, count))]
-  await under.store.handOff({ settles: [], renews: [], undos: [], callBacks, pulls: [] })
+  await under.store.runBatch({ settles: [], renews: [], undos: [], callBacks, pulls: [] })
 }
 
 test('an empty store has no backlog', async () => {

@@ -42,7 +42,7 @@ class SlowStore {
 
   readonly runsAlone = ({ callBack }: BatchedCallBack): boolean => this.alone.has(callBack.taskId)
 
-  readonly handOff = (batch: HandOffBatch): Promise<HandOffAnswers> => {
+  readonly runBatch = (batch: HandOffBatch): Promise<HandOffAnswers> => {
     this.batches.push(batch)
     return new Promise((resolve, reject) => {
       this.#commits.push(() => {
@@ -218,7 +218,7 @@ describe('batches', () => {
   test('return to each request its own answers', async () => {
     const { store, batcher } = setUp()
     const both = batcher.ask({
-      settle: { instance: null, settlements: [{ lease, order: settlement() }] },
+      settle: { instance: null, settlements: [{ lease, reported: settlement() }] },
       pull: batchedPull({ key: 'k' }),
     })
     const calledBack = batcher.ask({ callBack: batchedCallBack('a', [one(0, 0), one(0, 1)]) })

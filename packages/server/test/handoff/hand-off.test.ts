@@ -85,8 +85,8 @@ describe('a pull that waits', () => {
   })
 
   test('waits no longer than asked, however long the first try takes', async () => {
-    const run = under.store.handOff.bind(under.store)
-    under.store.handOff = async (batch) => {
+    const run = under.store.runBatch.bind(under.store)
+    under.store.runBatch = async (batch) => {
       await new Promise((resolve) => setTimeout(resolve, 50))
       return run(batch)
     }
@@ -145,9 +145,9 @@ describe('settling', () => {
 
   test('looks at each parked lease once, however many there are', async () => {
     const { store } = under
-    const run = store.handOff.bind(store)
+    const run = store.runBatch.bind(store)
     let looks = 0
-    store.handOff = async (batch) => {
+    store.runBatch = async (batch) => {
       const answers = await run(batch)
       if (answers.parked === undefined) return answers
       const get = (ids: readonly string[], at: string | symbol) => {
@@ -199,8 +199,8 @@ describe('settling', () => {
 describe('when the store becomes unavailable while a pull waits', () => {
   const away = new StoreUnavailable('store_unavailable', 'the store is away')
   const goAwayForPulls = () => {
-    const answer = under.store.handOff.bind(under.store)
-    under.store.handOff = async (batch) => {
+    const answer = under.store.runBatch.bind(under.store)
+    under.store.runBatch = async (batch) => {
       if (batch.pulls.length > 0) throw away
       return answer(batch)
     }

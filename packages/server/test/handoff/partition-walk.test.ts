@@ -18,7 +18,7 @@ const rowOf = (state: StoredState, index: number): StoredPartition => ({
     calledBackAt: 0,
     extraFields: null,
     traceparent: null,
-    ofSeveral: false,
+    inMixedLane: false,
   }),
   state,
   dueAt: state === 'leased' || state === 'delayed' ? 1 : null,

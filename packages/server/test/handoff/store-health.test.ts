@@ -41,7 +41,7 @@ class EmptyStore {
 
   /** Every settlement was settled before. */
   runsAlone = () => false
-  handOff = async ({ settles, callBacks, pulls }: HandOffBatch) => {
+  runBatch = async ({ settles, callBacks, pulls }: HandOffBatch) => {
     if (callBacks.length > 0) this.#write()
     const fits =
       (callBacks.length === 0 || this.hasRoom.callBacks) && (settles.length === 0 || this.hasRoom.leases)

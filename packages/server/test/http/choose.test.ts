@@ -86,7 +86,7 @@ describe('a pull with a filter', () => {
   test('that waits is woken only for matching partitions', async () => {
     const baton = await TestApp.open()
     const pulling = baton.get('/pull?table=r.sales&wait=60')
-    const tried = () => baton.app.handOff.storeCounts.of('handOff').seconds.counts.reduce((a, b) => a + b, 0)
+    const tried = () => baton.app.handOff.storeCounts.of('runBatch').seconds.counts.reduce((a, b) => a + b, 0)
     while (baton.app.handOff.waitingPulls === 0) await new Promise(setImmediate)
     const before = tried()
     await baton.callBack(of('a', 0, 'r.orders'))

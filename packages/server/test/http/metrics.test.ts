@@ -282,7 +282,7 @@ describe('a node', () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1))
     // Before it is closed: a node on PostgreSQL that has closed its store passes no request to it.
-    baton.app.store.handOff = () => Promise.reject(storeClosed())
+    baton.app.store.runBatch = () => Promise.reject(storeClosed())
     await baton.get('/pull')
     await baton.app.store.close()
     const scrape = await Scrape.of(baton)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FilterOrder } from '../../src/handoff/engine/state/filter-order.ts'
-import { Waiting as WaitingPartitions } from '../../src/handoff/engine/waiting.ts'
+import { WaitingPartitions } from '../../src/handoff/engine/waiting-partitions.ts'
 import { Driver, one } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
 import { memoryHarness } from './memory-harness.ts'
@@ -138,7 +138,7 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
     waiting.splice(waiting.indexOf(due), 1)
     for (const known of groups.values()) leads.keep(known.name, membersOf(known, waiting))
   }
-  expect(await store.store.audit()).toEqual([])
+  expect(await store.store.recount()).toEqual([])
   await under.dispose()
   return excess
 }

@@ -53,7 +53,7 @@ describe('while a large call-back is written', () => {
     expect(await another).toMatchObject({ accepted: 1 })
     expect(totalOf((await driver.task('large')).facts.partitions)).toBe(LARGE + 1)
     expect(await driver.pull()).toMatchObject({ partitions: [{ taskId: 'large', index: 0 }] })
-    expect(await driver.store.audit()).toEqual([])
+    expect(await driver.store.recount()).toEqual([])
   })
 
   test('a refused one stores nothing, and the store continues', async () => {
@@ -64,14 +64,14 @@ describe('while a large call-back is written', () => {
     expect(await refused).toMatchObject({ kind: 'conflict', total: 1 })
     expect(await after).toMatchObject({ accepted: 3 })
     expect((await driver.task('large')).facts.partitions).toMatchObject({ ready: 1, held: 0 })
-    expect(await driver.store.audit()).toEqual([])
+    expect(await driver.store.recount()).toEqual([])
   })
 
   test('many levels with a few partitions each are written in steps as well', async () => {
     const driver = await open()
     const levels = Array.from({ length: 9000 }, (_, number) => one(Math.floor(number / 3), number))
     expect(await turnsUntil(driver.callBack('levels', levels))).toBeGreaterThan(5)
-    expect(await driver.store.audit()).toEqual([])
+    expect(await driver.store.recount()).toEqual([])
   })
 })
 
@@ -87,7 +87,7 @@ describe('while as many leases as one request may name', () => {
   }
 
   const settleAll = (reported: Parameters<typeof settlement>[0]) => async (driver: Driver) => {
-    const settlements = (await leased(driver)).map((lease) => ({ lease, order: settlement(reported) }))
+    const settlements = (await leased(driver)).map((lease) => ({ lease, reported: settlement(reported) }))
     return () => driver.batch({ settles: [{ instance: 'worker', settlements }] })
   }
   const all = Array.from({ length: MANY }, (_, index) => ({ level: 0, index }))
@@ -136,7 +136,7 @@ describe('while as many leases as one request may name', () => {
     const reported = settlement({ outcome: 'done' })
     const settlements = [...leases, ...leases.slice(0, 1)].map((lease, at) => ({
       lease,
-      order: at < MANY ? reported : settlement({ outcome: 'failed' }),
+      reported: at < MANY ? reported : settlement({ outcome: 'failed' }),
     }))
     const { settles } = await driver.batch({ settles: [{ instance: null, settlements }] })
     expect(settles[0]?.at(-1)).toBe('lease_settled')

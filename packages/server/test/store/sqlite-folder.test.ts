@@ -53,7 +53,7 @@ describe('one process per data folder', () => {
     await expect(open()).rejects.toBeInstanceOf(StoreRefused)
     await killed.kill()
     const store = await open()
-    expect(await store.audit()).toEqual([])
+    expect(await store.recount()).toEqual([])
     await store.close()
   })
 })

@@ -37,7 +37,7 @@ describe('a full disk', () => {
     expect((await driver.task('a')).facts.partitions).toMatchObject({ ready: 49, leased: 1, done: 0 })
     expect(await driver.settle(leaseId)).toBeNull()
     expect(await driver.callBack('b', some(0, 50))).toMatchObject({ accepted: 50 })
-    expect(await driver.store.audit()).toEqual([])
+    expect(await driver.store.recount()).toEqual([])
   })
 
   test('wherever within a transaction it fails, nothing is half done', async () => {
@@ -52,7 +52,7 @@ describe('a full disk', () => {
         expect(stored).toMatchObject(unavailable)
         expect(await driver.store.task(name)).toBeNull()
       } else accepted.push(name)
-      expect(await driver.store.audit()).toEqual([])
+      expect(await driver.store.recount()).toEqual([])
     }
     for (const name of accepted) expect(await driver.partitions(name)).toHaveLength(400)
     const handed = await driver.pullAll(1000)

@@ -61,6 +61,6 @@ test('a folder that becomes read-only while it is in use makes requests unavaila
     await expect(verb()).rejects.toMatchObject({ name: 'StoreUnavailable', code: 'store_unavailable' })
   await setWritable(true)
   expect(await driver.callBack('b', some(0, 3))).toMatchObject({ accepted: 3 })
-  expect(await driver.store.audit()).toEqual([])
+  expect(await driver.store.recount()).toEqual([])
   await separate.close()
 })

@@ -127,7 +127,7 @@ export class TestApp {
 
   /** Checks that counters and order tags match a recount of the rows. */
   async expectSound(): Promise<void> {
-    expect(await this.app.store.audit()).toEqual([])
+    expect(await this.app.store.recount()).toEqual([])
   }
 
   #expectSchema(method: string, path: string, { body }: Answer): void {

@@ -10,14 +10,14 @@ const conditions: Conditions = {
   // Written as a range so that the planner uses the index by state. With an equality it may read the index by
   // id instead: if nearly all tasks are in one state, it misjudges how many are in another.
   tasksInState: 'WHERE state >= ?1 AND (state, id) < (?1, ?2)',
-  openLanes: 'WHERE is_open',
+  lanesWithWork: 'WHERE is_open',
   leasesByEnd: 'WHERE lease_ends_at IS NOT NULL',
   leasesByHolder: 'WHERE leased_by IS NOT NULL',
   delayedPartitions: 'WHERE delayed_until IS NOT NULL',
   returnedPartitions: 'WHERE returned_at IS NOT NULL',
   parkedPartitions: 'WHERE is_parked',
   begunPartitions: 'WHERE is_begun',
-  partitionsOfSeveral: 'WHERE of_several AND compute_table = ?',
+  partitionsInMixedLanes: 'WHERE in_mixed_lane AND compute_table = ?',
   failedPartitions: 'WHERE failure = ?',
   partitionsParkedAs: 'WHERE parked_as = ?',
   partitionsByIndex: 'WHERE true',

@@ -25,8 +25,8 @@ CREATE TABLE baton.head (
 ) WITH (fillfactor = 10);
 INSERT INTO baton.head DEFAULT VALUES;
 
--- How far the rows have followed the entries, and how often rows were written. Apart from the head, which others
--- lock while rows are written.
+-- How far the rows have followed the entries, and how often rows were written. Apart from the leader, whose row
+-- others lock while rows are written.
 CREATE TABLE baton.flushed (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   number bigint NOT NULL,
@@ -93,7 +93,7 @@ CREATE INDEX partition_leased ON baton.partition (lease_ends_at, id) WHERE lease
 CREATE INDEX partition_leased_by ON baton.partition (leased_by, lease_ends_at) WHERE leased_by IS NOT NULL;
 CREATE INDEX partition_delayed ON baton.partition (delayed_until, id) WHERE delayed_until IS NOT NULL;
 CREATE INDEX partition_returned ON baton.partition (lane, returned_at, id) WHERE returned_at IS NOT NULL;
-CREATE INDEX partition_of_table ON baton.partition (lane, compute_table, id) WHERE of_several;
+CREATE INDEX partition_of_table ON baton.partition (lane, compute_table, id) WHERE in_mixed_lane;
 CREATE INDEX partition_parked ON baton.partition (lane, idx) WHERE is_parked;
 CREATE INDEX partition_begun ON baton.partition (lane, idx) WHERE is_begun;
 CREATE INDEX partition_parked_as ON baton.partition (lane, parked_as, idx) WHERE parked_as IS NOT NULL;

@@ -3,7 +3,7 @@ import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statemen
 // In SQL. Partial indexes and queries share conditions: SQLite uses a partial index only if the query repeats
 // its condition.
 
-export const laneIsOpen = 'ready_partitions + leased_partitions + delayed_partitions > 0'
+export const laneHasWork = 'ready_partitions + leased_partitions + delayed_partitions > 0'
 export const taskHas = {
   parked: 'parked_partitions > 0 AND cancelled = 0',
   openWork: '(finished_at IS NULL OR leased_partitions + delayed_partitions > 0)',
@@ -13,7 +13,7 @@ export const taskHas = {
 
 export const partitionIs = {
   returned: `state = 'ready' AND due_at IS NOT NULL`,
-  ofSeveral: 'of_several = 1',
+  inMixedLane: 'in_mixed_lane = 1',
   begun: `(due_at IS NOT NULL OR state = 'parked')`,
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
 }
@@ -25,14 +25,14 @@ const conditions: Conditions = {
   tasksWithStagedRows: `WHERE ${taskHas.unfinishedWork} AND staging IS NOT NULL`,
   tasksToPurge: `WHERE ${taskHas.endedUnpurged} AND NOT ${taskHas.unfinishedWork}`,
   tasksInState: 'WHERE state = ?1 AND id < ?2',
-  openLanes: `WHERE ${laneIsOpen}`,
+  lanesWithWork: `WHERE ${laneHasWork}`,
   leasesByEnd: `WHERE state = 'leased'`,
   leasesByHolder: `WHERE state = 'leased'`,
   delayedPartitions: `WHERE state = 'delayed' AND due_at IS NOT NULL`,
   returnedPartitions: `WHERE ${partitionIs.returned}`,
   parkedPartitions: `INDEXED BY partition_parked WHERE state = 'parked'`,
   begunPartitions: `WHERE ${partitionIs.begun}`,
-  partitionsOfSeveral: `INDEXED BY partition_of_table WHERE ${partitionIs.ofSeveral} AND compute_table = ?`,
+  partitionsInMixedLanes: `INDEXED BY partition_of_table WHERE ${partitionIs.inMixedLane} AND compute_table = ?`,
   failedPartitions: 'INDEXED BY partition_failed WHERE failure = ?',
   partitionsParkedAs: `INDEXED BY partition_parked_as WHERE state = 'parked' AND failure = ?`,
   partitionsByIndex: 'INDEXED BY partition_identity WHERE true',

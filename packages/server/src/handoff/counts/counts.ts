@@ -5,7 +5,7 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   PullResult,
-  Renewal,
+  RenewalAnswer,
   StoreVerb,
   SweepResult,
 } from '../store.ts'
@@ -124,7 +124,7 @@ export class HandOffCounts {
     for (const { code } of refused) this.refused.settle[code] += 1
   }
 
-  noteRenewals(renewals: readonly Renewal[]): void {
+  noteRenewals(renewals: readonly RenewalAnswer[]): void {
     for (const { refused } of renewals) {
       if (refused === null) this.renewed += 1
       else this.refused.renew[refused] += 1

@@ -7,7 +7,7 @@ const NONE: ReadonlyMap<number, string> = new Map()
 /** The checkpoints of these partitions, by id. Reads the disk only if one of them has a flushed checkpoint. */
 export async function checkpointsOf(
   memory: Memory,
-  reads: Pick<Disk, 'checkpoints'>,
+  disk: Pick<Disk, 'checkpoints'>,
   partitions: readonly Pick<Partition, 'id' | 'checkpointAt'>[],
 ): Promise<ReadonlyMap<number, string>> {
   const having = partitions.filter(({ checkpointAt }) => checkpointAt !== null)
@@ -20,7 +20,7 @@ export async function checkpointsOf(
     else found.set(id, unflushed.text)
   }
   if (missing.length > 0)
-    for (const { partition, text } of await reads.checkpoints(missing)) found.set(partition, text)
+    for (const { partition, text } of await disk.checkpoints(missing)) found.set(partition, text)
   return found
 }
 

@@ -1,15 +1,17 @@
 import { type Store, storeClosed } from '../store.ts'
+import type { ParkedNotice } from '../views/queries.ts'
 import { Exclusive } from './exclusive.ts'
 import { type EngineOptions, Runner } from './runner.ts'
 import { ChangeLog } from './state/change-log.ts'
 import { EndedAttempts } from './state/ended-attempts.ts'
 import { Sweeps } from './sweeps.ts'
-import { BackgroundWork } from './verbs/background-work.ts'
+import type { Transaction } from './transaction.ts'
+import { mayAnswerWithoutEntry, runBatch } from './verbs/batch.ts'
 import { control, lastSettledAt } from './verbs/control.ts'
-import { handOff, mayAnswerWithoutEntry } from './verbs/hand-off.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
+import { MaintenanceSteps } from './verbs/maintenance-steps.ts'
 import { recount } from './verbs/recount.ts'
-import { pauseInstance, releaseInstance, releasePartition } from './verbs/release.ts'
+import { pauseInstance, revokeLease, revokeLeases } from './verbs/revoke.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import { setTable } from './verbs/tables.ts'
 import { engineViews } from './views.ts'
@@ -23,7 +25,7 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     sweeps.committed(tx)
     changeLog.add(
       Array.from(tx.touchedTasks, ({ id }) => id),
-      tx.parkedNotices(),
+      parkedNotices(tx),
     )
     for (const [holder, attempt] of tx.endedAttempts) endedAttempts.add(holder, attempt)
   })
@@ -35,24 +37,22 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
   const sweeps = new Sweeps(disk, runner)
   const largeCallBacks = new LargeCallBacks(disk, runner, exclusive)
   const subscriptions = new Subscriptions(disk.outbox, runner, exclusive)
-  const backgroundWork = new BackgroundWork(disk, runner, exclusive, subscriptions)
+  const maintenance = new MaintenanceSteps(disk, runner, exclusive, subscriptions)
   await exclusive.run(async () => undefined)
 
-  const handOffBatch: Store['handOff'] = async (batch) => {
+  const runBatches: Store['runBatch'] = async (batch) => {
     if (exclusive.isClosed) throw storeClosed()
     const { callBacks } = batch
     if (callBacks.length > 0 && !hasSpace()) {
-      const answers = await handOffBatch({ ...batch, callBacks: [] })
+      const answers = await runBatches({ ...batch, callBacks: [] })
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
     const [first] = callBacks
     if (first !== undefined && largeCallBacks.isLarge(first)) return largeCallBacks.run(first)
     while (largeCallBacks.isRunning(callBacks)) await largeCallBacks.whenEnded(callBacks)
-    return exclusive.run(() =>
-      runner.transact(
-        (tx) => handOff(tx, batch),
-        (answers) => !runner.leadsForCertain || !mayAnswerWithoutEntry(batch, answers),
-      ),
+    return exclusive.transact(
+      (tx) => runBatch(tx, batch),
+      (answers) => !runner.leadsForCertain || !mayAnswerWithoutEntry(batch, answers),
     )
   }
 
@@ -68,30 +68,29 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
 
   return {
     ...engineViews({ disk, policy, node: options.node, exclusive, changeLog, endedAttempts }),
-    handOff: handOffBatch,
+    runBatch: runBatches,
     runsAlone: (batched) => largeCallBacks.isLarge(batched) || largeCallBacks.isRunning([batched]),
     sweep: (request) => exclusive.runFlushedAhead(() => sweeps.run(request)),
-    maintain: (request) => backgroundWork.run(request),
+    maintain: (request) => maintenance.run(request),
     control: (request) => {
       // These verbs find partitions by their state on disk.
       if (request.verb !== 'retry' && request.verb !== 'skip-parked')
-        return exclusive.run(() => runner.transact((tx) => control(tx, request, 0)))
+        return exclusive.transact((tx) => control(tx, request, 0))
       return exclusive.runFlushed(async () => {
-        const at = await lastSettledAt(disk, request, runner.now)
-        return runner.transact((tx) => control(tx, request, at))
+        const settledAt = await lastSettledAt(disk, request, runner.now)
+        return runner.transact((tx) => control(tx, request, settledAt))
       })
     },
-    setTable: (change) => exclusive.run(() => runner.transact(async (tx) => setTable(tx, change))),
-    releaseInstance: (request) => exclusive.run(() => runner.transact((tx) => releaseInstance(tx, request))),
-    releasePartition: (lease) => exclusive.run(() => runner.transact((tx) => releasePartition(tx, lease))),
-    pauseInstance: (request) =>
-      exclusive.run(() => runner.transact(async (tx) => pauseInstance(tx, request))),
+    setTable: (change) => exclusive.transact(async (tx) => setTable(tx, change)),
+    revokeLeases: (request) => exclusive.transact((tx) => revokeLeases(tx, request)),
+    revokeLease: (lease) => exclusive.transact((tx) => revokeLease(tx, lease)),
+    pauseInstance: (request) => exclusive.transact(async (tx) => pauseInstance(tx, request)),
     subscriptions: (request) => subscriptions.answer(request),
     deliver: (request) => subscriptions.deliver(request),
     recordHeartbeats: (heartbeats) => exclusive.run(() => disk.recordInstances(heartbeats, runner.now)),
     probe: () => exclusive.run(() => disk.probe(runner.now)),
     // Exclusively: while rows are being flushed, counters and rows differ.
-    audit: () => exclusive.runFlushed(() => recount(disk)),
+    recount: () => exclusive.runFlushed(() => recount(disk)),
     close: async () => {
       if (exclusive.isClosed) return
       exclusive.isClosed = true
@@ -101,3 +100,16 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     },
   }
 }
+
+/** For watchers: partitions that the transaction parked and that are still parked. */
+const parkedNotices = ({ parked }: Transaction): ParkedNotice[] =>
+  parked
+    .filter(({ state }) => state === 'parked')
+    .map(({ parentLane: lane, index, spelling, attempts, reason }) => ({
+      taskId: lane.parentTask.taskId,
+      level: lane.level,
+      index,
+      spelling,
+      attempts,
+      reason,
+    }))

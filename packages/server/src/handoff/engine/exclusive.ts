@@ -1,6 +1,7 @@
 import { storeClosed } from '../store.ts'
 import type { Runner } from './runner.ts'
 import type { Memory } from './state/memory.ts'
+import type { Transaction } from './transaction.ts'
 
 type Work<Result> = () => Promise<Result>
 
@@ -21,6 +22,14 @@ export class Exclusive {
 
   run<Result>(work: Work<Result>): Promise<Result> {
     return this.isClosed ? Promise.reject(storeClosed()) : this.complete(work)
+  }
+
+  /** Runs one transaction. */
+  transact<Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    needsEntry?: (result: Result) => boolean,
+  ): Promise<Result> {
+    return this.run(() => this.#runner.transact(work, needsEntry))
   }
 
   /** For the rest of something that has started: it also runs while the store is being closed. */

@@ -1,206 +1,14 @@
-import type { DuePosition, LanesFrom, WaitingOfLane } from '../disk.ts'
-import type { StoredPartition } from '../partition.ts'
+import type { LanesFrom } from '../disk.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import { isTableBlocked } from '../rules/policy.ts'
-import { LeaderUnavailable } from '../store.ts'
 import { addLanes, addPartitions } from './read-rows.ts'
-import {
-  type Buffers,
-  buffersOf,
-  isLaneTable,
-  type Lane,
-  type LaneTable,
-  laneOf,
-  type Partition,
-  readyOf,
-  type Source,
-  type Task,
-  tableOf,
-} from './state/memory-rows.ts'
-import { comparePositions, positionOf } from './state/waiting-buffer.ts'
+import type { Lane, Partition, Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-/** The number of partitions that are read ahead for a lane: more if few lanes are next, fewer if there are very many. */
-const ROWS_AT_A_TIME = 32
-const ROWS_OF_FEW_LANES = 4096
-const ROWS_AT_MOST = 1000
-/** The maximum number of lanes, or of tables of a lane, whose partitions are read together. */
-export const LANES_READ_TOGETHER = 64
 /**
  * The number of lanes of one task per read. A task may have thousands of lanes with one row each, so lanes
  * are read in pages even for work done lane by lane.
  */
 const TASK_LANES_AT_A_TIME = 256
-
-type Kind = keyof Buffers
-
-/** The next partition of a lane or table in which some wait: first what came back, then what arrived first. */
-export function knownFirst(source: Source): Partition | undefined {
-  return buffersOf(source)[kindOf(source)].first
-}
-
-const kindOf = (source: Source): Kind => (source.returned > 0 ? 'returned' : 'fresh')
-
-/**
- * Returns the next partition of a lane. `tables` are the names that a filter has; null:
- * any. `ahead` returns the lanes that come next.
- */
-export async function firstOf(
-  tx: Transaction,
-  lane: Lane,
-  tables: ReadonlySet<string> | null,
-  ahead: () => readonly Lane[],
-  demand: number,
-): Promise<Partition> {
-  const sameLevel = () => ahead().filter(({ level }) => level === lane.level)
-  const first = (sources: readonly Source[]) => firstOfSources(tx, sources, sameLevel, demand)
-  if (lane.several === null) return first([lane])
-  if (tables !== null) return first(tablesWaiting(lane, tables))
-  const earliest = await first([lane])
-  if (!isTableBlocked(tableOf(earliest))) return earliest
-  const table = tx.memory.order.servableTable(lane)
-  if (table === undefined) throw disagreement(lane)
-  return first([table])
-}
-
-async function firstOfSources(
-  tx: Transaction,
-  sources: readonly Source[],
-  ahead: () => readonly Lane[],
-  demand: number,
-): Promise<Partition> {
-  const lane = laneOf(sources[0] as Source)
-  const kind = sources.some(({ returned }) => returned > 0) ? 'returned' : 'fresh'
-  const waiting = sources.filter((source) => (kind === 'returned' ? source.returned : readyOf(source)) > 0)
-  while (true) {
-    const missing = waiting.filter((source) => buffersOf(source)[kind].first === undefined)
-    if (missing.length === 0) return earliestOf(waiting, kind, lane)
-    // Memory and rows disagree, so another node has become leader and written rows. Reading the disk again
-    // resolves this.
-    if (missing.some((source) => buffersOf(source)[kind].isComplete)) throw disagreement(lane)
-    const next = missing[0] === lane ? ahead() : []
-    await loadWaiting(tx, missing.slice(0, LANES_READ_TOGETHER), kind, next, demand)
-  }
-}
-
-function earliestOf(sources: readonly Source[], kind: Kind, lane: Lane): Partition {
-  let earliest: Partition | undefined
-  for (const source of sources) {
-    const { first } = buffersOf(source)[kind]
-    if (first === undefined) continue
-    if (earliest === undefined || comparePositions(positionOf(first), positionOf(earliest)) < 0)
-      earliest = first
-  }
-  if (earliest === undefined) throw disagreement(lane)
-  return earliest
-}
-
-const disagreement = ({ id }: Lane) =>
-  new LeaderUnavailable(`lane ${id} counts partitions that have no rows; another node may be the leader now`)
-
-/** Those of these tables that may be served. */
-function tablesWaiting({ tables }: Lane, names: ReadonlySet<string>): LaneTable[] {
-  const waiting: LaneTable[] = []
-  for (const name of names) {
-    const table = tables.get(name)
-    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.place.table)) waiting.push(table)
-  }
-  return waiting
-}
-
-interface Wanted {
-  readonly source: Source
-  readonly kind: Kind
-  readonly query: WaitingOfLane
-}
-
-/**
- * Fills the buffers of these sources, and of lanes that come next. The lanes of a level take turns, so what is read
- * for one must not push out what was read for the others.
- */
-async function loadWaiting(
-  tx: Transaction,
-  sources: readonly Source[],
-  kind: Kind,
-  next: readonly Lane[],
-  demand: number,
-): Promise<void> {
-  const kept = Math.floor(tx.limits.partitions / 2 / tx.memory.tasks.size)
-  const atATime = Math.max(1, Math.min(ROWS_AT_A_TIME, kept))
-  const share = Math.floor(Math.max(demand, ROWS_OF_FEW_LANES) / Math.max(1, next.length))
-  const most = next.length < LANES_READ_TOGETHER ? Math.max(atATime, Math.min(share, ROWS_AT_MOST)) : atATime
-  const others = next.filter((lane) => !sources.includes(lane) && knownFirst(lane) === undefined)
-  const wanted = [
-    ...sources.map((source) => wantedOf(source, kind, isLaneTable(source) ? atATime : most)),
-    ...others.slice(0, Math.max(0, demand - 1)).map((lane) => wantedOf(lane, kindOf(lane), atATime)),
-  ]
-  const found = await tx.reads.waiting(wanted.map(({ query }) => query))
-  for (const [at, one] of wanted.entries()) {
-    const rows = found[at] ?? []
-    await addPartitions(tx, rows)
-    fill(tx, one, rows)
-    tx.memory.buffered(laneOf(one.source))
-  }
-}
-
-function wantedOf(source: Source, kind: Kind, limit: number): Wanted {
-  const lane = laneOf(source)
-  const { loadedTo } = buffersOf(source)[kind]
-  const named = isLaneTable(source) ? { table: source.table } : {}
-  if (kind === 'returned') {
-    const query = { lane: lane.id, ...named, returned: true, after: loadedTo ?? BEGINNING, upTo: 0, limit }
-    return { source, kind, query }
-  }
-  const id = Math.max(loadedTo?.id ?? 0, lane.cursor, source.cursor)
-  const { severalAfter, table, tail } = lane
-  // The partitions of the first table that arrived before the second table came are found by arrival.
-  const isBeforeSeveral = isLaneTable(source) && source.table === table && id < (severalAfter ?? 0)
-  const query = {
-    lane: lane.id,
-    ...(isBeforeSeveral ? {} : named),
-    returned: false,
-    after: { dueAt: 0, id },
-    upTo: isBeforeSeveral ? (severalAfter ?? tail) : tail,
-    limit,
-  }
-  return { source, kind, query }
-}
-
-const BEGINNING: DuePosition = { dueAt: -1, id: -1 }
-
-function fill(tx: Transaction, { source, kind, query }: Wanted, rows: readonly StoredPartition[]): void {
-  const buffer = buffersOf(source)[kind]
-  const there = new Set(buffer.items)
-  // Memory may be newer than a row: the partition may not wait any more, or be in the buffer already.
-  const found: Partition[] = []
-  for (const { id } of rows) {
-    const partition = tx.memory.partitions.get(id)
-    if (partition?.state !== 'ready' || there.has(partition)) continue
-    if ((partition.dueAt === null) === (kind === 'fresh')) found.push(partition)
-  }
-  const isAll = rows.length < query.limit
-  const isEnd = isAll && (kind === 'returned' || query.upTo >= laneOf(source).tail)
-  if (isEnd && kind === 'fresh') {
-    for (const partition of found) there.add(partition)
-    for (const partition of unwritten(tx, source)) if (!there.has(partition)) found.push(partition)
-  }
-  const last = rows.at(-1)
-  const read = last === undefined ? null : positionOf(last)
-  buffer.fill(found, isAll && kind === 'fresh' ? { dueAt: 0, id: query.upTo } : read, isEnd)
-}
-
-/**
- * Partitions of call-backs in the same batch. Their rows are not on disk yet, and no read finds them later.
- */
-function unwritten(tx: Transaction, source: Source): Partition[] {
-  const { id } = laneOf(source)
-  if (!tx.calledBack.has(id)) return []
-  const { partitions } = tx.memory
-  return tx.newRows
-    .filter((row) => row.lane === id && (!isLaneTable(source) || row.computeTable === source.table))
-    .map((row) => partitions.get(row.id) ?? tx.addPartition(row))
-    .filter(({ state, dueAt }) => state === 'ready' && dueAt === null)
-}
 
 /**
  * Returns the next lanes of a task, starting at a level. Rows must be flushed, so that the disk knows all of
@@ -214,7 +22,7 @@ export async function lanesFrom(
   limit = TASK_LANES_AT_A_TIME,
 ): Promise<Lane[]> {
   if (from > Number.MAX_SAFE_INTEGER) return []
-  const read = await tx.reads.lanesFrom({ task: task.id, from, having, limit })
+  const read = await tx.disk.lanesFrom({ task: task.id, from, having, limit })
   await addLanes(tx, read)
   return read.lanes.flatMap(({ id }) => tx.memory.lanes.get(id) ?? [])
 }
@@ -223,7 +31,7 @@ export async function lanesFrom(
 export async function loadLanes(tx: Transaction, task: Task, levels: Iterable<number>): Promise<void> {
   const missing: number[] = []
   for (const level of levels) if (!task.lanes.has(level)) missing.push(level)
-  if (missing.length > 0) await addLanes(tx, await tx.reads.lanesOf(task.id, missing))
+  if (missing.length > 0) await addLanes(tx, await tx.disk.lanesOf(task.id, missing))
 }
 
 interface WantedRows {
@@ -253,17 +61,17 @@ export async function firstRows(
     chosen.push(lane)
     expected += countOf(lane)
   }
-  const queries = chosen.map(({ id, tail }, at) => ({
+  const queries = chosen.map(({ id, tail }, index) => ({
     lane: id,
     tail,
     state,
     failure,
-    afterIndex: at === 0 ? afterIndex : -1,
+    afterIndex: index === 0 ? afterIndex : -1,
     limit: most,
   }))
-  const found = await tx.reads.rows(queries)
+  const found = await tx.disk.rows(queries)
   const results: { lane: Lane; rows: Partition[] }[] = []
-  for (const [at, lane] of chosen.entries())
-    results.push({ lane, rows: await addPartitions(tx, found[at] ?? []) })
+  for (const [index, lane] of chosen.entries())
+    results.push({ lane, rows: await addPartitions(tx, found[index] ?? []) })
   return results
 }

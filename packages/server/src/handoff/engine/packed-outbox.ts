@@ -4,7 +4,7 @@ import {
   notAttempted,
   type OutboxEntry,
   type StoredDelivery,
-  type TaskSummary,
+  type TaskEventTuple,
 } from '../outbox.ts'
 import { totalOf } from '../rules/task.ts'
 import type { StoredTask } from '../stored.ts'
@@ -18,7 +18,7 @@ export const taskEvents: Partial<Record<TaskState, WebhookEventType>> = {
 }
 
 /** Everything a follow-up job needs to know about how a task ended, or why it paused itself. */
-export function summaryOf(task: StoredTask, now: number): TaskSummary {
+export function taskEventTuple(task: StoredTask, now: number): TaskEventTuple {
   const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
   const because = task.state === 'paused' ? task.stamps?.paused?.[2] : undefined
   const summary = [
@@ -99,7 +99,7 @@ function unpackDelivery(
     const type = task && taskEvents[task.state]
     if (task === undefined || type === undefined)
       throw new Error(`event ${event} is of a task that its entry lacks`)
-    const message = { id, type, generation: task.generation, facts: summaryOf(task, at) }
+    const message = { id, type, generation: task.generation, facts: taskEventTuple(task, at) }
     const progress = kept === undefined ? null : notAttempted('kept', at)
     return { subscription, event, taskId: task.taskId, at, message, progress }
   }

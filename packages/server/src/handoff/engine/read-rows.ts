@@ -8,7 +8,7 @@ import type { Transaction } from './transaction.ts'
 
 export function addTasks(tx: Transaction, rows: readonly StoredTask[]): void {
   for (const row of rows) {
-    tx.read.tasks.push(row.id)
+    tx.loadedIds.tasks.push(row.id)
     if (!tx.memory.tasks.has(row.id)) tx.memory.addTask(row)
   }
 }
@@ -16,10 +16,10 @@ export function addTasks(tx: Transaction, rows: readonly StoredTask[]): void {
 export async function addLanes(tx: Transaction, read: Lanes): Promise<void> {
   const missing = new Set<number>()
   for (const { id, task } of read.lanes) {
-    tx.read.lanes.push(id)
+    tx.loadedIds.lanes.push(id)
     if (!tx.memory.tasks.has(task)) missing.add(task)
   }
-  if (missing.size > 0) addTasks(tx, await tx.reads.tasksById([...missing]))
+  if (missing.size > 0) addTasks(tx, await tx.disk.tasksById([...missing]))
   tx.memory.addLanes(read)
 }
 
@@ -27,13 +27,13 @@ export async function addLanes(tx: Transaction, read: Lanes): Promise<void> {
 export async function addPartitions(tx: Transaction, rows: readonly StoredPartition[]): Promise<Partition[]> {
   const missing = new Set<number>()
   for (const { lane } of rows) if (!tx.memory.lanes.has(lane)) missing.add(lane)
-  if (missing.size > 0) await addLanes(tx, await tx.reads.lanesById([...missing]))
+  if (missing.size > 0) await addLanes(tx, await tx.disk.lanesById([...missing]))
   const found: Partition[] = []
   for (const row of rows) {
     const known = tx.memory.partitions.get(row.id)
     if (known !== undefined) found.push(known)
     else if (tx.memory.lanes.has(row.lane)) {
-      tx.read.partitions.push(row.id)
+      tx.loadedIds.partitions.push(row.id)
       found.push(tx.memory.addPartition(row))
     }
   }

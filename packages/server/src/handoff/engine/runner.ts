@@ -1,20 +1,21 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 import { type Disk, KnownKeys, type RowChanges } from '../disk.ts'
-import type { OpenWorkMeter } from '../open-work.ts'
+import type { OpenWorkMeter } from '../open-work-meter.ts'
 import {
   DEFAULT_MAX_LANES,
   DEFAULT_MAX_LEASES,
   MAX_LANES_OF_TASK,
   type OpenWorkLimits,
-} from '../rules/open-work.ts'
+} from '../rules/open-work-limits.ts'
 import type { Policy } from '../rules/policy.ts'
 import { LeaderUnavailable } from '../store.ts'
+import type { EngineContext } from './engine-context.ts'
 import { decodeEntry, type Entry, encodeEntry } from './entry.ts'
-import { readOpenWork } from './open-work.ts'
+import { loadOpenWork } from './load-open-work.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { RecentPace } from './state/recent-pace.ts'
 import { type Flushable, inPieces, rowChangesOf, Unflushed } from './state/unflushed.ts'
-import { type EngineContext, Transaction } from './transaction.ts'
+import { Transaction } from './transaction.ts'
 import { loadKeys } from './verbs/pull.ts'
 import { createDeliveries } from './webhook-events.ts'
 
@@ -28,9 +29,9 @@ export interface EngineOptions {
   readonly secret: () => string
   /** Waits for the next iteration of the event loop. A simulation replaces it. */
   readonly nextIteration?: () => Promise<void>
-  readonly limits?: Partial<EngineLimits>
+  readonly limits?: Partial<EngineLimits> | undefined
   /** The name of the node on which it runs. */
-  readonly node?: string
+  readonly node?: string | undefined
   /** Is told how much open work is in memory. */
   readonly openWork?: OpenWorkMeter | undefined
 }
@@ -129,7 +130,7 @@ export class Runner {
       this.#flushedTo = last
       this.#unflushed = new Unflushed()
       const memory = new Memory(ids, last)
-      await readOpenWork(this.#disk, memory, () => this.yieldToEventLoop())
+      await loadOpenWork(this.#disk, memory, () => this.yieldToEventLoop())
       // A large call-back failed in the meantime.
       if (this.epoch !== epoch) continue
       this.#memory = memory
@@ -166,7 +167,7 @@ export class Runner {
         known = [...known, ...error.keys]
       } finally {
         if (this.#memory === memory) {
-          memory.evict(tx.read, this.limits)
+          memory.evict(tx.loadedIds, this.limits)
           this.#options.openWork?.note(memory.lanesUsed, memory.leases.size)
         }
       }
@@ -191,7 +192,7 @@ export class Runner {
   async #appended(tx: Transaction, entry: Entry): Promise<void> {
     this.#confirmedAt = tx.now
     for (const task of tx.cancelled) tx.memory.closeLanes(task)
-    for (const [table, records] of tx.finished) {
+    for (const [table, records] of tx.finished.byTable) {
       table.pace ??= new RecentPace(tx.now)
       table.pace.add(tx.now, records)
     }
@@ -287,7 +288,7 @@ export class Runner {
   get context(): EngineContext {
     const { policy, random, secret } = this.#options
     const nextIteration = () => this.yieldToEventLoop()
-    return { reads: this.#disk, nextIteration, limits: this.limits, policy, now: this.now, random, secret }
+    return { disk: this.#disk, nextIteration, limits: this.limits, policy, now: this.now, random, secret }
   }
 
   /** Flushes before a graceful shutdown, so that the rows are complete for other readers. */

@@ -22,7 +22,7 @@ import { lanesFrom, loadLanes } from './load-lanes.ts'
 import type { Lane, Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-/** Updates tasks after their partitions changed: the position of their level barrier and their state. */
+// Updates tasks after their partitions changed: the position of their level barrier and their state.
 
 /** The next lane is nearly always the right one, so the first read is small. */
 const LANES_AT_FIRST = 4
@@ -51,11 +51,14 @@ export async function setBarrier(tx: Transaction, task: Task, enabled: boolean):
   task.levelBarrier = enabled
   task.openLevel = null
   if (enabled) await placeBarrier(tx, task, 0)
-  else {
-    tx.waiting.reopen(task)
-    if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
-  }
+  else reopenTask(tx, task)
   return true
+}
+
+/** All lanes of the task may be served again, subject to its barrier. */
+export function reopenTask(tx: Transaction, task: Task): void {
+  tx.waiting.reopen(task)
+  if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
 }
 
 /** Places the barrier. Everything below level `from` must be finished. */
@@ -130,8 +133,7 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   if (!pausesAlike(settings, task.settings)) task.failureWindow = ''
   task.settings = settings
   // If a limit was raised, the task can be served again.
-  tx.waiting.reopen(task)
-  if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
+  reopenTask(tx, task)
   return true
 }
 

@@ -1,6 +1,4 @@
-import type { FailureOutcome, InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { AuditedChange, AuditRecord } from '../audit.ts'
-import type { Disk } from '../disk.ts'
 import type { OutboxChanges, OutboxEntry, StoredSubscription } from '../outbox.ts'
 import {
   type KnownPartition,
@@ -10,16 +8,13 @@ import {
   statusOf,
 } from '../partition.ts'
 import type { Filter } from '../pull-filters.ts'
-import { failureReason } from '../rules/failure-reason.ts'
-import { countFailure, countParked, uncountEnd } from '../rules/failures.ts'
+import { countParked } from '../rules/failures.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
-import type { OpenWorkLimits } from '../rules/open-work.ts'
 import {
   changedBarrier,
   isAtLimit,
   isTableBlocked,
   NO_TABLE_SETTINGS,
-  type Policy,
   type TaskSettingsChange,
 } from '../rules/policy.ts'
 import type { Requester } from '../rules/stamps.ts'
@@ -28,61 +23,28 @@ import type {
   StoredKey,
   StoredLane,
   StoredLaneTable,
-  StoredPace,
   StoredTableSettings,
   StoredTask,
 } from '../stored.ts'
-import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/queries.ts'
+import type { EngineContext, EngineDisk } from './engine-context.ts'
 import { copyOfLane, copyOfLaneTable, copyOfTask, type Entry } from './entry.ts'
+import { FinishedWork } from './finished-work.ts'
+import { InstanceChanges } from './instance-changes.ts'
 import { NewlyReady } from './newly-ready.ts'
 import type { EndedAttemptOf } from './state/ended-attempts.ts'
 import type { FilterOrder } from './state/filter-order.ts'
-import type { Memory, MemoryBounds } from './state/memory.ts'
+import type { Memory } from './state/memory.ts'
 import {
   type Key,
   type Lane,
   type LaneTable,
   type Level,
   type Partition,
-  type Table,
   type Task,
   tableOf,
 } from './state/memory-rows.ts'
-import { laterOf } from './state/unflushed.ts'
-import { type DoneWithin, doneWithin } from './throughput.ts'
-import { UndoLog } from './undo-log.ts'
-import { Waiting } from './waiting.ts'
-
-/** Inputs of the engine, injected so that it stays deterministic. */
-export interface EngineContext {
-  /** What a verb may read. It awaits nothing else. */
-  readonly reads: EngineReads
-  /** Lets other work use the event loop. */
-  readonly nextIteration: () => Promise<void>
-  readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
-  readonly policy: Policy
-  readonly now: number
-  /** From 0 up to 1. */
-  readonly random: () => number
-  readonly secret: () => string
-}
-
-export type EngineReads = Pick<
-  Disk,
-  | 'tasksNamed'
-  | 'tasksById'
-  | 'lanesById'
-  | 'lanesOf'
-  | 'lanesFrom'
-  | 'partitionsById'
-  | 'checkpoints'
-  | 'partitionsNamed'
-  | 'rows'
-  | 'waiting'
-  | 'keys'
-  | 'known'
-  | 'doneRows'
->
+import { TouchedRows } from './touched-rows.ts'
+import { WaitingPartitions } from './waiting-partitions.ts'
 
 /**
  * One transaction of the engine: collects the changes in memory for the entry that makes them durable. Memory
@@ -91,10 +53,10 @@ export type EngineReads = Pick<
  */
 export class Transaction implements EngineContext {
   readonly memory: Memory
-  readonly reads: EngineReads
+  readonly disk: EngineDisk
   readonly nextIteration: () => Promise<void>
-  readonly limits: OpenWorkLimits & Pick<MemoryBounds, 'partitions'>
-  readonly policy: Policy
+  readonly limits: EngineContext['limits']
+  readonly policy: EngineContext['policy']
   readonly now: number
   readonly random: () => number
   readonly secret: () => string
@@ -102,7 +64,9 @@ export class Transaction implements EngineContext {
   readonly number: number
 
   /** What waits, and in which order. */
-  readonly waiting: Waiting
+  readonly waiting: WaitingPartitions
+  readonly finished: FinishedWork
+  readonly instances: InstanceChanges
 
   readonly newRows: PartitionDescriptor[] = []
   readonly newKeys: string[] = []
@@ -120,116 +84,110 @@ export class Transaction implements EngineContext {
   earliestDueAt: number | null = null
   earliestBackoffEnd: number | null = null
   /** Ids of the rows that it read. */
-  readonly read = { tasks: [] as number[], lanes: [] as number[], partitions: [] as number[] }
+  readonly loadedIds = { tasks: [] as number[], lanes: [] as number[], partitions: [] as number[] }
 
   /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */
   readonly barriers = new Map<Task, boolean>()
 
-  /** The tables of the partitions that it finished, with their records. */
-  readonly finished: [Table, records: number][] = []
   /** Tasks that it cancelled. */
   readonly cancelled: Task[] = []
 
-  readonly #before: UndoLog
+  readonly #touched: TouchedRows
   readonly #removed: number[] = []
   readonly #checkpoints = new Map<number, string | null>()
   readonly #keys = new Map<string, StoredKey | null>()
-  readonly #pace = new Set<StoredPace>()
-  readonly #paceOver: number[] = []
-  readonly #done: DoneWithin[] = []
   readonly #ranges: IndexRangeOfLane[] = []
   readonly #tables: [number, string][] = []
   readonly #tableSettings = new Map<string, StoredTableSettings | null>()
   readonly #produced: [number, string, number][] = []
-  readonly #instances: [string, InstanceRole, number, (number | null)?][] = []
-  readonly #totals = new Map<string, TotalsAdded>()
   readonly #audit: AuditRecord[] = []
   #hasIds = false
 
   constructor(memory: Memory, number: number, context: EngineContext) {
     this.memory = memory
-    this.#before = new UndoLog(memory)
+    this.#touched = new TouchedRows(memory)
     this.number = number
-    this.reads = context.reads
+    this.disk = context.disk
     this.nextIteration = context.nextIteration
     this.limits = context.limits
     this.policy = context.policy
     this.now = context.now
     this.random = context.random
     this.secret = context.secret
-    this.waiting = new Waiting(this)
+    this.waiting = new WaitingPartitions(this)
+    this.finished = new FinishedWork(this)
+    this.instances = new InstanceChanges(memory, this.#touched, this.now)
   }
 
   /** In the order in which they were touched. Those touched during an iteration are included. */
   get touchedTasks(): Iterable<Task> {
-    return this.#before.tasks.keys()
+    return this.#touched.tasks.keys()
   }
 
   get touchedLanes(): Iterable<Lane> {
-    return this.#before.lanes.keys()
+    return this.#touched.lanes.keys()
   }
 
   get isEmpty(): boolean {
-    const { tasks, lanes, levels, laneTables, partitions } = this.#before
+    const { tasks, lanes, levels, laneTables, partitions } = this.#touched
     return (
       tasks.size + lanes.size + levels.size + laneTables.size + partitions.size === 0 &&
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
       this.#tableSettings.size === 0 &&
-      this.#instances.length === 0 &&
+      this.instances.isEmpty &&
       this.#outboxEntry() === null &&
-      this.#totals.size === 0 &&
       !this.#hasIds
     )
   }
 
   touchTask(task: Task): void {
     if (task.changedIn === this.number) return
-    this.#before.keepTask(task)
+    this.#touched.keepTask(task)
     task.changedIn = this.number
   }
 
   touchLane(lane: Lane): void {
     if (lane.changedIn === this.number) return
-    this.#before.keepLane(lane)
+    this.#touched.keepLane(lane)
     lane.changedIn = this.number
   }
 
   touchPartition(partition: Partition): void {
     if (partition.changedIn === this.number) return
-    this.#before.keepPartition(partition)
+    this.#touched.keepPartition(partition)
     partition.changedIn = this.number
   }
 
   touchLevel(level: Level): void {
     if (level.changedIn === this.number) return
-    this.#before.keepLevel(level)
+    this.#touched.keepLevel(level)
     level.changedIn = this.number
   }
 
   touchLaneTable(table: LaneTable): void {
     if (table.changedIn === this.number) return
-    this.#before.keepLaneTable(table)
+    this.#touched.keepLaneTable(table)
     table.changedIn = this.number
   }
 
   addTask(row: StoredTask): Task {
     const task = this.memory.addTask(row)
-    this.#before.newTasks.push(task)
+    this.#touched.newTasks.push(task)
     this.touchTask(task)
     return task
   }
 
   addLane(row: StoredLane): Lane {
     const lane = this.memory.addLane(row, true)
-    this.#before.newLanes.push(lane)
+    this.#touched.newLanes.push(lane)
     this.touchLane(lane)
     return lane
   }
 
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
     const table = this.memory.addLaneTable(lane, row)
-    this.#before.newLaneTables.push(table)
+    this.#touched.newLaneTables.push(table)
     this.touchLaneTable(table)
     return table
   }
@@ -237,20 +195,20 @@ export class Transaction implements EngineContext {
   /** A partition of this transaction's call-backs. Its row is written with the entry. */
   addPartition(descriptor: PartitionDescriptor): Partition {
     const partition = this.memory.addPartition(newPartition(descriptor))
-    this.#before.newPartitions.add(partition)
+    this.#touched.newPartitions.add(partition)
     return partition
   }
 
   filterOrderOf(names: Filter): FilterOrder {
     const filterOrder = this.memory.filterOrders.of(names)
-    this.#before.usedFilterOrders.add(filterOrder)
+    this.#touched.usedFilterOrders.add(filterOrder)
     return filterOrder
   }
 
   /** Null removes it. */
   setSubscription(id: string, row: StoredSubscription | null): void {
     const { subscriptions } = this.memory
-    if (!this.#before.subscriptions.has(id)) this.#before.subscriptions.set(id, subscriptions.get(id))
+    if (!this.#touched.subscriptions.has(id)) this.#touched.subscriptions.set(id, subscriptions.get(id))
     if (row === null) subscriptions.delete(id)
     else subscriptions.set(id, row)
     this.outbox.subscriptions.set(id, row)
@@ -258,7 +216,7 @@ export class Transaction implements EngineContext {
 
   /** Makes memory what it was before. The transaction must not be used any more. */
   restore(): void {
-    this.#before.restore()
+    this.#touched.restore()
   }
 
   issue(kind: 'task' | 'lane' | 'partition' | 'event', count = 1): number {
@@ -272,7 +230,8 @@ export class Transaction implements EngineContext {
   count({ parentLane: lane, state: from, failure, recordCount }: Partition, to: StoredState): void {
     this.countMany(lane, from, to, 1, recordCount)
     if (failure === null || (from === 'parked') === (to === 'parked')) return
-    this.countParked(lane.parentTask, failure, to === 'parked' ? 1 : -1, recordCount)
+    const { parentTask: task } = lane
+    this.setFailures(task, countParked(task.failures ?? [], failure, to === 'parked' ? 1 : -1, recordCount))
   }
 
   /** Moves partitions between the state counters of their lane and task. Null: they are new. */
@@ -310,7 +269,7 @@ export class Transaction implements EngineContext {
 
   remember(key: string, row: StoredKey | null): void {
     this.#keys.set(key, row)
-    if (!this.#before.keys.has(key)) this.#before.keys.set(key, this.memory.keys.get(key))
+    if (!this.#touched.keys.has(key)) this.#touched.keys.set(key, this.memory.keys.get(key))
     const known: Key = { row, changedIn: this.number }
     this.memory.keys.delete(key)
     this.memory.keys.set(key, known)
@@ -322,7 +281,7 @@ export class Transaction implements EngineContext {
     const { checkpoints } = this.memory
     this.touchPartition(partition)
     partition.checkpointAt = text === null ? null : this.now
-    if (!this.#before.checkpoints.has(id)) this.#before.checkpoints.set(id, checkpoints.get(id))
+    if (!this.#touched.checkpoints.has(id)) this.#touched.checkpoints.set(id, checkpoints.get(id))
     checkpoints.set(id, text === null ? undefined : { text, changedIn: this.number })
     this.#checkpoints.set(id, text)
   }
@@ -343,34 +302,6 @@ export class Transaction implements EngineContext {
       this.newlyReady.add(null, table.name, 1)
   }
 
-  countFinished(partition: Partition): void {
-    const { parentLane: lane, recordCount } = partition
-    const { parentTask: task } = lane
-    this.touchLane(lane)
-    this.touchTask(task)
-    this.finished.push([tableOf(partition), recordCount])
-    const second = Math.floor(this.now / 1000)
-    if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
-    task.pace.partitions += 1
-    task.pace.records += recordCount
-    this.#pace.add(task.pace)
-    let done = lane.done
-    if (done === null || lane.doneIn !== this.number) {
-      done = doneWithin(task.id, lane.level, this.now)
-      lane.done = done
-      lane.doneIn = this.number
-      this.#done.push(done)
-    }
-    done.partitions += 1
-    done.records += recordCount
-  }
-
-  forgetPace(task: Task): void {
-    this.touchTask(task)
-    task.pace = null
-    this.#paceOver.push(task.id)
-  }
-
   addRange(lane: number, first: number, last: number): void {
     this.#ranges.push({ lane, first, last })
   }
@@ -386,58 +317,16 @@ export class Transaction implements EngineContext {
 
   setTable(row: StoredTableSettings): void {
     const { order } = this.memory
-    if (!this.#before.tableSettings.has(row.table))
-      this.#before.tableSettings.set(row.table, order.tables.get(row.table)?.settings ?? NO_TABLE_SETTINGS)
+    if (!this.#touched.tableSettings.has(row.table))
+      this.#touched.tableSettings.set(row.table, order.tables.get(row.table)?.settings ?? NO_TABLE_SETTINGS)
     const table = order.tables.setSettings(row)
-    order.place(table)
+    order.reorder(table)
     this.#tableSettings.set(row.table, table.settings === NO_TABLE_SETTINGS ? null : row)
     if (!isTableBlocked(table)) this.newlyReady.add(null, row.table, table.waiting.partitions)
   }
 
   addProducer(task: Task, instance: string): void {
     this.#produced.push([task.id, instance, this.now])
-  }
-
-  /** The disk keeps a row for every instance that pulled or sent something. */
-  sawInstance(instanceId: string, role: InstanceRole): void {
-    if (this.memory.instances.has(instanceId)) return
-    this.memory.instances.set(instanceId, role)
-    this.#before.newInstances.push(instanceId)
-    this.#instances.push([instanceId, role, this.now])
-  }
-
-  /**
-   * The counters of an instance, to be incremented. They are stored in the same entry as the changes they
-   * count.
-   */
-  totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
-    let added = this.#totals.get(instanceId)
-    if (added === undefined) {
-      added = { instanceId, role, at: this.now, totals: noTotals(), expectedAt: null }
-      this.#totals.set(instanceId, added)
-    }
-    return added.totals
-  }
-
-  /** A lease of the instance expired. If it was not seen since then, it was silent. */
-  expected(instanceId: string, since: number): void {
-    this.totalsOf(instanceId, 'worker').expired += 1
-    const added = this.#totals.get(instanceId)
-    if (added !== undefined) added.expectedAt = laterOf(added.expectedAt, since)
-  }
-
-  /** Returns since when it is paused. Pausing it again changes nothing. */
-  pauseInstance(instanceId: string, role: InstanceRole, paused: boolean): number | null {
-    const { pausedInstances } = this.memory
-    const before = pausedInstances.get(instanceId) ?? null
-    if (paused === (before !== null)) return before
-    if (!this.#before.pausedInstances.has(instanceId))
-      this.#before.pausedInstances.set(instanceId, before ?? undefined)
-    const pausedAt = paused ? this.now : null
-    if (pausedAt === null) pausedInstances.delete(instanceId)
-    else pausedInstances.set(instanceId, pausedAt)
-    this.#instances.push([instanceId, role, this.now, pausedAt])
-    return pausedAt
   }
 
   /** Records a change for the audit. Without a requester it is not the first step of its request. */
@@ -459,7 +348,7 @@ export class Transaction implements EngineContext {
   }
 
   entry(): Entry {
-    const { tasks, lanes, levels, laneTables } = this.#before
+    const { tasks, lanes, levels, laneTables } = this.#touched
     return {
       tasks: Array.from(tasks.keys(), (task) => copyOfTask(task, task.failuresChangedIn === this.number)),
       lanes: Array.from(lanes.keys(), copyOfLane),
@@ -467,17 +356,17 @@ export class Transaction implements EngineContext {
       partitions: this.#changedPartitions(),
       checkpoints: [...this.#checkpoints],
       keys: [...this.#keys],
-      pace: [...this.#pace].map((pace) => ({ ...pace })),
-      paceOver: this.#paceOver,
+      pace: this.finished.pace,
+      paceOver: this.finished.paceOver,
       ranges: this.#ranges,
       tables: this.#tables,
       produced: this.#produced,
-      instances: this.#instances,
-      totals: [...this.#totals.values()],
+      instances: this.instances.rows,
+      totals: this.instances.totals,
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
       laneTables: Array.from(laneTables.keys(), copyOfLaneTable),
       outbox: this.#outboxEntry(),
-      throughput: this.#done,
+      throughput: this.finished.throughput,
       audit: this.#audit,
       tableSettings: [...this.#tableSettings],
       at: this.now,
@@ -486,7 +375,7 @@ export class Transaction implements EngineContext {
 
   #changedPartitions(): Entry['partitions'] {
     const rowChanges: [number, PartitionStatus | null][] = []
-    for (const partition of this.#before.partitions.keys())
+    for (const partition of this.#touched.partitions.keys())
       rowChanges.push([partition.id, statusOf(partition)])
     if (this.#removed.length === 0) return rowChanges
     const removed = new Set(this.#removed)
@@ -501,48 +390,15 @@ export class Transaction implements EngineContext {
     return { subscriptions: [...subscriptions], deliveries, changes }
   }
 
-  /** Returns the key of the group. */
-  countFailure(task: Task, outcome: FailureOutcome, reason: string | null): string {
-    const { groups, key } = countFailure(
-      task.failures ?? [],
-      outcome,
-      failureReason(outcome, reason),
-      this.now,
-    )
-    this.#setFailures(task, groups)
-    return key
-  }
-
-  uncountEnd(task: Task, ended: 'expired' | 'revoked'): void {
-    this.#setFailures(task, uncountEnd(task.failures ?? [], ended))
-  }
-
-  countParked(task: Task, failure: string, partitions: 1 | -1, records: number): void {
-    this.#setFailures(task, countParked(task.failures ?? [], failure, partitions, records))
-  }
-
-  #setFailures(task: Task, failures: Task['failures']): void {
+  setFailures(task: Task, failures: Task['failures']): void {
     this.touchTask(task)
     task.failures = failures
     task.failuresChangedIn = this.number
-  }
-
-  /** For watchers: partitions that this transaction parked and that are still parked. */
-  parkedNotices(): ParkedNotice[] {
-    return this.parked
-      .filter(({ state }) => state === 'parked')
-      .map(({ parentLane: lane, index, spelling, attempts, reason }) => ({
-        taskId: lane.parentTask.taskId,
-        level: lane.level,
-        index,
-        spelling,
-        attempts,
-        reason,
-      }))
   }
 }
 
 /** Long lists leave the event loop to other work after every n items. */
 const ITEMS_PER_ITERATION = 500
 
-export const isEndOfSlice = (at: number): boolean => at % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1
+export const isEndOfSlice = (index: number): boolean =>
+  index % ITEMS_PER_ITERATION === ITEMS_PER_ITERATION - 1

@@ -5,12 +5,13 @@ import type { Exclusive } from './exclusive.ts'
 import type { ChangeLog } from './state/change-log.ts'
 import type { EndedAttempts } from './state/ended-attempts.ts'
 import type { Memory } from './state/memory.ts'
-import { viewAudit, viewFeed } from './verbs/feed.ts'
-import { viewGrid } from './verbs/grid-view.ts'
-import { heldLeases, type InstanceSource, viewInstance, viewInstances } from './verbs/instances.ts'
-import { viewPartitions } from './verbs/partition-views.ts'
-import { onlyInMemory, viewTable, viewTables } from './verbs/tables.ts'
-import { viewSettings, viewTask, viewTasks, viewTasksById, viewThroughput } from './verbs/views.ts'
+import { readAudit, readFeed } from './verbs/feed.ts'
+import { readGrid } from './verbs/grid-view.ts'
+import { heldLeases, type InstanceSource, readInstance, readInstances } from './verbs/instances.ts'
+import { readPartitions } from './verbs/partition-views.ts'
+import { readTable, readTables } from './verbs/tables.ts'
+import { readSettings, readTask, readTasks, readTasksById, readThroughput } from './verbs/task-views.ts'
+import { onlyInMemory, type ViewSource } from './verbs/view-source.ts'
 
 interface Viewed {
   readonly disk: Disk
@@ -26,9 +27,12 @@ type EngineViews = StoreViews & Pick<Store, 'changes' | 'instance' | 'instances'
 
 export function engineViews(parts: Viewed): EngineViews {
   const { disk, policy, node, exclusive, changeLog, endedAttempts } = parts
-  const view: Exclusive['view'] = (read) => exclusive.view(read)
+  const view = <Result>(read: (source: ViewSource) => Promise<Result>): Promise<Result> =>
+    exclusive.view((now, memory) => read({ disk, inMemory: onlyInMemory(memory), policy, now }))
   const viewMemory: Exclusive['viewMemory'] = (read) => exclusive.viewMemory(read)
   const leadsSince = () => endedAttempts.since ?? 0
+  const viewInstances = <Result>(read: (source: InstanceSource) => Promise<Result>): Promise<Result> =>
+    exclusive.view((now, memory) => read(instances(memory, now)))
   const instances = (memory: Memory, now: number): InstanceSource => ({
     disk,
     memory,
@@ -37,25 +41,25 @@ export function engineViews(parts: Viewed): EngineViews {
     now,
   })
   return {
-    task: (taskId) => view((now, memory) => viewTask(disk, taskId, now, policy, onlyInMemory(memory))),
-    taskSettings: (taskId) => view(() => viewSettings(disk, taskId)),
-    tasks: (query) => view((now, memory) => viewTasks(disk, query, now, policy, onlyInMemory(memory))),
-    partitions: (query) => view((_now, memory) => viewPartitions(disk, query, onlyInMemory(memory))),
-    throughput: (query) => view((now) => viewThroughput(disk, query, now)),
-    audited: (query) => view(() => viewAudit(disk, query)),
-    feed: (taskId) => view(() => viewFeed(disk, taskId)),
-    grid: (query) => view((_now, memory) => viewGrid(disk, query, onlyInMemory(memory))),
+    task: (taskId) => view((source) => readTask(source, taskId)),
+    taskSettings: (taskId) => view(() => readSettings(disk, taskId)),
+    tasks: (query) => view((source) => readTasks(source, query)),
+    partitions: (query) => view((source) => readPartitions(source, query)),
+    throughput: (query) => view((source) => readThroughput(source, query)),
+    audited: (query) => view(() => readAudit(disk, query)),
+    feed: (taskId) => view(() => readFeed(disk, taskId)),
+    grid: (query) => view((source) => readGrid(source, query)),
     changes: (query) =>
-      view(async (now, memory) => {
+      view(async (source) => {
         const { tasks, ...page } = changeLog.page(query)
-        return { ...page, now, tasks: await viewTasksById(disk, tasks, policy, onlyInMemory(memory), now) }
+        return { ...page, now: source.now, tasks: await readTasksById(source, tasks) }
       }),
-    table: (name) => viewMemory((now, { order }) => viewTable(order.tables, name, now)),
-    tables: (query) => viewMemory((now, { order }) => viewTables(order.tables, query, now)),
-    instance: (id) => view((now, memory) => viewInstance(instances(memory, now), id)),
-    instances: (query) => view((now, memory) => viewInstances(instances(memory, now), query)),
+    table: (name) => viewMemory((now, { order }) => readTable(order.tables, name, now)),
+    tables: (query) => viewMemory((now, { order }) => readTables(order.tables, query, now)),
+    instance: (id) => viewInstances((source) => readInstance(source, id)),
+    instances: (query) => viewInstances((source) => readInstances(source, query)),
     activeInstances: ({ activeMillis, limit }) =>
-      view((now) => disk.activeInstances(now - activeMillis, limit)),
+      view(({ now }) => disk.activeInstances(now - activeMillis, limit)),
     instanceLeases: (query) => viewMemory((now, memory) => heldLeases(instances(memory, now), query)),
     instanceAttempts: (instanceId) =>
       viewMemory(() => ({ since: leadsSince(), attempts: endedAttempts.of(instanceId) })),

@@ -1,7 +1,7 @@
 import type { WebhookEventType } from '@baton/protocol'
 import { type EventMessage, notAttempted, type StoredSubscription } from '../outbox.ts'
 import { finishedOf } from '../rules/task.ts'
-import { summaryOf, taskEvents } from './packed-outbox.ts'
+import { taskEvents, taskEventTuple } from './packed-outbox.ts'
 import type { Memory } from './state/memory.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
@@ -41,7 +41,7 @@ export function createDeliveries(tx: Transaction): void {
     task.lastEventState = state
     task.lastEventGeneration = generation
     const type = taskEvents[state]
-    if (type !== undefined && isNew) createDelivery(tx, type, task, () => summaryOf(task, tx.now))
+    if (type !== undefined && isNew) createDelivery(tx, type, task, () => taskEventTuple(task, tx.now))
   }
 }
 

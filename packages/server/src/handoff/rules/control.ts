@@ -1,4 +1,4 @@
-import type { TooManyLanes } from './open-work.ts'
+import type { TooManyLanes } from './open-work-limits.ts'
 import { changedSettings, isMaxBackoffShorter, type TaskSettings, type TaskSettingsChange } from './policy.ts'
 import type { Requester } from './stamps.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'

@@ -41,6 +41,6 @@ export function drain(level: LevelTime): void {
   level.virtual = larger(level.virtual, level.served)
 }
 
-function larger(a: bigint, b: bigint): bigint {
+export function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }

@@ -22,11 +22,14 @@ export const partitionEvents = [
   'deliver',
   /** Settled as done, in time or late. */
   'finish',
-  /** Returned early: a release, or a pull whose client disconnected before the answer. */
+  /**
+   * Returned early: a release, a pull whose client disconnected before the answer, or a lease that an operator
+   * revoked.
+   */
   'return',
   /** The attempt failed or expired, and attempts are left: the back-off starts. */
   'postpone',
-  /** No attempt is left, or the worker reported the failure as final. */
+  /** No attempt is left after a failure, an expiry or a revocation, or the worker reported the failure as final. */
   'park',
   /** The back-off ended. */
   'wake',

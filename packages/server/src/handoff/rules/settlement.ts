@@ -24,7 +24,7 @@ export interface LeaseState {
 }
 
 /** What a lease id says about the lease. */
-type NamedLease = Pick<LeaseState, 'leaseNumber' | 'secret'>
+type LeaseCredentials = Pick<LeaseState, 'leaseNumber' | 'secret'>
 
 /** How the worker says that its lease ended. */
 export interface ReportedOutcome {
@@ -63,7 +63,7 @@ const accept = (change: Change | null): Verdict => ({ refused: null, change })
 
 export function judgeSettlement(
   leaseState: LeaseState | undefined,
-  lease: NamedLease,
+  lease: LeaseCredentials,
   reported: ReportedOutcome,
   policy: Policy,
   random: number,
@@ -89,7 +89,7 @@ export function judgeSettlement(
 
 export function judgeRenewal(
   leaseState: LeaseState | undefined,
-  lease: NamedLease,
+  lease: LeaseCredentials,
   checkpoint?: GivenCheckpoint,
 ): Verdict {
   const refusal = refusalOfLease(leaseState, lease)
@@ -153,7 +153,7 @@ export function judgeCancellation(leaseState: LeaseState): Change {
 }
 
 /** The client of the pull disconnected before the answer: the lease ends as if it had never been granted. */
-export function judgeUndo(leaseState: LeaseState | undefined, lease: NamedLease): Change | null {
+export function judgeUndo(leaseState: LeaseState | undefined, lease: LeaseCredentials): Change | null {
   if (
     refusalOfLease(leaseState, lease) !== null ||
     leaseState?.state !== 'leased' ||
@@ -163,7 +163,7 @@ export function judgeUndo(leaseState: LeaseState | undefined, lease: NamedLease)
   return { ...changeBy(leaseState, 'return'), outcome: 'released' }
 }
 
-function refusalOfLease(leaseState: LeaseState | undefined, lease: NamedLease): RefusalCode | null {
+function refusalOfLease(leaseState: LeaseState | undefined, lease: LeaseCredentials): RefusalCode | null {
   if (leaseState === undefined || lease.leaseNumber > leaseState.leaseNumber) return 'lease_unknown'
   if (lease.leaseNumber < leaseState.leaseNumber)
     return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'

@@ -41,6 +41,12 @@ interface Reruns {
   readonly reruns: readonly { readonly only: number | null; readonly level: number }[]
 }
 
+/** A task with what its row does not have. */
+export const withRerunning = <Row extends Reruns>(task: Row): Row & { readonly rerunning: boolean } => ({
+  ...task,
+  rerunning: task.reruns.length > 0,
+})
+
 /**
  * The number of done partitions of a lane if all are done, otherwise null. Also null until a rerun has passed
  * the lane, because it may still reset some of them.
@@ -63,7 +69,7 @@ export const addCapped = (a: number, b: number): number => Math.min(a + b, Numbe
 
 export type { TaskState }
 
-/** The fields of a task that a store keeps in one row. */
+/** The facts about a task that rules and views depend on. */
 export interface TaskFacts extends Tallies {
   readonly taskId: string
   readonly paused: boolean

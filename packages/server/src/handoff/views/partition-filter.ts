@@ -17,10 +17,10 @@ export interface PartitionFilter {
   /** Whether it has all indexes of its levels, so that partitions may be read in the order of arrival, too. */
   readonly hasEveryIndex: boolean
   /** Null: every partition on these levels, with these indexes. */
-  readonly hasName: ((named: NamedPartition) => boolean) | null
+  readonly hasName: ((named: PartitionName) => boolean) | null
 }
 
-interface NamedPartition {
+interface PartitionName {
   readonly level: number
   readonly index: number
   readonly spelling: string | null

@@ -1,7 +1,7 @@
 import { type CallBack, quoted } from '@baton/protocol'
 import type { Tick } from '../../handoff/change-stream.ts'
 import type { PulledPartition } from '../../handoff/partition.ts'
-import type { OwnerLimited, OwnerLimits, TooManyLanes } from '../../handoff/rules/open-work.ts'
+import type { OwnerLimited, OwnerLimits, TooManyLanes } from '../../handoff/rules/open-work-limits.ts'
 import type { PullRequest } from '../../handoff/store.ts'
 import type { InstanceDetails } from '../../handoff/views/queries.ts'
 import { RequestProblem } from '../answers/problems.ts'

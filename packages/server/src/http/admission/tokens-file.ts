@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import { EndCallbacks } from '../../handoff/end-callbacks.ts'
 import type { Log } from '../../handoff/log.ts'
-import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work.ts'
+import { DEFAULT_OWNER_LIMITS } from '../../handoff/rules/open-work-limits.ts'
 import {
   changedNames,
   type FileReload,

@@ -1,6 +1,7 @@
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { MOST_TASKS } from '../../handoff/counts/store-readings.ts'
 import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
+import type { StoreVerb } from '../../handoff/store.ts'
 import type { ViewedCounts } from '../../handoff/views/view-state.ts'
 import { version } from '../../version.ts'
 import { by, counter, gauge, histogram, type Metric, type MetricSources, type Sample } from './metric.ts'
@@ -184,7 +185,15 @@ const webhookMetrics: readonly Metric[] = [
   ),
 ]
 
-const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+/** The verbs of a store whose label is not their name. */
+const verbLabels: Partial<Record<StoreVerb, string>> = {
+  runBatch: 'hand-off',
+  revokeLeases: 'release-instance',
+  revokeLease: 'release-partition',
+}
+
+const labelOf = (verb: StoreVerb): string =>
+  verbLabels[verb] ?? verb.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 /** Store operations of this node. */
 const storeMetrics: readonly Metric[] = [
@@ -199,11 +208,11 @@ const storeMetrics: readonly Metric[] = [
     ['verb'],
     'duration of store operations; hand-off is the commit of call-backs, pulls, renewals and settles',
     function* ({ handOff }) {
-      for (const [verb, { seconds }] of handOff.storeCounts.verbs) yield [[kebab(verb)], seconds]
+      for (const [verb, { seconds }] of handOff.storeCounts.verbs) yield [[labelOf(verb)], seconds]
     },
   ),
   counter('baton_store_failures_total', ['verb'], 'store operations that failed', function* ({ handOff }) {
-    for (const [verb, { failures }] of handOff.storeCounts.verbs) yield [[kebab(verb)], failures]
+    for (const [verb, { failures }] of handOff.storeCounts.verbs) yield [[labelOf(verb)], failures]
   }),
   gauge('baton_store_up', [], '1 if the store recently committed a write', ({ store }) =>
     Number(store.canCommit),

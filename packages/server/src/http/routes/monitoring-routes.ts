@@ -64,10 +64,7 @@ export function healthRoutes(app: FastifyInstance, context: RouteContext): void 
     answers: [statusOf('ready'), 'It can'],
     answer: async () => {
       if (handOff.isDraining)
-        throw new RequestProblem(
-          'shutting_down',
-          'this node finishes the requests in progress and accepts no new ones',
-        )
+        throw new RequestProblem('shutting_down', 'this node is shutting down and hands out nothing more')
       await handOff.probe()
       return { status: 'ready' as const }
     },

@@ -29,9 +29,10 @@ export function releaseRoutes(app: FastifyInstance, context: RouteContext): void
           `the partition in the path ${explainPartitionName(taskId, partition_name)}, got ${quoted(partition_name)}`,
         )
       const { level, index } = named
-      const released = await handOff.releasePartition({ taskId, level, index, by: requesterOf(raw) })
-      if (!('unknown' in released)) return { taskId, partition_name, ...released }
-      if (released.unknown === 'task') throw unknownTask(taskId)
+      const result = await handOff.revokeLease({ taskId, level, index, by: requesterOf(raw) })
+      if (!('unknown' in result))
+        return { taskId, partition_name, released: result.revoked, parked: result.parked }
+      if (result.unknown === 'task') throw unknownTask(taskId)
       throw new RequestProblem('partition_unknown', 'the task does not have this partition')
     },
   })
@@ -43,9 +44,9 @@ export function releaseRoutes(app: FastifyInstance, context: RouteContext): void
     access: 'fleet',
     answers: [releaseAnswerSchema, REPEATED],
     answer: async ({ path: { instanceId }, raw }) => {
-      const released = await handOff.release(instanceId, requesterOf(raw))
-      if (released === null) throw unknownInstance()
-      return { instanceId, ...released }
+      const result = await handOff.revokeLeases(instanceId, requesterOf(raw))
+      if (result === null) throw unknownInstance()
+      return { instanceId, released: result.revoked, parked: result.parked }
     },
   })
 }

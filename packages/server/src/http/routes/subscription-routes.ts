@@ -18,6 +18,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import {
+  MAX_SUBSCRIPTIONS,
   progressOf,
   type StoredDelivery,
   type StoredSubscription,
@@ -267,7 +268,7 @@ function problemOf(result: SubscriptionResult): RequestProblem {
     case 'too_many_subscriptions':
       return new RequestProblem(
         'too_many_subscriptions',
-        'the service already has 100 subscriptions; remove one',
+        `the service already has ${MAX_SUBSCRIPTIONS} subscriptions; remove one`,
       )
     default:
       return new RequestProblem('subscription_unknown', 'no subscription has this id')

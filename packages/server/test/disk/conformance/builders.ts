@@ -69,7 +69,7 @@ export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {
   tail: Number.MAX_SAFE_INTEGER,
   returned: 0,
   table: 'results.orders',
-  severalAfter: null,
+  mixedAfter: null,
   parkedSkipped: false,
   purged: 0,
   purgedRecords: 0,
@@ -94,7 +94,7 @@ export const aRow = (
   extraFields: null,
   traceparent: null,
   calledBackAt: NOW,
-  ofSeveral: false,
+  inMixedLane: false,
   ...changes,
 })
 

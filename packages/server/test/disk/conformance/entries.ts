@@ -105,7 +105,7 @@ export function entriesTopic(harness: DiskHarness): void {
         aRow(200, 2, { index: 7, spelling: 'task-1-2-07', recordCount: 0 }),
         aRow(201, 2, {
           index: 8,
-          ofSeveral: true,
+          inMixedLane: true,
           extraFields: '{"a":"\\\\ \\"é"}',
           traceparent: '00-1-2-01',
         }),

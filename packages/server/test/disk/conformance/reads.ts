@@ -28,7 +28,7 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const none = { lanes: [], tables: [] }
       expect(await disk.openTasks(0, 9)).toEqual([])
-      expect(await disk.openLanes(0, 9)).toEqual(none)
+      expect(await disk.lanesWithWork(0, 9)).toEqual(none)
       expect(await disk.leases({ dueAt: 0, id: 0 }, 9)).toEqual([])
       expect(await disk.levels()).toEqual([])
       expect(await disk.tasksNamed(['x'])).toEqual([])
@@ -66,8 +66,8 @@ export function readsTopic(harness: DiskHarness): void {
 
     test('find lanes with ready, leased or delayed partitions, with their tables', async () => {
       const { disk } = await create()
-      const lane = (id: number, counts: Parameters<typeof tally>[0], severalAfter: number | null = null) =>
-        aLane(id, 1, { level: id, partitions: tally(counts), severalAfter })
+      const lane = (id: number, counts: Parameters<typeof tally>[0], mixedAfter: number | null = null) =>
+        aLane(id, 1, { level: id, partitions: tally(counts), mixedAfter })
       const tables = [aLaneTable(3, B, { cursor: 7, ready: 3, returned: 1 }), aLaneTable(3, A)]
       await disk.flush(
         rowChanges({
@@ -82,11 +82,11 @@ export function readsTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      const open = await disk.openLanes(0, 9)
+      const open = await disk.lanesWithWork(0, 9)
       expect(ids(open.lanes)).toEqual([1, 3, 4])
       expect(open.tables.toSorted((a, b) => (a.table < b.table ? -1 : 1))).toEqual(tables)
-      expect(ids((await disk.openLanes(1, 1)).lanes)).toEqual([3])
-      expect((await disk.openLanes(3, 9)).tables).toEqual([])
+      expect(ids((await disk.lanesWithWork(1, 1)).lanes)).toEqual([3])
+      expect((await disk.lanesWithWork(3, 9)).tables).toEqual([])
       await disk.flush(rowChanges({ laneTables: tablesByName(aLaneTable(3, B, { ready: 9 })) }), 0)
       expect((await disk.lanesById([3])).tables.find(({ table }) => table === B)?.ready).toBe(9)
     })
@@ -197,9 +197,11 @@ export function readsTopic(harness: DiskHarness): void {
       const { disk } = await create()
       const tables = [A, B, A, B, B, A, B]
       await disk.stage(
-        tables.map((computeTable, at) => aRow(at + 1, 1, { index: at, computeTable, ofSeveral: at + 1 > 1 })),
+        tables.map((computeTable, at) =>
+          aRow(at + 1, 1, { index: at, computeTable, inMixedLane: at + 1 > 1 }),
+        ),
       )
-      await disk.stage([aRow(20, 2, { computeTable: B, ofSeveral: true })])
+      await disk.stage([aRow(20, 2, { computeTable: B, inMixedLane: true })])
       await disk.flush(
         rowChanges({
           partitions: new Map([

@@ -79,7 +79,7 @@ const fullLane: StoredLane = {
   tail: 22,
   returned: 2,
   table: 'results."ä b"',
-  severalAfter: 17,
+  mixedAfter: 17,
   parkedSkipped: true,
   purged: 3,
   purgedRecords: 300,

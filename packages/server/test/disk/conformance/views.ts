@@ -100,7 +100,7 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(await page(5, 10, 'parked')).toEqual([2])
       expect(await page(Number.MAX_SAFE_INTEGER, 10, { state: 'open' })).toEqual([3, 2])
       expect(await page(3, 10, { state: 'open' })).toEqual([2])
-      const summaries = await disk.taskSummaries([3, 9, 1])
+      const summaries = await disk.tasksWithPace([3, 9, 1])
       expect(summaries.map(({ task }) => task.id)).toEqual([3, 1])
       expect(summaries.map(({ openLane }) => openLane)).toEqual([lane, null])
     })

@@ -120,7 +120,7 @@ test('a pooler in transaction mode needs no setting', async () => {
     [2, 'ready'],
   ])
   expect((await disk.openTasks(0, 5)).length).toBe(1)
-  expect((await disk.openLanes(0, 5)).lanes.map(({ id }) => id)).toEqual([1])
+  expect((await disk.lanesWithWork(0, 5)).lanes.map(({ id }) => id)).toEqual([1])
   expect((await disk.taskDetail('task-1'))?.laneCount).toBe(1)
   expect((await disk.open()).unflushed).toEqual([`entry ${last + 2}`])
   await disk.resign()

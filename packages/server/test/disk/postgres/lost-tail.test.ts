@@ -44,7 +44,7 @@ test('a call-back in progress leaves no rows on a promoted standby that lacks it
 
   expect(await driver.callBack('after', some(0, 2500))).toMatchObject({ kind: 'stored', accepted: 2500 })
   expect(await driver.callBack('large', some(0, 2500))).toMatchObject({ kind: 'stored', accepted: 2500 })
-  expect(await driver.store.audit()).toEqual([])
+  expect(await driver.store.recount()).toEqual([])
 })
 
 test('opening deletes rows whose ids have yet to be issued', async () => {
@@ -54,5 +54,5 @@ test('opening deletes rows whose ids have yet to be issued', async () => {
   const driver = await openOn()
   expect(await database.query('SELECT FROM baton.partition')).toEqual([])
   expect(await driver.callBack('a', some(0, 1000))).toMatchObject({ kind: 'stored', accepted: 1000 })
-  expect(await driver.store.audit()).toEqual([])
+  expect(await driver.store.recount()).toEqual([])
 })

@@ -72,7 +72,7 @@ async function openCounted() {
 
   /** The work of each of these pulls, which get this many partitions, and of settling these. */
   const workOf = async (pulls: readonly Partial<BatchedPull>[], { expected = 1, settled = false } = {}) => {
-    await store.audit()
+    await store.recount()
     await blocksRun()
     counted.reads = 0
     for (const pull of pulls) {

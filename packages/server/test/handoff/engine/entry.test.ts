@@ -4,7 +4,7 @@ import {
   type EventMessage,
   notAttempted,
   type StoredDelivery,
-  type TaskSummary,
+  type TaskEventTuple,
 } from '../../../src/handoff/outbox.ts'
 import { type PartitionStatus, untouched } from '../../../src/handoff/partition.ts'
 import type { StoredTask } from '../../../src/handoff/stored.ts'
@@ -80,7 +80,7 @@ const delivery = (event: number, facts: EventMessage['facts'], isKept = false): 
   progress: isKept ? notAttempted('kept', NOW) : null,
 })
 
-const summary: TaskSummary = [2, 1, 1, 20, 10, 9, 10, 1, 3, NOW - 5, NOW]
+const summary: TaskEventTuple = [2, 1, 1, 20, 10, 9, 10, 1, 3, NOW - 5, NOW]
 const withDeliveries = (...deliveries: StoredDelivery[]): Entry => ({
   ...entry([]),
   outbox: { subscriptions: [], deliveries, changes: [] },
@@ -105,8 +105,8 @@ test('deliveries of tasks take everything from the change of the task', () => {
     ...changes,
   })
   const tasks = [taskWith(1, {}), taskWith(2, { state: 'stalled', generation: 1, finishedAt: null })]
-  const ended: TaskSummary = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW - 1]
-  const stalled: TaskSummary = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW]
+  const ended: TaskEventTuple = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW - 1]
+  const stalled: TaskEventTuple = [2, 2, 0, 30, 30, 29, 30, 1, 3, NOW - 5, NOW]
   const ofTask = (event: number, taskId: string, message: Omit<EventMessage, 'id'>, isKept = false) => ({
     ...delivery(event, message.facts, isKept),
     taskId,

@@ -52,14 +52,14 @@ test('a batch with a known key that cannot run again leaves nothing behind in me
   const disk = breakingDisk(database)
   const driver = await opened(disk)
   disk.breaks = true
-  const settlements = leases.map((lease) => ({ lease, order: settlement({ outcome: 'released' }) }))
+  const settlements = leases.map((lease) => ({ lease, reported: settlement({ outcome: 'released' }) }))
   const batch = { settles: [{ instance: null, settlements }], pulls: [batchedPull({ key: 'k' })] }
   await expect(driver.batch(batch)).rejects.toThrow('the connection ended')
 
   // The next entry must not make durable what was never appended.
   disk.breaks = false
   expect(await driver.callBack('a', some(0, 12))).toEqual({ kind: 'stored', accepted: 2, duplicates: 10 })
-  expect(await driver.store.audit()).toEqual([])
+  expect(await driver.store.recount()).toEqual([])
   expect((await driver.task('a')).facts.partitions).toMatchObject({ ready: 9, leased: 3 })
 })
 
@@ -112,7 +112,7 @@ test('a batch with a known key is answered although a large call-back fails in t
   await expect(large).rejects.toThrow('the connection ended')
   held.reading.resolve()
   expect((await pull).repeated).toBe(true)
-  expect(await driver.store.audit()).toEqual([])
+  expect(await driver.store.recount()).toEqual([])
   expect(held.opened).toBe(2)
 })
 
@@ -136,7 +136,7 @@ test('a node that takes over again while it runs a batch with a known key issues
   const other = await opened(database.disk())
   await other.callBack('a', some(0, 10))
   await other.pull({ key: 'k' })
-  await other.store.audit()
+  await other.store.recount()
 
   held.holds = true
   const callBacks = [batchedCallBack('c', some(0, 3))]
@@ -146,5 +146,5 @@ test('a node that takes over again while it runs a batch with a known key issues
   await expect(large).rejects.toThrow('the connection ended')
   mayAppend.resolve()
   expect(await batch).toMatchObject({ callBacks: [{ accepted: 3 }], pulls: [{ repeated: true }] })
-  expect(await driver.store.audit()).toEqual([])
+  expect(await driver.store.recount()).toEqual([])
 })

@@ -48,22 +48,22 @@ test('during a large call-back, others of its task wait and requests for other t
   disk.mayStage.resolve()
   expect((await first).callBack).toMatchObject({ accepted: 2001 })
   expect((await second).callBack).toMatchObject({ accepted: 1 })
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
 })
 
 test('a batch that the store received before a large call-back of its task runs before it', async () => {
   const { disk, store } = await opened()
   const empty = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-  const small = store.handOff({
+  const small = store.runBatch({
     ...empty,
     callBacks: [batchedCallBack('a', [one(0, 0)])],
     pulls: [batchedPull()],
   })
-  const first = store.handOff({ ...empty, callBacks: [large] })
+  const first = store.runBatch({ ...empty, callBacks: [large] })
   expect(await small).toMatchObject({ callBacks: [{ accepted: 1 }], pulls: [{ partitions: [{ index: 0 }] }] })
   disk.mayStage.resolve()
   expect(await first).toMatchObject({ callBacks: [{ accepted: 2000, duplicates: 1 }] })
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
 })
 
 test('a sweep that a failed large call-back overtakes ends leases of the memory that is read next', async () => {
@@ -83,8 +83,8 @@ test('a sweep that a failed large call-back overtakes ends leases of the memory 
   const store = await openEngine({ disk: { ...disk, dueBackoffs }, ...options })
   const empty = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
   const callBacks = [batchedCallBack('b', some(0, 2))]
-  await store.handOff({ ...empty, callBacks, pulls: [batchedPull()] })
-  const failed = expect(store.handOff({ ...empty, callBacks: [large] })).rejects.toThrow('disk')
+  await store.runBatch({ ...empty, callBacks, pulls: [batchedPull()] })
+  const failed = expect(store.runBatch({ ...empty, callBacks: [large] })).rejects.toThrow('disk')
   await disk.isStaging.promise
   clock.advance(testPolicy.leaseMillis)
   isHeld = true
@@ -94,6 +94,6 @@ test('a sweep that a failed large call-back overtakes ends leases of the memory 
   await failed
   maySweep.resolve()
   expect(await swept).toMatchObject({ expired: 1 })
-  await store.handOff({ ...empty, callBacks: [batchedCallBack('b', some(2, 1))] })
-  expect(await store.audit()).toEqual([])
+  await store.runBatch({ ...empty, callBacks: [batchedCallBack('b', some(2, 1))] })
+  expect(await store.recount()).toEqual([])
 })

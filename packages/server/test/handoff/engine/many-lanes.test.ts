@@ -65,7 +65,7 @@ async function setUp() {
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const array = Array.from({ length: LEVELS }, (_, level) => some(level, 1)).flat()
   await driver.callBack('wide', array)
-  await store.audit()
+  await store.recount()
   counted.calls = 0
   return { counted, disk, clock, store, driver, array }
 }
@@ -73,7 +73,7 @@ async function setUp() {
 test('a large array with many levels is written in pieces of many levels', async () => {
   const { counted, store } = await setUp()
   expect(counted.pieces).toEqual([PIECE, PIECE, PIECE, PIECE])
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
 })
 
 test('the lanes of a large array are flushed in pieces', async () => {
@@ -88,13 +88,13 @@ test('parked or done partitions on many levels are retried with a bounded number
     const handed = await driver.pullAll(LEVELS)
     expect(handed).toHaveLength(LEVELS)
     const reported = { ...settlement({ outcome }), ...(outcome === 'failed' ? { final: true } : {}) }
-    const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order: reported }))
+    const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), reported }))
     const settles = [{ instance: null, settlements }]
-    await store.handOff({ settles, renews: [], undos: [], callBacks: [], pulls: [] })
+    await store.runBatch({ settles, renews: [], undos: [], callBacks: [], pulls: [] })
   }
   const retry = { verb: 'retry', taskId: 'wide', level: null, partitions: null } as const
   await settleAll('failed')
-  await store.audit()
+  await store.recount()
   counted.calls = 0
   let [steps, changed] = [0, 0]
   for (let more = true; more; steps += 1) {
@@ -106,7 +106,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   expect(changed).toBe(LEVELS)
   expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
-  await store.audit()
+  await store.recount()
   counted.calls = 0
   counted.highest = 0
   expect(await store.control({ ...retry, done: true })).toMatchObject({ changed: LEVELS })
@@ -121,7 +121,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   for (steps = 1; (await store.maintain(request)).more; ) steps += 1
   expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
 })
 
 test('a repeat of an array with many levels takes a bounded number of reads', async () => {
@@ -145,7 +145,7 @@ test('a task with many levels is purged with a bounded number of reads', async (
   expect(steps).toBeGreaterThan(1)
   expect(counted.calls).toBeLessThan(steps * 10)
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
 })
 
 test('what is read for tasks that take turns is handed out before it leaves memory', async () => {
@@ -171,7 +171,7 @@ test('what is read for tasks that take turns is handed out before it leaves memo
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const [tasks, each] = [50, 20]
   for (let task = 0; task < tasks; task++) await driver.callBack(`t${task}`, some(0, each))
-  await store.audit()
+  await store.recount()
   expect(await driver.pullAll(10)).toHaveLength(tasks * each)
   expect(rowsRead).toBeLessThanOrEqual(2 * tasks * each)
 })

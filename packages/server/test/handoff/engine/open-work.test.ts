@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import type { EngineLimits } from '../../../src/handoff/engine/runner.ts'
-import { OpenWorkMeter } from '../../../src/handoff/open-work.ts'
+import { OpenWorkMeter } from '../../../src/handoff/open-work-meter.ts'
 import { Driver, one, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, expect, test } from 'vitest'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
+import { FinishedWork } from '../../../src/handoff/engine/finished-work.ts'
+import { InstanceChanges } from '../../../src/handoff/engine/instance-changes.ts'
 import { Runner } from '../../../src/handoff/engine/runner.ts'
 import type { Memory } from '../../../src/handoff/engine/state/memory.ts'
 import {
   type Changing,
-  isOpen,
+  hasWork,
   type Key,
   type Lane,
   type Partition,
@@ -15,7 +17,7 @@ import {
 } from '../../../src/handoff/engine/state/memory-rows.ts'
 import type { WaitingBuffer } from '../../../src/handoff/engine/state/waiting-buffer.ts'
 import { Transaction } from '../../../src/handoff/engine/transaction.ts'
-import { Waiting } from '../../../src/handoff/engine/waiting.ts'
+import { WaitingPartitions } from '../../../src/handoff/engine/waiting-partitions.ts'
 import { mayServe } from '../../../src/handoff/rules/task.ts'
 import { RandomLife, seeded } from '../../archive/random-states.ts'
 import { Driver } from '../../store/conformance/driver.ts'
@@ -94,7 +96,9 @@ function failSometimes(random: () => number): { readonly failed: number } {
 
 test.each(SEEDS)('a transaction that fails at any point leaves memory as it was: seed %i', async (seed) => {
   failAt(Transaction.prototype, changing(Transaction.prototype, ['constructor', 'restore']))
-  failAt(Waiting.prototype, changing(Waiting.prototype, ['constructor']))
+  failAt(FinishedWork.prototype, changing(FinishedWork.prototype, ['constructor']))
+  failAt(InstanceChanges.prototype, changing(InstanceChanges.prototype, ['constructor']))
+  failAt(WaitingPartitions.prototype, changing(WaitingPartitions.prototype, ['constructor']))
   const random = seeded(seed)
   const counted = failSometimes(random)
   const clock = new TestClock()
@@ -136,7 +140,7 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
   await life.live(STEPS / 2)
   await life.beTold()
   await life.live(STEPS / 2)
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
   expect(counted.failed).toBeGreaterThan(STEPS / 10)
 })
 
@@ -155,16 +159,17 @@ const hasEvents = ({ subscriptions }: Memory): boolean => subscriptions.size > 0
 
 function fieldsOfTask(memory: Memory, task: Task): object {
   const { lanes, tables, lastEventState, lastEventGeneration, ...fields } = task
-  const open = [...lanes.values()].filter(isOpen).map(({ id }) => id)
+  const open = [...lanes.values()].filter(hasWork).map(({ id }) => id)
   const events = hasEvents(memory) ? { lastEventState, lastEventGeneration } : {}
   return structuredClone({ ...fields, ...events, open: open.toSorted() })
 }
 
 function fieldsOfLane(memory: Memory, lane: Lane): object {
-  const { parentTask, time, buffers, tables, standsIn, heapIndex, pins, lastEventFinished, ...others } = lane
-  const { firstTable, several, counted, ...fields } = others
+  const { parentTask, time, buffers, tables, queueEntry, heapIndex, pins, lastEventFinished, ...others } =
+    lane
+  const { firstTable, mixed, counted, ...fields } = others
   const ofTables = [...tables.values()].map(
-    ({ parentLane: _, buffers: _buffers, place: _place, ...table }) => table,
+    ({ parentLane: _, buffers: _buffers, entry: _entry, ...table }) => table,
   )
   return structuredClone({
     ...fields,
@@ -173,7 +178,12 @@ function fieldsOfLane(memory: Memory, lane: Lane): object {
   })
 }
 
-function fieldsOfPartition({ parentLane: _, buffers: _buffers, heapIndex: _index, ...fields }: Partition) {
+function fieldsOfPartition({
+  parentLane: _,
+  bufferCount: _buffers,
+  heapIndex: _index,
+  ...fields
+}: Partition) {
   return structuredClone(fields)
 }
 
@@ -201,7 +211,7 @@ const copied = <Id, Row>(rows: ReadonlyMap<Id, Row>, fieldsOf: (row: Row) => obj
 function compare(before: Copied, memory: Memory): void {
   const after = copyOf(memory)
   compareRows('task', before.tasks, after.tasks, memory, ({ finishedAt }) => finishedAt === null)
-  compareRows('lane', before.lanes, after.lanes, memory, isOpen)
+  compareRows('lane', before.lanes, after.lanes, memory, hasWork)
   compareRows('partition', before.partitions, after.partitions, memory, ({ state }) => state === 'leased')
   compareRows('key', before.keys, after.keys, memory, () => false)
   assert.deepEqual(after.others, before.others)
@@ -243,8 +253,8 @@ function checkTables(memory: Memory): void {
     counts.set(table, (counts.get(table) ?? 0) + count)
   for (const lane of memory.lanes.values()) {
     if (lane.parentTask.cancelled) continue
-    if (lane.several === null) add(waiting, lane.firstTable, lane.partitions.ready)
-    else for (const { place, ready } of lane.tables.values()) add(waiting, place.table, ready)
+    if (lane.mixed === null) add(waiting, lane.firstTable, lane.partitions.ready)
+    else for (const { entry, ready } of lane.tables.values()) add(waiting, entry.table, ready)
   }
   for (const partition of memory.partitions.values())
     if (partition.state === 'leased') add(leases, tableOf(partition), 1)
@@ -260,11 +270,11 @@ function checkOrder(memory: Memory): void {
   const waiting = [...memory.lanes.values()].filter(
     ({ partitions, parentTask }) => partitions.ready > 0 && !parentTask.cancelled,
   )
-  for (const lane of waiting) assert(lane.standsIn?.lanes.items.includes(lane))
+  for (const lane of waiting) assert(lane.queueEntry?.lanes.items.includes(lane))
   for (const level of memory.levels.values())
     assert.equal(level.waitingLanes, waiting.filter(({ time }) => time === level).length)
   const front = memory.order.front()
-  const lowest = waiting.filter((lane) => lane.standsIn?.lane === lane)
+  const lowest = waiting.filter((lane) => lane.queueEntry?.lane === lane)
   const served = lowest.filter(({ parentTask, level }) => mayServe(parentTask, level)).toSorted(byPlace)
   assert.equal(front?.id, served[0]?.id)
 }
@@ -306,5 +316,5 @@ function checkBuffers(memory: Memory): void {
   }
   for (const partition of memory.partitions.values())
     if (!partition.parentLane.parentTask.cancelled)
-      assert.deepEqual([partition.id, partition.buffers], [partition.id, times.get(partition) ?? 0])
+      assert.deepEqual([partition.id, partition.bufferCount], [partition.id, times.get(partition) ?? 0])
 }

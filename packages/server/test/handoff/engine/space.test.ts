@@ -26,5 +26,5 @@ test('while the disk is nearly full call-backs are refused; pulling and settling
   expect(await driver.settle(pulls[0]?.partitions[0]?.lease?.id ?? '')).toBeNull()
   isShort = false
   expect(await driver.callBack('a', some(0, 3))).toEqual({ kind: 'stored', accepted: 1, duplicates: 2 })
-  expect(await store.audit()).toEqual([])
+  expect(await store.recount()).toEqual([])
 })

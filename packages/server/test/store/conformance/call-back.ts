@@ -149,7 +149,7 @@ export function callBackTopic(harness: StoreHarness): void {
       const { partitions } = await store.pull({ batch: 2 })
       const settlements = partitions.map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement(),
+        reported: settlement(),
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       const finishedAt = store.clock.now()

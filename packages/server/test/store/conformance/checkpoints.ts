@@ -12,7 +12,7 @@ export function checkpointsTopic(harness: StoreHarness): void {
       ['an undo', (store, leaseId) => store.undo(leaseId)],
       ['a failure', (store, leaseId) => store.settle(leaseId, { outcome: 'failed', retryAfterMillis: 0 })],
       ['an expiry', (store) => store.pass(testPolicy.leaseMillis).then(() => store.pass(10 * MINUTE))],
-      ['a revocation', (store) => store.store.releasePartition({ taskId: 'a', level: 0, index: 0 })],
+      ['a revocation', (store) => store.store.revokeLease({ taskId: 'a', level: 0, index: 0 })],
       [
         'a retry of a parked partition',
         async (store, leaseId) => {
@@ -124,9 +124,9 @@ export function checkpointsTopic(harness: StoreHarness): void {
             settlements: [
               {
                 lease: leaseOf(first ?? ''),
-                order: settlement({ outcome: 'failed', checkpoint: `${longest}x` }),
+                reported: settlement({ outcome: 'failed', checkpoint: `${longest}x` }),
               },
-              { lease: leaseOf(third ?? ''), order: settlement({ outcome: 'released' }) },
+              { lease: leaseOf(third ?? ''), reported: settlement({ outcome: 'released' }) },
             ],
           },
         ],

@@ -26,7 +26,7 @@ export function chooseTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', [one(0, 0, orders), one(0, 1, sales)])
       const leases = (await store.pull({ batch: 2 })).partitions.map(({ lease }) => leaseOf(lease?.id ?? ''))
-      const settlements = leases.map((lease) => ({ lease, order: settlement() }))
+      const settlements = leases.map((lease) => ({ lease, reported: settlement() }))
       const { settles, renews } = await store.batch({
         settles: [{ instance: null, settlements, tables: SALES }],
         renews: [{ leases, tables: ORDERS }],
@@ -199,7 +199,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(failed?.taskId).toBe('b')
       await store.settle(failed?.lease?.id ?? '', { outcome: 'failed', retryAfterMillis: 0 })
       await store.sweep()
-      expect(await store.store.audit()).toEqual([])
+      expect(await store.store.recount()).toEqual([])
     })
 
     test('many lanes of other tables do not keep a pull from its own, also after a restart', async () => {

@@ -44,7 +44,7 @@ export class Driver {
   reopen: StoreUnderTest['reopen'] = (policy) => this.#under.reopen(policy)
 
   batch(batch: Partial<HandOffBatch>): Promise<HandOffAnswers> {
-    return this.store.handOff({ ...nothing, ...batch })
+    return this.store.runBatch({ ...nothing, ...batch })
   }
 
   async callBack(
@@ -80,7 +80,7 @@ export class Driver {
   }
 
   async settle(leaseId: string, reported: Partial<ReportedOutcome> = {}): Promise<RefusalCode | null> {
-    const settlements = [{ lease: leaseOf(leaseId), order: settlement(reported) }]
+    const settlements = [{ lease: leaseOf(leaseId), reported: settlement(reported) }]
     const { settles } = await this.batch({ settles: [{ instance: null, settlements }] })
     return only(only(settles))
   }

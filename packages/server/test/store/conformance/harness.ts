@@ -1,6 +1,6 @@
 import { afterEach, expect } from 'vitest'
 import { quiet } from '../../../../../test/support/quiet-log.ts'
-import { OpenWorkMeter } from '../../../src/handoff/open-work.ts'
+import { OpenWorkMeter } from '../../../src/handoff/open-work-meter.ts'
 import type { Policy } from '../../../src/handoff/rules/policy.ts'
 import type { Store } from '../../../src/handoff/store.ts'
 import { Driver } from './driver.ts'
@@ -51,7 +51,7 @@ export function storesOf(
   const opened: { under: StoreUnderTest; driver: Driver }[] = []
   afterEach(async () => {
     for (const { under, driver } of opened.splice(0)) {
-      const findings = await driver.store.audit()
+      const findings = await driver.store.recount()
       await under.dispose()
       expect(findings).toEqual([])
     }

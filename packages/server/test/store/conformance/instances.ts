@@ -1,6 +1,6 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { statusOf } from '../../../src/handoff/heartbeats.ts'
+import { statusOf } from '../../../src/handoff/instance-status.ts'
 import type { LeaseRef } from '../../../src/handoff/lease-id.ts'
 import {
   type InstancePage,
@@ -73,7 +73,7 @@ export function instancesTopic(harness: StoreHarness): void {
               instance: 'w',
               settlements: outcomes.map((outcome, at) => ({
                 lease: leases[at] as LeaseRef,
-                order: settlement({ outcome }),
+                reported: settlement({ outcome }),
               })),
             },
           ],
@@ -98,8 +98,8 @@ export function instancesTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 4))
       const { partitions } = await store.pull({ instance: 'w', batch: 3 })
       await store.pull({ instance: 'v' })
-      const released = await store.store.releaseInstance({ instanceId: 'w', limit: 100 })
-      expect(released).toEqual({ released: 3, parked: 0, newlyReady: 3, more: false })
+      const revoked = await store.store.revokeLeases({ instanceId: 'w', limit: 100 })
+      expect(revoked).toEqual({ revoked: 3, parked: 0, newlyReady: 3, more: false })
       expect(await store.states('a')).toEqual({
         '0-0': 'ready',
         '0-1': 'ready',
@@ -121,17 +121,17 @@ export function instancesTopic(harness: StoreHarness): void {
         [2, 2],
       ])
       expect(await store.settle(partitions[1]?.lease?.id ?? '')).toBe('lease_lost')
-      expect(await store.store.audit()).toEqual([])
+      expect(await store.store.recount()).toEqual([])
     })
 
     test('a partition without attempts left is parked when its lease is revoked, in bounded steps', async () => {
       const store = await open({ maxAttempts: 1 })
       await store.callBack('a', some(0, 3))
       await store.pull({ instance: 'w', batch: 3 })
-      const step = () => store.store.releaseInstance({ instanceId: 'w', limit: 2 })
-      expect(await step()).toEqual({ released: 2, parked: 2, newlyReady: 0, more: true })
-      expect(await step()).toEqual({ released: 1, parked: 1, newlyReady: 0, more: false })
-      expect(await step()).toEqual({ released: 0, parked: 0, newlyReady: 0, more: false })
+      const step = () => store.store.revokeLeases({ instanceId: 'w', limit: 2 })
+      expect(await step()).toEqual({ revoked: 2, parked: 2, newlyReady: 0, more: true })
+      expect(await step()).toEqual({ revoked: 1, parked: 1, newlyReady: 0, more: false })
+      expect(await step()).toEqual({ revoked: 0, parked: 0, newlyReady: 0, more: false })
       expect(await store.state('a')).toBe('stalled')
     })
 
@@ -139,28 +139,28 @@ export function instancesTopic(harness: StoreHarness): void {
       const store = await open({ maxAttempts: 1 })
       await store.callBack('a', some(0, 2))
       const { leaseId } = await store.pullOne({ instance: 'w' })
-      const released = (taskId: string, level: number, index: number) =>
-        store.store.releasePartition({ taskId, level, index })
-      expect(await released('a', 0, 0)).toEqual({ released: 1, parked: 1, newlyReady: 0, more: false })
+      const revoked = (taskId: string, level: number, index: number) =>
+        store.store.revokeLease({ taskId, level, index })
+      expect(await revoked('a', 0, 0)).toEqual({ revoked: 1, parked: 1, newlyReady: 0, more: false })
       expect(await store.renew(leaseId)).toEqual([{ refused: 'lease_lost' }])
-      expect(await released('a', 0, 0)).toEqual({ released: 0, parked: 0, newlyReady: 0, more: false })
-      expect(await released('a', 0, 1)).toMatchObject({ released: 0 })
+      expect(await revoked('a', 0, 0)).toEqual({ revoked: 0, parked: 0, newlyReady: 0, more: false })
+      expect(await revoked('a', 0, 1)).toMatchObject({ revoked: 0 })
       expect(await store.states('a')).toEqual({ '0-0': 'parked', '0-1': 'ready' })
-      expect(await released('b', 0, 0)).toEqual({ unknown: 'task' })
+      expect(await revoked('b', 0, 0)).toEqual({ unknown: 'task' })
       await store.control({ verb: 'settings', taskId: 'b', settings: { maxLeases: 1 } })
-      expect(await released('b', 0, 0)).toEqual({ unknown: 'task' })
-      expect(await released('a', 0, 2)).toEqual({ unknown: 'partition' })
-      expect(await released('a', 1, 0)).toEqual({ unknown: 'partition' })
+      expect(await revoked('b', 0, 0)).toEqual({ unknown: 'task' })
+      expect(await revoked('a', 0, 2)).toEqual({ unknown: 'partition' })
+      expect(await revoked('a', 1, 0)).toEqual({ unknown: 'partition' })
       expect(await store.settle(leaseId)).toBeNull()
       expect(await store.states('a')).toMatchObject({ '0-0': 'done' })
-      expect(await store.store.audit()).toEqual([])
+      expect(await store.store.recount()).toEqual([])
     })
 
     test('a late failure of a revoked lease is recorded and uses no second attempt', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne({ instance: 'w' })
-      await store.store.releasePartition({ taskId: 'a', level: 0, index: 0 })
+      await store.store.revokeLease({ taskId: 'a', level: 0, index: 0 })
       expect(await store.settle(leaseId, { outcome: 'failed', reason: 'locked' })).toBeNull()
       expect(await store.partition('a', 0, 0)).toMatchObject({
         state: 'ready',

@@ -71,7 +71,7 @@ export function isolationTopic(harness: StoreHarness): void {
       const lease = leaseOf((await store.pullOne()).leaseId)
       const saying = (outcome: 'done' | 'failed') => ({
         instance: null,
-        settlements: [{ lease, order: settlement({ outcome }) }],
+        settlements: [{ lease, reported: settlement({ outcome }) }],
       })
       const { settles } = await store.batch({ settles: [saying('failed'), saying('done')] })
       expect(settles).toEqual([[null], ['lease_settled']])
@@ -81,7 +81,7 @@ export function isolationTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
+      const settlements = [{ lease: leaseOf(leaseId), reported: settlement() }]
       await store.batch({
         settles: [{ instance: null, settlements }],
         callBacks: [batchedCallBack('a', [one(0, 1)])],
@@ -97,7 +97,7 @@ export function isolationTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       const lease = leaseOf((await store.pullOne()).leaseId)
       const { settles, renews } = await store.batch({
-        settles: [{ instance: null, settlements: [{ lease, order: settlement() }] }],
+        settles: [{ instance: null, settlements: [{ lease, reported: settlement() }] }],
         renews: [{ leases: [lease] }],
       })
       expect(settles).toEqual([[null]])

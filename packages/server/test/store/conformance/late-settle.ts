@@ -78,7 +78,7 @@ export function lateSettleTopic(harness: StoreHarness): void {
     test('a late settle of a partition that is already ready wakes no pull', async () => {
       const store = await open({ maxAttempts: 3 })
       const lease = leaseOf(await expired(store, 'ready'))
-      const settlements = [{ lease, order: settlement({ outcome: 'failed', reason: 'out of memory' }) }]
+      const settlements = [{ lease, reported: settlement({ outcome: 'failed', reason: 'out of memory' }) }]
       const answers = await store.batch({ settles: [{ instance: null, settlements }] })
       expect(answers).toMatchObject({ settles: [[null]], newlyReady: 0 })
     })

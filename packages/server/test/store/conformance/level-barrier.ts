@@ -62,7 +62,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), ...some(1, 2)])
       const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
+      const settlements = [{ lease: leaseOf(leaseId), reported: settlement() }]
       const answers = await store.batch({
         settles: [{ instance: null, settlements }],
         pulls: [batchedPull()],
@@ -79,7 +79,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       await store.callBack('b', [one(1, 0)])
       const settlements = [first, second].map(({ leaseId }) => ({
         lease: leaseOf(leaseId),
-        order: settlement(),
+        reported: settlement(),
       }))
       const pulls = [batchedPull({ batch: 10 })]
       const answers = await store.batch({ settles: [{ instance: null, settlements }], pulls })
@@ -93,8 +93,8 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       await store.callBack('a', [one(0, 0)])
       const lower = leaseOf((await store.pullOne()).leaseId)
       const settlements = [
-        { lease: higher, order: settlement({ outcome: 'released' }) },
-        { lease: lower, order: settlement() },
+        { lease: higher, reported: settlement({ outcome: 'released' }) },
+        { lease: lower, reported: settlement() },
       ]
       const answers = await store.batch({ settles: [{ instance: null, settlements }] })
       expect(answers.newlyReady).toBeGreaterThanOrEqual(1)
@@ -234,7 +234,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
         const { partitions } = await store.pull({ batch })
         const settlements = partitions.map(({ lease }) => ({
           lease: leaseOf(lease?.id ?? ''),
-          order: settlement({ outcome: 'released', retryAfterMillis: HOUR }),
+          reported: settlement({ outcome: 'released', retryAfterMillis: HOUR }),
         }))
         await store.batch({ settles: [{ instance: null, settlements }] })
       }
@@ -243,7 +243,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       const lower = await store.pullOne()
       expect(nameOf(lower)).toBe('a-0-0')
       expect((await store.pull({ batch: 100 })).partitions).toEqual([])
-      const settlements = [{ lease: leaseOf(lower.leaseId), order: settlement() }]
+      const settlements = [{ lease: leaseOf(lower.leaseId), reported: settlement() }]
       const answers = await store.batch({
         settles: [{ instance: null, settlements }],
         pulls: [batchedPull({ batch: 100 })],
@@ -275,7 +275,7 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       )
       const settlements = (await store.pullAll(1000)).map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement({ outcome: 'failed', final: true }),
+        reported: settlement({ outcome: 'failed', final: true }),
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       await store.callBack('a', [one(LEVELS, 0)])

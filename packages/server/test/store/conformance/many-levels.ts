@@ -17,7 +17,7 @@ async function settleAll(store: Driver, reported: Partial<ReportedOutcome> = {})
   const handed = await store.pullAll(1000)
   const settlements = handed.map(({ lease }) => ({
     lease: leaseOf(lease?.id ?? ''),
-    order: settlement(reported),
+    reported: settlement(reported),
   }))
   await store.batch({ settles: [{ instance: null, settlements }] })
   await store.task('a')

@@ -256,6 +256,21 @@ export function outboxTopic(harness: StoreHarness): void {
       for (let at = 2; at < 100; at += 1) await subscribe(store)
       const order = { types: webhookEventTypes, taskPrefix: '', url: null, secret: '' }
       await ask(store, { ask: 'create', ...order }, 'too_many_subscriptions')
+      const defined = ['one', 'two'].map((name) => ({
+        name,
+        url: 'http://b.example/',
+        types: webhookEventTypes,
+        taskPrefix: '',
+        secret: 'whsec_1',
+      }))
+      const named = async () => {
+        const { subscriptions } = await deliver(store, { ask: 'define', subscriptions: defined })
+        return subscriptions.filter(({ state }) => state !== 'removed').map(({ name }) => name)
+      }
+      expect((await named()).filter((name) => name !== undefined)).toEqual([])
+      await ask(store, { ask: 'remove', id: feed.id, mayBeOfFile: false }, 'subscription')
+      const after = await named()
+      expect([after.length, after.filter((name) => name !== undefined)]).toEqual([100, ['one']])
     })
   })
 }

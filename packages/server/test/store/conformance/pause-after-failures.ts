@@ -76,7 +76,7 @@ export function pauseAfterFailuresTopic(harness: StoreHarness): void {
       const { partitions } = await store.pull({ batch: 2 })
       const settlements = partitions.map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement({ outcome: 'failed' }),
+        reported: settlement({ outcome: 'failed' }),
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       expect((await store.pull({ batch: 5 })).partitions).toEqual([])
@@ -89,7 +89,7 @@ export function pauseAfterFailuresTopic(harness: StoreHarness): void {
       await attempt(store, 'released', 'released', 'released', 'released')
       await store.undo((await store.pullOne()).leaseId)
       await store.pull({ batch: 4, instance: 'w' })
-      await store.store.releaseInstance({ instanceId: 'w', limit: 10 })
+      await store.store.revokeLeases({ instanceId: 'w', limit: 10 })
       expect([await store.state('a'), await windowOf(store)]).toEqual(['open', ''])
       await store.pull({ batch: 4 })
       await store.pass(testPolicy.leaseMillis + 1)
@@ -122,7 +122,7 @@ export function pauseAfterFailuresTopic(harness: StoreHarness): void {
       await pausingTask(store)
       const leases = []
       for (let at = 0; at < 2; at += 1) leases.push((await store.pullOne({ instance: 'w' })).leaseId)
-      await store.store.releaseInstance({ instanceId: 'w', limit: 10 })
+      await store.store.revokeLeases({ instanceId: 'w', limit: 10 })
       const [failed = '', done = ''] = leases
       expect(await store.settle(failed, { outcome: 'failed' })).toBeNull()
       expect(await store.settle(done)).toBeNull()

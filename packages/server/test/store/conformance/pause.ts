@@ -99,7 +99,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(given).toHaveLength(levels * each + last)
       const settlements = given.map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement(),
+        reported: settlement(),
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       await store.retry('a', { done: true })

@@ -7,7 +7,7 @@ const rerunOfAll = { verb: 'retry', taskId: 'a', level: null, partitions: null, 
 
 async function finishAll(store: Driver, records: number | null = null): Promise<string[]> {
   const leaseIds = (await store.pullAll(500)).map(({ lease }) => lease?.id ?? '')
-  const settlements = leaseIds.map((id) => ({ lease: leaseOf(id), order: settlement({ records }) }))
+  const settlements = leaseIds.map((id) => ({ lease: leaseOf(id), reported: settlement({ records }) }))
   await store.batch({ settles: [{ instance: null, settlements }] })
   return leaseIds
 }
@@ -90,7 +90,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect(facts.partitions.done).toBe(MANY)
       expect(facts).toMatchObject({ generation: 2, finishedAt: null })
       expect(await store.state('a')).toBe('open')
-      expect(await store.store.audit()).toEqual([])
+      expect(await store.store.recount()).toEqual([])
       await store.reopen()
       expect(await store.state('a')).toBe('open')
       await store.maintainAll()
@@ -139,7 +139,7 @@ export function rerunTopic(harness: StoreHarness): void {
       const last = handed.pop()
       const settlements = handed.map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement(),
+        reported: settlement(),
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       await store.retry('a', { done: true })
@@ -164,7 +164,7 @@ export function rerunTopic(harness: StoreHarness): void {
 
 async function finishAllByName(store: Driver): Promise<string[]> {
   const handed = await store.pullAll(500)
-  const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order: settlement() }))
+  const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), reported: settlement() }))
   await store.batch({ settles: [{ instance: null, settlements }] })
   return handed.map(nameOf)
 }

@@ -51,12 +51,12 @@ export function restartTopic(harness: StoreHarness): void {
       const [first = '', second = ''] = partitions.map(({ lease }) => lease?.id ?? '')
       // The settle counts; the repeated key reads its leases; the pull after it counts again.
       await store.batch({
-        settles: [{ instance: null, settlements: [{ lease: leaseOf(first), order: settlement() }] }],
+        settles: [{ instance: null, settlements: [{ lease: leaseOf(first), reported: settlement() }] }],
         pulls: [batchedPull({ key: 'k' }), batchedPull({ batch: 3 })],
       })
       await store.settle(second)
       await store.reopen()
-      expect(await store.store.audit()).toEqual([])
+      expect(await store.store.recount()).toEqual([])
       const done = await Promise.all(
         ['a', 'b'].map(async (id) => (await store.task(id)).facts.partitions.done),
       )

@@ -6,7 +6,7 @@ import { MANY } from './lanes.ts'
 
 async function finishAll(store: Driver): Promise<void> {
   const leases = (await store.pullAll(1000)).map(({ lease }) => leaseOf(lease?.id ?? ''))
-  const settlements = leases.map((lease) => ({ lease, order: settlement({ records: 100 }) }))
+  const settlements = leases.map((lease) => ({ lease, reported: settlement({ records: 100 }) }))
   await store.batch({ settles: [{ instance: null, settlements }] })
 }
 

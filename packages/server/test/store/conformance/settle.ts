@@ -37,9 +37,9 @@ export function settleTopic(harness: StoreHarness): void {
       const { leaseId } = await store.pullOne()
       const lease = leaseOf(leaseId)
       const settlements = [
-        { lease, order: settlement({ outcome: 'failed', reason: 'first' }) },
-        { lease, order: settlement({ outcome: 'done' }) },
-        { lease, order: settlement({ outcome: 'failed', reason: 'third' }) },
+        { lease, reported: settlement({ outcome: 'failed', reason: 'first' }) },
+        { lease, reported: settlement({ outcome: 'done' }) },
+        { lease, reported: settlement({ outcome: 'failed', reason: 'third' }) },
       ]
       const { settles } = await store.batch({ settles: [{ instance: null, settlements }] })
       expect(settles).toEqual([[null, 'lease_settled', null]])
@@ -128,7 +128,7 @@ export function settleTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
-      const settlements = [{ lease: leaseOf(leaseId), order: settlement({ outcome: 'released' }) }]
+      const settlements = [{ lease: leaseOf(leaseId), reported: settlement({ outcome: 'released' }) }]
       const { settles, pulls } = await store.batch({
         settles: [{ instance: null, settlements }],
         pulls: [batchedPull()],

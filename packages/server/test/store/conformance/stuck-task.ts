@@ -82,7 +82,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
         const reported = settlement({ outcome: 'failed', final: true })
         const settlements = partitions.map(({ lease }) => ({
           lease: leaseOf(lease?.id ?? ''),
-          order: reported,
+          reported,
         }))
         await store.batch({ settles: [{ instance: null, settlements }] })
         left -= partitions.length
@@ -100,7 +100,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       )
       const settlements = (await store.pullAll()).map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement(),
+        reported: settlement(),
       }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       await store.callBack('a', [...some(1100, 4), one(1101, 0)])

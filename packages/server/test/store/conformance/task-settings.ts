@@ -47,7 +47,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
         ['parked', 'parked'],
       ]) {
         await store.pull({ batch: 2, instance: 'w' })
-        await store.store.releaseInstance({ instanceId: 'w', limit: 10 })
+        await store.store.revokeLeases({ instanceId: 'w', limit: 10 })
         const [few, many] = [await store.partition('few', 0, 0), await store.partition('many', 0, 0)]
         expect([few.state, many.state]).toEqual(states)
       }
@@ -191,7 +191,7 @@ export function taskSettingsTopic(harness: StoreHarness): void {
       const { partitions } = await store.pull({ batch: 5 })
       const settlements = partitions.map(({ lease }) => ({
         lease: leaseOf(lease?.id ?? ''),
-        order: settlement(),
+        reported: settlement(),
       }))
       const { newlyReady } = await store.batch({ settles: [{ instance: null, settlements }] })
       expect(newlyReady).toBe(3)

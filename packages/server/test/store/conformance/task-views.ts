@@ -142,7 +142,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1200))
       const reported = settlement({ outcome: 'failed', final: true })
       const handedOut = await store.pullAll(1000)
-      const settlements = handedOut.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order: reported }))
+      const settlements = handedOut.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), reported }))
       await store.batch({ settles: [{ instance: null, settlements }] })
       expect(await list(store, { parked: true })).toEqual(['a'])
       await store.control({ verb: 'cancel', taskId: 'a' })

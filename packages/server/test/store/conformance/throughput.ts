@@ -26,7 +26,7 @@ const finish = async (store: Driver, count: number) => {
   const { partitions } = await store.pull({ batch: count })
   const settlements = partitions.map(({ lease }) => ({
     lease: leaseOf(lease?.id ?? ''),
-    order: settlement(),
+    reported: settlement(),
   }))
   await store.batch({ settles: [{ instance: null, settlements }] })
 }
@@ -198,7 +198,7 @@ export function throughputTopic(harness: StoreHarness): void {
         const handedOut = (await store.batch({ pulls })).pulls.flatMap(({ partitions }) => partitions)
         const settlements = handedOut.map(({ lease }) => ({
           lease: leaseOf(lease?.id ?? ''),
-          order: settlement(),
+          reported: settlement(),
         }))
         await store.batch({ settles: [{ instance: null, settlements }] })
         store.clock.advance(MINUTE)

@@ -107,7 +107,7 @@ export function webhookEventsTopic(harness: StoreHarness): void {
           const { partitions } = await store.pull({ batch: 1000 })
           const settlements = partitions.map(({ lease }) => ({
             lease: leaseOf(lease?.id ?? ''),
-            order: settlement(),
+            reported: settlement(),
           }))
           await store.batch({ settles: [{ instance: null, settlements }] })
         }

@@ -1,3 +1,6 @@
+import { lowerBound } from './lower-bound.ts'
+
+/** A place in the list of a level. */
 export interface Arrival<Of> {
   readonly of: Of
   readonly level: number
@@ -40,19 +43,17 @@ class ArrivalsOfLevel<Of extends Arriving<Of>> {
   after(number: number): Arrival<Of> | undefined {
     const list = this.#list
     if ((list.at(-1)?.number ?? 0) <= number) return undefined
-    let low = 0
-    let high = list.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((list[middle] as Arrival<Of>).number <= number) low = middle + 1
-      else high = middle
-    }
-    while (low < list.length && !isThere(list[low] as Arrival<Of>)) low += 1
-    return list[low]
+    let index = lowerBound(list, number + 1, byNumber)
+    while (index < list.length && !isThere(list[index] as Arrival<Of>)) index += 1
+    return list[index]
   }
 }
 
 const FEWEST_KEPT = 16
+
+const byNumber = (arrival: { readonly number: number }, number: number): number => arrival.number - number
+
+const byLevel = (arrivals: { readonly level: number }, level: number): number => arrivals.level - level
 
 const isThere = <Of extends Arriving<Of>>(arrival: Arrival<Of>): boolean => arrival.of.arrival === arrival
 
@@ -79,11 +80,11 @@ export class Arrivals<Of extends Arriving<Of>> {
 
   remove(of: Of): void {
     if (of.arrival === null) return
-    const at = this.#indexOf(of.arrival.level)
-    const ofLevel = this.#levels[at] as ArrivalsOfLevel<Of>
+    const index = this.#indexOf(of.arrival.level)
+    const ofLevel = this.#levels[index] as ArrivalsOfLevel<Of>
     of.arrival = null
     ofLevel.left()
-    if (ofLevel.isEmpty) this.#levels.splice(at, 1)
+    if (ofLevel.isEmpty) this.#levels.splice(index, 1)
   }
 
   /** The lowest level that has some, of this level and those above it. */
@@ -93,13 +94,6 @@ export class Arrivals<Of extends Arriving<Of>> {
 
   /** The first level that is not lower. */
   #indexOf(level: number): number {
-    let low = 0
-    let high = this.#levels.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((this.#levels[middle] as ArrivalsOfLevel<Of>).level < level) low = middle + 1
-      else high = middle
-    }
-    return low
+    return lowerBound(this.#levels, level, byLevel)
   }
 }

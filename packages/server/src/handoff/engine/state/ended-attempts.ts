@@ -44,9 +44,11 @@ export class EndedAttempts {
   }
 
   #remove(attempts: EndedAttemptOf[], { partition, startedAt }: EndedAttemptOf): void {
-    const at = attempts.findIndex((known) => known.partition === partition && known.startedAt === startedAt)
-    if (at === -1) return
-    attempts.splice(at, 1)
+    const index = attempts.findIndex(
+      (known) => known.partition === partition && known.startedAt === startedAt,
+    )
+    if (index === -1) return
+    attempts.splice(index, 1)
     this.#kept -= 1
   }
 

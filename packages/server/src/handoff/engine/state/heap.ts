@@ -28,39 +28,39 @@ export class Heap<Item extends InHeap> {
   }
 
   remove(item: Item): void {
-    const at = item.heapIndex
-    if (at < 0) return
+    const index = item.heapIndex
+    if (index < 0) return
     const last = this.items.pop() as Item
     item.heapIndex = -1
     if (last === item) return
-    this.items[at] = last
-    last.heapIndex = at
+    this.items[index] = last
+    last.heapIndex = index
     this.#sift(last)
   }
 
   #sift(item: Item): void {
     const { items } = this
-    let at = item.heapIndex
-    while (at > 0) {
-      const up = (at - 1) >> 1
+    let index = item.heapIndex
+    while (index > 0) {
+      const up = (index - 1) >> 1
       const parent = items[up] as Item
       if (this.#compare(parent, item) <= 0) break
-      items[at] = parent
-      parent.heapIndex = at
-      at = up
+      items[index] = parent
+      parent.heapIndex = index
+      index = up
     }
     while (true) {
-      let down = 2 * at + 1
+      let down = 2 * index + 1
       if (down >= items.length) break
       if (down + 1 < items.length && this.#compare(items[down + 1] as Item, items[down] as Item) < 0)
         down += 1
       const child = items[down] as Item
       if (this.#compare(item, child) <= 0) break
-      items[at] = child
-      child.heapIndex = at
-      at = down
+      items[index] = child
+      child.heapIndex = index
+      index = down
     }
-    items[at] = item
-    item.heapIndex = at
+    items[index] = item
+    item.heapIndex = index
   }
 }

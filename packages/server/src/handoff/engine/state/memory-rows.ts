@@ -38,7 +38,7 @@ export interface Task extends StoredTask, Changing {
   rerunning: boolean
   /** Lanes in memory, by level. */
   readonly lanes: Map<number, Lane>
-  /** Its lanes in which partitions wait, by compute table. A lane with several tables is by itself, by its id. */
+  /** Its lanes in which partitions wait, by compute table. A mixed lane is by itself, by its id. */
   readonly tables: Map<string | number, TaskTable>
   pace: StoredPace | null
   /** As of the last event about the task, or when it was loaded. */
@@ -64,12 +64,12 @@ export interface Lane extends StoredLane, InHeap, Changing {
   readonly firstTable: Table
   /** What waits by table. Empty unless the lane has several tables. */
   readonly tables: Map<string, LaneTable>
-  /** Which of several tables may be served. Null if the lane has one. */
-  several: SeveralTables | null
+  /** Which of its tables may be served, in a mixed lane: one with several tables. Null if the lane has one. */
+  mixed: MixedLaneTables | null
   /** What its only table counts of it as waiting. */
-  readonly counted: Amount
-  /** Where it stands in the order. Null if nothing waits in it. */
-  standsIn: TaskTable | null
+  readonly counted: MutableAmount
+  /** What it is part of in the order. Null if nothing waits in it. */
+  queueEntry: TaskTable | null
   /**
    * The largest index ever called back on this lane. Null for a lane loaded from disk, whose indexes are on
    * disk.
@@ -89,13 +89,13 @@ export interface Lane extends StoredLane, InHeap, Changing {
 
 export interface LaneTable extends StoredLaneTable, Changing {
   readonly parentLane: Lane
-  readonly place: LaneTablePlace
+  readonly entry: LaneTableEntry
   /** Set once a pull has looked for this table. */
   buffers: Buffers | null
 }
 
 /** A number of partitions and the sum of their records. */
-export interface Amount {
+export interface MutableAmount {
   partitions: number
   records: number
 }
@@ -106,7 +106,7 @@ export interface Partition extends StoredPartition, InHeap, Changing {
   /** What its worker last reported of its lease. It is not stored: a new leader starts without it. */
   progress: Progress | null
   /** The number of buffers that contain it. */
-  buffers: number
+  bufferCount: number
 }
 
 export interface Key extends Changing {
@@ -115,16 +115,16 @@ export interface Key extends Changing {
 }
 
 /** Whether a lane is kept in memory: something of it waits, is delayed or is leased. */
-export function isOpen({ partitions: { ready, leased, delayed }, parentTask }: Lane): boolean {
+export function hasWork({ partitions: { ready, leased, delayed }, parentTask }: Lane): boolean {
   return leased + delayed > 0 || (ready > 0 && !parentTask.cancelled)
 }
 
 export function tableOf({ parentLane: lane, computeTable }: Partition): Table {
-  if (lane.several === null || lane.firstTable.name === computeTable) return lane.firstTable
-  return lane.tables.get(computeTable)?.place.table ?? lane.firstTable
+  if (lane.mixed === null || lane.firstTable.name === computeTable) return lane.firstTable
+  return lane.tables.get(computeTable)?.entry.table ?? lane.firstTable
 }
 
-/** What a pull is served from: a lane, or one table of a lane that has several. */
+/** What a pull is served from: a lane, or one table of a mixed lane. */
 export type Source = Lane | LaneTable
 
 export const isLaneTable = (source: Source): source is LaneTable => 'parentLane' in source
@@ -152,14 +152,14 @@ function buffersOfTable({ parentLane, table }: LaneTable): Buffers {
 
 /**
  * The lanes of a task that have the same compute table and in which partitions wait, by level. Only the lowest
- * can be served next. A lane with several tables is by itself.
+ * can be served next. A mixed lane is by itself.
  */
 export class TaskTable implements InHeap {
   readonly task: Task
   readonly table: Table
   readonly lanes = new Heap<Lane>((a, b) => a.level - b.level)
   /** Its place among the arrivals of its table. Null while it has left the order. */
-  arrival: Arrival<InTable> | null = null
+  arrival: Arrival<TableEntry> | null = null
   heapIndex = -1
 
   constructor(task: Task, table: Table) {
@@ -177,19 +177,19 @@ export class TaskTable implements InHeap {
 }
 
 /**
- * Where a table of a lane with several stands while partitions of it wait: below its lane, or below the table
- * itself, if that was blocked when it was next in its lane.
+ * A table of a mixed lane, in the order while partitions of it wait: under its lane, or under the table itself, if
+ * that was blocked when it was next in its lane.
  */
-export class LaneTablePlace implements InHeap {
+export class LaneTableEntry implements InHeap {
   readonly lane: Lane
   readonly table: Table
-  isBelowTable = false
-  /** That of the lane when it was put below the table. */
+  isUnderTable = false
+  /** That of the lane when it was put under the table. */
   tag = 0n
   /** What the table counts of it as waiting. */
-  readonly counted: Amount = { partitions: 0, records: 0 }
+  readonly counted: MutableAmount = { partitions: 0, records: 0 }
   /** Its place among the arrivals of its table. Null while nothing of it waits, or its task may not be served. */
-  arrival: Arrival<InTable> | null = null
+  arrival: Arrival<TableEntry> | null = null
   heapIndex = -1
 
   constructor(lane: Lane, table: Table) {
@@ -202,43 +202,43 @@ export class LaneTablePlace implements InHeap {
   }
 }
 
-/** The tables of a lane with several that have waiting partitions. */
-export class SeveralTables {
+/** The tables of a mixed lane that have waiting partitions. */
+export class MixedLaneTables {
   /** What came back is first, then what was served longest ago. */
-  readonly servable = new Heap<LaneTablePlace>(({ row: a }, { row: b }) => {
+  readonly servable = new Heap<LaneTableEntry>(({ row: a }, { row: b }) => {
     if (a.returned > 0 !== b.returned > 0) return a.returned > 0 ? -1 : 1
     return a.cursor - b.cursor || (a.table < b.table ? -1 : 1)
   })
-  /** Those that are below their tables. */
-  readonly belowTables = new Set<LaneTablePlace>()
+  /** Those that are under their tables. */
+  readonly underTables = new Set<LaneTableEntry>()
   /** Those that a filter took from the arrivals, because their task may not be served. */
-  readonly withdrawn = new Set<LaneTablePlace>()
+  readonly withdrawn = new Set<LaneTableEntry>()
 }
 
 /** What a pull that names a table may be served from. */
-export type InTable = TaskTable | LaneTablePlace
+export type TableEntry = TaskTable | LaneTableEntry
 
 /**
  * A compute table: its settings, its leases over all tasks, and what of it waits. While it is blocked, it takes
  * itself out of the order with all that is below it.
  */
 export class Table implements InHeap {
-  /** Null: for lanes with several tables. */
+  /** Null: for mixed lanes. */
   readonly name: string | null
   settings: TableSettings = NO_TABLE_SETTINGS
   leases = 0
   /** The number of leases by holder. */
   readonly holders = new Map<string, number>()
-  readonly waiting: Amount = { partitions: 0, records: 0 }
+  readonly waiting: MutableAmount = { partitions: 0, records: 0 }
   /** When a worker last asked for it by name, or got a partition of it. */
   askedAt: number | null = null
   pace: RecentPace | null = null
   /** The number of lanes in memory that have it, by task. */
   readonly lanesOf = new Map<Task, number>()
   /** The order of those that have waiting partitions of it: by level, then by tag; the older lane if tags are equal. */
-  readonly heap = new Heap<InTable>(compareInTable)
+  readonly heap = new Heap<TableEntry>(compareInTable)
   /** For filters: what of it may be served, or was not yet found to be closed. */
-  readonly arrivals = new Arrivals<InTable>()
+  readonly arrivals = new Arrivals<TableEntry>()
   heapIndex = -1
 
   constructor(name: string | null) {
@@ -246,7 +246,7 @@ export class Table implements InHeap {
   }
 }
 
-function compareInTable(a: InTable, b: InTable): number {
+function compareInTable(a: TableEntry, b: TableEntry): number {
   const [laneA, laneB] = [a.lane as Lane, b.lane as Lane]
   if (laneA.level !== laneB.level) return laneA.level - laneB.level
   if (a.tag !== b.tag) return a.tag < b.tag ? -1 : 1
@@ -254,4 +254,4 @@ function compareInTable(a: InTable, b: InTable): number {
 }
 
 export const compareTables = (a: Table, b: Table): number =>
-  compareInTable(a.heap.first as InTable, b.heap.first as InTable)
+  compareInTable(a.heap.first as TableEntry, b.heap.first as TableEntry)

@@ -2,7 +2,7 @@ import type { InstanceRole } from '@baton/protocol'
 import type { Lanes } from '../../disk.ts'
 import type { StoredSubscription } from '../../outbox.ts'
 import type { StoredPartition } from '../../partition.ts'
-import type { LanesOfTask } from '../../rules/open-work.ts'
+import type { LanesOfTask } from '../../rules/open-work-limits.ts'
 import { finishedOf } from '../../rules/task.ts'
 import type { NextIds, StoredLane, StoredLaneTable, StoredLevel, StoredTask } from '../../stored.ts'
 import { Checkpoints } from './checkpoints.ts'
@@ -10,14 +10,14 @@ import { FilterOrders } from './filter-orders.ts'
 import { Leases } from './leases.ts'
 import {
   type Changing,
-  isOpen,
+  hasWork,
   type Key,
   type Lane,
   type LaneTable,
-  LaneTablePlace,
+  LaneTableEntry,
   type Level,
+  MixedLaneTables,
   type Partition,
-  SeveralTables,
   type Task,
 } from './memory-rows.ts'
 import { Order } from './order.ts'
@@ -138,9 +138,9 @@ export class Memory {
       lastIndex: isNew ? -1 : null,
       firstTable: this.order.tables.use(row.table, task),
       tables: new Map(),
-      several: null,
+      mixed: null,
       counted: { partitions: 0, records: 0 },
-      standsIn: null,
+      queueEntry: null,
       heapIndex: -1,
       pins: 0,
       done: null,
@@ -155,10 +155,10 @@ export class Memory {
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
     const isFirst = row.table === lane.table
     const used = isFirst ? lane.firstTable : this.order.tables.use(row.table, lane.parentTask)
-    const place = new LaneTablePlace(lane, used)
-    const table: LaneTable = { ...row, parentLane: lane, place, buffers: null, changedIn: 0 }
+    const entry = new LaneTableEntry(lane, used)
+    const table: LaneTable = { ...row, parentLane: lane, entry, buffers: null, changedIn: 0 }
     if (lane.tables.size > 0) this.furtherTables += 1
-    lane.several ??= new SeveralTables()
+    lane.mixed ??= new MixedLaneTables()
     lane.tables.set(row.table, table)
     return table
   }
@@ -171,7 +171,7 @@ export class Memory {
       ...row,
       parentLane: lane,
       progress: null,
-      buffers: 0,
+      bufferCount: 0,
       heapIndex: -1,
       changedIn: 0,
     }
@@ -264,13 +264,13 @@ export class Memory {
   }
 
   #dropPartitionIfUnneeded(partition: Partition): void {
-    if (partition.state === 'leased' || partition.buffers > 0 || !this.isClean(partition)) return
+    if (partition.state === 'leased' || partition.bufferCount > 0 || !this.isClean(partition)) return
     this.dropPartition(partition)
     this.#dropLaneIfUnneeded(partition.parentLane)
   }
 
   #dropLaneIfUnneeded(lane: Lane): void {
-    if (lane.pins > 0 || isOpen(lane) || !this.isClean(lane)) return
+    if (lane.pins > 0 || hasWork(lane) || !this.isClean(lane)) return
     for (const table of lane.tables.values()) if (!this.isClean(table)) return
     this.removeLane(lane)
     this.#dropTaskIfUnneeded(lane.parentTask)
@@ -295,13 +295,13 @@ export class Memory {
   }
 
   removeLaneTable(table: LaneTable): void {
-    const { parentLane: lane, place } = table
+    const { parentLane: lane, entry } = table
     table.ready = 0
     this.order.updateTable(table)
     lane.tables.delete(table.table)
-    if (place.table !== lane.firstTable) this.order.tables.unuse(place.table, lane.parentTask)
+    if (entry.table !== lane.firstTable) this.order.tables.unuse(entry.table, lane.parentTask)
     if (lane.tables.size > 0) this.furtherTables -= 1
-    else lane.several = null
+    else lane.mixed = null
   }
 }
 

@@ -1,4 +1,4 @@
-import type { OwnerLimited, OwnerLimits } from '../../rules/open-work.ts'
+import type { OwnerLimited, OwnerLimits } from '../../rules/open-work-limits.ts'
 import type { Task } from './memory-rows.ts'
 
 /** A count is used for this long; what was called back since is added to it. */

@@ -18,9 +18,9 @@ export class RecentPace {
 
   add(now: number, recordCount: number): void {
     this.#advance(now)
-    const at = this.#step % STEPS
-    this.#partitions[at] = (this.#partitions[at] ?? 0) + 1
-    this.#records[at] = (this.#records[at] ?? 0) + recordCount
+    const index = this.#step % STEPS
+    this.#partitions[index] = (this.#partitions[index] ?? 0) + 1
+    this.#records[index] = (this.#records[index] ?? 0) + recordCount
   }
 
   /** Null if nothing was finished. */

@@ -1,12 +1,13 @@
+import { larger } from '../../rules/fair-order.ts'
 import { isTableBlocked } from '../../rules/policy.ts'
 import { mayServe } from '../../rules/task.ts'
 import { FilterOrder } from './filter-order.ts'
 import { Heap, type InHeap } from './heap.ts'
-import type { InTable, Lane, Table } from './memory-rows.ts'
+import type { Lane, Table, TableEntry } from './memory-rows.ts'
 import type { Order } from './order.ts'
 
 interface Candidate extends InHeap {
-  readonly of: InTable
+  readonly of: TableEntry
   lane: Lane
   tag: bigint
 }
@@ -16,22 +17,23 @@ interface Read extends InHeap {
   readonly table: Table
   /** The last number, by level. */
   readonly upTo: Map<number, number>
-  readonly candidates: Map<InTable, Candidate>
+  readonly candidates: Map<TableEntry, Candidate>
   readonly heap: Heap<Candidate>
   /** The first of the table, as of when it was last looked at. */
   first?: Candidate
 }
 
 /**
- * Of each table, the arrivals are read only until the next lane is found. What has changed since is noticed when
- * it comes to the front; only what may have come to go earlier is looked for, with the news of the order.
+ * Merges the arrivals of its tables, and reads them only until the next lane is found. What has changed since is
+ * noticed when it comes to the front. Only what may be served earlier than before is looked for, with the changed
+ * tables of the order.
  */
 export class TableFilterOrder extends FilterOrder {
   readonly #tables: readonly string[]
   readonly #reads = new Map<string, Read>()
   /** The tables that may be served, by their first candidate. */
   readonly #heap = new Heap<Read>((a, b) => compareCandidates(a.first as Candidate, b.first as Candidate))
-  #newsRead = 0
+  #changesRead = 0
 
   constructor(order: Order, tables: readonly string[]) {
     super(order, { tables, tasks: null })
@@ -45,7 +47,7 @@ export class TableFilterOrder extends FilterOrder {
   }
 
   next(): Lane | undefined {
-    this.#readNews()
+    this.#readChangedTables()
     for (let read = this.#heap.first; read !== undefined; read = this.#heap.first) {
       this.#place(read)
       if (this.#heap.first === read) return read.first?.lane
@@ -75,10 +77,10 @@ export class TableFilterOrder extends FilterOrder {
     this.#reads.clear()
   }
 
-  #readNews(): void {
-    const { news } = this.order
-    const changed = news.since(this.#newsRead, this.#tables.length) ?? this.#tables
-    this.#newsRead = news.end
+  #readChangedTables(): void {
+    const { changedTables } = this.order
+    const changed = changedTables.since(this.#changesRead, this.#tables.length) ?? this.#tables
+    this.#changesRead = changedTables.end
     for (const name of changed) {
       const table = this.order.tables.get(name)
       if (table !== undefined && this.tables?.has(name)) this.#place(this.#readOf(name, table))
@@ -96,7 +98,7 @@ export class TableFilterOrder extends FilterOrder {
     return read
   }
 
-  /** Puts a table where its first candidate belongs. One of which nothing may be served leaves until there is news. */
+  /** Puts a table where its first candidate belongs. One of which nothing may be served leaves until it changes. */
   #place(read: Read): void {
     const first = isTableBlocked(read.table) ? undefined : this.#firstOf(read)
     if (first === undefined) {
@@ -143,7 +145,7 @@ export class TableFilterOrder extends FilterOrder {
     }
   }
 
-  #add(read: Read, of: InTable): void {
+  #add(read: Read, of: TableEntry): void {
     const { lane } = of
     if (lane === undefined) return
     const known = read.candidates.get(of)
@@ -166,5 +168,3 @@ export class TableFilterOrder extends FilterOrder {
 
 const compareCandidates = (a: Candidate, b: Candidate): number =>
   a.lane.level - b.lane.level || (a.tag === b.tag ? a.lane.id - b.lane.id : a.tag < b.tag ? -1 : 1)
-
-const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)

@@ -1,5 +1,6 @@
 import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
 import type { StoredTableSettings } from '../../stored.ts'
+import { lowerBound } from './lower-bound.ts'
 import { type Lane, Table, type Task } from './memory-rows.ts'
 
 /** The compute tables that have open work or settings. */
@@ -23,7 +24,7 @@ export class Tables {
     return table
   }
 
-  /** Call `place` of the order afterwards. */
+  /** Call `reorder` of the order afterwards. */
   setSettings({ table: name, maxLeases, paused }: StoredTableSettings): Table {
     const table = this.obtain(name)
     table.settings = maxLeases === null && !paused ? NO_TABLE_SETTINGS : { maxLeases, paused }
@@ -71,25 +72,14 @@ export class Tables {
     for (const [name, table] of this.#byName) {
       if ((after !== null && name <= after) || !this.isShown(table)) continue
       if (names.length === limit && name > (names.at(-1) as string)) continue
-      names.splice(positionOf(name, names), 0, name)
+      names.splice(lowerBound(names, name, byName), 0, name)
       if (names.length > limit) names.pop()
     }
     return names.map((name) => this.#byName.get(name) as Table)
   }
 }
 
-function positionOf(name: string, sorted: readonly string[]): number {
-  let low = 0
-  let high = sorted.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((sorted[middle] as string) < name) low = middle + 1
-    else high = middle
-  }
-  return low
-}
+const byName = (a: string, b: string): number => (a < b ? -1 : a === b ? 0 : 1)
 
 export const tablesOf = (lane: Lane): Table[] =>
-  lane.several === null
-    ? [lane.firstTable]
-    : Array.from(lane.tables.values(), ({ place: { table } }) => table)
+  lane.mixed === null ? [lane.firstTable] : Array.from(lane.tables.values(), ({ entry: { table } }) => table)

@@ -48,7 +48,7 @@ export class TaskFilterOrder extends FilterOrder {
     if (lane === undefined) return undefined
     if (table.name !== null) return isTableBlocked(table) ? undefined : lane
     if (this.tables !== null) return hasSome(lane, this.tables) ? lane : undefined
-    this.order.recallTables(lane)
+    this.order.returnUnblocked(lane)
     return this.order.servableTable(lane) === undefined ? undefined : lane
   }
 
@@ -62,7 +62,7 @@ export class TaskFilterOrder extends FilterOrder {
 const hasSome = (lane: Lane, tables: ReadonlySet<string>): boolean => {
   for (const name of tables) {
     const table = lane.tables.get(name)
-    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.place.table)) return true
+    if (table !== undefined && table.ready > 0 && !isTableBlocked(table.entry.table)) return true
   }
   return false
 }

@@ -1,11 +1,12 @@
 import type { DuePosition } from '../../disk.ts'
+import { lowerBound } from './lower-bound.ts'
 
 /** The fields of a partition that its place depends on. */
 interface Buffered {
   readonly id: number
   readonly dueAt: number | null
   /** The number of buffers that contain it. */
-  buffers: number
+  bufferCount: number
 }
 
 /**
@@ -35,7 +36,7 @@ export class WaitingBuffer<Partition extends Buffered> {
 
   add(partition: Partition): void {
     const { items } = this
-    partition.buffers += 1
+    partition.bufferCount += 1
     const last = items.at(-1)
     if (last === undefined || comparePositions(positionOf(last), positionOf(partition)) < 0)
       items.push(partition)
@@ -44,11 +45,11 @@ export class WaitingBuffer<Partition extends Buffered> {
 
   /** Call it before the partition's position changes. Partitions that are not buffered are ignored. */
   remove(partition: Partition): void {
-    const at = this.items[0] === partition ? 0 : this.#indexOf(positionOf(partition))
-    if (this.items[at] !== partition) return
-    if (at === 0) this.items.shift()
-    else this.items.splice(at, 1)
-    partition.buffers -= 1
+    const index = this.items[0] === partition ? 0 : this.#indexOf(positionOf(partition))
+    if (this.items[index] !== partition) return
+    if (index === 0) this.items.shift()
+    else this.items.splice(index, 1)
+    partition.bufferCount -= 1
   }
 
   /** Adds rows that were read after `loadedTo`. `isEnd` is true if there are no more. */
@@ -66,22 +67,14 @@ export class WaitingBuffer<Partition extends Buffered> {
     if (dropped.length === 0) return dropped
     this.items.length = 0
     for (const partition of kept) this.items.push(partition)
-    for (const partition of dropped) partition.buffers -= 1
+    for (const partition of dropped) partition.bufferCount -= 1
     this.loadedTo = null
     this.isComplete = false
     return dropped
   }
 
   #indexOf(position: DuePosition): number {
-    const { items } = this
-    let low = 0
-    let high = items.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (comparePositions(positionOf(items[middle] as Partition), position) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
+    return lowerBound(this.items, position, byPosition)
   }
 }
 
@@ -92,3 +85,6 @@ export const positionOf = ({ dueAt, id }: Pick<Buffered, 'dueAt' | 'id'>): DuePo
 })
 
 export const comparePositions = (a: DuePosition, b: DuePosition): number => a.dueAt - b.dueAt || a.id - b.id
+
+const byPosition = ({ dueAt, id }: Pick<Buffered, 'dueAt' | 'id'>, position: DuePosition): number =>
+  (dueAt ?? 0) - position.dueAt || id - position.id

@@ -14,20 +14,19 @@ import {
   withOwner,
 } from '../../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
-import type { OpenWorkLimits, TooManyLanes } from '../../rules/open-work.ts'
 import { isLaneOpen, noTallies, reopen, totalOf } from '../../rules/task.ts'
 import type { BatchedCallBack, CallBackResult, KnownConflict } from '../../store.ts'
+import type { EngineContext, EngineDisk } from '../engine-context.ts'
 import { loadLanes } from '../load-lanes.ts'
-import { addTasks } from '../read-rows.ts'
-import type { Memory } from '../state/memory.ts'
 import type { Lane, Task } from '../state/memory-rows.ts'
 import type { Addition } from '../state/owned-work.ts'
 import { applySettings, noteControl } from '../task-updates.ts'
-import type { EngineContext, EngineReads, Transaction } from '../transaction.ts'
-import type { Arrived } from '../waiting.ts'
+import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
+import type { Transaction } from '../transaction.ts'
+import type { ArrivedOfTable } from '../waiting-partitions.ts'
 
 /** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
-export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'severalAfter'>
+export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex' | 'table' | 'mixedAfter'>
 
 /** The result of comparing a call-back with the known partitions of its task. */
 export interface Comparison {
@@ -41,7 +40,7 @@ export interface Comparison {
 }
 
 /** New partitions of one level, with their row ids. */
-export interface Arrival {
+export interface NewLevelRows {
   readonly level: number
   /** The id of an existing lane or of a lane to be created. */
   readonly lane: number
@@ -52,7 +51,7 @@ export interface Arrival {
   readonly firstRows: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
   /** The number of partitions per table. */
-  readonly tables: ReadonlyMap<string, Arrived>
+  readonly tables: ReadonlyMap<string, ArrivedOfTable>
 }
 
 /** The number of new partitions per lane that stay in memory. The others are read when they are next. */
@@ -67,14 +66,14 @@ export async function callBack(tx: Transaction, batched: BatchedCallBack): Promi
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
-  const arrivals: Arrival[] = []
+  const arrivals: NewLevelRows[] = []
   for (const [level, partitions] of fresh) {
     const known = tx.memory.tasksByName.get(batched.callBack.taskId)?.lanes.get(level)
     const lane = known?.id ?? tx.issue('lane')
-    const ofSeveral = hasSeveral(known, partitions)
-    const rows = descriptorsOf({ lane, ofSeveral, firstId: nextId, now: tx.now }, partitions, batched)
+    const inMixedLane = isMixedWith(known, partitions)
+    const rows = descriptorsOf({ lane, inMixedLane, firstId: nextId, now: tx.now }, partitions, batched)
     nextId += rows.length
-    arrivals.push(arrivalOf(level, rows))
+    arrivals.push(newLevelRowsOf(level, rows))
     keepForThisBatch(tx, lane, rows)
     for (const row of rows) tx.newRows.push(row)
   }
@@ -111,7 +110,7 @@ function levelsOf(partitions: readonly CalledBackPartition[]): number[] {
  * the known partitions of lanes.
  */
 export async function compare(
-  { reads, nextIteration }: Pick<EngineContext, 'reads' | 'nextIteration'>,
+  { disk, nextIteration }: Pick<EngineContext, 'disk' | 'nextIteration'>,
   { partitions }: CallBack,
   lanes: ReadonlyMap<number, ComparedLane>,
   ofThisBatch: (lane: number) => ReadonlyMap<number, KnownPartition> | undefined,
@@ -121,8 +120,8 @@ export async function compare(
   let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
   for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
     const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
-    const there = await loadKnown(reads, lanes, piece)
-    for (const [at, partition] of piece.entries()) {
+    const there = await loadKnown(disk, lanes, piece)
+    for (const [i, partition] of piece.entries()) {
       const { level, index } = partition
       const lane = lanes.get(level)
       const here = lane === undefined ? undefined : ofThisBatch(lane.id)
@@ -136,7 +135,7 @@ export async function compare(
       } else if (before === null || isSamePartition(asCalledBack(partition, before), partition))
         duplicates += 1
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
-        conflicts.push({ position: from + at, known: asCalledBack(partition, before) })
+        conflicts.push({ position: from + i, known: asCalledBack(partition, before) })
     }
     if (partitions.length > COMPARED_AT_A_TIME) await nextIteration()
   }
@@ -198,7 +197,7 @@ function refusalOfLanes(
     const lane = task?.lanes.get(level)
     if (lane === undefined) lanes += 1
     const tables = new Set(partitions.map(({ computeTableName }) => computeTableName))
-    const known = lane === undefined ? null : lane.severalAfter === null ? [lane.table] : lane.tables.keys()
+    const known = lane === undefined ? null : lane.mixedAfter === null ? [lane.table] : lane.tables.keys()
     for (const table of known ?? []) tables.delete(table)
     furtherTables += known === null ? tables.size - 1 : tables.size
   }
@@ -208,19 +207,11 @@ function refusalOfLanes(
   return used > 0 && memory.lanesUsed + used > limits.lanes ? tooManyLanes(memory, limits) : undefined
 }
 
-const TASKS_NAMED = 3
-
-export const tooManyLanes = (memory: Memory, { lanes: most }: OpenWorkLimits): TooManyLanes => ({
-  kind: 'too_many_lanes',
-  most,
-  tasks: memory.widestTasks(TASKS_NAMED),
-})
-
 /** Makes new partitions count. Their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
   { callBack: { taskId }, producer, owner = null, seal = null, settings = null, by }: BatchedCallBack,
-  arrivals: readonly Arrival[],
+  arrivals: readonly NewLevelRows[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
   tx.touchTask(task)
@@ -250,31 +241,31 @@ export function accept(
     task.expectedPartitions = seal.partitions ?? task.expectedPartitions
   }
   if (producer === null) return
-  tx.sawInstance(producer, 'producer')
+  tx.instances.saw(producer, 'producer')
   tx.addProducer(task, producer)
 }
 
 export function countCallBack(tx: Transaction, producer: string | null, accepted: number): void {
   if (producer === null) return
-  const totals = tx.totalsOf(producer, 'producer')
+  const totals = tx.instances.totalsOf(producer, 'producer')
   totals.callBacks += 1
   totals.calledBack += accepted
 }
 
 interface NewRows {
   readonly lane: number
-  readonly ofSeveral: boolean
+  readonly inMixedLane: boolean
   readonly firstId: number
   readonly now: number
 }
 
 export const descriptorsOf = (
-  { lane, ofSeveral, firstId, now }: NewRows,
+  { lane, inMixedLane, firstId, now }: NewRows,
   partitions: readonly CalledBackPartition[],
   { traceparent = null }: BatchedCallBack,
 ): PartitionDescriptor[] =>
-  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({
-    id: firstId + at,
+  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, i) => ({
+    id: firstId + i,
     lane,
     index,
     recordCount,
@@ -283,23 +274,23 @@ export const descriptorsOf = (
     calledBackAt: now,
     extraFields,
     traceparent,
-    ofSeveral,
+    inMixedLane,
   }))
 
 /** Whether a lane has several compute tables once these partitions have arrived. */
-export function hasSeveral(
-  lane: Pick<Lane, 'table' | 'severalAfter'> | undefined,
+export function isMixedWith(
+  lane: Pick<Lane, 'table' | 'mixedAfter'> | undefined,
   partitions: readonly CalledBackPartition[],
 ): boolean {
-  if (lane !== undefined && lane.severalAfter !== null) return true
+  if (lane !== undefined && lane.mixedAfter !== null) return true
   const table = lane?.table ?? partitions[0]?.computeTableName
   return partitions.some(({ computeTableName }) => computeTableName !== table)
 }
 
 /** `rows` must not be empty. */
-export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
+export function newLevelRowsOf(level: number, rows: readonly PartitionDescriptor[]): NewLevelRows {
   let records = 0
-  const tables = new Map<string, Arrived>()
+  const tables = new Map<string, ArrivedOfTable>()
   for (const { id, recordCount, computeTable } of rows) {
     records += recordCount
     let arrived = tables.get(computeTable)
@@ -324,7 +315,7 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 }
 
 /** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
-function addToLane(tx: Transaction, lane: Lane, arrival: Arrival): void {
+function addToLane(tx: Transaction, lane: Lane, arrival: NewLevelRows): void {
   const { count, records, lastId, firstRows, runs, tables } = arrival
   const tailBefore = lane.tail
   tx.countMany(lane, null, 'ready', count, records)
@@ -353,40 +344,7 @@ function keepForThisBatch(tx: Transaction, lane: number, rows: readonly Partitio
   for (const row of rows) indexes.set(row.index, row)
 }
 
-export function newTask(tx: Transaction, taskId: string): Task {
-  return tx.addTask({
-    id: tx.issue('task'),
-    taskId,
-    state: 'open',
-    paused: false,
-    cancelled: false,
-    sealed: false,
-    expectedPartitions: null,
-    levelBarrier: tx.policy.levelBarrier,
-    settings: null,
-    openLevel: null,
-    generation: 1,
-    firstCallBackAt: tx.now,
-    lastCallBackAt: tx.now,
-    finishedAt: null,
-    purgedAt: null,
-    delivered: 0,
-    attemptsWasted: 0,
-    reportedDeclared: 0,
-    reportedRecords: 0,
-    mismatched: 0,
-    ...noTallies(),
-    owners: [],
-    reruns: [],
-    failures: null,
-    failureWindow: '',
-    durations: [],
-    stamps: null,
-    staging: null,
-  })
-}
-
-function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arrival): Lane {
+function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLevelRows): Lane {
   const [table = ''] = tables.keys()
   const row = {
     id,
@@ -397,7 +355,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arriv
     tail: 0,
     returned: 0,
     table,
-    severalAfter: null,
+    mixedAfter: null,
     parkedSkipped: false,
     purged: 0,
     purgedRecords: 0,
@@ -409,17 +367,11 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: Arriv
   return tx.addLane(row)
 }
 
-export async function taskNamed(tx: Transaction, taskId: string): Promise<Task | undefined> {
-  const { tasksByName } = tx.memory
-  if (!tasksByName.has(taskId)) addTasks(tx, await tx.reads.tasksNamed([taskId]))
-  return tasksByName.get(taskId)
-}
-
 /**
  * Returns known partitions by level. Looks up all named lanes at once: there may be as many as partitions.
  */
 async function loadKnown(
-  reads: EngineReads,
+  disk: EngineDisk,
   lanes: ReadonlyMap<number, ComparedLane>,
   partitions: readonly CalledBackPartition[],
 ): Promise<ReadonlyMap<number, KnownOfLane>> {
@@ -439,8 +391,8 @@ async function loadKnown(
     asked.push({ lane: id, tail, indexes: wanted })
   }
   if (asked.length === 0) return new Map()
-  const found = await reads.known(asked)
-  return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
+  const found = await disk.known(asked)
+  return new Map(levels.map((level, i) => [level, found[i] as KnownOfLane]))
 }
 
 function asCalledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {

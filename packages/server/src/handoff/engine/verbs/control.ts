@@ -22,11 +22,12 @@ import {
   moveBarriers,
   noteControl,
   placeBarrier,
+  reopenTask,
   setBarrier,
   stateOf,
 } from '../task-updates.ts'
+import { newTask, taskNamed, tooManyLanes } from '../tasks.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
-import { newTask, taskNamed, tooManyLanes } from './call-back.ts'
 
 /** The maximum number of partitions or levels that one step changes. */
 const STEP = 500
@@ -44,7 +45,7 @@ interface Applied {
 export async function lastSettledAt(disk: Disk, request: ControlRequest, now: number): Promise<number> {
   if (request.verb !== 'retry' || !request.done) return 0
   const tasks = await disk.tasksNamed([request.taskId])
-  const [summary] = await disk.taskSummaries(tasks.map(({ id }) => id))
+  const [summary] = await disk.tasksWithPace(tasks.map(({ id }) => id))
   const newest = (summary?.pace[0]?.second ?? 0) * 1000
   return newest > now ? newest + 999 : 0
 }
@@ -122,7 +123,7 @@ async function carryOut(
       return flag(tx, task, { paused: true })
     case 'resume': {
       const applied = flag(tx, task, { paused: false })
-      if (applied.changed > 0) reopenLanes(tx, task)
+      if (applied.changed > 0) reopenTask(tx, task)
       emptyFailureWindow(tx, task)
       return applied
     }
@@ -184,12 +185,6 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
   tx.touchTask(task)
   Object.assign(task, flags)
   return { changed: 1 }
-}
-
-/** All lanes of the task may be served again, subject to its barrier. */
-function reopenLanes(tx: Transaction, task: Task): void {
-  tx.waiting.reopen(task)
-  if (!task.paused && !task.cancelled) tx.newlyReady.add(task.taskId, null, task.partitions.ready)
 }
 
 /** Lets the barrier pass parked partitions on the open level, and on the levels opened by that. */
@@ -284,15 +279,15 @@ async function retryNamed(
   })
   const found = new Map<string, Partition>()
   if (wanted.length > 0) {
-    for (const partition of await addPartitions(tx, await tx.reads.partitionsNamed(wanted)))
+    for (const partition of await addPartitions(tx, await tx.disk.partitionsNamed(wanted)))
       if (partition.id <= partition.parentLane.tail)
         found.set(`${partition.parentLane.level}-${partition.index}`, partition)
   }
-  const unknownAt = named.flatMap(({ level, index }, at) => (found.has(`${level}-${index}`) ? [] : [at]))
+  const unknownAt = named.flatMap(({ level, index }, i) => (found.has(`${level}-${index}`) ? [] : [i]))
   if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
   let changed = 0
-  for (const [at, partition] of [...found.values()].entries()) {
-    if (isEndOfSlice(at)) await tx.nextIteration()
+  for (const [i, partition] of [...found.values()].entries()) {
+    if (isEndOfSlice(i)) await tx.nextIteration()
     if (partition.state === 'parked') retryOne(tx, partition)
     else if (partition.state === 'done' && done) rerunOne(tx, partition)
     else continue
@@ -347,7 +342,7 @@ async function beginRerun(
   if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
   const lane = only === null ? undefined : task.lanes.get(only)
   // Rows are flushed. The disk adds up the lanes, because there may be hundreds of thousands.
-  const done = lane === undefined ? await tx.reads.doneRows(task.id) : lane.partitions.done - lane.purged
+  const done = lane === undefined ? await tx.disk.doneRows(task.id) : lane.partitions.done - lane.purged
   // If the clock was set back, partitions may have been settled in the future. They are included too.
   const begunAt = Math.max(tx.now, lastSettledAt)
   setReruns(tx, task, [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }])
@@ -356,8 +351,8 @@ async function beginRerun(
 }
 
 /** Runs one bounded step of a rerun of done partitions. */
-export async function advanceRerun(tx: Transaction, task: Task, at: number): Promise<void> {
-  const rerun = task.reruns[at]
+export async function advanceRerun(tx: Transaction, task: Task, place: number): Promise<void> {
+  const rerun = task.reruns[place]
   if (rerun === undefined) return
   let { level, index } = rerun
   let left = STEP
@@ -365,7 +360,7 @@ export async function advanceRerun(tx: Transaction, task: Task, at: number): Pro
     const found = await lanesFrom(tx, task, level, 'rows')
     const lanes = rerun.only === null ? found : found.filter((lane) => lane.level === rerun.only)
     if (lanes.length === 0) {
-      saveRerun(tx, task, at, null)
+      saveRerun(tx, task, place, null)
       return
     }
     if (lanes[0]?.level !== level) index = -1
@@ -389,11 +384,11 @@ export async function advanceRerun(tx: Transaction, task: Task, at: number): Pro
       index = isThrough ? -1 : (some.at(-1)?.index ?? -1)
     }
   }
-  saveRerun(tx, task, at, { ...rerun, level, index })
+  saveRerun(tx, task, place, { ...rerun, level, index })
 }
 
-function saveRerun(tx: Transaction, task: Task, at: number, rerun: Rerun | null): void {
-  setReruns(tx, task, task.reruns.toSpliced(at, 1, ...(rerun === null ? [] : [rerun])))
+function saveRerun(tx: Transaction, task: Task, place: number, rerun: Rerun | null): void {
+  setReruns(tx, task, task.reruns.toSpliced(place, 1, ...(rerun === null ? [] : [rerun])))
 }
 
 function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void {

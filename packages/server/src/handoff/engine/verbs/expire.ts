@@ -1,12 +1,12 @@
-import { silenceAllowed } from '../../heartbeats.ts'
+import { silenceAllowed } from '../../instance-status.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { leaseMillis } from '../../rules/policy.ts'
 import { judgeCancellation, judgeExpiry } from '../../rules/settlement.ts'
+import { applyChange, leaseStateOf, policyFor } from '../lease-changes.ts'
 import { addPartitions } from '../read-rows.ts'
 import type { Partition } from '../state/memory-rows.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
-import { applyChange, leaseStateOf, policyFor } from './settle.ts'
 
 interface Expired {
   expired: number
@@ -27,16 +27,16 @@ export async function endDue(
   const delayed = await addPartitions(tx, backoffs)
   const isDue = ({ state, dueAt }: Partition, expected: StoredState): boolean =>
     state === expected && dueAt !== null && dueAt <= tx.now
-  for (const [at, partition] of leased.entries()) {
-    if (isEndOfSlice(at)) await tx.nextIteration()
+  for (const [index, partition] of leased.entries()) {
+    if (isEndOfSlice(index)) await tx.nextIteration()
     if (!isDue(partition, 'leased')) continue
     expire(tx, partition)
     ended.expired += 1
     if (partition.state === 'parked') ended.parked += 1
     if (isDue(partition, 'delayed')) delayed.push(partition)
   }
-  for (const [at, partition] of delayed.entries()) {
-    if (isEndOfSlice(at)) await tx.nextIteration()
+  for (const [index, partition] of delayed.entries()) {
+    if (isEndOfSlice(index)) await tx.nextIteration()
     if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
   }
   return ended
@@ -46,7 +46,10 @@ function expire(tx: Transaction, partition: Partition): void {
   const leaseState = leaseStateOf(partition)
   const { holder, dueAt, recordCount } = partition
   if (holder !== null && dueAt !== null && !leaseState.taskCancelled)
-    tx.expected(holder, dueAt - silenceAllowed(leaseMillis(policyFor(tx, partition), recordCount)))
+    tx.instances.noteExpired(
+      holder,
+      dueAt - silenceAllowed(leaseMillis(policyFor(tx, partition), recordCount)),
+    )
   applyChange(
     tx,
     partition,

@@ -4,7 +4,7 @@ import type { Disk } from '../../disk.ts'
 import { totalOf } from '../../rules/task.ts'
 import type { FeedEntry, TaskFeed } from '../../views/queries.ts'
 
-export async function viewAudit(disk: Disk, query: AuditQuery): Promise<AuditPage> {
+export async function readAudit(disk: Disk, query: AuditQuery): Promise<AuditPage> {
   const found = await disk.audited({ ...query, limit: query.limit + 1 })
   const records = found.slice(0, query.limit)
   return { records, next: found.length > query.limit ? (records.at(-1)?.id ?? null) : null }
@@ -13,7 +13,7 @@ export async function viewAudit(disk: Disk, query: AuditQuery): Promise<AuditPag
 const nothing = { name: null, level: null, partitions: null, target: null, request: null }
 
 /** What happened to a task, newest first: from its row, its lanes and the audit. */
-export async function viewFeed(disk: Disk, taskId: string): Promise<TaskFeed | null> {
+export async function readFeed(disk: Disk, taskId: string): Promise<TaskFeed | null> {
   const detail = await disk.taskDetail(taskId)
   if (detail === null || totalOf(detail.task.partitions) === 0) return null
   const { task, lanes, laneCount } = detail

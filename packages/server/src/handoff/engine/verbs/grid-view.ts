@@ -1,9 +1,9 @@
 import { GRID_PARTITIONS_COUNTED } from '@baton/protocol'
-import type { CellCount, Disk } from '../../disk.ts'
-import { totalOf } from '../../rules/task.ts'
+import type { CellCount } from '../../disk.ts'
+import { totalOf, withRerunning } from '../../rules/task.ts'
 import type { GridCell, GridDetails, GridQuery } from '../../views/queries.ts'
 import { viewState } from '../../views/view-state.ts'
-import type { OnlyInMemory } from './views.ts'
+import type { ViewSource } from './view-source.ts'
 
 /** Each cell of a sample costs two look-ups. */
 const MOST_CELLS_SAMPLED = 250
@@ -12,10 +12,9 @@ const MOST_CELLS_SAMPLED = 250
  * The states of the partitions of one level, by cell. All of them are counted, unless there are too many: then
  * some of each cell, and its parked ones, so that the cost does not grow with the level.
  */
-export async function viewGrid(
-  disk: Disk,
+export async function readGrid(
+  { disk, inMemory: { pausedTables } }: Pick<ViewSource, 'disk' | 'inMemory'>,
   query: GridQuery,
-  { pausedTables }: OnlyInMemory,
 ): Promise<GridDetails | null> {
   const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || totalOf(task.partitions) === 0) return null
@@ -35,9 +34,9 @@ export async function viewGrid(
       ? { kind: 'index', cells: sampledCells, each: Math.floor(GRID_PARTITIONS_COUNTED / sampledCells) }
       : { kind: 'rank', width: Math.ceil(partitions / query.cells), limit: GRID_PARTITIONS_COUNTED },
   })
-  const facts = { ...task, rerunning: task.reruns.length > 0 }
+  const facts = withRerunning(task)
   // Of several tables, those of waiting partitions are not known here.
-  const isHeld = lane.severalAfter === null && pausedTables.has(lane.table)
+  const isHeld = lane.mixedAfter === null && pausedTables.has(lane.table)
   const stateOf = (state: CellCount['state']) => (isHeld && state === 'ready' ? 'held' : state)
   const cells = cellsOf(counted, (state) => viewState(facts, { state: stateOf(state), level }))
   return { ...none, level, partitions, sampled, cells }

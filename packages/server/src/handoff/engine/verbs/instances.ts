@@ -1,19 +1,19 @@
 import type { InstanceSort } from '@baton/protocol'
 import type { Disk } from '../../disk.ts'
-import { silenceAllowed, statusOf } from '../../heartbeats.ts'
+import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type {
-  HeldLeasesPage,
-  HeldLeasesQuery,
   InstanceDetails,
+  InstanceLeasesPage,
+  InstanceLeasesQuery,
   InstancePage,
   InstancePosition,
   InstanceQuery,
   InstanceRecord,
 } from '../../views/queries.ts'
 import { checkpointsOf, workOf } from '../checkpoints.ts'
+import { namedOf } from '../lease-changes.ts'
 import type { Memory } from '../state/memory.ts'
-import { namedOf } from './settle.ts'
 
 // Views of instances. Their rows are on disk, their leases in memory.
 
@@ -28,7 +28,7 @@ export interface InstanceSource {
   readonly now: number
 }
 
-export async function viewInstance(
+export async function readInstance(
   source: InstanceSource,
   instanceId: string,
 ): Promise<InstanceDetails | null> {
@@ -36,7 +36,7 @@ export async function viewInstance(
   return record === null ? null : withLeases(source, record)
 }
 
-export async function viewInstances(source: InstanceSource, query: InstanceQuery): Promise<InstancePage> {
+export async function readInstances(source: InstanceSource, query: InstanceQuery): Promise<InstancePage> {
   const { names, limit, sort = 'name', search = null, status = null } = query
   const shown = (records: readonly InstanceRecord[]) => records.map((record) => withLeases(source, record))
   if (names !== undefined) return { instances: shown(await source.disk.instances({ names })), next: null }
@@ -96,7 +96,7 @@ async function readByLeases(
       .toSorted((a, b) => b.leases - a.leases || (a.name < b.name ? -1 : 1))
       .slice(0, limit + 1)
     const records = await source.disk.instances({ names: holders.map(({ name }) => name) })
-    const rank = new Map(holders.map(({ name }, at) => [name, at]))
+    const rank = new Map(holders.map(({ name }, index) => [name, index]))
     const last = holders.at(-1)
     return {
       records: records.toSorted((a, b) => (rank.get(a.instanceId) ?? 0) - (rank.get(b.instanceId) ?? 0)),
@@ -141,8 +141,8 @@ function withLeases(
 
 export async function heldLeases(
   { disk, memory, now }: InstanceSource,
-  { instanceId, after, limit }: HeldLeasesQuery,
-): Promise<HeldLeasesPage> {
+  { instanceId, after, limit }: InstanceLeasesQuery,
+): Promise<InstanceLeasesPage> {
   const held = memory.leases
     .heldBy(instanceId, Number.POSITIVE_INFINITY)
     .filter(({ dueAt, id, parentLane }) => {

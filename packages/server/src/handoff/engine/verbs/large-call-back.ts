@@ -1,5 +1,6 @@
 import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
+import { addRun } from '../../rules/index-runs.ts'
 import {
   type BatchedCallBack,
   type CallBackResult,
@@ -10,21 +11,20 @@ import type { StagedIds } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
 import type { Runner } from '../runner.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
+import { newTask, taskNamed } from '../tasks.ts'
 import type { Transaction } from '../transaction.ts'
 import {
-  type Arrival,
   accept,
-  arrivalOf,
   type ComparedLane,
   type Comparison,
   compare,
   countCallBack,
   descriptorsOf,
-  hasSeveral,
+  isMixedWith,
   locate,
-  newTask,
+  type NewLevelRows,
+  newLevelRowsOf,
   refusalOfCallBack,
-  taskNamed,
 } from './call-back.ts'
 
 /**
@@ -107,9 +107,9 @@ export class LargeCallBacks {
           const located = await locate(tx, batched.callBack)
           return new Map(
             [...located.lanes].map(
-              ([level, { id, tail, lastIndex, table, severalAfter }]): [number, ComparedLane] => [
+              ([level, { id, tail, lastIndex, table, mixedAfter }]): [number, ComparedLane] => [
                 level,
-                { id, tail, lastIndex, table, severalAfter },
+                { id, tail, lastIndex, table, mixedAfter },
               ],
             ),
           )
@@ -163,24 +163,24 @@ export class LargeCallBacks {
     { ids, lanes, now }: Opened,
     known: ReadonlyMap<number, ComparedLane>,
     epoch: number,
-  ): Promise<Arrival[]> {
+  ): Promise<NewLevelRows[]> {
     const { piece } = this.#runner.limits
-    const arrivals: Arrival[] = []
+    const arrivals: NewLevelRows[] = []
     let nextId = ids.first
     let rows: PartitionDescriptor[] = []
     for (const [level, partitions] of fresh) {
       const lane = lanes.get(level) as number
-      const ofSeveral = hasSeveral(known.get(level), partitions)
-      let arrival: Arrival | undefined
+      const inMixedLane = isMixedWith(known.get(level), partitions)
+      let arrival: NewLevelRows | undefined
       for (let from = 0; from < partitions.length; ) {
         const part = descriptorsOf(
-          { lane, ofSeveral, firstId: nextId, now },
+          { lane, inMixedLane, firstId: nextId, now },
           partitions.slice(from, from + piece - rows.length),
           batched,
         )
         from += part.length
         nextId += part.length
-        arrival = joined(arrival, arrivalOf(level, part))
+        arrival = joined(arrival, newLevelRowsOf(level, part))
         rows.push(...part)
         if (rows.length < piece) continue
         await this.#stagePiece(rows, epoch)
@@ -204,7 +204,7 @@ export class LargeCallBacks {
   async #close(
     batched: BatchedCallBack,
     comparison: Comparison,
-    arrivals: readonly Arrival[],
+    arrivals: readonly NewLevelRows[],
     ids: StagedIds,
     epoch: number,
   ): Promise<HandOffAnswers> {
@@ -233,7 +233,7 @@ async function complete(
   tx: Transaction,
   batched: BatchedCallBack,
   { accepted, duplicates }: Comparison,
-  arrivals: readonly Arrival[],
+  arrivals: readonly NewLevelRows[],
 ): Promise<HandOffAnswers> {
   accept(tx, batched, arrivals)
   countCallBack(tx, batched.producer, accepted)
@@ -260,14 +260,10 @@ async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | 
 }
 
 /** Merges two consecutive pieces of one level. */
-function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
+function joined(before: NewLevelRows | undefined, arrival: NewLevelRows): NewLevelRows {
   if (before === undefined) return arrival
   const runs = before.runs.map((run) => ({ ...run }))
-  for (const run of arrival.runs) {
-    const last = runs.at(-1)
-    if (last !== undefined && run.first === last.last + 1) last.last = run.last
-    else runs.push({ ...run })
-  }
+  for (const { first, last } of arrival.runs) addRun(runs, first, last)
   const tables = new Map(before.tables)
   for (const [table, added] of arrival.tables) {
     const { firstId, partitions, records } = tables.get(table) ?? { ...added, partitions: 0, records: 0 }

@@ -1,6 +1,6 @@
 import type { Disk } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
-import { type TaskFacts, totalOf } from '../../rules/task.ts'
+import { type TaskFacts, totalOf, withRerunning } from '../../rules/task.ts'
 import { filterOf } from '../../views/partition-filter.ts'
 import {
   PartitionWalk,
@@ -18,16 +18,15 @@ import type {
 import { viewState } from '../../views/view-state.ts'
 import { workOf } from '../checkpoints.ts'
 import type { Partition } from '../state/memory-rows.ts'
-import type { OnlyInMemory } from './views.ts'
+import type { OnlyInMemory, ViewSource } from './view-source.ts'
 
-export async function viewPartitions(
-  disk: Disk,
+export async function readPartitions(
+  { disk, inMemory }: Pick<ViewSource, 'disk' | 'inMemory'>,
   query: PartitionQuery,
-  inMemory: OnlyInMemory,
 ): Promise<PartitionPage | null> {
   const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || totalOf(task.partitions) === 0) return null
-  const facts = { ...task, rerunning: task.reruns.length > 0 }
+  const facts = withRerunning(task)
   const { holder = null } = query
   if (holder !== null) {
     const held = [...inMemory.leasesOf(holder)].filter(({ parentLane }) => parentLane.task === task.id)
@@ -95,8 +94,8 @@ async function heldPage(
     })
     .toSorted(byPlace)
   const partitions: PartitionDetails[] = []
-  for (let at = 0; at < Math.min(chosen.length, ROWS_READ); at += ROWS_AT_A_TIME) {
-    const some = chosen.slice(at, at + ROWS_AT_A_TIME)
+  for (let from = 0; from < Math.min(chosen.length, ROWS_READ); from += ROWS_AT_A_TIME) {
+    const some = chosen.slice(from, from + ROWS_AT_A_TIME)
     const rows = await disk.partitionsById(some.map(({ id }) => id))
     const rowById = new Map(rows.map((row) => [row.id, row]))
     for (const { id, parentLane } of some) {

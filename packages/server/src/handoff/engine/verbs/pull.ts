@@ -11,7 +11,7 @@ import {
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
-import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../load-lanes.ts'
+import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../next-partition.ts'
 import type { FilterOrder } from '../state/filter-order.ts'
 import { type Partition, tableOf } from '../state/memory-rows.ts'
 import { moveBarriers } from '../task-updates.ts'
@@ -81,14 +81,14 @@ async function take(tx: Transaction, asked: BatchedPull, demand: number): Promis
     const wanted = Math.max(batch, demand) - taken.length
     const partition = firstKnown(tx, filterOrder) ?? (await findFirst(tx, filterOrder, wanted))
     if (partition === undefined) break
-    handOut(tx, partition, instance, filterOrder)
+    leaseOrDeliver(tx, partition, instance, filterOrder)
     taken.push(partition)
     takenRecords += partition.recordCount
   }
   if (filterOrder !== null) tx.memory.filterOrders.used(filterOrder)
   if (taken.length > 0 && instance !== null) {
-    tx.sawInstance(instance, 'worker')
-    const totals = tx.totalsOf(instance, 'worker')
+    tx.instances.saw(instance, 'worker')
+    const totals = tx.instances.totalsOf(instance, 'worker')
     totals.partitions += taken.length
     totals.records = addCapped(totals.records, takenRecords)
   }
@@ -115,7 +115,7 @@ async function findFirst(
   return firstOf(tx, lane, filterOrder?.tables ?? null, () => order.ahead(LANES_READ_TOGETHER), demand)
 }
 
-function handOut(
+function leaseOrDeliver(
   tx: Transaction,
   partition: Partition,
   instance: string | null,
@@ -139,7 +139,7 @@ function handOut(
     partition.settledAt = tx.now
     partition.dueAt = null
     lane.parentTask.delivered += 1
-    tx.countFinished(partition)
+    tx.finished.add(partition)
     if (partition.checkpointAt !== null) tx.setCheckpoint(partition, null)
     return
   }
@@ -179,7 +179,7 @@ function remember(tx: Transaction, key: string, partitions: readonly PulledParti
 }
 
 export async function loadKeys(tx: Transaction, names: readonly string[]): Promise<void> {
-  const keys = await tx.reads.keys(names)
+  const keys = await tx.disk.keys(names)
   for (const name of names) {
     if (tx.memory.keys.has(name)) continue
     const row = keys.find(({ key }) => key === name) ?? null
@@ -188,7 +188,7 @@ export async function loadKeys(tx: Transaction, names: readonly string[]): Promi
 }
 
 async function handedOut(tx: Transaction, partitions: readonly Partition[]): Promise<PulledPartition[]> {
-  const checkpoints = await checkpointsOf(tx.memory, tx.reads, partitions)
+  const checkpoints = await checkpointsOf(tx.memory, tx.disk, partitions)
   return partitions.map((partition) =>
     pulledPartition(
       partition,

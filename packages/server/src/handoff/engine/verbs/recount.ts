@@ -7,6 +7,7 @@ import {
   type Tallies,
   type Tally,
   taskState,
+  withRerunning,
 } from '../../rules/task.ts'
 import type { StoredLane, StoredTask } from '../../stored.ts'
 
@@ -32,10 +33,7 @@ export function checkRecount(counted: readonly Recount[]): string[] {
   const byTask = Map.groupBy(counted, ({ task }) => task.id)
   const tasks = [...byTask.values()].flatMap(([one]) => (one === undefined ? [] : [one.task]))
   return [
-    ...checkCounters(
-      lanes,
-      tasks.map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
-    ),
+    ...checkCounters(lanes, tasks.map(withRerunning)),
     ...counted.flatMap(checkWaiting),
     ...counted.flatMap(checkTables),
     ...tasks.flatMap((task) => checkParked(task, byTask.get(task.id) ?? [])),

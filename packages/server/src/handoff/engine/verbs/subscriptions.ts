@@ -3,6 +3,7 @@ import {
   type DefinedSubscription,
   type DeliveryAnswer,
   type DeliveryRequest,
+  MAX_SUBSCRIPTIONS,
   type OutboxDisk,
   progressOf,
   type StoredDelivery,
@@ -16,8 +17,6 @@ import type { Memory } from '../state/memory.ts'
 import type { Transaction } from '../transaction.ts'
 import { skipPastEvents } from '../webhook-events.ts'
 
-/** Every event is matched against all subscriptions, so their number is limited. */
-export const MAX_SUBSCRIPTIONS = 100
 const DELETED_PER_STEP = 500
 
 /** Subscriptions and their deliveries, for operators and for the node that delivers. */
@@ -46,9 +45,9 @@ export class Subscriptions {
         const backlogs = await this.#exclusive.view(() => this.#disk.backlogs(ids))
         return {
           kind: 'subscriptions',
-          subscriptions: subscriptions.map((subscription, at) => ({
+          subscriptions: subscriptions.map((subscription, index) => ({
             subscription,
-            backlog: backlogs[at] ?? { pending: 0, oldestAt: null },
+            backlog: backlogs[index] ?? { pending: 0, oldestAt: null },
             circuitOpenUntil: this.#openCircuits.get(subscription.id) ?? null,
           })),
         }
@@ -57,7 +56,7 @@ export class Subscriptions {
         const subscription = (await this.#subscriptions()).find(({ id }) => id === request.id)
         if (subscription === undefined || !isListed(subscription)) return { kind: 'subscription_unknown' }
         const { id, after, newestFirst, limit } = request
-        const query = { subscription: id, pending: false, ofTask: null, after, newestFirst, limit }
+        const query = { ...ofSubscription(id), after, newestFirst, limit }
         const deliveries = await this.#exclusive.view(() => this.#disk.deliveries(query))
         return { kind: 'deliveries', subscription, deliveries }
       }
@@ -72,7 +71,7 @@ export class Subscriptions {
     let deliveries: readonly StoredDelivery[] = []
     if (request.ask === 'pending') {
       const { subscription, ofTask, after, limit } = request
-      const query = { subscription, pending: true, ofTask, after, newestFirst: false, limit }
+      const query = { ...ofSubscription(subscription), pending: true, ofTask, after, limit }
       deliveries = await this.#exclusive.view(() => this.#disk.deliveries(query))
     } else if (request.ask === 'targets') this.#openCircuits = request.openCircuits
     else if (request.ask === 'record') await this.#exclusive.run(() => this.#record(request))
@@ -126,14 +125,7 @@ export class Subscriptions {
   }
 
   #rowsOf(subscription: string, limit: number): Promise<StoredDelivery[]> {
-    return this.#disk.deliveries({
-      subscription,
-      pending: false,
-      ofTask: null,
-      after: 0,
-      newestFirst: false,
-      limit,
-    })
+    return this.#disk.deliveries({ ...ofSubscription(subscription), limit })
   }
 
   #subscriptions(): Promise<StoredSubscription[]> {
@@ -142,14 +134,7 @@ export class Subscriptions {
 
   async #redeliver(request: Extract<SubscriptionRequest, { ask: 'redeliver' }>): Promise<SubscriptionResult> {
     const { id: subscription, event } = request
-    const query = {
-      subscription,
-      pending: false,
-      ofTask: null,
-      after: event - 1,
-      newestFirst: false,
-      limit: 1,
-    }
+    const query = { ...ofSubscription(subscription), after: event - 1, limit: 1 }
     const [found] = await this.#exclusive.view(() => this.#disk.deliveries(query))
     return this.#change(request, (tx) => {
       const row = listed(tx.memory, subscription)
@@ -166,16 +151,14 @@ export class Subscriptions {
     { ask, by }: SubscriptionRequest,
     work: (tx: Transaction) => SubscriptionResult,
   ): Promise<SubscriptionResult> {
-    return this.#exclusive.run(() =>
-      this.#transact((tx) => {
-        const result = work(tx)
-        const changed = changedBy(result)
-        if (changed === undefined) return result
-        this.#revise(changed)
-        tx.audit(by, { action: actions[ask] ?? ask, target: changed, changed: 1 })
-        return result
-      }),
-    )
+    return this.#exclusive.transact(async (tx) => {
+      const result = work(tx)
+      const changed = changedBy(result)
+      if (changed === undefined) return result
+      this.#revise(changed)
+      tx.audit(by, { action: actions[ask] ?? ask, target: changed, changed: 1 })
+      return result
+    })
   }
 
   #revise(subscription: string): void {
@@ -212,6 +195,15 @@ export class Subscriptions {
     return this.#runner.transact(async (tx) => work(tx))
   }
 }
+
+/** All deliveries of a subscription, from the first on. */
+const ofSubscription = (subscription: string) => ({
+  subscription,
+  pending: false,
+  ofTask: null,
+  after: 0,
+  newestFirst: false,
+})
 
 /** As the audit names them. */
 const actions: Partial<Record<SubscriptionRequest['ask'], string>> = {

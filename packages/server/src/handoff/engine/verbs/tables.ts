@@ -1,13 +1,10 @@
 import { MAX_TABLE_TASKS } from '@baton/protocol'
 import { NO_TABLE_SETTINGS } from '../../rules/policy.ts'
-import { isLaneOpen } from '../../rules/task.ts'
 import type { TableChange, TableChanged } from '../../store.ts'
 import type { TableDetails, TablePage, TableQuery } from '../../views/queries.ts'
-import type { Memory } from '../state/memory.ts'
-import type { Amount, Lane, Table, Task } from '../state/memory-rows.ts'
+import type { Table, Task } from '../state/memory-rows.ts'
 import type { Tables } from '../state/tables.ts'
 import type { Transaction } from '../transaction.ts'
-import type { OnlyInMemory } from './views.ts'
 
 /** Changes the settings of a compute table, also before it is first called back. Its leases go on. */
 export function setTable(tx: Transaction, { table, by, ...change }: TableChange): TableChanged {
@@ -21,12 +18,12 @@ export function setTable(tx: Transaction, { table, by, ...change }: TableChange)
   return { settings, newlyReady: tx.newlyReady.count, newlyReadyOf: tx.newlyReady.kinds }
 }
 
-export function viewTable(tables: Tables, name: string, now: number): TableDetails | null {
+export function readTable(tables: Tables, name: string, now: number): TableDetails | null {
   const table = tables.get(name)
   return table === undefined || !tables.isShown(table) ? null : detailsOf(tables, table, now)
 }
 
-export function viewTables(tables: Tables, { after, limit }: TableQuery, now: number): TablePage {
+export function readTables(tables: Tables, { after, limit }: TableQuery, now: number): TablePage {
   const found = tables.page(after, limit + 1)
   const page = found.slice(0, limit)
   return {
@@ -57,35 +54,4 @@ function firstOf(tasks: Iterable<Task>): string[] {
     names.push(taskId)
   }
   return names
-}
-
-export const onlyInMemory = ({ order: { tables }, tasks, partitions, leases }: Memory): OnlyInMemory => ({
-  pausedTables: tables.paused,
-  heldIn(id, level) {
-    const task = tables.paused.size === 0 ? undefined : tasks.get(id)
-    if (task === undefined) return undefined
-    const held = { partitions: 0, records: 0 }
-    const lanes = level === undefined ? task.lanes.values() : [task.lanes.get(level)]
-    for (const lane of lanes) if (lane !== undefined) addHeld(held, lane, tables.paused)
-    return held.partitions === 0 ? undefined : held
-  },
-  progressOf: (partition) => partitions.get(partition)?.progress ?? null,
-  leasesOf: (holder) => leases.of(holder),
-})
-
-function addHeld(held: Amount, lane: Lane, paused: ReadonlySet<string>): void {
-  const { parentTask, level, table, several, tables, partitions, records } = lane
-  if (!isLaneOpen(parentTask, level)) return
-  if (several === null) {
-    if (!paused.has(table)) return
-    held.partitions += partitions.ready
-    held.records += records.ready
-    return
-  }
-  const isFewer = tables.size < paused.size
-  for (const name of isFewer ? tables.keys() : paused) {
-    const row = isFewer && !paused.has(name) ? undefined : tables.get(name)
-    held.partitions += row?.ready ?? 0
-    held.records += row?.readyRecords ?? 0
-  }
 }

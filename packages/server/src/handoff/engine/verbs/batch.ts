@@ -6,7 +6,7 @@ import { pull } from './pull.ts'
 import { loadLeases, renew, settle, undo } from './settle.ts'
 
 /** Runs a batch: settles first and pulls last, so that pulls see the effects of the other requests. */
-export async function handOff(tx: Transaction, batch: HandOffBatch): Promise<HandOffAnswers> {
+export async function runBatch(tx: Transaction, batch: HandOffBatch): Promise<HandOffAnswers> {
   const leases = [...leasesOf(batch)]
   if (leases.length > 0) await loadLeases(tx, leases)
   const settles: SettleResult[] = []

@@ -2,7 +2,7 @@
 const KEPT = 1000
 
 /** Tables of which something may be served earlier than before, by name, the latest last. */
-export class News {
+export class ChangedTables {
   readonly #names: string[] = []
   #dropped = 0
 

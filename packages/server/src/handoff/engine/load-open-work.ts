@@ -8,7 +8,7 @@ const ROWS_AT_A_TIME = 5000
  * Reads all open work into memory: tasks that are not finished, their lanes that have work, and all leases. A
  * disk may read synchronously, so other work runs between two pages.
  */
-export async function readOpenWork(
+export async function loadOpenWork(
   disk: Disk,
   memory: Memory,
   nextIteration: () => Promise<void>,
@@ -26,7 +26,7 @@ export async function readOpenWork(
     if (!isEnd) await nextIteration()
   }
   for (let after = 0, isEnd = false; !isEnd; ) {
-    const { lanes, tables } = await disk.openLanes(after, ROWS_AT_A_TIME)
+    const { lanes, tables } = await disk.lanesWithWork(after, ROWS_AT_A_TIME)
     // What waits in a cancelled task is not open work.
     const isOpen = ({ task, partitions: { leased, delayed } }: (typeof lanes)[number]) =>
       leased + delayed > 0 || memory.tasks.get(task)?.cancelled === false

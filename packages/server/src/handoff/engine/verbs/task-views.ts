@@ -1,10 +1,9 @@
 import { MAX_THROUGHPUT_POINTS, STEP_MILLIS, type ThroughputStep } from '@baton/protocol'
-import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskSummary } from '../../disk.ts'
+import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithPace } from '../../disk.ts'
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
-import { backoffMillis, leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
-import type { Progress } from '../../rules/progress.ts'
-import { exists, type TaskFacts } from '../../rules/task.ts'
+import { backoffMillis, leaseMillis, policyOf } from '../../rules/policy.ts'
+import { exists, type TaskFacts, withRerunning } from '../../rules/task.ts'
 import type { StoredTask } from '../../stored.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
@@ -20,8 +19,8 @@ import type {
 } from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
-import type { Partition } from '../state/memory-rows.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
+import type { OnlyInMemory, ViewSource } from './view-source.ts'
 
 // Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
@@ -36,34 +35,15 @@ const LEASES_READ_FOR_LISTS = 500
 /** A lease that ends this much later than its original duration was renewed. */
 const RENEWAL_MILLIS = 500
 
-/** What views show although rows do not have it. */
-export interface OnlyInMemory {
-  readonly pausedTables: ReadonlySet<string>
-  /**
-   * What waits on open levels of a task, or on one of them, although its table is paused. Undefined if there is
-   * nothing.
-   */
-  heldIn(task: number, level?: number): Amount | undefined
-  /** What the worker of a leased partition reported. */
-  progressOf(partition: number): Progress | null
-  /** The leases of an instance, in any order. */
-  leasesOf(holder: string): Iterable<Partition>
-}
-
 /** If the query names tables: whether the task has other tables too. */
-type ChosenSummary = TaskSummary & Pick<TaskRow, 'hasOtherTables'>
+type ChosenSummary = TaskWithPace & Pick<TaskRow, 'hasOtherTables'>
 
-export async function viewTask(
-  disk: Disk,
-  taskId: string,
-  now: number,
-  policy: Policy,
-  inMemory: OnlyInMemory,
-): Promise<TaskDetails | null> {
+export async function readTask(source: ViewSource, taskId: string): Promise<TaskDetails | null> {
+  const { disk, inMemory, now } = source
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(disk, [detail], policy, LEASES_READ, now, inMemory), inMemory)
+  const row = taskRow(detail, await readTiming(source, [detail], LEASES_READ), inMemory)
   return {
     ...row,
     now,
@@ -75,23 +55,17 @@ export async function viewTask(
   }
 }
 
-export async function viewSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
+export async function readSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
   const [task] = await disk.tasksNamed([taskId])
   if (task === undefined) return null
   const { settings, levelBarrier, owners } = task
   return { taskId, settings, levelBarrier, owners, calledBack: exists(task) }
 }
 
-export async function viewTasks(
-  disk: Disk,
-  query: TaskQuery,
-  now: number,
-  policy: Policy,
-  inMemory: OnlyInMemory,
-): Promise<TaskPage> {
+export async function readTasks(source: ViewSource, query: TaskQuery): Promise<TaskPage> {
+  const { disk, now } = source
   const { state, parked, before, limit, search, tasks = null } = query
-  if (tasks !== null)
-    return { now, tasks: await viewTasksNamed(disk, tasks, query, policy, inMemory, now), next: null }
+  if (tasks !== null) return { now, tasks: await readTasksNamed(source, tasks, query), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
   const found: ChosenSummary[] = []
@@ -99,7 +73,7 @@ export async function viewTasks(
   const leasesRead = hasTables ? LEASES_READ : LEASES_READ_FOR_LISTS
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy, leasesRead, inMemory, now),
+    tasks: await rowsOf(source, found, leasesRead),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
@@ -121,36 +95,31 @@ export async function viewTasks(
 }
 
 /** Returns the named tasks in one page: a request names only a few. */
-async function viewTasksNamed(
-  disk: Disk,
+async function readTasksNamed(
+  source: ViewSource,
   names: readonly string[],
   query: TaskQuery,
-  policy: Policy,
-  inMemory: OnlyInMemory,
-  now: number,
 ): Promise<TaskRow[]> {
+  const { disk } = source
   const { state, parked, search } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
-  const summaries = await havingTables(disk, await disk.taskSummaries(ids), query)
+  const summaries = await havingTables(disk, await disk.tasksWithPace(ids), query)
   const found = summaries.filter(({ task }) => {
     if (!exists(task) || (state !== null && task.state !== state)) return false
     if (parked && (task.cancelled || task.partitions.parked === 0)) return false
     return search === null || task.taskId.includes(search)
   })
   return rowsOf(
-    disk,
+    source,
     found.toSorted((a, b) => b.task.id - a.task.id),
-    policy,
     LEASES_READ,
-    inMemory,
-    now,
   )
 }
 
 /** Keeps the tasks that have a table named by the query; all tasks if it names none. */
 async function havingTables(
   disk: Disk,
-  summaries: readonly TaskSummary[],
+  summaries: readonly TaskWithPace[],
   { tables = null }: TaskQuery,
 ): Promise<readonly ChosenSummary[]> {
   if (tables === null || summaries.length === 0) return summaries
@@ -163,31 +132,24 @@ async function havingTables(
   })
 }
 
-export async function viewTasksById(
-  disk: Disk,
-  ids: readonly number[],
-  policy: Policy,
-  inMemory: OnlyInMemory,
-  now: number,
-): Promise<TaskRow[]> {
-  const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
+export async function readTasksById(source: ViewSource, ids: readonly number[]): Promise<TaskRow[]> {
+  const summaries = new Map(
+    (await source.disk.tasksWithPace(ids)).map((summary) => [summary.task.id, summary]),
+  )
   const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy, LEASES_READ_FOR_LISTS, inMemory, now)
+  return rowsOf(source, found, LEASES_READ_FOR_LISTS)
 }
 
 async function rowsOf(
-  disk: Disk,
+  source: ViewSource,
   found: readonly ChosenSummary[],
-  policy: Policy,
   leasesRead: number,
-  inMemory: OnlyInMemory,
-  now: number,
 ): Promise<TaskRow[]> {
-  const timing = await readTiming(disk, found, policy, leasesRead, now, inMemory)
-  return found.map((summary) => taskRow(summary, timing, inMemory))
+  const timing = await readTiming(source, found, leasesRead)
+  return found.map((summary) => taskRow(summary, timing, source.inMemory))
 }
 
 type TimingOf = (task: StoredTask) => Timing
@@ -197,12 +159,9 @@ const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
 
 /** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
 async function readTiming(
-  disk: Disk,
-  summaries: readonly TaskSummary[],
-  policy: Policy,
+  { disk, inMemory, policy, now }: ViewSource,
+  summaries: readonly TaskWithPace[],
   limit: number,
-  now: number,
-  { progressOf }: OnlyInMemory,
 ): Promise<TimingOf> {
   const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
   const rows = isNeeded ? await disk.leasedOrDelayed(limit) : []
@@ -219,7 +178,7 @@ async function readTiming(
           ...row,
           renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
           unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
-          progress: row.state === 'leased' ? progressOf(id) : null,
+          progress: row.state === 'leased' ? inMemory.progressOf(id) : null,
         }
       }),
     }
@@ -228,7 +187,7 @@ async function readTiming(
 
 function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMemory): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
-  const stored = { ...task, rerunning: task.reruns.length > 0 }
+  const stored = withRerunning(task)
   const heldByTable = inMemory.heldIn(task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
   return {
@@ -264,10 +223,9 @@ const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: DAY, ho
  * Returns the newest points within the time range. If there are too many, incomplete steps are dropped, so
  * that every returned step has all its levels.
  */
-export async function viewThroughput(
-  disk: Disk,
+export async function readThroughput(
+  { disk, now }: Pick<ViewSource, 'disk' | 'now'>,
   { taskId, step, from, to, byLevel }: ThroughputQuery,
-  now: number,
 ): Promise<ThroughputHistory | null> {
   const [task] = taskId === null ? [] : await disk.tasksNamed([taskId])
   if (taskId !== null && (task === undefined || !exists(task))) return null

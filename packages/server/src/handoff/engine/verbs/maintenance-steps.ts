@@ -1,6 +1,5 @@
 import { MOST_AUDIT_RECORDS } from '../../audit.ts'
 import type { Disk } from '../../disk.ts'
-import { MOST_INSTANCES } from '../../heartbeats.ts'
 import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task.ts'
@@ -8,15 +7,18 @@ import { type MaintenanceRequest, type MaintenanceResult, StoreUnavailable } fro
 import type { StoredKey } from '../../stored.ts'
 import type { Exclusive } from '../exclusive.ts'
 import { firstRows, lanesFrom } from '../load-lanes.ts'
-import { addTasks } from '../read-rows.ts'
 import type { Runner } from '../runner.ts'
 import type { Lane, Partition, Task } from '../state/memory-rows.ts'
 import { concludeTasks, moveBarriers } from '../task-updates.ts'
+import { taskWithId } from '../tasks.ts'
 import { ThroughputRetention } from '../throughput.ts'
 import type { Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
 import { loadLeases } from './settle.ts'
 import type { Subscriptions } from './subscriptions.ts'
+
+/** Instances seen longest ago are deleted above this number, before their time has come. */
+export const MOST_INSTANCES = 100_000
 
 const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
@@ -24,7 +26,7 @@ const TASKS_LOOKED_AT = 100
 const RECORDS_PER_STEP = 500
 const HOUR_MILLIS = 3_600_000
 
-/** Runs work exclusively, after all rows are flushed. */
+/** What a step of one part did. */
 interface Step {
   readonly more: boolean
   readonly newlyReady: number
@@ -32,8 +34,8 @@ interface Step {
 
 const NOTHING: Step = { more: false, newlyReady: 0 }
 
-/** Background work, done in small steps so that no pull waits for it. */
-export class BackgroundWork {
+/** Runs exclusively, after all rows are flushed, in small steps so that no pull waits for it. */
+export class MaintenanceSteps {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #exclusive: Exclusive
@@ -55,10 +57,10 @@ export class BackgroundWork {
     this.#throughput = new ThroughputRetention(disk)
   }
 
-  /** Runs one step of each duty. A duty that fails does not prevent the others. */
+  /** Runs one step of each part. A part that fails does not prevent the others. */
   async run(request: MaintenanceRequest): Promise<MaintenanceResult> {
     let result: MaintenanceResult = { more: false, newlyReady: 0 }
-    const duties = [
+    const parts = [
       () => this.#rerun(),
       () => this.#forgetKeys(),
       () => this.#forgetInstances(request),
@@ -67,9 +69,9 @@ export class BackgroundWork {
       () => this.#forgetThroughput(request),
       () => this.#forgetAudit(request),
     ]
-    for (const duty of duties) {
+    for (const step of parts) {
       try {
-        const { more, newlyReady } = await this.#exclusive.runFlushed(duty)
+        const { more, newlyReady } = await this.#exclusive.runFlushed(step)
         result = { ...result, more: result.more || more, newlyReady: result.newlyReady + newlyReady }
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error
@@ -190,7 +192,7 @@ async function purge(tx: Transaction, task: Task): Promise<void> {
   if (task.purgedAt === null) {
     tx.touchTask(task)
     task.purgedAt = tx.now
-    tx.forgetPace(task)
+    tx.finished.forgetPace(task)
   }
   const lanes = await lanesFrom(tx, task, 0, 'rows')
   let left = ROWS_PER_STEP
@@ -213,9 +215,4 @@ function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   lane.purged += 1
   lane.purgedRecords += recordCount
   tx.remove(partition)
-}
-
-async function taskWithId(tx: Transaction, id: number): Promise<Task | undefined> {
-  if (!tx.memory.tasks.has(id)) addTasks(tx, await tx.reads.tasksById([id]))
-  return tx.memory.tasks.get(id)
 }

@@ -10,11 +10,11 @@ import type { Buffers, Key, Lane, LaneTable, Level, Partition, Task } from './st
 type ReadTo = readonly Pick<Buffers['fresh'], 'loadedTo' | 'isComplete'>[] | null
 
 /**
- * What a transaction has touched, with copies from before its first change. `restore` makes memory what it was
- * before the transaction; what was read from disk in the meantime stays. Where lanes, leases and waiting
+ * The rows that a transaction has touched, with copies from before its first change: for its entry, and to undo it.
+ * `restore` makes memory what it was before the transaction; what was read from disk in the meantime stays. Where lanes, leases and waiting
  * partitions stand is not copied: they are put there again.
  */
-export class UndoLog {
+export class TouchedRows {
   readonly tasks = new Map<Task, Task>()
   readonly lanes = new Map<Lane, { readonly lane: Lane; readonly readTo: ReadTo }>()
   readonly levels = new Map<Level, Level>()
@@ -90,14 +90,14 @@ export class UndoLog {
       memory.removeLaneTable(table)
     }
     for (const [lane, { lane: before, readTo }] of this.lanes) {
-      const { standsIn, heapIndex, pins, several } = lane
-      Object.assign(lane, before, { standsIn, heapIndex, pins, several })
+      const { queueEntry, heapIndex, pins, mixed } = lane
+      Object.assign(lane, before, { queueEntry, heapIndex, pins, mixed })
       setReadTo(lane.buffers, readTo)
       memory.order.update(lane)
     }
     for (const [partition, before] of this.partitions) {
-      const { buffers, heapIndex } = partition
-      Object.assign(partition, before, { buffers, heapIndex })
+      const { bufferCount, heapIndex } = partition
+      Object.assign(partition, before, { bufferCount, heapIndex })
       if (!this.newPartitions.has(partition)) putBack(memory, partition)
     }
     for (const partition of this.newPartitions) memory.dropPartition(partition)
@@ -109,7 +109,7 @@ export class UndoLog {
     for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
     for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
     for (const [table, settings] of this.tableSettings)
-      memory.order.place(memory.order.tables.setSettings({ table, ...settings }))
+      memory.order.reorder(memory.order.tables.setSettings({ table, ...settings }))
     for (const [id, at] of this.pausedInstances) setOrDelete(memory.pausedInstances, id, at)
     for (const instance of this.newInstances) memory.instances.delete(instance)
     for (const filterOrder of this.usedFilterOrders) memory.filterOrders.drop(filterOrder)

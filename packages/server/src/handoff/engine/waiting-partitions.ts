@@ -18,7 +18,7 @@ interface Changes {
 }
 
 /** Partitions of one table that arrived at the end of a lane. */
-export interface Arrived {
+export interface ArrivedOfTable {
   readonly firstId: number
   partitions: number
   records: number
@@ -28,7 +28,7 @@ export interface Arrived {
  * Maintains what waits, for a transaction: partitions begin and end to wait in their lane, and the order is
  * charged for what is handed out.
  */
-export class Waiting {
+export class WaitingPartitions {
   readonly #tx: Changes
   readonly #memory: Memory
 
@@ -58,7 +58,7 @@ export class Waiting {
   }
 
   /** Partitions arrived at the end of a lane and are counted as ready. `tailBefore` is its tail before. */
-  addArrivals(lane: Lane, tables: ReadonlyMap<string, Arrived>, tailBefore: number): void {
+  addArrivals(lane: Lane, tables: ReadonlyMap<string, ArrivedOfTable>, tailBefore: number): void {
     this.#tx.touchLane(lane)
     this.#drainIfEmpty(lane)
     this.#addToTables(lane, tables, tailBefore)
@@ -125,22 +125,22 @@ export class Waiting {
   }
 
   /** What waits is counted by table from the second table of a lane on. */
-  #addToTables(lane: Lane, arrived: ReadonlyMap<string, Arrived>, tailBefore: number): void {
+  #addToTables(lane: Lane, arrived: ReadonlyMap<string, ArrivedOfTable>, tailBefore: number): void {
     const total = { partitions: 0, records: 0 }
     for (const { partitions, records } of arrived.values()) {
       total.partitions += partitions
       total.records += records
     }
-    const isNew = lane.severalAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
+    const isNew = lane.mixedAfter === null && (arrived.size > 1 || !arrived.has(lane.table))
     if (isNew) {
-      lane.severalAfter = tailBefore
+      lane.mixedAfter = tailBefore
       const { id, table, cursor, returned, partitions, records } = lane
       const ready = partitions.ready - total.partitions
       const readyRecords = records.ready - total.records
       const row = { lane: id, table, cursor, ready, returned, readyRecords }
       this.#memory.order.updateTable(this.#tx.addLaneTable(lane, row))
     }
-    if (lane.severalAfter === null) return
+    if (lane.mixedAfter === null) return
     for (const [name, { firstId, partitions, records }] of arrived) {
       const table = lane.tables.get(name) ?? this.#newTable(lane, name, firstId)
       this.#countInTable(table, partitions, records)

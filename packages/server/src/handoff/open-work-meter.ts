@@ -1,5 +1,5 @@
 import type { Log } from './log.ts'
-import type { OpenWorkLimits } from './rules/open-work.ts'
+import type { OpenWorkLimits } from './rules/open-work-limits.ts'
 
 const WARN_AT = 0.8
 /** A warning is logged again after the use was below this share. */
