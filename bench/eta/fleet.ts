@@ -1,4 +1,4 @@
-import { countDuration } from '../../packages/server/src/handoff/rules/attempts.ts'
+import { countDuration } from '../../packages/server/src/handoff/rules/durations.ts'
 import type { Progress } from '../../packages/server/src/handoff/rules/progress.ts'
 import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task.ts'
 import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'

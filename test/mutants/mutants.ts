@@ -285,7 +285,7 @@ export const mutants: readonly Mutant[] = [
     area: 'PostgreSQL',
     bug: 'rows are written on a database that lacks the last entry',
     file: `${server}/disk/postgres/leader-row.ts`,
-    from: '  entryFence(leaderTerm, last),\n',
+    from: '  entryFence(term, last),\n',
     to: '',
     tests: disk('postgres/fencing', 'postgres/lost-tail'),
   },

@@ -80,7 +80,7 @@ const withFence = (change: (text: string) => string): (() => () => void) =>
     'prepare',
     (prepare) =>
       function (this: DatabaseSync, text: string) {
-        const isFence = text.includes('head WHERE id = 1 AND term = ?')
+        const isFence = text.includes('flushed WHERE id = 1 AND term = ?')
         return prepare.call(this, (isFence ? change(text) : text) as never)
       },
   )

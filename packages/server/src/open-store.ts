@@ -37,9 +37,11 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
       disk: tracing?.watch(disk) ?? disk,
       clock,
       policy,
-      ...namedBy(node),
-      ...limitedBy(openWork),
-      ...chance(),
+      node,
+      openWork,
+      limits: openWork?.limits,
+      random: Math.random,
+      secret: leaseSecrets(),
     })
   } catch (error) {
     await disk.close()
@@ -74,19 +76,14 @@ export async function openSharedStore(
         disk: tracing?.watch(disk) ?? disk,
         clock: clock ?? leaders,
         policy,
-        ...namedBy(node),
-        ...limitedBy(openWork),
-        ...chance(),
+        node,
+        openWork,
+        limits: openWork?.limits,
+        random: Math.random,
+        secret: leaseSecrets(),
       }),
     log,
     trusted: peerCa,
   })
   return { cluster, database: describeServer(url) }
 }
-
-const namedBy = (node: string | undefined) => (node === undefined ? {} : { node })
-
-const limitedBy = (openWork: OpenWorkMeter | undefined) =>
-  openWork === undefined ? {} : { openWork, limits: openWork.limits }
-
-const chance = () => ({ random: Math.random, secret: leaseSecrets() })

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { arrayQuery, finder, sqlite } from '../../../packages/server/src/disk/sqlite/dialect.ts'
+import type { SqlTable } from '../../../packages/server/src/disk/sql-table.ts'
+import { arrayQuery, sqlite } from '../../../packages/server/src/disk/sqlite/dialect.ts'
 import { Entries } from '../../../packages/server/src/disk/sqlite/sqlite-connection.ts'
 import { decodeEntry, type Entry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import type { DoneWithin } from '../../../packages/server/src/handoff/engine/throughput.ts'
@@ -196,10 +197,25 @@ export class Truth {
   }
 }
 
+/** Finds rows of a table; `where` is the SQL after its name. */
+function finder<Row extends object>(db: DatabaseSync, table: SqlTable<Row>, where: string) {
+  const statement = arrayQuery<unknown[]>(db, `SELECT ${table.selected()} FROM ${table.name} ${where}`)
+  return {
+    get: (...values: (number | string)[]): Row | undefined => {
+      const found = statement.get(...values)
+      return found && table.read(found)
+    },
+    all: (): Row[] => statement.all().map((found) => table.read(found)),
+  }
+}
+
 function prepare(db: DatabaseSync) {
   type Counted = [task: number, level: number, step: Step, partitions: number, records: number]
   return {
-    changes: arrayQuery<[changes: number, flushed: number]>(db, 'SELECT total_changes(), flushed FROM head'),
+    changes: arrayQuery<[changes: number, flushed: number]>(
+      db,
+      'SELECT total_changes(), number FROM flushed',
+    ),
     task: finder(db, sqlite.tasks, 'WHERE task_id = ?'),
     taskWithId: finder(db, sqlite.tasks, 'WHERE id = ?'),
     staging: finder(db, sqlite.tasks, 'WHERE staging IS NOT NULL'),

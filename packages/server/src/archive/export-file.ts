@@ -23,12 +23,11 @@ import {
   type PerSection,
   type Progress,
   type RowBatch,
-  type Section,
-  sections,
   totalRows,
 } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
 import type { NextIds } from '../handoff/stored.ts'
+import { type Section, sections } from '../handoff/table-fields.ts'
 import { version } from '../version.ts'
 
 // The lines of an export; see docs/backup.md. Each line is JSON: the header, then for each section a

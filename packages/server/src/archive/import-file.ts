@@ -4,8 +4,9 @@ import { open, stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import { SCHEMA_VERSION, unreleased } from '../disk/schema-version.ts'
-import { type ArchiveSource, fieldNames, perSection, type RowBatch, sections } from '../handoff/archived.ts'
+import { type ArchiveSource, fieldNames, perSection, type RowBatch } from '../handoff/archived.ts'
 import { StoreRefused } from '../handoff/store.ts'
+import { sections } from '../handoff/table-fields.ts'
 import { type EndLine, FORMAT, type Header, rowReader, type SectionLine } from './export-file.ts'
 
 const BATCH = 1000

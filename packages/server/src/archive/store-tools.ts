@@ -7,8 +7,9 @@ import { type Location, withFileSource, withSource, withStoppedStore } from './s
 
 // The operator's tools for a store: backup, verification, export and import.
 
-export type { PerSection, Progress, Section } from '../handoff/archived.ts'
+export type { PerSection, Progress } from '../handoff/archived.ts'
 export { StoreRefused, StoreUnavailable } from '../handoff/store.ts'
+export type { Section } from '../handoff/table-fields.ts'
 export type { Location } from './stores.ts'
 
 /** Names a store for people: its data file, or the database without its password. */

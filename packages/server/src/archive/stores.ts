@@ -113,7 +113,7 @@ async function withStoppedPostgres<Result>(
   })
   const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: '' } })
   return withEngineAtRest(disk, async () => {
-    const { leaderTerm } = await disk.readLeaderRow()
+    const { term } = await disk.readLeaderRow()
     return work({
       source: (read) =>
         withConnection(url, async (connection) => {
@@ -121,9 +121,9 @@ async function withStoppedPostgres<Result>(
           return read(await sourceOf(archivedStore(connection)))
         }),
       target: (write) =>
-        withConnection(url, (connection) => write(targetOf(archivedStore(connection, leaderTerm ?? '')))),
+        withConnection(url, (connection) => write(targetOf(archivedStore(connection, term ?? '')))),
       async confirm() {
-        if ((await disk.readLeaderRow()).leaderTerm !== leaderTerm)
+        if ((await disk.readLeaderRow()).term !== term)
           throw new StoreRefused(
             'a node was started on the database in the meantime; stop it and repeat the command',
           )

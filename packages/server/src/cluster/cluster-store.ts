@@ -1,5 +1,5 @@
 import type { Disk } from '../handoff/disk.ts'
-import { eachVerb, LeaderUnavailable, runVerb, type Store, type StoreVerb } from '../handoff/store.ts'
+import { eachVerb, NotLeader, runVerb, type Store, type StoreVerb } from '../handoff/store.ts'
 import type { Leadership } from './leadership.ts'
 
 /** Batches wait for clients that were just answered: an append is a round trip, whatever its size. */
@@ -38,7 +38,7 @@ export function clusterStore({ leadership, disk, now, probeLeader, close }: Clus
     const { engine } = leadership
     if (engine !== null) return runVerb(engine, verb, argument)
     const follow = whileFollowing[verb] as ((argument: never) => Promise<unknown>) | undefined
-    if (follow === undefined) throw notLeading()
+    if (follow === undefined) throw new NotLeader()
     return follow(argument)
   })
   return {
@@ -57,5 +57,3 @@ export function clusterStore({ leadership, disk, now, probeLeader, close }: Clus
     },
   }
 }
-
-const notLeading = () => new LeaderUnavailable('this node is no longer the leader; send the request again')

@@ -1,27 +1,8 @@
 import type { WallClock } from '../handoff/clock.ts'
-import type { Disk, OpenedDisk } from '../handoff/disk.ts'
-import { LeaderUnavailable } from '../handoff/store.ts'
+import type { Disk, OpenedDisk, SharedDisk } from '../handoff/disk.ts'
+import { NotLeader } from '../handoff/store.ts'
 import type { LeaderRow } from '../handoff/stored.ts'
-import type { LeaderRowStore } from './leader-row.ts'
-
-/** A disk that several nodes share, and that records which of them leads. */
-export interface SharedDisk extends Omit<Disk, 'open'>, LeaderRowStore {
-  /** Takes over, if the leader row still has this term. */
-  open(from: string | null): Promise<OpenedSharedDisk>
-}
-
-interface OpenedSharedDisk extends OpenedDisk {
-  readonly leaderTerm: string
-  /** The database's clock. */
-  readonly now: number
-}
-
-interface DiskCallbacks {
-  opened(term: string, now: number): void
-  lost(): void
-  /** Aborted if the end of this leadership was detected elsewhere. */
-  readonly over: AbortSignal
-}
+import type { TermCallbacks } from './leadership.ts'
 
 /**
  * The disk for the engine of one leadership. Opening the shared disk takes over from the current leader. An
@@ -33,7 +14,7 @@ export function diskOfTerm(
   disk: SharedDisk,
   nodeId: string,
   seen: LeaderRow,
-  callbacks: DiskCallbacks,
+  callbacks: TermCallbacks,
 ): Disk {
   let known: LeaderRow | null = seen
   let isOver = false
@@ -42,11 +23,11 @@ export function diskOfTerm(
     if (known === null && row.leader?.nodeId !== nodeId) {
       isOver = true
       callbacks.lost()
-      throw deposed()
+      throw new NotLeader()
     }
     known = null
-    const opened = await disk.open(row.leaderTerm)
-    callbacks.opened(opened.leaderTerm, opened.now)
+    const opened = await disk.open(row.term)
+    callbacks.opened(opened.term, opened.now)
     return opened
   }
   /** The shared disk stays open for the next leadership. */
@@ -71,12 +52,10 @@ function fenced<Target extends object>(
       if (typeof value === 'object' && value !== null) return fenced(value, {}, isOver)
       if (typeof value !== 'function' || name === 'close' || name === 'hasSpace') return value
       return (...given: unknown[]) =>
-        isOver() ? Promise.reject(deposed()) : (value as Method).apply(target, given)
+        isOver() ? Promise.reject(new NotLeader()) : (value as Method).apply(target, given)
     },
   })
 }
-
-const deposed = () => new LeaderUnavailable('another node is the leader now; send the request again')
 
 /**
  * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of

@@ -75,7 +75,7 @@ export class LeaderLink {
     trusted: Buffer | null = null,
   ) {
     this.leader = row.leader
-    this.#term = row.leaderTerm
+    this.#term = row.term
     this.#signature = signature
     this.#callbacks = callbacks
     const { origin, pathname } = new URL(row.leader.url)

@@ -11,8 +11,11 @@ import type { PeerSignature } from './peer-signature.ts'
 import { TakeOverBackOff } from './take-over-back-off.ts'
 
 export interface TermCallbacks {
-  /** The disk was opened, for the first time or again: this node leads in this term. */
-  opened(term: string): void
+  /**
+   * The disk was opened, for the first time or again: this node leads in this term. `now` is the database's
+   * clock.
+   */
+  opened(term: string, now: number): void
   /** Another node has taken over. */
   lost(): void
   /**

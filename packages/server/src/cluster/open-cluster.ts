@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WallClock } from '../handoff/clock.ts'
-import type { Disk } from '../handoff/disk.ts'
+import type { Disk, SharedDisk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { ClusterNode } from '../handoff/stored.ts'
 import { clusterStore } from './cluster-store.ts'
-import { diskOfTerm, LeaderClock, type SharedDisk } from './disk-of-term.ts'
+import { diskOfTerm, LeaderClock } from './disk-of-term.ts'
 import { Followers } from './followers.ts'
 import type { ForwardedAnswer } from './forwarded-request.ts'
 import { Forwarder } from './forwarder.ts'
@@ -67,7 +67,7 @@ export async function openCluster({
         over,
         opened: (term: string, now: number) => {
           clock.set(now)
-          opened(term)
+          opened(term, now)
         },
       }
       return openEngine({ disk: diskOfTerm(disk, self.nodeId, seen, callbacks), clock: clock.now })

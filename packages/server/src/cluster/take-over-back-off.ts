@@ -50,7 +50,7 @@ export class TakeOverBackOff {
     for (let [tick, still] = [0, 0]; tick < ticks && still < STILL_TICKS; tick += 1) {
       await pause(TICK_MILLIS)
       const row = await readLeaderRow()
-      if (row.leaderTerm !== seen.leaderTerm) return false
+      if (row.term !== seen.term) return false
       still = row.last === last ? still + 1 : 0
       last = row.last
     }

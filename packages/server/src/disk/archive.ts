@@ -5,9 +5,9 @@ import {
   type PerSection,
   type RowBatch,
   refuseMissing,
-  sections,
 } from '../handoff/archived.ts'
 import type { NextIds } from '../handoff/stored.ts'
+import { sections } from '../handoff/table-fields.ts'
 import type { SqlTable } from './sql-table.ts'
 import type { ArchivedTables } from './sql-tables.ts'
 

@@ -54,7 +54,9 @@ export const flushedBy = (tables: SqlTables): readonly Flushed[] => [
     [...instances.values()].map((seen) => seenInstance(seen)).sort(byName),
   ),
   flushed(insert(tables.instances, addTotalsTo(tables)), ({ totals }) =>
-    [...totals.values()].map((added) => seenInstance(added, added.totals, added.expectedAt)).sort(byName),
+    [...totals.values()]
+      .map((added) => seenInstance(added, added.totals, added.lostUnlessSeenSince))
+      .sort(byName),
   ),
   flushed(update(tables.instances.only('instanceId', 'pausedAt')), ({ instances }) =>
     [...instances.values()].flatMap(({ instanceId, pausedAt }) =>

@@ -1,9 +1,9 @@
 import { type InstanceRole, type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
-import type { StoredInstance } from '../handoff/archived.ts'
 import type { Disk } from '../handoff/disk.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
 import { totalOf } from '../handoff/rules/task.ts'
 import type { StoredTask } from '../handoff/stored.ts'
+import type { StoredInstance } from '../handoff/table-fields.ts'
 import {
   addTotals,
   type InstanceRecord,
@@ -32,7 +32,7 @@ import { ALL_PARTITIONS } from './task-reads.ts'
 export const seenInstance = (
   { instanceId, role, at }: { readonly instanceId: string; readonly role: InstanceRole; readonly at: number },
   totals: InstanceTotals = noTotals(),
-  expectedAt: number | null = null,
+  lostUnlessSeenSince: number | null = null,
 ): StoredInstance => ({
   instanceId,
   role,
@@ -43,7 +43,7 @@ export const seenInstance = (
   draining: false,
   load: null,
   ...totals,
-  expectedAt,
+  lostUnlessSeenSince,
   pausedAt: null,
 })
 
@@ -67,7 +67,7 @@ export function heartbeatRows(heartbeats: readonly Heartbeat[], now: number): St
       draining: node?.draining ?? false,
       load: node?.load ?? null,
       ...totals,
-      expectedAt: null,
+      lostUnlessSeenSince: null,
       pausedAt: null,
     })
   }
@@ -84,8 +84,8 @@ const totalsOf = (row: StoredInstance | undefined): InstanceTotals =>
 /** In SQL: adds totals to the stored ones. When an instance was last seen comes from heartbeats. */
 export const addTotalsTo = (tables: SqlTables): string =>
   `ON CONFLICT (instance_id) DO UPDATE SET ${addedTotals(tables)},
-    expected_at = CASE WHEN excluded.expected_at > coalesce(instance.expected_at, 0)
-      THEN excluded.expected_at ELSE instance.expected_at END`
+    lost_unless_seen_since = CASE WHEN excluded.lost_unless_seen_since > coalesce(instance.lost_unless_seen_since, 0)
+      THEN excluded.lost_unless_seen_since ELSE instance.lost_unless_seen_since END`
 
 const addedTotals = ({ dialect, instances }: SqlTables): string =>
   instances
@@ -122,7 +122,7 @@ function instanceRecord(row: StoredInstance): InstanceRecord {
     firstSeenAt,
     lastSeenAt,
     totals: totalsOf(row),
-    expectedAt: row.expectedAt,
+    lostUnlessSeenSince: row.lostUnlessSeenSince,
     pausedAt: row.pausedAt,
     node: startedAt === null ? null : { version: version ?? '', startedAt, draining, load },
   }
@@ -244,7 +244,7 @@ function activeNames(
     from: `(WITH RECURSIVE holder AS (${holder('')}
         UNION ALL SELECT (${holder(`AND ${leasedBy} > holder.name`)}) FROM holder WHERE holder.name IS NOT NULL)
       SELECT * FROM (SELECT name FROM holder WHERE name IS NOT NULL LIMIT ?2 + 0) listed
-      UNION ${seen('last_seen_at >= ?1')} UNION ${seen('last_seen_at < expected_at')}) active LIMIT ?2 + 0`,
+      UNION ${seen('last_seen_at >= ?1')} UNION ${seen('last_seen_at < lost_unless_seen_since')}) active LIMIT ?2 + 0`,
     read: ([name]) => name as string,
   }
 }

@@ -4,7 +4,7 @@ import { StoreRefused } from '../handoff/store.ts'
  * The version of the schema, which both stores and exports share. Each change of the schema raises it. Until
  * the first release a change needs no step: data of earlier versions is refused.
  */
-export const SCHEMA_VERSION = 15
+export const SCHEMA_VERSION = 16
 
 /** A version of the schema and the way to it. */
 export interface Schema {

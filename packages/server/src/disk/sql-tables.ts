@@ -1,4 +1,3 @@
-import { type ArchivedRows, archivedFields, isTallied, type Section, sections } from '../handoff/archived.ts'
 import {
   comparedFields,
   descriptorFields,
@@ -6,10 +5,11 @@ import {
   statusFields,
   untouched,
 } from '../handoff/partition.ts'
+import { isTallied, type Section, type StoredRows, sections, storedFields } from '../handoff/table-fields.ts'
 import { type Dialect, SqlTable, type TableOptions } from './sql-table.ts'
 
 /** Every table with rows of the hand-off. Its columns follow from the fields of its rows. */
-const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } = {
+const options: { readonly [Name in Section]: TableOptions<StoredRows[Name]> } = {
   tasks: { name: 'task', key: ['id'], fixed: ['taskId'] },
   lanes: { name: 'lane', key: ['id'], fixed: ['task', 'level', 'table'] },
   levels: { name: 'level', key: ['level'] },
@@ -30,7 +30,7 @@ const options: { readonly [Name in Section]: TableOptions<ArchivedRows[Name]> } 
   tableSettings: { name: 'table_settings', key: ['table'] },
 }
 
-export type ArchivedTables = { readonly [Name in Section]: SqlTable<ArchivedRows[Name]> }
+export type ArchivedTables = { readonly [Name in Section]: SqlTable<StoredRows[Name]> }
 
 export type SqlTables = ReturnType<typeof tablesIn>
 
@@ -40,7 +40,7 @@ export function tablesIn(dialect: Dialect) {
       section,
       new SqlTable(
         dialect,
-        archivedFields[section] as never,
+        storedFields[section] as never,
         { ...options[section], tallied: isTallied(section) } as never,
       ),
     ]),

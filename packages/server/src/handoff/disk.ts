@@ -8,6 +8,7 @@ import type { StoredState } from './rules/life-cycle.ts'
 import type { Tallies } from './rules/task.ts'
 import type {
   IndexRangeOfLane,
+  LeaderRow,
   NextIds,
   StagedIds,
   StoredCheckpoint,
@@ -178,6 +179,27 @@ export interface OpenedDisk {
   readonly nextIds: NextIds
 }
 
+/**
+ * A disk that several nodes share, and that records which of them leads. Only the leader may append, flush, stage
+ * and unstage. All nodes may read, and record the instances they have seen.
+ */
+export interface SharedDisk extends Disk {
+  /**
+   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss the
+   * same leader succeeds.
+   */
+  open(from?: string | null): Promise<OpenedSharedDisk>
+  readLeaderRow(): Promise<LeaderRow>
+  /** Removes the leader from the row, if this node still leads. */
+  resign(): Promise<void>
+}
+
+export interface OpenedSharedDisk extends OpenedDisk {
+  readonly term: string
+  /** The database's clock at the take-over, in milliseconds. */
+  readonly now: number
+}
+
 export interface Appended {
   /** One more than the last. */
   readonly number: number
@@ -305,6 +327,14 @@ export type InstanceRowsQuery =
       readonly after: InstancePosition | null
       readonly limit: number
     }
+
+export interface ForgetInstances {
+  readonly unseenSince: number
+  /** For nodes that ended gracefully. */
+  readonly endedSince: number
+  readonly most: number
+  readonly limit: number
+}
 
 export interface PausedInstance {
   readonly instanceId: string

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { InstanceState } from '@baton/protocol'
 import { withTimeout } from './clock.ts'
-import { statusOf } from './heartbeats.ts'
+import { statusOf } from './instance-status.ts'
 import type { Store } from './store.ts'
 import type { InstanceDetails, ParkedNotice, TaskRow } from './views/queries.ts'
 

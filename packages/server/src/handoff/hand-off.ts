@@ -35,8 +35,9 @@ import {
   type StoreViews,
   type TableChange,
 } from './store.ts'
-import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
+import { DiskSpace, isDiskFull, StoreHealth } from './store-health.ts'
 import type { InstanceDetails, InstancePage, InstanceQuery } from './views/queries.ts'
+import { watchedStore } from './watched-store.ts'
 
 interface HandOffOptions {
   readonly store: Store

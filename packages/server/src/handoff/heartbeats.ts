@@ -1,6 +1,5 @@
-import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Stopwatch } from './clock.ts'
-import { SILENT_SHARE } from './rules/policy.ts'
 import { addTotals, type InstanceDetails, type NodeDetails, noTotals } from './views/queries.ts'
 
 /** What was seen of an instance since the last write. Totals are increments. */
@@ -19,36 +18,6 @@ export interface Heartbeat {
 
 /** The interval of a node's heartbeat, and of writing what was seen of clients. */
 export const HEARTBEAT_INTERVAL_MILLIS = 5000
-
-/** A node whose heartbeat is older is down. */
-export const NODE_FRESH_MILLIS = 3 * HEARTBEAT_INTERVAL_MILLIS
-
-/** A client that long-polls sends a request at least once a minute. */
-export const CLIENT_FRESH_MILLIS = 90_000
-
-/** Instances that were not seen for this long are deleted. */
-export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
-
-/** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
-export const FORGET_ENDED_NODES_MILLIS = 3_600_000
-
-export function statusOf(instance: InstanceDetails): InstanceState {
-  const unseen = instance.now - instance.lastSeenAt
-  if (instance.role === 'service') {
-    if (unseen > NODE_FRESH_MILLIS) return 'down'
-    return instance.node?.draining === true ? 'draining' : 'up'
-  }
-  const { leases, silentAfterMillis, expectedAt, lastSeenAt } = instance
-  if (expectedAt !== null && lastSeenAt < expectedAt) return 'lost'
-  if (silentAfterMillis !== null && unseen >= silentAfterMillis) return 'silent'
-  return leases > 0 || unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
-}
-
-/** How long the holder of a lease of this length may send nothing before it is silent. */
-export const silenceAllowed = (leaseMillis: number): number => Math.floor(leaseMillis * SILENT_SHARE)
-
-/** Those seen longest ago are deleted above this number, before their time has come. */
-export const MOST_INSTANCES = 100_000
 
 /** The most instances that are noted between two writes. A client that makes up names may send more. */
 const MOST_NOTED = 10_000
@@ -129,7 +98,7 @@ export class Heartbeats {
       firstSeenAt: now - ago.first,
       lastSeenAt,
       totals: noTotals(),
-      expectedAt: null,
+      lostUnlessSeenSince: null,
       pausedAt: null,
       leases: 0,
       silentAfterMillis: null,

@@ -1,6 +1,11 @@
-import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './heartbeats.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import type { MaintenanceRequest, NewlyReadyOf, Store } from './store.ts'
+
+/** Instances that were not seen for this long are deleted. */
+const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
+
+/** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
+const FORGET_ENDED_NODES_MILLIS = 3_600_000
 
 /** The maximum time between sweeps, so that changes by other nodes are noticed. */
 const SWEEP_AT_LEAST_MILLIS = 1000

@@ -7,8 +7,6 @@ import type { LeaseOutcome } from './rules/settlement.ts'
 // The stored fields of a partition, and what a pull hands out of them. Entries, the tables of each disk and
 // exports follow from the lists of fields.
 
-export type StoredOutcome = LeaseOutcome
-
 /** What its descriptor may have in addition to the fields of the contract. Null for most partitions. */
 type OptionalTexts = { readonly [Field in OptionalField]: string | null }
 
@@ -51,7 +49,7 @@ export interface PartitionStatus {
   releases: number
   holder: string | null
   secret: string
-  outcome: StoredOutcome | null
+  outcome: LeaseOutcome | null
   /**
    * When the lease or back-off ends. For a ready partition: when it came back, or null if it was not handed
    * out yet.

@@ -1,3 +1,4 @@
+import { SetsByKey } from './sets-by-key.ts'
 import type { BatchedPull, NewlyReadyOf } from './store.ts'
 
 /** The filter of a pull. */
@@ -38,9 +39,9 @@ export interface Group<Member> {
  */
 export class FilterGroups<Member> {
   readonly #groups = new Map<string, Group<Member>>()
-  readonly #byTask = new Map<string, Set<Group<Member>>>()
+  readonly #byTask = new SetsByKey<string, Group<Member>>()
   /** Groups without tasks in their filter. */
-  readonly #byTable = new Map<string, Set<Group<Member>>>()
+  readonly #byTable = new SetsByKey<string, Group<Member>>()
 
   add(filter: Filter, member: Member): Group<Member> {
     const name = isUnfiltered(filter) ? '' : JSON.stringify([filter.tables, filter.tasks])
@@ -52,11 +53,7 @@ export class FilterGroups<Member> {
     const group = { name, filter, members: new Set([member]) }
     this.#groups.set(name, group)
     const [index, names] = this.#indexOf(filter)
-    for (const each of names) {
-      const groups = index.get(each)
-      if (groups === undefined) index.set(each, new Set([group]))
-      else groups.add(group)
-    }
+    for (const each of names) index.add(each, group)
     return group
   }
 
@@ -65,11 +62,7 @@ export class FilterGroups<Member> {
     if (group.members.size > 0 || this.#groups.get(group.name) !== group) return
     this.#groups.delete(group.name)
     const [index, names] = this.#indexOf(group.filter)
-    for (const each of names) {
-      const groups = index.get(each)
-      groups?.delete(group)
-      if (groups?.size === 0) index.delete(each)
-    }
+    for (const each of names) index.remove(each, group)
   }
 
   /** The groups that match newly ready partitions, and how many of those partitions each may get. */
@@ -99,7 +92,7 @@ export class FilterGroups<Member> {
     return [...this.#groups.values()].filter(({ filter }) => filter.tasks === null && filter.tables !== null)
   }
 
-  #indexOf({ tables, tasks }: Filter): [Map<string, Set<Group<Member>>>, readonly string[]] {
+  #indexOf({ tables, tasks }: Filter): [SetsByKey<string, Group<Member>>, readonly string[]] {
     return tasks === null ? [this.#byTable, tables ?? []] : [this.#byTask, tasks]
   }
 }

@@ -1,5 +1,6 @@
 import type { Batcher } from './batcher.ts'
 import { type Filter, FilterGroups, type Group, isUnfiltered, wantedOf } from './pull-filters.ts'
+import { SetsByKey } from './sets-by-key.ts'
 import {
   type BatchedPull,
   type NewlyReadyOf,
@@ -185,7 +186,7 @@ export class WaitingPulls {
   readonly #most: number
   readonly #waiting = new Set<Waiter>()
   readonly #groups = new FilterGroups<Waiter>()
-  readonly #byKey = new Map<string, Set<Waiter>>()
+  readonly #byKey = new SetsByKey<string, Waiter>()
   readonly #notifications = new Notifications()
   #closed = false
 
@@ -298,19 +299,13 @@ export class WaitingPulls {
     this.#waiting.add(waiter)
     waiter.group = this.#groups.add(waiter.pull, waiter)
     const { key } = waiter.pull
-    if (key === null) return
-    const twins = this.#byKey.get(key)
-    if (twins === undefined) this.#byKey.set(key, new Set([waiter]))
-    else twins.add(waiter)
+    if (key !== null) this.#byKey.add(key, waiter)
   }
 
   #remove(waiter: Waiter): void {
     this.#waiting.delete(waiter)
     if (waiter.group !== undefined) this.#groups.remove(waiter.group, waiter)
     const { key } = waiter.pull
-    const twins = key === null ? undefined : this.#byKey.get(key)
-    if (key === null || twins === undefined) return
-    twins.delete(waiter)
-    if (twins.size === 0) this.#byKey.delete(key)
+    if (key !== null) this.#byKey.remove(key, waiter)
   }
 }

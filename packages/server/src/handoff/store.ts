@@ -17,10 +17,10 @@ import type {
   ChangeQuery,
   GridDetails,
   GridQuery,
-  HeldLeasesPage,
-  HeldLeasesQuery,
   InstanceAttempts,
   InstanceDetails,
+  InstanceLeasesPage,
+  InstanceLeasesQuery,
   InstancePage,
   InstanceQuery,
   PartitionPage,
@@ -55,7 +55,7 @@ export interface StoreViews {
   /** Compute tables with open work or settings. */
   table(name: string): Promise<TableDetails | null>
   tables(query: TableQuery): Promise<TablePage>
-  instanceLeases(query: HeldLeasesQuery): Promise<HeldLeasesPage>
+  instanceLeases(query: InstanceLeasesQuery): Promise<InstanceLeasesPage>
   /** The last attempts of an instance, since this node leads. */
   instanceAttempts(instanceId: string): Promise<InstanceAttempts>
 }
@@ -405,6 +405,14 @@ export class LeaderUnavailable extends StoreUnavailable {
   override name = 'LeaderUnavailable'
   constructor(detail: string, options?: ErrorOptions) {
     super('store_unavailable', detail, options)
+  }
+}
+
+/** Another node leads, so the state in this node's memory is out of date. */
+export class NotLeader extends LeaderUnavailable {
+  override name = 'NotLeader'
+  constructor(options?: ErrorOptions) {
+    super('another node is the leader now; send the request again', options)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ThroughputStep } from '@baton/protocol'
 import type { Fields } from './fields.ts'
-import type { Durations } from './rules/attempts.ts'
+import type { Durations } from './rules/durations.ts'
 import type { FailureWindow } from './rules/failure-window.ts'
 import type { FailureGroup } from './rules/failures.ts'
 import type { TableSettings } from './rules/policy.ts'
@@ -18,7 +18,7 @@ export interface StoredTask extends Omit<MutableTask, 'rerunning'> {
   staging: StagedIds | null
   /** Why attempts were unsuccessful. Null in an entry means unchanged, as for most changes of a task. */
   failures: readonly FailureGroup[] | null
-  /** Durations of the attempts that finished partitions; see rules/attempts.ts. */
+  /** Durations of the attempts that finished partitions; see rules/durations.ts. */
   readonly durations: Durations
   stamps: TaskStamps | null
   failureWindow: FailureWindow
@@ -246,7 +246,7 @@ export interface NextIds {
  */
 export interface LeaderRow {
   /** Changes with every take-over. Null until the first node has led. */
-  readonly leaderTerm: string | null
+  readonly term: string | null
   /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
   readonly leader: ClusterNode | null
   readonly clusterId: string

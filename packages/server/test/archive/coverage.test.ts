@@ -4,7 +4,8 @@ import { PostgresServer } from '../../../../test/postgres/support/postgres-serve
 import { postgres } from '../../src/disk/postgres/dialect.ts'
 import { sqlite } from '../../src/disk/sqlite/dialect.ts'
 import { schema } from '../../src/disk/sqlite/schema.ts'
-import { fieldNames, sections } from '../../src/handoff/archived.ts'
+import { fieldNames } from '../../src/handoff/archived.ts'
+import { sections } from '../../src/handoff/table-fields.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 
 // A table or column that is added to a store must be included in exports, or be listed here with the reason
@@ -13,7 +14,8 @@ import { CleanDatabases } from '../support/clean-databases.ts'
 const notArchived = {
   SQLite: {
     entry_slot: 'entries are in rows when a store is exported',
-    head: 'the next ids are in the header of the file, the number of the last entry is of this store alone',
+    flushed:
+      'the next ids are in the header of the file, the number of the last entry is of this store alone',
     probe: 'says nothing',
     'task_table.position': 'the order of the rows',
   },

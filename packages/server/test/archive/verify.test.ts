@@ -87,7 +87,7 @@ const damages: [sql: string, found: string[]][] = [
     ],
   ],
   [
-    'UPDATE head SET next_partition = 7',
+    'UPDATE flushed SET next_partition = 7',
     ['partition orders-1-1 has an id that would also be assigned to a new partition'],
   ],
   [

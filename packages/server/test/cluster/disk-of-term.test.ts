@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { diskOfTerm } from '../../src/cluster/disk-of-term.ts'
-import type { PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import type { SharedDisk } from '../../src/handoff/disk.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
 import { entry, noRowChanges, task } from '../disk/postgres/samples.ts'
 import { diskDatabases } from '../disk/postgres/support.ts'
@@ -11,7 +11,7 @@ async function twoNodes() {
   const database = await databases.create()
   const disk = (nodeId: string) => database.disk({ node: { nodeId, url: `http://${nodeId}` } })
   const [one, two] = [await disk('one'), await disk('two')]
-  const led = async (under: PostgresDisk, nodeId: string) => {
+  const led = async (under: SharedDisk, nodeId: string) => {
     const told: string[] = []
     const over = new AbortController()
     const events = {
@@ -31,7 +31,7 @@ describe('the disk of one term', () => {
     const { last } = await first.disk.open()
     await expect(second.disk.open()).rejects.toThrow(StoreUnavailable)
     await first.disk.append(entry(last + 1))
-    const { leaderTerm: term, leader } = await two.readLeaderRow()
+    const { term, leader } = await two.readLeaderRow()
     expect(leader?.nodeId).toBe('one')
     expect(first.told).toEqual([`opened ${term}`])
   })
@@ -43,9 +43,9 @@ describe('the disk of one term', () => {
     const before = await one.readLeaderRow()
     const { last } = await disk.open()
     await disk.append(entry(last + 1))
-    const { leaderTerm: term } = await one.readLeaderRow()
-    expect(term).not.toBe(before.leaderTerm)
-    expect(told).toEqual([`opened ${before.leaderTerm}`, `opened ${term}`])
+    const { term } = await one.readLeaderRow()
+    expect(term).not.toBe(before.term)
+    expect(told).toEqual([`opened ${before.term}`, `opened ${term}`])
   })
 
   test('ends when another node has taken over: it is not reopened, and reports that', async () => {

@@ -20,7 +20,7 @@ async function withSigner() {
   )
   const signer = new PeerSignature('signer')
   const known = { clusterId: clusterId ?? '', secret: secret ?? '' }
-  signer.learn({ ...known, leaderTerm: null, leader: null, now: Date.now(), last: 0 })
+  signer.learn({ ...known, term: null, leader: null, now: Date.now(), last: 0 })
   await leader.post('/call-back', descriptors('orders', 5))
   return { leader, follower, signer, leaderId: leaderId ?? '' }
 }
@@ -114,7 +114,7 @@ describe('a signed request', () => {
   test('with another secret is refused, and so is a header that is none', async () => {
     const { leader, leaderId } = await withSigner()
     const forger = new PeerSignature('forger')
-    const row = { leaderTerm: null, leader: null, now: Date.now(), last: 0 }
+    const row = { term: null, leader: null, now: Date.now(), last: 0 }
     forger.learn({ ...row, clusterId: 'c', secret: 'guessed' })
     for (const sent of [pull, pause])
       for (const signature of [signatureOf(forger, leaderId, sent), '', 'a.b', '{}'])
@@ -129,7 +129,7 @@ describe('a signed request', () => {
 describe('the proof that a node leads', () => {
   /** A link to a node that answers the nonce of the link with another one. */
   async function linkTo(nonceOf: (nonce: string) => string) {
-    const row = { leaderTerm: 'now', now: Date.now(), last: 0, clusterId: 'c', secret: 's' }
+    const row = { term: 'now', now: Date.now(), last: 0, clusterId: 'c', secret: 's' }
     const [leader, follower] = ['leader', 'follower'].map((name) => {
       const signature = new PeerSignature(name)
       signature.learn({ ...row, leader: null })

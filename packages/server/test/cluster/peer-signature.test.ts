@@ -4,7 +4,7 @@ import { PeerSignature } from '../../src/cluster/peer-signature.ts'
 
 let millis = 0
 const leaderRow = (changes = {}) => ({
-  leaderTerm: 't',
+  term: 't',
   leader: null,
   clusterId: 'c',
   secret: 'between us',

@@ -3,7 +3,7 @@ import type { LedRow } from '../../src/cluster/leader-row.ts'
 import { TakeOverBackOff } from '../../src/cluster/take-over-back-off.ts'
 
 const leader = { nodeId: 'other', url: 'http://other' }
-const row: LedRow = { leaderTerm: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }
+const row: LedRow = { term: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }
 
 /** A leader as the database shows it, second by second. */
 function watching(rowAt: (second: number) => LedRow, random = () => 1) {
@@ -55,7 +55,7 @@ describe('a node that cannot reach the leader', () => {
   test('checks again when there is a new leader', async () => {
     const { backOff, waits } = watching((second) => ({
       ...atWork(second),
-      leaderTerm: second < 2 ? 't' : 'u',
+      term: second < 2 ? 't' : 'u',
     }))
     backOff.deposed()
     expect(await waits()).toEqual({ may: false, second: 2 })

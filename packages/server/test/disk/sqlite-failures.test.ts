@@ -41,7 +41,7 @@ test('a foreign program that writes into the data file makes calls unavailable, 
 })
 
 const retention = { before: { minute: 1, hour: 1 }, most: null, limit: 1 }
-const LOSS = "INSERT INTO throughput VALUES (1, 'minute', 0, 0, 1, 1); UPDATE head SET writes = writes - 1"
+const LOSS = "INSERT INTO throughput VALUES (1, 'minute', 0, 0, 1, 1); UPDATE flushed SET writes = writes - 1"
 
 test.each([
   { call: 'retention', loss: LOSS, finish: '' },

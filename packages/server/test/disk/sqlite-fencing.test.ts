@@ -38,7 +38,7 @@ test.each(Object.keys(writes))('%s is refused after another process took over', 
 })
 
 test.each(Object.keys(writes))('%s is refused if an entry or rows before it are lost', async (name) => {
-  for (const loss of ['DELETE FROM entry_slot WHERE number = 2', 'UPDATE head SET writes = writes - 1']) {
+  for (const loss of ['DELETE FROM entry_slot WHERE number = 2', 'UPDATE flushed SET writes = writes - 1']) {
     const database = newDatabase()
     const disk = database.disk()
     await disk.open()

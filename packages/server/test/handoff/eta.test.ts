@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/attempts.ts'
+import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/durations.ts'
 import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task.ts'
 import * as eta from '../../src/handoff/views/eta.ts'
 import type { PaceSecond, TaskRow } from '../../src/handoff/views/queries.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Heartbeats, silenceAllowed, statusOf } from '../../src/handoff/heartbeats.ts'
+import { Heartbeats } from '../../src/handoff/heartbeats.ts'
+import { silenceAllowed, statusOf } from '../../src/handoff/instance-status.ts'
 import { type InstanceDetails, noTotals } from '../../src/handoff/views/queries.ts'
 
 const NOW = 1_000_000_000
@@ -11,7 +12,7 @@ const stored = (changes: Partial<InstanceDetails> = {}): InstanceDetails => ({
   lastSeenAt: NOW - 400_000,
   totals: { ...noTotals(), pulls: 10, done: 5 },
   leases: 0,
-  expectedAt: null,
+  lostUnlessSeenSince: null,
   pausedAt: null,
   silentAfterMillis: null,
   leadsSince: null,
@@ -109,11 +110,11 @@ describe('the status of an instance', () => {
   })
 
   test('is lost when a lease expired while it was silent, until it is heard from again', () => {
-    const expectedAt = NOW - 300_000
-    expect(seenAgo(300_001, { expectedAt })).toBe('lost')
-    expect(seenAgo(300_001, { expectedAt, leases: 1 })).toBe('lost')
-    expect(seenAgo(300_000, { expectedAt })).toBe('down')
-    expect(seenAgo(1000, { expectedAt })).toBe('up')
+    const lostUnlessSeenSince = NOW - 300_000
+    expect(seenAgo(300_001, { lostUnlessSeenSince })).toBe('lost')
+    expect(seenAgo(300_001, { lostUnlessSeenSince, leases: 1 })).toBe('lost')
+    expect(seenAgo(300_000, { lostUnlessSeenSince })).toBe('down')
+    expect(seenAgo(1000, { lostUnlessSeenSince })).toBe('up')
   })
 
   test('is up for a node while its heartbeat is fresh, and draining when it drains', () => {

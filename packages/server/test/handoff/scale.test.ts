@@ -59,7 +59,7 @@ describe('the fleet', () => {
     lastSeenAt: 1000,
     totals: noTotals(),
     leases: 0,
-    expectedAt: null,
+    lostUnlessSeenSince: null,
     pausedAt: null,
     silentAfterMillis: null,
     leadsSince: null,
@@ -87,7 +87,7 @@ describe('the fleet', () => {
       instance(2, { leases: 3 }),
       instance(3, { role: 'producer' }),
       instance(4, { role: 'service', node: { version: '1', startedAt: 0, draining: false, load: 12 } }),
-      instance(5, { expectedAt: 1001 }),
+      instance(5, { lostUnlessSeenSince: 1001 }),
       instance(6, { leases: 1, silentAfterMillis: 30_000, now: 40_000 }),
     ])
     const fleet = await readFleet(store, { perPage: 2 })

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { openPostgresDisk, type PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import type { SharedDisk } from '../../src/handoff/disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
 import type { StoreHarness } from './conformance/harness.ts'
@@ -67,12 +68,12 @@ export function postgresHarness(): StoreHarness {
 }
 
 interface LastingDisk {
-  readonly disk: PostgresDisk
+  readonly disk: SharedDisk
   end(): Promise<void>
 }
 
 /** Closing it leaves its sessions open until the end of the tests. */
-function lasting(disk: PostgresDisk): LastingDisk {
+function lasting(disk: SharedDisk): LastingDisk {
   const end = disk.close.bind(disk)
   disk.close = async () => undefined
   return { disk, end }

@@ -1,11 +1,10 @@
 import { type Appended, KnownKeys } from '../../handoff/disk.ts'
 import type { PartitionDescriptor } from '../../handoff/partition.ts'
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { NotLeader, StoreUnavailable } from '../../handoff/store.ts'
 import type { StagedIds } from '../../handoff/stored.ts'
 import { insert } from '../statements.ts'
 import { arraysOf, insertFrom, postgres, sending, textArray, textOf, unnest } from './dialect.ts'
 import { type Connection, prepared, type Statement } from './session/connection.ts'
-import { NotLeader } from './session/errors.ts'
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
@@ -46,7 +45,7 @@ WITH known AS MATERIALIZED (
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`)
 
 interface Confirmed {
-  readonly leaderTerm: string
+  readonly term: string
   /** How often rows were written, if that was since the previous entry. */
   readonly writes: number | null
 }
@@ -70,10 +69,10 @@ export async function append(connection: Connection, confirmed: Confirmed, entry
 }
 
 function appendStatement(
-  { leaderTerm, writes }: Confirmed,
+  { term, writes }: Confirmed,
   { number, body, newRows, newKeys }: Appended,
 ): Statement {
-  const values = [number, leaderTerm, body, writes]
+  const values = [number, term, body, writes]
   if (newRows.length === 0 && newKeys.length === 0) return { ...APPEND_ALONE, values }
   return { ...APPEND, values: [...values, textArray(newKeys), ...arraysOf(postgres.descriptors, newRows)] }
 }

@@ -1,4 +1,4 @@
-import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
+import { NODE_FRESH_MILLIS } from '../../handoff/instance-status.ts'
 import { StoreRefused } from '../../handoff/store.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { type ArchivedStore, BATCH } from '../archive.ts'
@@ -23,10 +23,10 @@ export async function beginReading(connection: Connection): Promise<void> {
 }
 
 /**
- * To write, `leaderTerm` must be the term of this program's leadership. If a node takes over during the import,
+ * To write, `term` must be the term of this program's leadership. If a node takes over during the import,
  * nothing is imported.
  */
-export function archivedStore(connection: Connection, leaderTerm = ''): ArchivedStore {
+export function archivedStore(connection: Connection, term = ''): ArchivedStore {
   const run = (text: string, values: readonly unknown[] = []) => connection.run({ text, values })
   return {
     tables: postgres.archived,
@@ -58,7 +58,7 @@ export function archivedStore(connection: Connection, leaderTerm = ''): Archived
     },
     async begin() {
       await run(`BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}`)
-      await connection.run(fence(leaderTerm))
+      await connection.run(fence(term))
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { RowChanges } from '../../handoff/disk.ts'
+import { addRun, type IndexRun } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
 import { plainArray, postgres, sending, textOf, unnest } from './dialect.ts'
@@ -83,12 +84,10 @@ ON CONFLICT (lane, first) DO UPDATE SET last = excluded.last`
  */
 function* rangesStatement(ranges: RowChanges['ranges']): Iterable<Statement> {
   const sorted = ranges.toSorted((a, b) => a.lane - b.lane || a.first - b.first)
-  const united: { lane: number; first: number; last: number }[] = []
-  for (const { lane, first, last } of sorted) {
-    const before = united.at(-1)
-    if (before !== undefined && before.lane === lane && first <= before.last + 1)
-      before.last = Math.max(before.last, last)
-    else united.push({ lane, first, last })
-  }
+  const united = [...Map.groupBy(sorted, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
+    const runs: IndexRun[] = []
+    for (const { first, last } of ofLane) addRun(runs, first, last)
+    return runs.map((run) => ({ lane, ...run }))
+  })
   yield* sending(postgres.ranges, ADD, united)
 }

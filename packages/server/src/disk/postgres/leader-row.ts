@@ -1,20 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OpenedDisk } from '../../handoff/disk.ts'
+import type { OpenedSharedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { NotLeader, StoreUnavailable } from '../../handoff/store.ts'
 import type { ClusterNode, LeaderRow, NextIds } from '../../handoff/stored.ts'
 import { BEGIN_WRITING, type Row, type Statement } from './session/connection.ts'
 import type { Channel } from './session/connector.ts'
-import { foundNoRow, NotLeader } from './session/errors.ts'
+import { foundNoRow } from './session/errors.ts'
 
 /** The database's time in milliseconds, in SQL. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
-interface TakenOver extends OpenedDisk {
-  readonly leaderTerm: string
+interface TakenOver extends OpenedSharedDisk {
+  /** How often rows were written. */
   readonly writes: number
-  readonly now: number
 }
 
 const readLeaderRowStatement: Statement = {
@@ -27,22 +26,22 @@ const readLeaderRowStatement: Statement = {
  * take-over waits until the transaction ends. Dividing by the number of rows found aborts the transaction,
  * whose statements are all sent together.
  */
-export const fence = (leaderTerm: string): Statement => ({
+export const fence = (term: string): Statement => ({
   text: `SELECT 1 / count(*) FROM (SELECT FROM baton.head WHERE term = $1::text COLLATE "C" FOR SHARE) AS mine`,
-  values: [leaderTerm],
+  values: [term],
 })
 
 /**
  * For what builds on an entry without being written with it. A standby that was promoted without the last
  * commits has the term, but may lack the entry.
  */
-const entryFence = (leaderTerm: string, number: number): Statement => ({
+const entryFence = (term: string, number: number): Statement => ({
   text: `SELECT 1 / count(*) FROM baton.entry WHERE number = $1 AND term = $2::text COLLATE "C"`,
-  values: [number, leaderTerm],
+  values: [number, term],
 })
 
 export interface RowsWritten {
-  readonly leaderTerm: string
+  readonly term: string
   /** The last entry that this node has appended. */
   readonly last: number
   /** How often rows were written before. */
@@ -56,9 +55,9 @@ export interface RowsWritten {
  * Start each transaction that writes rows. It fails unless the database has all that this node wrote before:
  * a standby that was promoted without the last commits has the term, but may lack an entry, or rows.
  */
-export const rowFences = ({ leaderTerm, last, writes, upTo, nextIds }: RowsWritten): Statement[] => [
-  fence(leaderTerm),
-  entryFence(leaderTerm, last),
+export const rowFences = ({ term, last, writes, upTo, nextIds }: RowsWritten): Statement[] => [
+  fence(term),
+  entryFence(term, last),
   {
     text: `WITH counted AS (
         UPDATE baton.flushed SET writes = writes + 1, number = greatest(number, $2::bigint),
@@ -83,7 +82,7 @@ export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
   const nodeId = row['leader_id'] as string | null
   const url = row['leader_url'] as string | null
   return {
-    leaderTerm: row['term'] as string | null,
+    term: row['term'] as string | null,
     leader: nodeId === null || url === null ? null : { nodeId, url },
     clusterId: row['cluster_id'] as string,
     secret: row['secret'] as string,
@@ -93,9 +92,9 @@ export async function readLeaderRow(channel: Channel): Promise<LeaderRow> {
 }
 
 /** Removes the leader from the row, so that other nodes need not detect that this one is gone. */
-export const resignStatement = (leaderTerm: string): Statement => ({
+export const resignStatement = (term: string): Statement => ({
   text: `UPDATE baton.head SET leader_id = NULL, leader_url = NULL WHERE term = $1::text COLLATE "C"`,
-  values: [leaderTerm],
+  values: [term],
 })
 
 /**
@@ -119,7 +118,7 @@ export async function takeOver(
   from?: string | null,
 ): Promise<TakenOver> {
   for (let tried = 1; ; tried += 1) {
-    const { leaderTerm: seen } = await readLeaderRow(channel)
+    const { term: seen } = await readLeaderRow(channel)
     if (from !== undefined && seen !== from) throw new NotLeader()
     try {
       return await tryToTakeOver(channel, others, node, seen, log)
@@ -136,29 +135,29 @@ async function tryToTakeOver(
   seen: string | null,
   log: Log | undefined,
 ): Promise<TakenOver> {
-  const leaderTerm = randomUUID()
+  const term = randomUUID()
   const over = new AbortController()
-  void terminateBlockers(others, leaderTerm, over.signal, log)
+  void terminateBlockers(others, term, over.signal, log)
   try {
     const [, , state] = await channel.use((connection) =>
-      connection.transact(BEGIN_WRITING, takeOverStatements(leaderTerm, seen, node)),
+      connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
     )
-    return opened(leaderTerm, state?.[0])
+    return opened(term, state?.[0])
   } finally {
     over.abort()
   }
 }
 
-const markOf = (leaderTerm: string): string => `/* taking over: ${leaderTerm} */`
+const markOf = (term: string): string => `/* taking over: ${term} */`
 
-function takeOverStatements(leaderTerm: string, seen: string | null, node: ClusterNode): Statement[] {
+function takeOverStatements(term: string, seen: string | null, node: ClusterNode): Statement[] {
   return [
     {
-      text: `${markOf(leaderTerm)} WITH taken AS (
+      text: `${markOf(term)} WITH taken AS (
           UPDATE baton.head SET term = $1::text, leader_id = $3::text, leader_url = $4::text
           WHERE term IS NOT DISTINCT FROM $2::text RETURNING 1)
         SELECT 1 / count(*) FROM taken`,
-      values: [leaderTerm, seen, node.nodeId, node.url === '' ? null : node.url],
+      values: [term, seen, node.nodeId, node.url === '' ? null : node.url],
     },
     // Waits for a running append of the previous leader. Fails if that was committed, since its number is
     // taken then.
@@ -168,7 +167,7 @@ function takeOverStatements(leaderTerm: string, seen: string | null, node: Clust
           SELECT coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) + 1, $1::text, NULL
           ON CONFLICT DO NOTHING RETURNING 1)
         SELECT 1 / count(*) FROM appended`,
-      values: [leaderTerm],
+      values: [term],
     },
     {
       text: `SELECT f.writes, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
@@ -186,7 +185,7 @@ function takeOverStatements(leaderTerm: string, seen: string | null, node: Clust
  */
 async function terminateBlockers(
   others: Channel,
-  leaderTerm: string,
+  term: string,
   signal: AbortSignal,
   log: Log | undefined,
 ): Promise<void> {
@@ -198,7 +197,7 @@ async function terminateBlockers(
   while (!isOver()) {
     await sleep(PATIENCE_MILLIS, undefined, { signal, ref: false }).catch(() => {})
     if (isOver()) return
-    const found = await others.run({ text, values: [markOf(leaderTerm)] }).catch((error: unknown) => {
+    const found = await others.run({ text, values: [markOf(term)] }).catch((error: unknown) => {
       log?.warn(
         { err: error },
         'could not terminate a database session that blocks the take-over by this node',
@@ -210,11 +209,11 @@ async function terminateBlockers(
   }
 }
 
-function opened(leaderTerm: string, state: Row | undefined): TakenOver {
+function opened(term: string, state: Row | undefined): TakenOver {
   if (state === undefined)
     throw new StoreUnavailable('store_unavailable', 'baton.flushed has lost its only row')
   return {
-    leaderTerm,
+    term,
     writes: state['writes'] as number,
     now: state['now'] as number,
     last: state['last'] as number,

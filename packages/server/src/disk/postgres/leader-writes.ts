@@ -1,18 +1,13 @@
-import { type Appended, KnownKeys, type OpenedDisk, type RowChanges } from '../../handoff/disk.ts'
+import { type Appended, KnownKeys, type OpenedSharedDisk, type RowChanges } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
+import { NotLeader } from '../../handoff/store.ts'
 import type { ClusterNode } from '../../handoff/stored.ts'
 import { append } from './append.ts'
 import { deletableTo, flushStatements } from './flush.ts'
 import { type RowsWritten, resignStatement, rowFences, takeOver } from './leader-row.ts'
 import { BEGIN_WRITING, type Statement } from './session/connection.ts'
 import type { Channels } from './session/connector.ts'
-import { asUnavailable, foundNoRow, NotLeader, orUnavailable } from './session/errors.ts'
-
-export interface OpenedPostgres extends OpenedDisk {
-  readonly leaderTerm: string
-  /** The database's clock at the take-over, in milliseconds. */
-  readonly now: number
-}
+import { asUnavailable, foundNoRow, orUnavailable } from './session/errors.ts'
 
 /** What only the leader may do; the database checks its term each time. */
 export class LeaderWrites {
@@ -23,7 +18,7 @@ export class LeaderWrites {
    * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
    * unknown.
    */
-  #leaderTerm: string | null = null
+  #term: string | null = null
   /** The last entry that this node has appended, or that of its take-over. */
   #last = 0
   /**
@@ -40,42 +35,38 @@ export class LeaderWrites {
     this.#log = log
   }
 
-  /**
-   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss
-   * the same leader succeeds.
-   */
-  async open(from?: string | null): Promise<OpenedPostgres> {
-    this.#leaderTerm = null
+  async open(from?: string | null): Promise<OpenedSharedDisk> {
+    this.#term = null
     const { flush, general } = this.#channels
-    const { leaderTerm, writes, last, unflushed, nextIds, now } = await orUnavailable(
+    const { term, writes, last, unflushed, nextIds, now } = await orUnavailable(
       takeOver(flush, general, this.#node, this.#log, from),
     )
-    this.#leaderTerm = leaderTerm
+    this.#term = term
     this.#last = last
     this.#writes = { sent: writes, done: writes, confirmed: writes }
     this.#deletedTo = 0
-    return { last, unflushed, nextIds, now, leaderTerm }
+    return { last, unflushed, nextIds, now, term }
   }
 
   /** For a graceful stop: other nodes then need not wait until they miss this one. */
   async resign(): Promise<void> {
-    const leaderTerm = this.#leaderTerm
-    this.#leaderTerm = null
-    if (leaderTerm !== null) await orUnavailable(this.#channels.flush.run(resignStatement(leaderTerm)))
+    const term = this.#term
+    this.#term = null
+    if (term !== null) await orUnavailable(this.#channels.flush.run(resignStatement(term)))
   }
 
   async append(entry: Appended): Promise<void> {
-    const leaderTerm = this.#leading()
+    const term = this.#leading()
     const written = this.#writes
     const { done } = written
-    const confirmed = { leaderTerm, writes: done > written.confirmed ? done : null }
+    const confirmed = { term, writes: done > written.confirmed ? done : null }
     try {
       await this.#channels.append.use((connection) => append(connection, confirmed, entry))
       written.confirmed = done
-      if (this.#leaderTerm === leaderTerm) this.#last = entry.number
+      if (this.#term === term) this.#last = entry.number
     } catch (error) {
       if (error instanceof KnownKeys) throw error
-      this.#doubt(leaderTerm)
+      this.#doubt(term)
       throw asUnavailable(error)
     }
   }
@@ -96,9 +87,9 @@ export class LeaderWrites {
     statements: readonly Statement[],
     flushed: Pick<RowsWritten, 'upTo' | 'nextIds'>,
   ): Promise<void> {
-    const leaderTerm = this.#leading()
+    const term = this.#leading()
     const written = this.#writes
-    const fences = rowFences({ leaderTerm, last: this.#last, writes: written.sent, ...flushed })
+    const fences = rowFences({ term, last: this.#last, writes: written.sent, ...flushed })
     written.sent += 1
     try {
       await this.#channels.flush.use((connection) =>
@@ -106,23 +97,23 @@ export class LeaderWrites {
       )
       written.done += 1
     } catch (error) {
-      this.#doubt(leaderTerm)
+      this.#doubt(term)
       throw foundNoRow(error) ? new NotLeader({ cause: error }) : asUnavailable(error)
     }
   }
 
   async close(): Promise<void> {
-    this.#leaderTerm = null
+    this.#term = null
     await this.#channels.close()
   }
 
   #leading(): string {
-    if (this.#leaderTerm === null) throw new NotLeader()
-    return this.#leaderTerm
+    if (this.#term === null) throw new NotLeader()
+    return this.#term
   }
 
   /** What the database has stored is unknown until the next `open`. */
-  #doubt(leaderTerm: string): void {
-    if (this.#leaderTerm === leaderTerm) this.#leaderTerm = null
+  #doubt(term: string): void {
+    if (this.#term === term) this.#term = null
   }
 }

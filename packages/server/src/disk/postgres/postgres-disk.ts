@@ -1,6 +1,6 @@
-import type { Disk } from '../../handoff/disk.ts'
+import type { SharedDisk } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
-import type { ClusterNode, LeaderRow } from '../../handoff/stored.ts'
+import type { ClusterNode } from '../../handoff/stored.ts'
 import { allReadsBy } from '../all-reads.ts'
 import { heartbeatRows, recordHeartbeat } from '../instances.ts'
 import type { Session } from '../statements.ts'
@@ -8,7 +8,7 @@ import { stageStatements, unstageStatement } from './append.ts'
 import { indexedBy } from './conditions.ts'
 import { arraysOf, postgres, sending, textOf } from './dialect.ts'
 import { readLeaderRow } from './leader-row.ts'
-import { LeaderWrites, type OpenedPostgres } from './leader-writes.ts'
+import { LeaderWrites } from './leader-writes.ts'
 import { migrate } from './migrate.ts'
 import { byQuery, listIn, listsStatement, selectStatement, valuesIn } from './selects.ts'
 import { CannotConnect } from './session/connect-faults.ts'
@@ -35,7 +35,7 @@ export async function openPostgresDisk({
   node,
   log,
   timeouts,
-}: PostgresDiskOptions): Promise<PostgresDisk> {
+}: PostgresDiskOptions): Promise<SharedDisk> {
   const { hosts, where } = parseDatabaseUrl(url)
   const connector = new Connector(hosts)
   const allTimeouts = { ...TIMEOUTS, ...timeouts }
@@ -49,22 +49,12 @@ export async function openPostgresDisk({
   return postgresDisk(channels, new LeaderWrites(channels, node, log))
 }
 
-/**
- * A disk that several nodes share. Only the leader may append, flush, stage and unstage. All nodes may read,
- * and record the instances they have seen.
- */
-export interface PostgresDisk extends Disk {
-  open(from?: string | null): Promise<OpenedPostgres>
-  readLeaderRow(): Promise<LeaderRow>
-  resign(): Promise<void>
-}
-
 /** Changes no row, but fails on a server that does not accept writes. */
 const PROBE: Statement = { text: 'UPDATE baton.level SET virtual = virtual WHERE level = -1' }
 
 const RECORD = textOf(recordHeartbeat(postgres, `$${postgres.instances.columns.length + 1}::bigint`))
 
-function postgresDisk(channels: Channels, leader: LeaderWrites): PostgresDisk {
+function postgresDisk(channels: Channels, leader: LeaderWrites): SharedDisk {
   const { general } = channels
   const read = (statements: readonly Statement[]): Promise<Row[][]> =>
     orUnavailable(general.useWithRetry((connection) => connection.transact(BEGIN_READING, statements)))

@@ -25,8 +25,8 @@ CREATE TABLE baton.head (
 ) WITH (fillfactor = 10);
 INSERT INTO baton.head DEFAULT VALUES;
 
--- How far the rows have followed the entries, and how often rows were written. Apart from the head, which others
--- lock while rows are written.
+-- How far the rows have followed the entries, and how often rows were written. Apart from the leader, whose row
+-- others lock while rows are written.
 CREATE TABLE baton.flushed (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   number bigint NOT NULL,

@@ -49,7 +49,7 @@ const dialect: Dialect = {
 export const sqlite = tablesIn(dialect)
 
 /** A prepared SELECT. */
-export interface Finder<Row> {
+export interface ArrayQuery<Row> {
   get(...values: SQLInputValue[]): Row | undefined
   all(...values: SQLInputValue[]): Row[]
 }
@@ -58,10 +58,13 @@ export interface Finder<Row> {
  * Returns rows as arrays; `Found` must match the columns that `text` selects. The driver's row objects are
  * dictionaries, so each access to a field is a hash look-up.
  */
-export function arrayQuery<Found extends readonly unknown[]>(db: DatabaseSync, text: string): Finder<Found> {
+export function arrayQuery<Found extends readonly unknown[]>(
+  db: DatabaseSync,
+  text: string,
+): ArrayQuery<Found> {
   const statement = db.prepare(text)
   statement.setReturnArrays(true)
-  return statement as unknown as Finder<Found>
+  return statement as unknown as ArrayQuery<Found>
 }
 
 /** In SQL. Parameters are numbered in the order of the columns of the table. */
@@ -108,21 +111,5 @@ export function inserter<Row extends object>(
       many.run(...values)
     }
     for (const row of rows.slice(inFullStatements)) single.run(...(table.values(row) as SQLInputValue[]))
-  }
-}
-
-/** A prepared statement that selects rows of a table. `rest` is the SQL after the table name. */
-export function finder<Row extends object>(
-  db: DatabaseSync,
-  table: SqlTable<Row>,
-  rest: string,
-): Finder<Row> {
-  const statement = arrayQuery<unknown[]>(db, `SELECT ${table.selected()} FROM ${table.name} ${rest}`)
-  return {
-    get(...values) {
-      const found = statement.get(...values)
-      return found && table.read(found)
-    },
-    all: (...values) => statement.all(...values).map((found) => table.read(found)),
   }
 }

@@ -49,10 +49,10 @@ function prepare(db: DatabaseSync) {
     ),
     nextIds: arrayQuery<[task: number, lane: number, partition: number, event: number]>(
       db,
-      'SELECT next_task, next_lane, next_partition, next_event FROM head WHERE id = 1',
+      'SELECT next_task, next_lane, next_partition, next_event FROM flushed WHERE id = 1',
     ),
     setNextIds: db.prepare(
-      'UPDATE head SET next_task = ?, next_lane = ?, next_partition = ?, next_event = ? WHERE id = 1',
+      'UPDATE flushed SET next_task = ?, next_lane = ?, next_partition = ?, next_event = ? WHERE id = 1',
     ),
   }
 }

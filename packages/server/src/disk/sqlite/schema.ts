@@ -64,7 +64,7 @@ CREATE INDEX pull_key_to_forget ON pull_key (forget_at);
 
 ${sqlite.instances.create()} STRICT, WITHOUT ROWID;
 CREATE INDEX instance_to_forget ON instance (last_seen_at);
-CREATE INDEX instance_lost ON instance (instance_id) WHERE last_seen_at < expected_at;
+CREATE INDEX instance_lost ON instance (instance_id) WHERE last_seen_at < lost_unless_seen_since;
 CREATE INDEX instance_paused ON instance (instance_id) WHERE paused_at IS NOT NULL;
 CREATE INDEX instance_ended ON instance (last_seen_at) WHERE draining = 1;
 
@@ -100,19 +100,19 @@ CREATE TABLE entry_slot (
   body BLOB NOT NULL
 ) STRICT;
 
--- The term of the process that writes, the last entry that was flushed, the next ids as of then, and how often
--- rows were written.
-CREATE TABLE head (
+-- How far the rows have followed the entries, how often rows were written, and the term of the process that
+-- writes.
+CREATE TABLE flushed (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   term TEXT NOT NULL DEFAULT '',
-  flushed INTEGER NOT NULL,
+  number INTEGER NOT NULL,
   writes INTEGER NOT NULL DEFAULT 0,
   next_task INTEGER NOT NULL,
   next_lane INTEGER NOT NULL,
   next_partition INTEGER NOT NULL,
   next_event INTEGER NOT NULL
 ) STRICT;
-INSERT INTO head (id, flushed, next_task, next_lane, next_partition, next_event) VALUES (1, 0, 1, 1, 1, 1);
+INSERT INTO flushed (id, number, next_task, next_lane, next_partition, next_event) VALUES (1, 0, 1, 1, 1, 1);
 
 -- Written to find out whether a commit would succeed.
 CREATE TABLE probe (

@@ -116,14 +116,14 @@ type SlotRow = [slot: number, number: number, part: number, size: number, body: 
 
 function prepareSlots(db: DatabaseSync) {
   return {
-    flushed: arrayQuery<[number]>(db, 'SELECT flushed FROM head WHERE id = 1'),
+    flushed: arrayQuery<[number]>(db, 'SELECT number FROM flushed WHERE id = 1'),
     current: arrayQuery<[number]>(
       db,
-      `SELECT 1 FROM head WHERE id = 1 AND term = ? AND writes = ?
-         AND (flushed = ? OR (SELECT number FROM entry_slot WHERE slot = ?) = ?)`,
+      `SELECT 1 FROM flushed WHERE id = 1 AND term = ? AND writes = ?
+         AND (number = ? OR (SELECT number FROM entry_slot WHERE slot = ?) = ?)`,
     ),
     slots: arrayQuery<SlotRow>(db, 'SELECT slot, number, part, size, body FROM entry_slot'),
-    flush: db.prepare('UPDATE head SET flushed = max(flushed, ?) WHERE id = 1'),
+    flush: db.prepare('UPDATE flushed SET number = max(number, ?) WHERE id = 1'),
     overwrite: db.prepare('UPDATE entry_slot SET number = ?, part = ?, size = ?, body = ? WHERE slot = ?'),
     add: db.prepare('INSERT INTO entry_slot (slot, number, part, size, body) VALUES (?, ?, ?, ?, ?)'),
     remove: db.prepare('DELETE FROM entry_slot WHERE slot = ?'),
@@ -191,7 +191,7 @@ export class SqliteConnection {
   constructor(db: DatabaseSync, term: string, before?: SqliteConnection) {
     this.#db = db
     this.#term = term
-    this.#takeOver = db.prepare('UPDATE head SET term = ? WHERE id = 1')
+    this.#takeOver = db.prepare('UPDATE flushed SET term = ? WHERE id = 1')
     this.#entries = new Entries(db)
     this.#newRows = new NewRows(db)
     this.#flushedRows = new FlushedRows(db)
@@ -201,8 +201,8 @@ export class SqliteConnection {
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.#key = db.prepare('SELECT 1 FROM pull_key WHERE key = ?')
     this.#record = db.prepare(textOf(recordHeartbeat(sqlite, '?')))
-    this.#readWrites = arrayQuery<[number]>(db, 'SELECT writes FROM head WHERE id = 1')
-    this.#countWrite = db.prepare('UPDATE head SET writes = writes + 1 WHERE id = 1')
+    this.#readWrites = arrayQuery<[number]>(db, 'SELECT writes FROM flushed WHERE id = 1')
+    this.#countWrite = db.prepare('UPDATE flushed SET writes = writes + 1 WHERE id = 1')
     this.open()
     this.#isBehind =
       before !== undefined &&

@@ -1,6 +1,6 @@
 import { type UnfinishedTaskState, unfinishedTaskStates } from '@baton/protocol'
 import { withTimeout } from '../clock.ts'
-import { CLIENT_FRESH_MILLIS, statusOf } from '../heartbeats.ts'
+import { CLIENT_FRESH_MILLIS, statusOf } from '../instance-status.ts'
 import { partitionStates } from '../rules/life-cycle.ts'
 import { addCapped } from '../rules/task.ts'
 import { type Store, StoreUnavailable } from '../store.ts'

@@ -2,8 +2,9 @@ import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { AuditRecord } from '../audit.ts'
 import { compiled, copierOf, listerOf, namesOf, rowMakerOf } from '../fields.ts'
 import type { OutboxEntry } from '../outbox.ts'
-import { type PartitionStatus, type StoredOutcome, statusFields, untouched } from '../partition.ts'
+import { type PartitionStatus, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
+import type { LeaseOutcome } from '../rules/settlement.ts'
 import type { Tally } from '../rules/task.ts'
 import {
   type IndexRangeOfLane,
@@ -118,11 +119,11 @@ export function encodeEntry(entry: Entry): string {
     entry.instances,
     entry.nextIds,
     entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
-    entry.totals.map(({ instanceId, role, at, expectedAt, totals }) => [
+    entry.totals.map(({ instanceId, role, at, lostUnlessSeenSince, totals }) => [
       instanceId,
       role,
       at,
-      expectedAt,
+      lostUnlessSeenSince,
       ...valuesOfTotals(totals),
     ]),
     entry.laneTables.map(valuesOfLaneTable),
@@ -216,11 +217,11 @@ export function decodeEntry(body: string): Entry {
     instances,
     nextIds,
     outbox: outbox === null ? null : unpackOutbox(outbox, storedTasks, at),
-    totals: totals.map(([instanceId, role, at, expectedAt, ...values]) => ({
+    totals: totals.map(([instanceId, role, at, lostUnlessSeenSince, ...values]) => ({
       instanceId,
       role,
       at,
-      expectedAt,
+      lostUnlessSeenSince,
       totals: { ...noTotals(), ...totalsOf(values) },
     })),
     laneTables: laneTables.map(laneTableOf),
@@ -268,7 +269,7 @@ const stateCodes: Readonly<Record<StoredState, number>> = {
   done: 4,
   cancelled: 5,
 }
-const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
+const outcomeCodes: Readonly<Record<LeaseOutcome, number>> = {
   done: 0,
   failed: 1,
   released: 2,

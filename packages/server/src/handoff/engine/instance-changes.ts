@@ -42,7 +42,7 @@ export class InstanceChanges {
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
     let added = this.#totals.get(instanceId)
     if (added === undefined) {
-      added = { instanceId, role, at: this.#now, totals: noTotals(), expectedAt: null }
+      added = { instanceId, role, at: this.#now, totals: noTotals(), lostUnlessSeenSince: null }
       this.#totals.set(instanceId, added)
     }
     return added.totals
@@ -52,7 +52,7 @@ export class InstanceChanges {
   noteExpired(instanceId: string, since: number): void {
     this.totalsOf(instanceId, 'worker').expired += 1
     const added = this.#totals.get(instanceId)
-    if (added !== undefined) added.expectedAt = laterOf(added.expectedAt, since)
+    if (added !== undefined) added.lostUnlessSeenSince = laterOf(added.lostUnlessSeenSince, since)
   }
 
   /** Returns since when it is paused. Pausing it again changes nothing. */

@@ -29,9 +29,9 @@ export interface EngineOptions {
   readonly secret: () => string
   /** Waits for the next iteration of the event loop. A simulation replaces it. */
   readonly nextIteration?: () => Promise<void>
-  readonly limits?: Partial<EngineLimits>
+  readonly limits?: Partial<EngineLimits> | undefined
   /** The name of the node on which it runs. */
-  readonly node?: string
+  readonly node?: string | undefined
   /** Is told how much open work is in memory. */
   readonly openWork?: OpenWorkMeter | undefined
 }

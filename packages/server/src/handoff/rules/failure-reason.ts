@@ -1,5 +1,5 @@
 import type { FailureOutcome } from '@baton/protocol'
-import { cut, truncated } from './attempts.ts'
+import { cut, truncated } from './truncated.ts'
 
 /**
  * Which group a failure belongs to. Reasons are free texts, often whole tracebacks, and most of them differ in

@@ -8,12 +8,15 @@ export type IndexRange = Readonly<IndexRun>
 
 export function runsOf(indexes: readonly number[]): IndexRun[] {
   const runs: IndexRun[] = []
-  for (const index of indexes.toSorted((a, b) => a - b)) {
-    const run = runs.at(-1)
-    if (run !== undefined && index === run.last + 1) run.last = index
-    else runs.push({ first: index, last: index })
-  }
+  for (const index of indexes.toSorted((a, b) => a - b)) addRun(runs, index, index)
   return runs
+}
+
+/** Extends the last run if the added one begins within it or right after it. */
+export function addRun(runs: IndexRun[], first: number, last: number): void {
+  const run = runs.at(-1)
+  if (run !== undefined && first >= run.first && first <= run.last + 1) run.last = Math.max(run.last, last)
+  else runs.push({ first, last })
 }
 
 /** The indexes between the ranges, which were never called back. */

@@ -69,7 +69,7 @@ export const addCapped = (a: number, b: number): number => Math.min(a + b, Numbe
 
 export type { TaskState }
 
-/** The fields of a task that a store keeps in one row. */
+/** The facts about a task that rules and views depend on. */
 export interface TaskFacts extends Tallies {
   readonly taskId: string
   readonly paused: boolean

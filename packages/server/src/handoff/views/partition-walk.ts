@@ -11,10 +11,8 @@ import type {
   TaskQuery,
 } from './queries.ts'
 
-/**
- * Limits on how much a view reads, on every store, so that no view gets slower as a task grows. The protocol
- * limits how much it returns.
- */
+// Limits on how much a view reads, so that no view gets slower as a task grows. The protocol limits how much it
+// returns.
 
 /**
  * The maximum number of tasks that a search reads per page. The page then says where it stopped. This

@@ -202,7 +202,7 @@ export interface TotalsAdded {
   readonly at: number
   readonly totals: InstanceTotals
   /** See `InstanceRecord`. Null: no lease of it expired. */
-  expectedAt: number | null
+  lostUnlessSeenSince: number | null
 }
 
 /** What a node says of itself with each heartbeat. */
@@ -225,7 +225,7 @@ export interface InstanceRecord {
    * If it was not seen since then, it was silent when its last expired lease ended. Null: no lease of it
    * expired.
    */
-  readonly expectedAt: number | null
+  readonly lostUnlessSeenSince: number | null
   /** Since when it is paused. Null: it is not. */
   readonly pausedAt: number | null
   readonly node: NodeDetails | null
@@ -284,7 +284,7 @@ interface NamedPartition {
 }
 
 /** A lease in the list of its holder. */
-export interface HeldLeaseDetails extends NamedPartition {
+export interface InstanceLeaseDetails extends NamedPartition {
   readonly attempt: number
   readonly leasedAt: number
   readonly expiresAt: number
@@ -298,15 +298,15 @@ export interface LeasePosition {
   readonly id: number
 }
 
-export interface HeldLeasesQuery {
+export interface InstanceLeasesQuery {
   readonly instanceId: string
   readonly after: LeasePosition | null
   readonly limit: number
 }
 
 /** The first to expire first. */
-export interface HeldLeasesPage {
-  readonly leases: readonly HeldLeaseDetails[]
+export interface InstanceLeasesPage {
+  readonly leases: readonly InstanceLeaseDetails[]
   readonly next: LeasePosition | null
 }
 

@@ -1,4 +1,4 @@
-import { countOf, longestOf, quantileOf, sumOf } from '../rules/attempts.ts'
+import { countOf, longestOf, quantileOf, sumOf } from '../rules/durations.ts'
 import { SILENT_SHARE } from '../rules/policy.ts'
 import { leftByProgress, type Progress } from '../rules/progress.ts'
 import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'

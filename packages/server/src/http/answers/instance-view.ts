@@ -1,9 +1,9 @@
 import type { HeldLease, InstanceAttempt, InstanceStatus, ProducedTask } from '@baton/protocol'
-import { statusOf } from '../../handoff/heartbeats.ts'
+import { statusOf } from '../../handoff/instance-status.ts'
 import type {
-  HeldLeaseDetails,
   InstanceAttemptDetails,
   InstanceDetails,
+  InstanceLeaseDetails,
   NodeDetails,
   ProducedTaskDetails,
 } from '../../handoff/views/queries.ts'
@@ -41,7 +41,7 @@ const nodeFields = ({ version, startedAt, load }: NodeDetails) => ({
   ...(load === null ? {} : { load: load / 100 }),
 })
 
-export function presentHeldLease(lease: HeldLeaseDetails): HeldLease {
+export function presentHeldLease(lease: InstanceLeaseDetails): HeldLease {
   const { attempt, leasedAt, expiresAt } = lease
   return {
     ...descriptorOf(lease),
@@ -65,7 +65,7 @@ export function presentInstanceAttempt(ended: InstanceAttemptDetails): InstanceA
   }
 }
 
-function descriptorOf(named: HeldLeaseDetails | InstanceAttemptDetails) {
+function descriptorOf(named: InstanceLeaseDetails | InstanceAttemptDetails) {
   const { taskId, computeTableName, recordCount, level } = named
   return {
     taskId,

@@ -8,7 +8,7 @@ import {
   type TaskSummary,
   type TaskView,
 } from '@baton/protocol'
-import { countOf, quantileOf } from '../../handoff/rules/attempts.ts'
+import { countOf, quantileOf } from '../../handoff/rules/durations.ts'
 import { byWeight } from '../../handoff/rules/failures.ts'
 import {
   type Policy,

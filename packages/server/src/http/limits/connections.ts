@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
+import { SetsByKey } from '../../handoff/sets-by-key.ts'
 import { networkOfSocket } from '../admission/proxies.ts'
 import { lastAnswer } from '../answers/client-errors.ts'
 import { intercept } from '../intercept.ts'
@@ -55,7 +56,7 @@ export class ConnectionGate {
   /** Proxies are exempt from the limit per address, because they have many clients. */
   readonly #isProxy: (address: string) => boolean
   /** The connections of each address, oldest first. */
-  readonly #byAddress = new Map<string, Set<Socket>>()
+  readonly #byAddress = new SetsByKey<string, Socket>()
   readonly #sockets = new Set<Socket>()
   /** Connections of other nodes. */
   readonly #exempt = new WeakSet<Socket>()
@@ -109,32 +110,24 @@ export class ConnectionGate {
     const address = networkOfSocket(socket) ?? 'gone'
     // With TLS, `socket` is the encrypted one on top of the counted one.
     for (const counted of this.#byAddress.get(address) ?? [])
-      if (counted.remotePort === socket.remotePort) this.#forgetAddress(address, counted)
+      if (counted.remotePort === socket.remotePort) this.#byAddress.remove(address, counted)
   }
 
   /** Returns the limit that refuses the connection; undefined when it is accepted. */
   #enter(socket: Socket): LimitName | undefined {
     const address = networkOfSocket(socket) ?? 'gone'
-    const ofAddress = this.#byAddress.get(address)
-    const count = ofAddress?.size ?? 0
+    const count = this.#byAddress.get(address)?.size ?? 0
     if (count >= this.#mostPerAddress && !this.#isProxy(address)) return 'address-connections'
     if (this.#sockets.size >= this.#most && !this.#makeRoom(count + 1)) return this.#limitInAll
     this.#sockets.add(socket)
-    if (ofAddress === undefined) this.#byAddress.set(address, new Set([socket]))
-    else ofAddress.add(socket)
+    this.#byAddress.add(address, socket)
     socket.once('close', () => this.#leave(address, socket))
     return undefined
   }
 
   #leave(address: string, socket: Socket): void {
     this.#sockets.delete(socket)
-    this.#forgetAddress(address, socket)
-  }
-
-  #forgetAddress(address: string, socket: Socket): void {
-    const ofAddress = this.#byAddress.get(address)
-    ofAddress?.delete(socket)
-    if (ofAddress?.size === 0) this.#byAddress.delete(address)
+    this.#byAddress.remove(address, socket)
   }
 
   /**

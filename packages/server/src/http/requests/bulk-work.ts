@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { SetsByKey } from '../../handoff/sets-by-key.ts'
 import { networkOfSocket } from '../admission/proxies.ts'
 
 /** A small piece of bulk work. Returns whether it must be called again. */
@@ -24,7 +25,7 @@ interface Work {
  */
 export class BulkWork {
   /** Queued work by address. The first address is next. */
-  readonly #waiting = new Map<string, Set<Work>>()
+  readonly #waiting = new SetsByKey<string, Work>()
   #isScheduled = false
   #isRunning = false
   #iterationBegan = 0
@@ -66,10 +67,7 @@ export class BulkWork {
   }
 
   #enqueue(work: Work): void {
-    const address = networkOfSocket(work.socket) ?? 'gone'
-    const line = this.#waiting.get(address)
-    if (line === undefined) this.#waiting.set(address, new Set([work]))
-    else line.add(work)
+    this.#waiting.add(networkOfSocket(work.socket) ?? 'gone', work)
   }
 
   #next(): Work | undefined {

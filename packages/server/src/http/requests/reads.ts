@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify'
+import { SetsByKey } from '../../handoff/sets-by-key.ts'
 import { accessRule } from '../admission/access.ts'
 
 declare module 'fastify' {
@@ -50,7 +51,7 @@ export class Reads {
   #running = 0
   readonly #runningOf = new Map<string, number>()
   /** By caller. The first caller is next. */
-  readonly #waiting = new Map<string, Set<WaitingRead>>()
+  readonly #waiting = new SetsByKey<string, WaitingRead>()
   #waitingReads = 0
   #isScheduled = false
 
@@ -73,9 +74,7 @@ export class Reads {
       },
       start: () => resolve(this.#begin(caller, read)),
     }
-    const line = this.#waiting.get(caller)
-    if (line === undefined) this.#waiting.set(caller, new Set([waiting]))
-    else line.add(waiting)
+    this.#waiting.add(caller, waiting)
     this.#waitingReads += 1
     if (socket.destroyed) waiting.gone()
     else if (socket.readableEnded) waiting.closed()
@@ -137,9 +136,7 @@ export class Reads {
   }
 
   #remove(caller: string, read: WaitingRead): void {
-    const line = this.#waiting.get(caller)
-    if (line?.delete(read)) this.#waitingReads -= 1
-    if (line?.size === 0) this.#waiting.delete(caller)
+    if (this.#waiting.remove(caller, read)) this.#waitingReads -= 1
   }
 }
 

@@ -33,7 +33,7 @@ export function instancesTopic(harness: DiskHarness): void {
         firstSeenAt: NOW,
         lastSeenAt: NOW + 900,
         totals: { ...noTotals(), pulls: 3, records: 40, done: 5 },
-        expectedAt: null,
+        lostUnlessSeenSince: null,
         pausedAt: null,
         node: null,
         tasks: [],
@@ -78,10 +78,16 @@ export function instancesTopic(harness: DiskHarness): void {
     test('add the totals of a flush to existing totals or to none', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
-      const added = (instanceId: string, done: number, expectedAt: number | null = null) =>
+      const added = (instanceId: string, done: number, lostUnlessSeenSince: number | null = null) =>
         [
           instanceId,
-          { instanceId, role: 'worker' as const, at: NOW + 5, totals: { ...noTotals(), done }, expectedAt },
+          {
+            instanceId,
+            role: 'worker' as const,
+            at: NOW + 5,
+            totals: { ...noTotals(), done },
+            lostUnlessSeenSince,
+          },
         ] as const
       await disk.flush(rowChanges({ totals: new Map([added('old', 2), added('new', 3, NOW + 9)]) }), 0)
       await disk.flush(rowChanges({ totals: new Map([added('old', 0, NOW), added('new', 4, NOW + 2)]) }), 0)
@@ -89,12 +95,12 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('old')).toMatchObject({
         lastSeenAt: NOW,
         totals: { pulls: 4, done: 3 },
-        expectedAt: NOW,
+        lostUnlessSeenSince: NOW,
       })
       expect(await disk.instance('new')).toMatchObject({
         firstSeenAt: NOW + 5,
         totals: { done: 7 },
-        expectedAt: NOW + 9,
+        lostUnlessSeenSince: NOW + 9,
       })
     })
 
@@ -137,7 +143,7 @@ export function instancesTopic(harness: DiskHarness): void {
       const { disk } = await create()
       await disk.recordInstances([seen('holder'), seen('gone'), seen('lost')], NOW)
       const totals = { instanceId: 'lost', role: 'worker' as const, at: NOW, totals: noTotals() }
-      const lost = new Map([['lost', { ...totals, expectedAt: NOW + 1 }]])
+      const lost = new Map([['lost', { ...totals, lostUnlessSeenSince: NOW + 1 }]])
       await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
       await disk.stage(rows(1, 1, 1))
       await disk.flush(

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
-import { NotLeader } from '../../../src/disk/postgres/session/errors.ts'
+import type { SharedDisk } from '../../../src/handoff/disk.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
-import { StoreUnavailable } from '../../../src/handoff/store.ts'
+import { NotLeader, StoreUnavailable } from '../../../src/handoff/store.ts'
 import { entry, lane, noRowChanges, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 
@@ -28,18 +27,18 @@ describe('a node that takes over', () => {
     const database = await databases.create()
     const first = await database.disk({ node: { nodeId: 'one', url: 'http://one:7070' } })
     const before = await first.readLeaderRow()
-    expect(before).toMatchObject({ leaderTerm: null, leader: null })
+    expect(before).toMatchObject({ term: null, leader: null })
     expect(before.secret.length).toBeGreaterThanOrEqual(32)
     await first.open()
     const second = await database.disk()
-    const { leaderTerm: term, leader, clusterId, secret } = await second.readLeaderRow()
+    const { term, leader, clusterId, secret } = await second.readLeaderRow()
     expect({ leader, clusterId, secret }).toEqual({
       leader: { nodeId: 'one', url: 'http://one:7070' },
       clusterId: before.clusterId,
       secret: before.secret,
     })
     await first.resign()
-    expect(await second.readLeaderRow()).toMatchObject({ leaderTerm: term, leader: null })
+    expect(await second.readLeaderRow()).toMatchObject({ term, leader: null })
   })
 })
 
@@ -168,7 +167,7 @@ describe('a flush', () => {
     const database = await databases.create()
     const old = await database.disk()
     await old.open()
-    const { leaderTerm: term } = await old.readLeaderRow()
+    const { term } = await old.readLeaderRow()
     const frozen = await database.session()
     await frozen.query(`BEGIN; SELECT FROM baton.head WHERE term = '${term}' FOR SHARE`)
     const ended = new Promise((resolve) => frozen.once('end', resolve))
@@ -186,7 +185,7 @@ describe('a flush', () => {
 
 describe('a server that lost rows, and no entry', () => {
   // As a standby that was promoted without the last commits.
-  test.each<[string, (disk: PostgresDisk, last: number) => Promise<unknown>]>([
+  test.each<[string, (disk: SharedDisk, last: number) => Promise<unknown>]>([
     ['an append', (disk, last) => disk.append(entry(last + 1))],
     ['an append with rows', (disk, last) => disk.append(entry(last + 1, { newRows: [row(9)] }))],
     ['the last piece of a flush', (disk, last) => disk.flush(noRowChanges(), last)],

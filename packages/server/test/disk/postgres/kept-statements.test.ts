@@ -11,7 +11,7 @@ const databases = diskDatabases()
 async function leader() {
   const database = await databases.create()
   const disk = await database.disk()
-  const { leaderTerm, last } = await disk.open()
+  const { term, last } = await disk.open()
   const open = async () => {
     const connection = await Connection.open(database.url, { connectMillis: 5000, answerMillis: 30_000 })
     onTestFinished(() => connection.close())
@@ -22,7 +22,7 @@ async function leader() {
     first: last + 1,
     open,
     add: (connection: Connection, ...[number, given]: Parameters<typeof entry>) =>
-      append(connection, { leaderTerm, writes: null }, entry(number, given)),
+      append(connection, { term, writes: null }, entry(number, given)),
     entries: async () => {
       const rows = await database.query(
         `SELECT number FROM baton.entry WHERE number > ${last} ORDER BY number`,

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { unstageStatement } from '../../../src/disk/postgres/append.ts'
 import { flushStatements } from '../../../src/disk/postgres/flush.ts'
 import { rowFences } from '../../../src/disk/postgres/leader-row.ts'
-import { openPostgresDisk, type PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
+import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { BEGIN_READING, Connection, type Statement } from '../../../src/disk/postgres/session/connection.ts'
+import type { SharedDisk } from '../../../src/handoff/disk.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/partition.ts'
 import { everyRead } from '../every-read.ts'
@@ -11,7 +12,7 @@ import { lane, noRowChanges, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
 
 const databases = diskDatabases()
-let disk: PostgresDisk
+let disk: SharedDisk
 let explain: (statement: Statement) => Promise<string>
 
 beforeAll(async () => {
@@ -151,7 +152,7 @@ describe('the plan avoids reading a whole table', () => {
   })
 
   test('of the fences', async () => {
-    for (const statement of rowFences({ leaderTerm: 't', last: 1, writes: 1 }))
+    for (const statement of rowFences({ term: 't', last: 1, writes: 1 }))
       expect((await explain(statement)).replaceAll(ALLOWED, '')).not.toContain('Seq Scan')
   })
 })

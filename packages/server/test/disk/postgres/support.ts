@@ -2,18 +2,15 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
-import {
-  openPostgresDisk,
-  type PostgresDisk,
-  type PostgresDiskOptions,
-} from '../../../src/disk/postgres/postgres-disk.ts'
+import { openPostgresDisk, type PostgresDiskOptions } from '../../../src/disk/postgres/postgres-disk.ts'
+import type { SharedDisk } from '../../../src/handoff/disk.ts'
 import { CleanDatabases } from '../../support/clean-databases.ts'
 
 export interface DiskDatabase {
   readonly url: string
   readonly name: string
   /** Another node on the database. It is closed after the test. */
-  disk(options?: Partial<PostgresDiskOptions> & { readonly port?: number }): Promise<PostgresDisk>
+  disk(options?: Partial<PostgresDiskOptions> & { readonly port?: number }): Promise<SharedDisk>
   query(text: string): Promise<Record<string, unknown>[]>
   /** A session that does not belong to a node. */
   session(): Promise<pg.Client>

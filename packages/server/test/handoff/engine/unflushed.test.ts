@@ -71,7 +71,7 @@ test('failures and totals of an entry are written even if a later entry changed 
     },
   ]
   const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
-  const added = { instanceId: 'w', role: 'worker' as const, at: 1, expectedAt: null }
+  const added = { instanceId: 'w', role: 'worker' as const, at: 1, lostUnlessSeenSince: null }
   const totals = [{ ...added, totals: { ...noTotals(), done: 2 } }]
   unflushed.add({ ...task({ failures }), totals }, 1)
   unflushed.takeOlder()
@@ -118,7 +118,7 @@ test('done partitions are in one flush, summed by minute and by hour', () => {
 test('a large flush is split into pieces: each row once, totals and the rest in the last', () => {
   const many = Array.from({ length: 25 }, (_, at): [number, Partial<PartitionStatus>] => [at + 1, {}])
   const totals = { ...noTotals(), done: 1 }
-  const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals, expectedAt: null }
+  const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals, lostUnlessSeenSince: null }
   const rowChanges = rowChangesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])
   const pieces = inPieces(rowChanges, 10)
   expect(pieces.map(({ partitions }) => partitions.size)).toEqual([9, 10, 6])

@@ -1,6 +1,6 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { statusOf } from '../../../src/handoff/heartbeats.ts'
+import { statusOf } from '../../../src/handoff/instance-status.ts'
 import type { LeaseRef } from '../../../src/handoff/lease-id.ts'
 import {
   type InstancePage,

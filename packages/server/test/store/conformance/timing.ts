@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { countOf, quantileOf } from '../../../src/handoff/rules/attempts.ts'
+import { countOf, quantileOf } from '../../../src/handoff/rules/durations.ts'
 import { paceOf } from '../../../src/handoff/views/eta.ts'
 import { overdueOf } from '../../../src/handoff/views/time-left.ts'
 import { some } from './driver.ts'

@@ -1,16 +1,8 @@
-import { LeaderUnavailable, StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
 
 /** The connection to the server is lost, or the server did not answer in time. */
 export class ConnectionLost extends Error {
   override name = 'ConnectionLost'
-}
-
-/** Another node leads, so the state in this node's memory is out of date. */
-export class NotLeader extends LeaderUnavailable {
-  override name = 'NotLeader'
-  constructor(options?: ErrorOptions) {
-    super('another node is the leader now; the request can be sent again', options)
-  }
 }
 
 const CONFLICTS = new Set([

@@ -1,3 +1,4 @@
+import { SetsByKey } from '../../sets-by-key.ts'
 import { Heap } from './heap.ts'
 import type { Partition } from './memory-rows.ts'
 import type { Order } from './order.ts'
@@ -8,7 +9,7 @@ const byEnd = (a: Partition, b: Partition): number => (a.dueAt ?? 0) - (b.dueAt 
 export class Leases {
   readonly #order: Order
   readonly #byEnd = new Heap<Partition>(byEnd)
-  readonly #byHolder = new Map<string, Set<Partition>>()
+  readonly #byHolder = new SetsByKey<string, Partition>()
 
   constructor(order: Order) {
     this.#order = order
@@ -30,10 +31,7 @@ export class Leases {
     if (!isNew) return
     this.#order.leaseBegan(partition)
     const { holder } = partition
-    if (holder === null) return
-    const held = this.#byHolder.get(holder)
-    if (held === undefined) this.#byHolder.set(holder, new Set([partition]))
-    else held.add(partition)
+    if (holder !== null) this.#byHolder.add(holder, partition)
   }
 
   /** Call it before the holder changes. */
@@ -41,9 +39,7 @@ export class Leases {
     if (partition.heapIndex < 0) return
     this.#byEnd.remove(partition)
     this.#order.leaseEnded(partition)
-    const held = partition.holder === null ? undefined : this.#byHolder.get(partition.holder)
-    held?.delete(partition)
-    if (held?.size === 0 && partition.holder !== null) this.#byHolder.delete(partition.holder)
+    if (partition.holder !== null) this.#byHolder.remove(partition.holder, partition)
   }
 
   /** Leases that have ended, at most `limit`, the first to end first. They stay until they are removed. */

@@ -60,7 +60,7 @@ export function addEntry(rowChanges: RowChanges, entry: Entry): void {
       rowChanges.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
     else {
       addTotals(before.totals, added.totals)
-      before.expectedAt = laterOf(before.expectedAt, added.expectedAt)
+      before.lostUnlessSeenSince = laterOf(before.lostUnlessSeenSince, added.lostUnlessSeenSince)
     }
   }
   addThroughput(rowChanges.throughput, entry.throughput)

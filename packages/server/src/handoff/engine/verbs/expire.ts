@@ -1,4 +1,4 @@
-import { silenceAllowed } from '../../heartbeats.ts'
+import { silenceAllowed } from '../../instance-status.ts'
 import type { StoredPartition } from '../../partition.ts'
 import { next, type StoredState } from '../../rules/life-cycle.ts'
 import { leaseMillis } from '../../rules/policy.ts'

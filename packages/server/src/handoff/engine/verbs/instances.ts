@@ -1,11 +1,11 @@
 import type { InstanceSort } from '@baton/protocol'
 import type { Disk } from '../../disk.ts'
-import { silenceAllowed, statusOf } from '../../heartbeats.ts'
+import { silenceAllowed, statusOf } from '../../instance-status.ts'
 import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
 import type {
-  HeldLeasesPage,
-  HeldLeasesQuery,
   InstanceDetails,
+  InstanceLeasesPage,
+  InstanceLeasesQuery,
   InstancePage,
   InstancePosition,
   InstanceQuery,
@@ -141,8 +141,8 @@ function withLeases(
 
 export async function heldLeases(
   { disk, memory, now }: InstanceSource,
-  { instanceId, after, limit }: HeldLeasesQuery,
-): Promise<HeldLeasesPage> {
+  { instanceId, after, limit }: InstanceLeasesQuery,
+): Promise<InstanceLeasesPage> {
   const held = memory.leases
     .heldBy(instanceId, Number.POSITIVE_INFINITY)
     .filter(({ dueAt, id, parentLane }) => {

@@ -1,5 +1,6 @@
 import type { Disk } from '../../disk.ts'
 import type { PartitionDescriptor } from '../../partition.ts'
+import { addRun } from '../../rules/index-runs.ts'
 import {
   type BatchedCallBack,
   type CallBackResult,
@@ -262,11 +263,7 @@ async function setStaging(tx: Transaction, taskId: string, staging: StagedIds | 
 function joined(before: NewLevelRows | undefined, arrival: NewLevelRows): NewLevelRows {
   if (before === undefined) return arrival
   const runs = before.runs.map((run) => ({ ...run }))
-  for (const run of arrival.runs) {
-    const last = runs.at(-1)
-    if (last !== undefined && run.first === last.last + 1) last.last = run.last
-    else runs.push({ ...run })
-  }
+  for (const { first, last } of arrival.runs) addRun(runs, first, last)
   const tables = new Map(before.tables)
   for (const [table, added] of arrival.tables) {
     const { firstId, partitions, records } = tables.get(table) ?? { ...added, partitions: 0, records: 0 }

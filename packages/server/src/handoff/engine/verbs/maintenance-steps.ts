@@ -1,6 +1,5 @@
 import { MOST_AUDIT_RECORDS } from '../../audit.ts'
 import type { Disk } from '../../disk.ts'
-import { MOST_INSTANCES } from '../../heartbeats.ts'
 import { parseLeaseId } from '../../lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task.ts'
@@ -17,6 +16,9 @@ import type { Transaction } from '../transaction.ts'
 import { advanceRerun } from './control.ts'
 import { loadLeases } from './settle.ts'
 import type { Subscriptions } from './subscriptions.ts'
+
+/** Instances seen longest ago are deleted above this number, before their time has come. */
+export const MOST_INSTANCES = 100_000
 
 const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
