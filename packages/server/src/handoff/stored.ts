@@ -169,11 +169,11 @@ export interface StoredLevel {
   readonly level: number
   /** V: the largest start handed out. */
   virtual: bigint
-  /** The furthest tag handed out. The virtual time is set to it when the level drains. */
-  served: bigint
+  /** The largest tag that a lane got by being served. The virtual time is set to it when the level drains. */
+  maxFinishTag: bigint
 }
 
-export const levelFields: Fields<StoredLevel> = { level: 'key', virtual: 'tag', served: 'tag' }
+export const levelFields: Fields<StoredLevel> = { level: 'key', virtual: 'tag', maxFinishTag: 'tag' }
 
 /** A pull's Idempotency-Key and the leases of its answer. */
 export interface StoredKey {

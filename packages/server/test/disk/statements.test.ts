@@ -39,12 +39,12 @@ describe('SQLite', () => {
 
   test('reads a row as a list of values; a tag as text', () => {
     expect(sqlite.levels.selected()).toBe(
-      'level.level, CAST(level.virtual AS text), CAST(level.served AS text)',
+      'level.level, CAST(level.virtual AS text), CAST(level.max_finish_tag AS text)',
     )
     expect(sqlite.levels.read([1, '9007199254740993', '0'])).toEqual({
       level: 1,
       virtual: 9_007_199_254_740_993n,
-      served: 0n,
+      maxFinishTag: 0n,
     })
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
 
-const level = (virtual = 0n, served = 0n): LevelTime => ({ virtual, served })
+const level = (virtual = 0n, maxFinishTag = 0n): LevelTime => ({ virtual, maxFinishTag })
 
 test('a partition costs its records, at least one and at most a thousand million', () => {
   expect(

@@ -104,7 +104,11 @@ export function encodeEntry(entry: Entry): string {
     entry.lanes.map((lane) => {
       return [valuesOfLane(lane), lane.tag.toString(), packTally(lane.partitions), packTally(lane.records)]
     }),
-    entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
+    entry.levels.map(({ level, virtual, maxFinishTag }) => [
+      level,
+      virtual.toString(),
+      maxFinishTag.toString(),
+    ]),
     entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status, entry.at))),
     entry.keys,
     entry.pace.map(({ task, second, partitions, records }) => [task, second, partitions, records]),
@@ -195,10 +199,10 @@ export function decodeEntry(body: string): Entry {
       partitions: unpackTally(counts),
       records: unpackTally(sums),
     })),
-    levels: levels.map(([level, virtual, served]) => ({
+    levels: levels.map(([level, virtual, maxFinishTag]) => ({
       level,
       virtual: BigInt(virtual),
-      served: BigInt(served),
+      maxFinishTag: BigInt(maxFinishTag),
     })),
     partitions: partitions.map((packed) => [
       packed[0],

@@ -77,8 +77,8 @@ export class TouchedRows {
     for (const partition of this.partitions.keys()) withdraw(memory, partition)
     for (const partition of this.newPartitions) withdraw(memory, partition)
     for (const [task, before] of this.tasks) Object.assign(task, before)
-    for (const [level, { virtual, served, changedIn }] of this.levels)
-      Object.assign(level, { virtual, served, changedIn })
+    for (const [level, { virtual, maxFinishTag, changedIn }] of this.levels)
+      Object.assign(level, { virtual, maxFinishTag, changedIn })
     for (const [table, { table: before, readTo }] of this.laneTables) {
       if (readTo === null) clear(table.buffers)
       Object.assign(table, before)

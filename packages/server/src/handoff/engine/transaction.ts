@@ -352,7 +352,11 @@ export class Transaction implements EngineContext {
     return {
       tasks: Array.from(tasks.keys(), (task) => copyOfTask(task, task.failuresChangedIn === this.number)),
       lanes: Array.from(lanes.keys(), copyOfLane),
-      levels: Array.from(levels.keys(), ({ level, virtual, served }) => ({ level, virtual, served })),
+      levels: Array.from(levels.keys(), ({ level, virtual, maxFinishTag }) => ({
+        level,
+        virtual,
+        maxFinishTag,
+      })),
       partitions: this.#changedPartitions(),
       checkpoints: [...this.#checkpoints],
       keys: [...this.#keys],

@@ -119,7 +119,7 @@ export class WaitingPartitions {
 
   /** All lanes are equal again when nothing waited on the level. */
   #drainIfEmpty({ time }: Lane): void {
-    if (time.waitingLanes > 0 || time.virtual >= time.served) return
+    if (time.waitingLanes > 0 || time.virtual >= time.maxFinishTag) return
     this.#tx.touchLevel(time)
     drain(time)
   }

@@ -12,8 +12,8 @@
 export interface LevelTime {
   /** V: the largest start handed out. Never decreases. */
   virtual: bigint
-  /** The furthest tag handed out. The virtual time is set to it when the level drains. */
-  served: bigint
+  /** The largest tag that a lane got by being served. The virtual time is set to it when the level drains. */
+  maxFinishTag: bigint
 }
 
 const LARGEST_COST = 1_000_000_000
@@ -32,13 +32,13 @@ export function advance(time: LevelTime, tag: bigint, recordCount: number, weigh
   const start = larger(time.virtual, tag)
   const finish = start + cost(recordCount, weight)
   time.virtual = start
-  time.served = larger(time.served, finish)
+  time.maxFinishTag = larger(time.maxFinishTag, finish)
   return finish
 }
 
 /** Nothing waits on the level: unequal shares are reset, and all lanes start equal. */
 export function drain(level: LevelTime): void {
-  level.virtual = larger(level.virtual, level.served)
+  level.virtual = larger(level.virtual, level.maxFinishTag)
 }
 
 export function larger(a: bigint, b: bigint): bigint {

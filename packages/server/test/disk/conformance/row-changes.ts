@@ -125,7 +125,7 @@ export function rowChangesTopic(harness: DiskHarness): void {
 
     test('have every field of a task, a lane and a level, also after a change', async () => {
       const { disk } = await create()
-      const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, served: BEYOND_DOUBLE + 4n }
+      const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, maxFinishTag: BEYOND_DOUBLE + 4n }
       await disk.flush(
         rowChanges({
           tasks: byId(fullTask),
@@ -139,7 +139,7 @@ export function rowChangesTopic(harness: DiskHarness): void {
       expect(await disk.levels()).toEqual([level])
       const task = aTask(3, { taskId: fullTask.taskId, state: 'done', partitions: tally({ done: 1 }) })
       const lane = aLane(5, 3, { level: fullLane.level, table: fullLane.table, tail: 23 })
-      const later = { ...level, virtual: 1n, served: 2n }
+      const later = { ...level, virtual: 1n, maxFinishTag: 2n }
       await disk.flush(
         rowChanges({ tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) }),
         0,

@@ -41,7 +41,7 @@ const rowChanges = {
   ...noRowChanges(),
   tasks: new Map([[1, task(1)]]),
   lanes: new Map([[1, lane(1)]]),
-  levels: new Map([[0, { level: 0, virtual: 1n, served: 2n }]]),
+  levels: new Map([[0, { level: 0, virtual: 1n, maxFinishTag: 2n }]]),
   throughput: new Map([
     ['a', { task: 1, step: 'hour' as const, at: 0, level: 0, partitions: 1, records: 1 }],
   ]),

@@ -189,7 +189,7 @@ function fieldsOfPartition({
 
 function copyOf(memory: Memory): Copied {
   const { levels, instances, pausedInstances, subscriptions, nextIds } = memory
-  const times = [...levels.values()].filter(({ virtual, served }) => virtual > 0n || served > 0n)
+  const times = [...levels.values()].filter(({ virtual, maxFinishTag }) => virtual > 0n || maxFinishTag > 0n)
   return {
     tasks: copied(memory.tasks, (task) => fieldsOfTask(memory, task)),
     lanes: copied(memory.lanes, (lane) => fieldsOfLane(memory, lane)),

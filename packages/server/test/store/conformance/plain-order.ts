@@ -41,7 +41,7 @@ class PlainOrder {
   }
 
   #timeOf(level: number): LevelTime {
-    const time = this.#levels.get(level) ?? { virtual: 0n, served: 0n }
+    const time = this.#levels.get(level) ?? { virtual: 0n, maxFinishTag: 0n }
     this.#levels.set(level, time)
     return time
   }

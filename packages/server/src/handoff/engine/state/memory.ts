@@ -129,7 +129,7 @@ export class Memory {
     const lane: Lane = {
       ...row,
       parentTask: task,
-      time: this.levels.get(row.level) ?? this.addLevel({ level: row.level, virtual: 0n, served: 0n }),
+      time: this.levels.get(row.level) ?? this.addLevel({ level: row.level, virtual: 0n, maxFinishTag: 0n }),
       buffers: {
         fresh: new WaitingBuffer(isNew || row.cursor >= row.tail),
         returned: new WaitingBuffer(isNew || row.returned === 0),
