@@ -78,7 +78,7 @@ export const configSchema = Type.Object({
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({
     description:
-      'URL of a PostgreSQL database, which replaces the embedded store; the variable is ignored if the flag --data is given, but not for BATON_DATA',
+      'URL of a PostgreSQL database, which replaces the embedded store; the flag --data overrides the variable, BATON_DATA does not',
   }),
   peerUrl: orNone({
     pattern: '^https?://[^/?#@\\s]+(?:/[^?#\\s]*)?$',
