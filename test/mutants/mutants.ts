@@ -445,7 +445,7 @@ export const mutants: readonly Mutant[] = [
     area: 'webhooks',
     bug: 'a later event of a task overtakes one that waits for its retry',
     file: `${server}/webhooks/target.ts`,
-    from: 'if (current !== undefined) current.skippedTo = Math.max(line.skippedTo, event)',
+    from: 'if (current !== undefined) current.skippedTo = Math.max(current.skippedTo, event)',
     to: 'if (false) return undefined',
     tests: webhooks('target'),
   },
