@@ -85,7 +85,8 @@ export const errorCodes = {
     title: 'The task is finished',
     retryable: false,
     meaning: 'Every partition of the task is done, so the control request has no effect.',
-    remedy: 'No action is needed. To run done partitions again, send `retry` with `"done": true`; if the task is sealed, use a new task id.',
+    remedy:
+      'No action is needed. To run done partitions again, send `retry` with `"done": true`; if the task is sealed, use a new task id.',
   },
   task_purged: {
     status: 409,
