@@ -81,7 +81,7 @@ describe('webhooks', () => {
     for (const task of ['a', 'b', 'c']) await finish(service, task)
     const page = await visit(`${service.url}/#/webhooks`, { colorScheme, viewport: { width, height: 800 } })
     const row = page.getByRole('row').filter({ hasText: down.url })
-    await row.getByText('Circuit open').waitFor()
+    await row.getByText('Failing').waitFor()
     await row
       .getByText(/^(?:6|all events, 6 pending)$/)
       .filter({ visible: true })

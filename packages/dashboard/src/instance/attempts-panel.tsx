@@ -30,7 +30,7 @@ export function AttemptsPanel({ instance }: { instance: InstanceStatus }) {
       </header>
       {attempts.length === 0 ? (
         <p class="quiet">
-          None has ended since the node that leads took over <Ago at={since} />.
+          No attempt has ended since the leader took over <Ago at={since} />.
         </p>
       ) : (
         <Scrolling label="Rows of attempts" kind="level-rows">

@@ -125,13 +125,9 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
   )
 }
 
-function doingOf({ role, status, leases, totals, version, leadsSince }: InstanceStatus): string {
+function doingOf({ role, status, leases, totals, leadsSince }: InstanceStatus): string {
   if (role === 'service')
-    return status === 'draining'
-      ? 'draining'
-      : leadsSince === undefined
-        ? `version ${version ?? 'unknown'}`
-        : 'leader'
+    return status === 'draining' ? 'draining' : leadsSince === undefined ? 'follower' : 'leader'
   if (status === 'silent' || status === 'lost') return `${status}, ${compact(leases)} leased`
   if (role === 'producer') return `${compact(totals.calledBack)} called back`
   return leases > 0 ? `${compact(leases)} leased` : 'idle'

@@ -265,7 +265,7 @@ function Others({ title, members, at, what }: OthersProps) {
       </ul>
       {gone === 0 ? null : (
         <p class="quiet">
-          <a href={hrefOf({ ...at, status: 'down' })}>{counted(gone, 'other')} that went down</a>
+          <a href={hrefOf({ ...at, status: 'down' })}>{exact(gone)} that went down</a>
         </p>
       )}
     </section>

@@ -258,7 +258,7 @@ function TaskRow({ task }: { task: TaskSummary }) {
       </p>
       {task.reason === null ? null : (
         <p class="task-reason" title={task.reason}>
-          {task.reason}
+          Failures: {task.reason}
         </p>
       )}
     </li>

@@ -4,6 +4,7 @@ import { Finding } from '../parts/panel.tsx'
 import { hrefOf, tablesRoute } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { load, now, usePolled } from '../service/live.ts'
+import { tasks } from '../service/tasks.ts'
 
 const READ_EVERY_MILLIS = 10_000
 const TABLES_READ = 500
@@ -12,12 +13,17 @@ const TABLES_NAMED = 3
 const UNASKED_MILLIS = 120_000
 
 /** Partitions could be handed out, but no worker has asked for this table for some time. */
-export function isUnasked({ waiting, leases, settings, lastAskedAt }: TableView): boolean {
-  if (waiting.partitions === 0 || settings.paused) return false
+export function isUnasked(view: TableView): boolean {
+  const { waiting, leases, settings, lastAskedAt } = view
+  if (waiting.partitions === 0 || settings.paused || areTasksPaused(view)) return false
   // After a change of leader nobody has asked yet; leases show that workers take it.
   if (lastAskedAt === null) return leases === 0
   return now.value - Date.parse(lastAskedAt) > UNASKED_MILLIS
 }
+
+/** As far as the page knows its tasks. */
+const areTasksPaused = ({ tasks: count, taskIds }: TableView): boolean =>
+  count === taskIds.length && taskIds.every((taskId) => tasks.value.get(taskId)?.state === 'paused')
 
 export const unaskedWords = ({ lastAskedAt }: TableView): string =>
   lastAskedAt === null

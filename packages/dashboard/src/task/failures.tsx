@@ -35,7 +35,7 @@ export function ParkedReasons({
             {mayControl.value ? (
               <button
                 type="button"
-                class="button"
+                class="button small"
                 aria-disabled={busy}
                 onClick={() => void retry(() => client.peek().retry(taskId, { reason: key }))}
               >
@@ -64,7 +64,7 @@ export function Failures({ view: { taskId, failures } }: { view: TaskView }) {
           <strong>{exact(failure.count)}</strong> ×{' '}
           <a href={taskHref(taskId, { reason: failure.key })}>{failureWords(failure)}</a>{' '}
           <span class="muted">
-            last <Ago at={failure.lastAt} />
+            latest <Ago at={failure.lastAt} />
           </span>
         </li>
       ))}

@@ -64,7 +64,7 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
               with <a href={instanceHref(holder)}>{holder}</a>
             </>
           )}
-          , begun <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />
+          , began <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />
           {progress?.records === undefined ? '' : `, ${exact(progress.records)} records so far`}
           <span class="muted">, others of this size take {brief(expectedSeconds)}</span>
         </li>

@@ -95,15 +95,14 @@ function Attempts({ history }: { history: readonly Attempt[] }) {
               <span class={`outcome-${outcome ?? 'running'}`} style={share} />
             </span>
             <span class="attempt-text">
-              <span class="number">{attempt.attempt}</span> <strong>{outcome ?? 'running'}</strong>
+              Attempt {attempt.attempt}: <strong>{outcome ?? 'running'}</strong>
               {holder === null ? null : (
                 <>
                   {' '}
-                  by <a href={instanceHref(holder)}>{holder}</a>
+                  {outcome === null ? 'with' : 'by'} <a href={instanceHref(holder)}>{holder}</a>
                 </>
               )}
-              , began <Ago at={startedAt} />, {outcome === null ? 'running for' : 'took'}{' '}
-              {brief((to - from) / 1000)}
+              , began <Ago at={startedAt} />, {outcome === null ? 'for' : 'took'} {brief((to - from) / 1000)}
               {records === null ? '' : `, ${exact(records)} records`}
               {logUrl === undefined ? null : (
                 <>

@@ -166,7 +166,10 @@ function PartitionTable({ view, at, refresh }: TableProps) {
   const shown = Array.from({ length: Math.max(0, last - first) }, (_, offset) => first + offset)
   return (
     <Scrolling label="Rows of partitions" kind="partitions" box={box}>
-      <table aria-rowcount={(matchingCount(view, at) ?? -2) + 1}>
+      <table
+        class={view.partitions.parked === 0 ? 'no-acts' : undefined}
+        aria-rowcount={(matchingCount(view, at) ?? -2) + 1}
+      >
         <Head
           columns={[
             'Partition',

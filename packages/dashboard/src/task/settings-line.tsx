@@ -20,7 +20,7 @@ const settingWords: Readonly<
   },
   backoffMaxSeconds: {
     name: 'Longest back-off in seconds',
-    of: ({ backoffMaxSeconds }) => `up to ${exact(backoffMaxSeconds)} s`,
+    of: ({ backoffMaxSeconds }) => `longest back-off ${exact(backoffMaxSeconds)} s`,
   },
   maxLeases: {
     name: 'Most leases at a time',

@@ -118,7 +118,7 @@ function DeliveryRow({ delivery, busy, redeliver }: RowProps) {
       <td class="wide-only">
         <Ago at={time} />
       </td>
-      <td>
+      <td class="acts">
         {redeliver === null ? null : (
           <button
             type="button"
@@ -147,7 +147,7 @@ function LastAnswer({ delivery }: { delivery: Delivery }) {
       {attempts > 1 ? `, attempt ${attempts}` : null}
       {nextAttemptAt === null ? null : (
         <>
-          ; next <Ahead at={nextAttemptAt} />
+          ; next attempt <Ahead at={nextAttemptAt} />
         </>
       )}
     </>

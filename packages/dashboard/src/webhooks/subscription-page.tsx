@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Confirmation, useControl } from '../parts/control.tsx'
 import { Ago, Ahead } from '../parts/moment.tsx'
 import { Empty, Fact, Finding, focusContent, Skeleton } from '../parts/panel.tsx'
-import { hrefOf, overviewRoute } from '../route.ts'
+import { hrefOf } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import { DeliveryLog } from './delivery-log.tsx'
 import {
@@ -23,7 +23,6 @@ export function SubscriptionPage({ subscriptionId }: { subscriptionId: string })
   return (
     <main class="page" id="content">
       <nav class="crumbs" aria-label="Breadcrumb">
-        <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span>{' '}
         <a href={hrefOf({ page: 'webhooks' })}>Webhooks</a> <span aria-hidden="true">/</span>{' '}
         <span>Subscription</span>
       </nav>

@@ -15,7 +15,7 @@ export function SubscriptionBadge({
   subscription: SubscriptionStatus
 }) {
   if (state === 'disabled') return <span class="badge subscription-disabled">Disabled</span>
-  if (circuitOpenUntil !== null) return <span class="badge subscription-failing">Circuit open</span>
+  if (circuitOpenUntil !== null) return <span class="badge subscription-failing">Failing</span>
   return <span class="badge subscription-active">Active</span>
 }
 

@@ -11,7 +11,7 @@ import { counted } from '../parts/format.ts'
 import { Ago } from '../parts/moment.tsx'
 import { Empty, Scrolling, Skeleton } from '../parts/panel.tsx'
 import { Head, Name } from '../parts/table.tsx'
-import { hrefOf, overviewRoute, subscriptionHref } from '../route.ts'
+import { subscriptionHref } from '../route.ts'
 import { client, mayControl } from '../service/connection.ts'
 import {
   pendingOf,
@@ -30,9 +30,6 @@ export function WebhooksPage() {
   const all = loaded.kind === 'there' ? loaded.value : []
   return (
     <main class="page" id="content">
-      <nav class="crumbs" aria-label="Breadcrumb">
-        <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span> <span>Webhooks</span>
-      </nav>
       <header class="task-head">
         <h1 class="task-title">Webhooks</h1>
         <div class="buttons">
