@@ -170,7 +170,10 @@ export class Forwarding {
     const { raw } = request
     const { headers, socket, method = 'GET', url = '/' } = raw
     const hangUp = new AbortController()
-    const hungUp = () => hangUp.abort()
+    // A complete answer is closed, too.
+    const hungUp = () => {
+      if (!reply.raw.writableFinished) hangUp.abort()
+    }
     reply.raw.once('close', hungUp)
     const unwatch = endsWithItsClient(request) ? whenHalfClosed(socket, hungUp) : () => undefined
     const { body } = request

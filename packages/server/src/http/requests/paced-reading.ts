@@ -2,16 +2,19 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** A connection that has sent more requests than this continues in the next iteration of the event loop. */
-const REQUESTS_PER_CONNECTION = 8
+const REQUESTS_PER_CONNECTION = 2
 /** As soon as all connections have sent this many, the others continue in the next iteration. */
-const REQUESTS_IN_ALL = 100
+const REQUESTS_IN_ALL = 12
 /** How much is parsed before requests are counted: 14 of the shortest requests. */
 const PIECE_BYTES = 256
 /**
- * The end of a chunked body is unknown, so that requests may follow it in the same piece. A piece may also hold
- * hundreds of chunks, each as dear as a short request, so it counts as one.
+ * The end of a chunked body is unknown, so that requests may follow it in the same piece, which counts as one.
+ * Chunks may be as short as a byte, and each is parsed and kept on its own.
  */
-const CHUNKED_PIECE_BYTES = 2048
+const CHUNKED_PIECE_BYTES = 8192
+/** A chunk has two line ends. The text in it may have more: then a piece is shorter. */
+const CHUNKED_PIECE_LINES = 32
+const LINE_END = 0x0a
 
 interface Paced {
   /** Continues to parse what has arrived. */
@@ -149,7 +152,7 @@ class PacedConnection implements Paced {
         this.#wake()
         return
       }
-      const piece = bytes.subarray(at, at + this.#pieceBytes)
+      const piece = bytes.subarray(at, this.#endOfPiece(bytes, at))
       at += piece.length
       if (this.#isInChunkedBody) {
         this.#requests += 1
@@ -161,9 +164,17 @@ class PacedConnection implements Paced {
     }
   }
 
-  get #pieceBytes(): number {
-    if (this.#last === undefined || this.#last.complete) return PIECE_BYTES
-    return this.#isInChunkedBody ? CHUNKED_PIECE_BYTES : Math.max(PIECE_BYTES, this.#bodyBytes)
+  #endOfPiece(bytes: Buffer, start: number): number {
+    if (this.#last === undefined || this.#last.complete) return start + PIECE_BYTES
+    if (!this.#isInChunkedBody) return start + Math.max(PIECE_BYTES, this.#bodyBytes)
+    const most = start + CHUNKED_PIECE_BYTES
+    let end = start
+    for (let lines = 0; lines < CHUNKED_PIECE_LINES; lines += 1) {
+      const lineEnd = bytes.indexOf(LINE_END, end)
+      if (lineEnd === -1 || lineEnd >= most) return most
+      end = lineEnd + 1
+    }
+    return end
   }
 
   get #isInChunkedBody(): boolean {
