@@ -11,7 +11,8 @@ const UNSAFE = /[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/u
 test('control characters in names and reasons never reach the terminal', async () => {
   const { url } = await startService()
   const client = new BatonClient(url)
-  await client.callBack([descriptor(taskId, 0, 0, 1), descriptor(taskId, 0, 1, 1)])
+  // One fails below, one is pulled, and one is left for `work`.
+  await client.callBack([0, 1, 2].map((index) => descriptor(taskId, 0, index, 1)))
   const { partitions } = await client.pull()
   const reason = 'no\u009b31m\u202e such table\u0007'
   const leaseId = partitions[0]?.lease?.id ?? ''
@@ -37,6 +38,8 @@ test('control characters in names and reasons never reach the terminal', async (
     expect(`${stdout}${stderr}`, command.join(' ')).not.toMatch(UNSAFE)
     expect(`${stdout}${stderr}`, command.join(' ')).not.toBe('')
   }
+  const [worked] = (await client.partitions(taskId)).partitions.slice(2)
+  expect(worked?.attempts).toBe(1)
   const { stdout } = await baton(['manifest', taskId], { url })
   const [line] = stdout.split('\n')
   expect(JSON.parse(line ?? '')).toMatchObject({ taskId, history: [{ reason }] })
