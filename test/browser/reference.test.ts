@@ -11,8 +11,10 @@ test.each([1440, 390])('the API reference is used with the keyboard alone, at %i
   await contents.getByRole('searchbox').waitFor()
 
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+  const keys = page.getByRole('dialog', { name: 'Keys' })
+  await keys.waitFor()
   await page.keyboard.press('Escape')
+  await keys.waitFor({ state: 'hidden' })
 
   await page.keyboard.press('/')
   await page.keyboard.type('Settle leases')
