@@ -167,14 +167,14 @@ class PacedConnection implements Paced {
   #endOfPiece(bytes: Buffer, start: number): number {
     if (this.#last === undefined || this.#last.complete) return start + PIECE_BYTES
     if (!this.#isInChunkedBody) return start + Math.max(PIECE_BYTES, this.#bodyBytes)
-    const most = start + CHUNKED_PIECE_BYTES
-    let end = start
+    const piece = bytes.subarray(start, start + CHUNKED_PIECE_BYTES)
+    let length = 0
     for (let lines = 0; lines < CHUNKED_PIECE_LINES; lines += 1) {
-      const lineEnd = bytes.indexOf(LINE_END, end)
-      if (lineEnd === -1 || lineEnd >= most) return most
-      end = lineEnd + 1
+      const lineEnd = piece.indexOf(LINE_END, length)
+      if (lineEnd === -1) return start + piece.length
+      length = lineEnd + 1
     }
-    return end
+    return start + length
   }
 
   get #isInChunkedBody(): boolean {
