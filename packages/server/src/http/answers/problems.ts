@@ -43,6 +43,8 @@ export class RequestProblem extends Error implements Problem {
   }
 }
 
+export const invalidRequest = (detail: string) => new RequestProblem('parameter_invalid', detail)
+
 /** The problem for a body that is valid JSON but breaks the contract. */
 export function brokenContract(detail: string, failure: CheckFailure): RequestProblem {
   return new RequestProblem('contract_violation', `${detail}; see errors`, {
@@ -72,9 +74,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply.code(status).headers(headers).send(body)
 }
 
-/**
- * The body is a Buffer, because Fastify would add a charset to a string, which this media type does not have.
- */
+/** The body is a Buffer: to a string Fastify would add a charset, which this media type does not have. */
 export function writtenProblem({ code, detail, options: { extra, headers } = {} }: Problem): {
   status: number
   headers: Record<string, string>
@@ -103,7 +103,6 @@ const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: stri
   FST_ERR_MAX_PARAM_LENGTH: { code: 'bad_request', detail: 'a segment of the path is too long' },
 }
 
-/** The request that failed, for the log. */
 interface Requested {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -130,7 +129,6 @@ export function problemMapper({ log }: { readonly log: Log }): ProblemOf {
   }
 }
 
-/** Fastify's error handler. */
 export function errorAnswers(
   { handOff }: { readonly handOff: Pick<HandOff, 'isDraining'> },
   problemOf: ProblemOf,
@@ -138,7 +136,9 @@ export function errorAnswers(
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Fastify closes the connection after any error in a body. If the body was read completely, that only
     // forces the client to reconnect. If it was not, discarding the rest lets the client read the response.
-    if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
+    // Without the header, Node would keep the connection of a client that has closed its side.
+    if (reply.hasHeader('connection') && !handOff.isDraining)
+      reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
     if (error instanceof NotServed) {
       answerNotServed(reply, error)
@@ -171,10 +171,7 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)
 }
 
-/**
- * Whether the client caused the error, for example by closing the connection while it sent the body. Fastify
- * sets a 4xx `statusCode` on these errors.
- */
+/** Such as a connection that was closed within the body. Fastify sets a 4xx `statusCode` on these errors. */
 function isClientFault(error: unknown): boolean {
   const status = (error as { statusCode?: unknown } | null)?.statusCode
   return typeof status === 'number' && status >= 400 && status < 500

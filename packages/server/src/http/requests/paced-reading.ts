@@ -1,18 +1,17 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A connection that has sent more requests than this continues in the next iteration of the event loop. */
-const REQUESTS_PER_CONNECTION = 2
-/** As soon as all connections have sent this many, the others continue in the next iteration. */
-const REQUESTS_IN_ALL = 12
+/** Of the connections that wait, an iteration of the event loop parses this many requests in all. */
+const WAITING_REQUESTS = 2
+/** For so many iterations, each request of a connection that has pipelined waits. */
+const WAITING_ITERATIONS = 1000
 /** How much is parsed before requests are counted: 14 of the shortest requests. */
 const PIECE_BYTES = 256
 /**
- * The end of a chunked body is unknown, so that requests may follow it in the same piece, which counts as one.
- * Chunks may be as short as a byte, and each is parsed and kept on its own.
+ * The end of a chunked body is unknown, so that requests may follow it in the same piece, and chunks may be as
+ * short as a byte, each parsed and kept on its own. Both have line ends: a piece has so many, and counts as one
+ * request. If the text of the body has line ends too, its pieces are shorter.
  */
-const CHUNKED_PIECE_BYTES = 8192
-/** A chunk has two line ends. The text in it may have more: then a piece is shorter. */
 const CHUNKED_PIECE_LINES = 32
 const LINE_END = 0x0a
 
@@ -22,10 +21,11 @@ interface Paced {
 }
 
 /**
- * Limits the requests that are parsed in one iteration of the event loop, per connection and in all. Node
- * parses everything that it has read from a connection at once, which is thousands of pipelined requests, and
- * no route, however cheap, can make up for that. Bodies with a length are not bounded here. The fast path reads
- * one request at a time and passes a connection on before it gets here.
+ * Limits the requests that are parsed in one iteration of the event loop. Node parses everything that it has
+ * read from a connection at once, which is thousands of pipelined requests, and no route, however cheap, can
+ * make up for that. Clients that send one request at a time never wait; what follows another request does.
+ * Bodies with a length are not bounded here. The fast path reads one request at a time and passes a connection
+ * on before it gets here.
  */
 export function paceReading(server: Server, isSecure: boolean, mostUnderWay: number): void {
   const pace = new Pace()
@@ -38,7 +38,7 @@ export function paceReading(server: Server, isSecure: boolean, mostUnderWay: num
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, note)
 }
 
-/** Counts the requests of an iteration, and continues with waiting connections in the next one, in order. */
+/** Continues with waiting connections, in order, a few in each iteration. */
 class Pace {
   readonly #waiting = new Set<Paced>()
   #requests = 0
@@ -49,10 +49,6 @@ class Pace {
   noteRequest(): void {
     this.#requests += 1
     this.#schedule()
-  }
-
-  get isUsedUp(): boolean {
-    return this.#requests >= REQUESTS_IN_ALL
   }
 
   add(connection: Paced): void {
@@ -71,13 +67,11 @@ class Pace {
     this.iteration += 1
     this.#requests = 0
     for (const connection of [...this.#waiting]) {
-      if (this.isUsedUp) break
+      if (this.#requests >= WAITING_REQUESTS) break
       this.#waiting.delete(connection)
       connection.goOn()
     }
     if (this.#waiting.size > 0) this.#schedule()
-    // Connections that have sent one request now and then do not wait behind those that flood.
-    this.#requests = 0
   }
 }
 
@@ -87,10 +81,13 @@ class PacedConnection implements Paced {
   readonly #pace: Pace
   readonly #mostUnderWay: number
   readonly #parse: (bytes: Buffer) => void
-  /** What was read and is not parsed yet. Nothing more is read meanwhile. */
-  #rest: Buffer | null = null
+  /** Whether bytes that were read went back to the socket, which emits no 'end' as long as it has them. */
+  #isWaiting = false
+  #hasTurn = false
   #iteration = 0
   #requests = 0
+  /** Up to this iteration, everything waits. */
+  #waitsUntil = 0
   #underWay = 0
   #last: IncomingMessage | undefined
   /** At least this much of the body of the last request is still to come; NaN if that is unknown. */
@@ -108,7 +105,7 @@ class PacedConnection implements Paced {
     socket.on('data', this.#onData)
     // Node and the limit of pipelining resume the connection after responses and for bodies.
     socket.on('resume', () => {
-      if (this.#rest === null && !this.#isPausedByNode) return
+      if (!this.#isWaiting && !this.#isPausedByNode) return
       socket.pause()
       this.#wake()
     })
@@ -127,15 +124,24 @@ class PacedConnection implements Paced {
   }
 
   goOn(): void {
-    const rest = this.#rest
-    if (rest === null || this.#isBlocked) return
-    this.#rest = null
-    this.#read(rest)
-    if (this.#rest === null && !this.#isPausedByNode) this.#socket.resume()
+    if (!this.#isWaiting || this.#isBlocked) return
+    this.#isWaiting = false
+    this.#hasTurn = true
+    this.#socket.read()
+    this.#hasTurn = false
+    if (!this.#isWaiting && !this.#isPausedByNode) this.#socket.resume()
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    this.#read(bytes)
+    if (!this.#hasTurn && this.#pace.iteration < this.#waitsUntil) this.#wait(bytes)
+    else this.#read(bytes)
+  }
+
+  #wait(rest: Buffer): void {
+    this.#isWaiting = true
+    this.#socket.pause()
+    this.#socket.unshift(rest)
+    this.#wake()
   }
 
   #read(bytes: Buffer): void {
@@ -146,10 +152,9 @@ class PacedConnection implements Paced {
     for (let at = 0; at < bytes.length; ) {
       // Nothing that follows can be answered.
       if (this.#socket.destroyed || !this.#socket.writable) return
-      if (this.#isBlocked || this.#requests >= REQUESTS_PER_CONNECTION || this.#pace.isUsedUp) {
-        this.#rest = bytes.subarray(at)
-        this.#socket.pause()
-        this.#wake()
+      if (this.#isBlocked || !this.#mayReadOn) {
+        this.#waitsUntil = this.#iteration + WAITING_ITERATIONS
+        this.#wait(bytes.subarray(at))
         return
       }
       const piece = bytes.subarray(at, this.#endOfPiece(bytes, at))
@@ -164,17 +169,25 @@ class PacedConnection implements Paced {
     }
   }
 
+  /** A request is read with its body. With the end of a body, the next request may be read. */
+  get #mayReadOn(): boolean {
+    return this.#requests === 0 || (this.#requests === 1 && this.#isInBodyOfLength)
+  }
+
   #endOfPiece(bytes: Buffer, start: number): number {
-    if (this.#last === undefined || this.#last.complete) return start + PIECE_BYTES
-    if (!this.#isInChunkedBody) return start + Math.max(PIECE_BYTES, this.#bodyBytes)
-    const piece = bytes.subarray(start, start + CHUNKED_PIECE_BYTES)
-    let length = 0
+    if (this.#isInBodyOfLength) return start + Math.max(PIECE_BYTES, this.#bodyBytes)
+    if (!this.#isInChunkedBody) return start + PIECE_BYTES
+    let end = start
     for (let lines = 0; lines < CHUNKED_PIECE_LINES; lines += 1) {
-      const lineEnd = piece.indexOf(LINE_END, length)
-      if (lineEnd === -1) return start + piece.length
-      length = lineEnd + 1
+      const lineEnd = bytes.indexOf(LINE_END, end)
+      if (lineEnd === -1) return bytes.length
+      end = lineEnd + 1
     }
-    return start + length
+    return end
+  }
+
+  get #isInBodyOfLength(): boolean {
+    return this.#last?.complete === false && !Number.isNaN(this.#bodyBytes)
   }
 
   get #isInChunkedBody(): boolean {
@@ -182,7 +195,7 @@ class PacedConnection implements Paced {
   }
 
   #wake(): void {
-    if (this.#rest !== null && !this.#isBlocked) this.#pace.add(this)
+    if (this.#isWaiting && !this.#isBlocked) this.#pace.add(this)
   }
 
   /** Whether something else has to happen first: an event follows when it has. */
