@@ -46,10 +46,7 @@ export interface App {
   readonly storedIn: StoredIn
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null
-  /**
-   * Joins the other nodes on the same database. The service must be listening; `url` is where the others
-   * reach it. Before that it cannot hand off.
-   */
+  /** Joins the other nodes, which reach this one, listening, at `url`. Before that it cannot hand off. */
   join(url: string): Promise<void>
   /** Finishes running requests, then closes the store. */
   close(): Promise<void>

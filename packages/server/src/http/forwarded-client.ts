@@ -28,7 +28,6 @@ export class NotServed extends Error {
   }
 }
 
-/** Answers a forwarded request of which nothing was done. */
 export function answerNotServed(reply: FastifyReply, { refusal }: NotServed): void {
   reply.hijack()
   const { raw: response } = reply

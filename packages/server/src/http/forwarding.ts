@@ -45,7 +45,6 @@ export interface ForwardingParts {
   /** Where clients reach this node; null if they should not use it directly. */
   readonly advertiseUrl: string | null
   readonly handOff: { readonly isDraining: boolean }
-  /** Parses a body that was kept as it arrived. */
   parse(request: FastifyRequest, body: ArrivedBody): unknown
 }
 

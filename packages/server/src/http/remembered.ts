@@ -2,10 +2,7 @@ const MOST_REMEMBERED = 10_000
 /** Longer texts are unusual in headers, and would fill the memory. */
 const LONGEST_REMEMBERED = 256
 
-/**
- * Memoizes a function of a text. Clients repeat the same few header values, and parsing them is the most
- * expensive part of this layer. Undefined is not remembered.
- */
+/** Memoizes a function of a header value: parsing them is the most expensive part of this layer. */
 export function remembered<Value>(
   read: (text: string) => Value,
   longest = LONGEST_REMEMBERED,

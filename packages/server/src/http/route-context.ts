@@ -16,7 +16,6 @@ import type { KeyOwner } from './requests/preferences.ts'
 export interface RouteContext {
   readonly handOff: HandOff
   readonly log: Log
-  /** The name of the table field in the wire format. */
   readonly tableField: string
   readonly unknownFields: UnknownFields
   /** Where the log of an attempt is found, with placeholders; null: not configured. */
@@ -42,25 +41,19 @@ export interface Webhooks {
   /** Null: there is no subscriptions file. */
   readonly file: LiveSubscriptions | null
   readonly deliverer: Pick<Deliverer, 'counts' | 'broken'>
-  /** The `source` attribute of the events. */
   readonly source: string
 }
 
-/**
- * The body limit of all routes but the call-back. Settle and renew requests name at most 10,000 leases, which
- * need far less.
- */
+/** Of all routes but the call-back. Settles and renews name at most 10,000 leases, which need far less. */
 export const DEFAULT_BODY_LIMIT_BYTES = 8 * 2 ** 20
 
 type Handler<Result> = (request: FastifyRequest, reply: FastifyReply) => Promise<Result>
 
-/** Spans of requests. `name` is the method and the route. */
 export interface RequestTracing {
   serve(name: string, serve: Serve): Serve
   handler<Result>(name: string, handler: Handler<Result>): Handler<Result>
   /** The traceparent that is stored with the partitions of a call-back and handed out with them. */
   traceparent(headers: IncomingHttpHeaders): string | null
-  /** Names the task that the current request is about. */
   about(taskId: string): void
 }
 

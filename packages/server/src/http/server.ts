@@ -267,7 +267,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeGracefully(app, fastPath, { handOff: context.handOff, cluster }, closeMillis)
+  closeGracefully(app, fastPath, { handOff, limiter, cluster }, closeMillis)
   return app
 }
 

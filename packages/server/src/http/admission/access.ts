@@ -8,10 +8,7 @@ export type Urgency = (typeof sheddingOrder)[number]
 export interface AccessRule {
   /** A token needs one of these roles. Null: no token is needed. */
   readonly roles: readonly Role[] | null
-  /**
-   * `hand-off` and `control` change something, so requests from pages of other sites are refused. Only
-   * `control` is audited.
-   */
+  /** `hand-off` and `control` are refused from pages of other sites. Only `control` is audited. */
   readonly effect: 'read' | 'hand-off' | 'control'
   /**
    * What happens to a token that is limited to some tasks. `all`: the route concerns all tasks, so admission
@@ -20,10 +17,7 @@ export interface AccessRule {
    * leaves out what the token does not cover.
    */
   readonly tasks: 'all' | 'one' | 'covered'
-  /**
-   * When an overloaded node sheds the request. Control requests are urgent, because they may resolve the
-   * overload.
-   */
+  /** When an overloaded node sheds it. Control is urgent, because it may resolve the overload. */
   readonly urgency: Urgency
   /** Who the operation is for. The API reference groups operations by this. */
   readonly actor: 'producer' | 'worker' | 'operator' | 'anyone'

@@ -34,7 +34,6 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 /** Returns why a request is refused; undefined when it is admitted. */
 export type Admission = (request: RequestHead) => Problem | undefined
 
-/** The parts of a request on which admission depends. */
 type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
 /** Requires every route to declare who may call it, and adds the check as its first hook. */
@@ -80,10 +79,7 @@ export function admission(rule: AccessRule, { hosts, tokens }: AdmissionOptions)
   }
 }
 
-/**
- * Browsers treat loopback names as secure and send Sec-Fetch headers to them, so only other names need this
- * check.
- */
+/** To loopback names, which are secure for browsers, they send Sec-Fetch headers instead. */
 function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | undefined {
   const { host } = headers
   if (host !== undefined && hosts.isLoopback(host)) return undefined

@@ -71,10 +71,7 @@ export function browserFault({
 
 const REMEDY = '; without tokens, only programs and the page of the service can do this'
 
-/**
- * The media types that browsers list first when they load images, documents, styles or media. Scripts accept
- * anything.
- */
+/** What browsers list first for images, documents, styles or media. Scripts accept anything. */
 const SHOWN = /^\s*(?:image|text\/html|text\/css|application\/xhtml\+xml|video|audio|font)\b/i
 /** The default Accept header of Java's HttpURLConnection. */
 const JAVA = /^text\/html, image\/gif, image\/jpeg, \*/

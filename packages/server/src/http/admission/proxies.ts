@@ -8,10 +8,7 @@ import { remembered } from '../remembered.ts'
 /** More hops than any real request has. Earlier hops are ignored. */
 const MOST_HOPS = 20
 
-/**
- * The proxies whose X-Forwarded headers are trusted. The headers of all other clients are ignored. For a
- * forwarded request, the follower has found out what they say.
- */
+/** Proxies whose X-Forwarded headers are trusted. For a forwarded request, the follower has read them. */
 export class Proxies {
   readonly #trusted: BlockList
   readonly #isEmpty: boolean
@@ -31,8 +28,7 @@ export class Proxies {
     const hops = String(headers['x-forwarded-for'] ?? '')
       .split(',')
       .slice(-MOST_HOPS)
-    // Each proxy appends the address it received the request from. Walk back from the last to the first
-    // untrusted one.
+    // Each proxy appends the address it saw. Walk back from the last to the first untrusted one.
     for (const hop of hops.toReversed()) {
       const named = plain(withoutPort(hop.trim()))
       if (named === null || isIP(named) === 0) return address
@@ -106,10 +102,7 @@ const withoutMapping = (address: string) => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exe
 
 const NETWORK_GROUPS = 4
 
-/**
- * The key by which connections are counted. A client with one IPv6 address usually has the whole /64 network,
- * so that counts as one address.
- */
+/** What connections are counted by. A client usually has a whole /64 network of IPv6. */
 export const networkOf = remembered((address: string): string => {
   const unmapped = withoutMapping(address)
   if (!isIPv6(unmapped)) return unmapped

@@ -4,7 +4,6 @@ import { forwardedClientOf } from '../forwarded-client.ts'
 import type { Proxies } from './proxies.ts'
 import { bearerToken } from './tokens.ts'
 
-/** A user who signed in at a proxy. */
 export interface ProxyUser {
   readonly name: string
   readonly groups: readonly string[]

@@ -19,16 +19,12 @@ interface OwnedTask {
 /** How many prefixes or tables a refusal names. */
 const MOST_NAMED = 5
 
-/**
- * Throws if the token is limited to other tasks. Called before the task is looked up, so that the answer does
- * not reveal whether the task exists.
- */
+/** Called before the task is looked up, so that the answer does not reveal whether it exists. */
 export function requireTaskLimit(token: Token | null, taskId: string): void {
   if (isWithinLimit(token, taskId)) return
   throw limited(`the token is limited to tasks whose id begins with ${named(token?.tasks ?? [])}`)
 }
 
-/** Throws if a producer views a task of another producer. */
 export function requireView(token: Token | null, task: OwnedTask): void {
   requireTaskLimit(token, task.taskId)
   if (mayView(token, task)) return
@@ -47,9 +43,7 @@ export const ofAnother = () =>
     'the task belongs to another producer, which first called it back. To share tasks, give both tokens a prefix of their ids (tasks); an operator can change the owner (POST /tasks/{taskId}/owner)',
   )
 
-/**
- * A task that nobody has called back may become that of another producer, and counts as an open task of nobody.
- */
+/** A task that nobody has called back may become that of any producer. */
 export const ofNobody = () =>
   limited(
     'the task has not been called back, so it belongs to nobody. Send its settings with the call-back, as the header Task-Settings; only operators can set them before',
@@ -70,12 +64,10 @@ export function refusedLanes(token: Token | null, { most, tasks }: TooManyLanes)
 export const sharesTasks = (token: Token | null): boolean =>
   token !== null && (token.tasks !== null || mayAccessOthers(token, 'operator'))
 
-/** Whether a list may show the task with this token. */
 export function isWithinLimit(token: Token | null, taskId: string): boolean {
   return token === null || isWithin(token.tasks, taskId)
 }
 
-/** Whether the token may access tasks that others called back. */
 export function mayAccessOthers(token: Token | null, ...roles: readonly string[]): boolean {
   return token === null || roles.some((role) => token.roles.has(role))
 }
@@ -89,10 +81,7 @@ export function instanceWithinLimits(token: Token | null, instance: InstanceDeta
 
 const limitedTicks = new WeakMap<Tick, Map<readonly string[], Tick>>()
 
-/**
- * The tick, without the events that the token does not cover. Instances belong to no task, so their events
- * are removed for a limited token. All watchers with the token get the same object, which is written once.
- */
+/** The tick without events that the token does not cover: one object for all its watchers, written once. */
 export function tickWithinLimits({ tasks }: Pick<Token, 'tasks'>, tick: Tick): Tick {
   if (tasks === null) return tick
   const known = limitedTicks.get(tick) ?? new Map<readonly string[], Tick>()
@@ -110,7 +99,6 @@ function coveredTick(tasks: readonly string[], tick: Tick): Tick {
   return { ...tick, events }
 }
 
-/** Throws if a producer may not give a task this weight. */
 export function requireWeightLimit(token: Token | null, weight: number | null | undefined): void {
   if (token === null || mayAccessOthers(token, 'operator') || (weight ?? 1) <= token.maxWeight) return
   throw limited(
@@ -154,10 +142,7 @@ export function requireCallBackLimits(token: Token | null, { taskId, partitions 
   )
 }
 
-/**
- * Restricts a pull to the tables it names or, if it names none, to the tables that the token is limited to.
- * Throws if it names a table outside that limit.
- */
+/** Restricts a pull to the tables it names, or else to those of the token. Throws if it names others. */
 export function pullWithinLimits(token: Token | null, pull: PullRequest): PullRequest {
   if (token === null || token.tables === null) return pull
   const { tables } = token
@@ -169,10 +154,7 @@ export function pullWithinLimits(token: Token | null, pull: PullRequest): PullRe
   return pull.tables === null ? { ...pull, tables } : pull
 }
 
-/**
- * Filters leases that are returned again for an idempotency key: the limits of the token may have changed
- * since.
- */
+/** For leases that are returned again: the limits of the token may have changed since. */
 export function handedOutWithinLimits(
   token: Token | null,
   partitions: readonly PulledPartition[],

@@ -35,9 +35,6 @@ const SHORTEST_TOKEN = 22
 /** A random token of that length almost certainly has at least this many different characters. */
 const FEWEST_DIFFERENT = 8
 
-/**
- * Why a token that is stored in clear is weak; undefined when it is not. The text does not contain the token.
- */
 function weakness(token: string): string | undefined {
   if (token.length < SHORTEST_TOKEN) return `is shorter than ${SHORTEST_TOKEN} characters and can be guessed`
   if (new Set(token).size < FEWEST_DIFFERENT)
@@ -226,10 +223,7 @@ function inClear(path: string, entries: readonly Entry[]): string[] {
   ]
 }
 
-/**
- * The tokens of the file in its current version. If a new version cannot be used, the previous tokens stay
- * valid. When a token is removed, or its rights change, its event streams and waiting pulls are ended.
- */
+/** The tokens of the file; the previous ones if it is faulty. Streams and pulls of changed ones are ended. */
 export class LiveTokens implements TokenLookup {
   readonly #file: ReloadedFile<Tokens>
   readonly #ends = new EndCallbacks<Token>()
@@ -251,7 +245,6 @@ export class LiveTokens implements TokenLookup {
     })
   }
 
-  /** The token of a request, or the group of its user. */
   find(headers: IncomingHttpHeaders): KnownToken | undefined {
     const user = userOf(headers)
     return user === undefined

@@ -13,9 +13,7 @@ export interface Token {
   readonly tables: readonly string[] | null
   /** The largest weight that a producer may give to a task. */
   readonly maxWeight: number
-  /** The lowest level number that a producer may call back. */
   readonly lowestLevel: number
-  /** How many open tasks a producer may have. */
   readonly maxOpenTasks: number
   /** How many waiting partitions the tasks of a producer may have. */
   readonly maxWaitingPartitions: number
@@ -26,12 +24,8 @@ export interface KnownGroup extends KnownToken {
   readonly group: string
 }
 
-/** Finds the token of a request. */
 export interface TokenLookup {
-  /**
-   * Returns null only in a service without tokens. Throws a problem if the token was revoked after admission,
-   * because null would mean that there are no limits.
-   */
+  /** Null only without tokens. A token that was revoked meanwhile throws: null would mean no limits. */
   of(headers: IncomingHttpHeaders): Token | null
   /** The name of the token, for logs and counts; null without a valid token. */
   nameOf(headers: IncomingHttpHeaders): string | null
@@ -39,7 +33,6 @@ export interface TokenLookup {
   watch(headers: IncomingHttpHeaders, end: () => void): () => void
 }
 
-/** For a service without tokens. */
 export const noTokens: TokenLookup = {
   of: () => null,
   nameOf: () => null,
@@ -67,10 +60,7 @@ const LONGEST_AUTHORIZATION_REMEMBERED = 512
 export class Tokens {
   readonly #byDigest: ReadonlyMap<string, KnownToken>
   readonly #groups: readonly KnownGroup[]
-  /**
-   * Hashing is the most expensive part of admission. Only valid tokens are remembered, so that requests with
-   * others do not displace them.
-   */
+  /** Hashing is the most expensive part of admission. Invalid tokens do not displace valid ones. */
   readonly #byHeader = remembered((authorization) => {
     const token = bearerToken(authorization)
     return token === undefined ? undefined : this.find(token)

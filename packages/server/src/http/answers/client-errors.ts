@@ -3,26 +3,17 @@ import type { Socket } from 'node:net'
 import { securityHeaders } from './headers.ts'
 import { type Problem, writtenProblem } from './problems.ts'
 
-/**
- * The reason phrase of each status. An import would load all of node:http, including its WebSocket client,
- * which slows down every start (bench scenario cold-start).
- */
+/** By status. An import would load all of node:http, which slows down every start (bench cold-start). */
 export const { STATUS_CODES: statusWords } = process.getBuiltinModule('node:http')
 
 interface ClientError extends Error {
   readonly code?: string
 }
 
-/**
- * Connections that sent invalid bytes while an earlier request was in progress. Further errors on them are
- * ignored until that request is answered.
- */
+/** Connections with invalid bytes after a request: further errors are ignored until that is answered. */
 const faulty = new WeakSet<Socket>()
 
-/**
- * Answers bytes that could not be parsed as a request. There is no reply object, so the response is written
- * to the socket.
- */
+/** Answers bytes that are no request. There is no reply object, so it is written to the socket. */
 export function answerClientError(error: ClientError, socket: Socket): void {
   if (error.code !== 'ECONNRESET' && faulty.has(socket)) return
   // The client cannot read an answer.
@@ -66,10 +57,7 @@ function answerUnderWay(socket: Socket): Answer | undefined {
   return (socket as { _httpMessage?: Answer | null })._httpMessage ?? undefined
 }
 
-/**
- * Whether the response will end: its request has arrived completely, and it is not an open stream, which may
- * never end.
- */
+/** Whether the response will end: its request is complete, and it is not an open stream. */
 function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
   return req.complete && (!headersSent || writableEnded)
 }

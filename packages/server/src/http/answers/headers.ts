@@ -2,10 +2,7 @@ import type { FastifyInstance } from 'fastify'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/**
- * The security headers of all responses: browsers must not sniff the type, must not run, load or frame
- * anything, and must not expose the response to other sites. The page has its own, wider policy.
- */
+/** The security headers of all responses except the page, which has its own, wider policy. */
 const plainHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -18,10 +15,7 @@ const headersOverTls = { ...plainHeaders, 'strict-transport-security': 'max-age=
 export const securityHeaders = (isSecure: boolean): Readonly<Record<string, string>> =>
   isSecure ? headersOverTls : plainHeaders
 
-/**
- * Adds the headers to all responses of Fastify. Must run before other hooks, so that their refusals have them
- * too.
- */
+/** Must run before other hooks of Fastify, so that their refusals have the headers too. */
 export function secureAnswers(app: FastifyInstance, isSecure: boolean): void {
   const headers = securityHeaders(isSecure)
   app.addHook('onRequest', (_request, reply, done) => {

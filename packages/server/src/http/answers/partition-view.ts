@@ -41,7 +41,6 @@ const presentAttempt = ({ startedAt, endedAt, ...attempt }: AttemptView): Attemp
   endedAt: timestampOrNull(endedAt),
 })
 
-/** The event for a partition that was parked. */
 export function presentParked({
   taskId,
   level,

@@ -135,10 +135,7 @@ function presentLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
   }
 }
 
-/**
- * The effective settings of a task in the wire format. Settings that the task does not override are those of
- * the service.
- */
+/** The effective settings of a task: its own, else those of the service. */
 export function presentSettings(
   policy: Policy,
   task: { readonly settings: TaskSettings | null; readonly levelBarrier: boolean },

@@ -4,10 +4,7 @@ import { type PartitionRow, partitionName } from '@baton/protocol'
 
 let formatted = { millis: Number.NaN, text: '' }
 
-/**
- * A time in the wire format. The last result is cached, because leases that are granted together expire
- * together.
- */
+/** A time in the wire format. The last one is cached: leases granted together expire together. */
 export function timestampOf(millis: number): string {
   if (formatted.millis !== millis) formatted = { millis, text: new Date(millis).toISOString() }
   return formatted.text

@@ -123,10 +123,7 @@ const REFERENCE = '#/components/schemas/'
 
 type Json = Readonly<Record<string, unknown>>
 
-/**
- * Moves named schemas to components and replaces each occurrence by a reference, so that client generators
- * create one named type for each. The schemas of routes and checks are not changed.
- */
+/** Moves named schemas to components, so that client generators create one named type for each. */
 function withComponents<Document extends { readonly components?: object }>(
   document: Document,
   schemas: Readonly<Record<string, TSchema>>,
@@ -218,10 +215,7 @@ function completeDocument<Document extends object>(
   return portable(withComponents(whole, namedSchemas(tableField)))
 }
 
-/**
- * Makes patterns portable, because a pattern that a library cannot parse makes the whole document unusable
- * for it.
- */
+/** One pattern that a library cannot parse makes the whole document unusable for it. */
 function portable<Part>(part: Part): Part {
   if (typeof part !== 'object' || part === null) return part
   if (Array.isArray(part)) return part.map(portable) as Part

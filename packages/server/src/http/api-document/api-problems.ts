@@ -31,7 +31,6 @@ const withBody: readonly ProblemCode[] = [
   'contract_violation',
 ]
 
-/** Operations that work without the store. */
 const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listNodeAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown']
@@ -84,7 +83,6 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   readyz: ['shutting_down', 'store_full'],
 }
 
-/** All problems of an operation, its specific ones first. */
 export function problemsOf(
   operationId: string,
   { access, takesBody }: OperationTraits,

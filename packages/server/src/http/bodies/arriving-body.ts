@@ -39,7 +39,6 @@ export interface ArrivalRules {
   readonly hold: HoldBody
   /** Checks the shape of large bodies. */
   readonly slicer: TimeSlicer
-  /** The message for a body that is too large. */
   tooLarge(): string
   shapeFault(fault: ShapeFault, oversized: number | undefined): RequestProblem
 }
@@ -48,12 +47,8 @@ export interface ArrivalRules {
 type Done = (error: Error | null, bytes?: Buffer, cuts?: readonly number[]) => void
 
 const closes = new SharedListeners('close')
-/**
- * A body that has no more is checked at once when it is complete. Until then it costs nothing but memory:
- * thousands of bodies may begin in the same iteration of the event loop and never end.
- */
+/** More is checked in slices. Until it is complete, a body costs only memory: thousands may never end. */
 const CHECKED_AT_ONCE_BYTES = 64 * 1024
-/** How many bytes are checked in one step. */
 const STEP_BYTES = 8 * 1024
 
 /**
@@ -72,7 +67,6 @@ export class ArrivingBody {
   readonly #received = new ReceivedPieces()
   #bytes = 0
   #checkedBytes = 0
-  /** Received bytes, before decompression. */
   #sentBytes = 0
   #isOver = false
   #isChecking = false
@@ -100,8 +94,7 @@ export class ArrivingBody {
 
   read(isCompressed: boolean): void {
     rememberHold(this.#request, this.#hold)
-    // A response may never be sent, and a connection may outlive many responses: release on whichever closes
-    // first.
+    // Whichever closes first: some responses are never sent, and a connection outlives many.
     this.#response?.once('close', this.#release)
     closes.add(this.#request.socket, this.#release)
     if (this.#announcedBytes > this.#rules.limitBytes) {
@@ -216,16 +209,12 @@ export class ArrivingBody {
   }
 }
 
-/** The smallest and the largest piece that is allocated. */
 const LEAST_PIECE_BYTES = 1024
 const LARGEST_PIECE_BYTES = 64 * 1024
 /** A chunk of this size is kept as it is, if it is most of the buffer that it keeps in memory. */
 const LARGE_CHUNK_BYTES = 4096
 
-/**
- * The bytes of a body that have arrived. Small chunks after the first are copied into larger pieces, because a
- * client can send a body in chunks of one byte, and each is an object that keeps a whole buffer in memory.
- */
+/** Small chunks are copied into larger pieces: even a chunk of one byte keeps a whole buffer in memory. */
 class ReceivedPieces {
   #pieces: Buffer[] = []
   #bytes = 0

@@ -5,10 +5,7 @@ import { BYTE_ORDER_MARK, NotJson, notJson } from './json-bytes.ts'
 /** Stand-ins for the elements before and after a piece. Each piece but the first begins with a comma. */
 const [BEFORE, AFTER] = ['[0', ',0]']
 
-/**
- * The text of a large JSON array, which is parsed piece by piece: `JSON.parse` would block the event loop for
- * all of it, and its values can take many times the memory of their text.
- */
+/** A large JSON array, parsed piece by piece: at once it would block the loop and take a lot of memory. */
 export class JsonArrayText {
   readonly #bytes: Buffer
   readonly #cuts: readonly number[]

@@ -48,10 +48,7 @@ interface BodyRules {
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
-/**
- * Limits of all bodies except call-backs. 10,000 settlements with all fields have 80,000 values, and bodies
- * on the fast path are too small to exceed this.
- */
+/** All bodies but call-backs. 10,000 settlements with all fields have 80,000 values. */
 export const OTHER_SHAPE: ShapeLimits = {
   elements: 100_000,
   values: 100_000,
@@ -60,10 +57,7 @@ export const OTHER_SHAPE: ShapeLimits = {
 
 const responses = new WeakMap<IncomingMessage, ServerResponse>()
 
-/**
- * Accepts only JSON in UTF-8. Fastify's parser would replace invalid bytes. It also rejects `__proto__`,
- * which is not needed here, because bodies are only read field by field.
- */
+/** Only JSON in UTF-8. Fastify's parser would replace invalid bytes. */
 export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', (request: FastifyRequest, payload: Readable, done: Done) => {
@@ -154,7 +148,6 @@ function readJson(request: FastifyRequest, body: ArrivedBody, { arrived }: BodyR
   }
 }
 
-/** Parses a body, as its route needs it. */
 export function bodyOf({ routeOptions: { config } }: FastifyRequest, { bytes, cuts }: ArrivedBody): unknown {
   if (bytes.length === 0 && config.bodyOptional === true) return undefined
   return cuts.length > 0 && isCallBack(config) ? new JsonArrayText(bytes, cuts) : parsedBody(bytes)
@@ -199,10 +192,7 @@ function refuseOtherTypes(request: FastifyRequest, payload: NodeJS.ReadableStrea
   done(new RequestProblem('unsupported_media_type', TYPE_NOT_JSON))
 }
 
-/**
- * Sends 100 Continue only if the announced body is within the largest limit. Other expectations are ignored,
- * as HTTP allows; Node would refuse them without an explanation.
- */
+/** Sends 100 Continue within the largest limit. Other expectations are ignored: Node would refuse them. */
 export function answerExpectHeader(app: FastifyInstance, largestBodyBytes: number): void {
   app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     const announced = Number(request.headers['content-length'] ?? 0)

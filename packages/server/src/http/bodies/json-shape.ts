@@ -1,8 +1,5 @@
-/**
- * Limits that are checked before a body is parsed, because objects need many times the memory of their text.
- */
+/** Checked before a body is parsed: objects need many times the memory of their text. */
 export interface ShapeLimits {
-  /** Elements of the outermost array or object. */
   readonly elements: number
   /** All values, including nested ones. */
   readonly values: number
@@ -15,10 +12,7 @@ export type ShapeFault = 'elements' | 'values' | 'element-size' | 'depth'
 export const MAX_DEPTH = 16
 
 export const SMALL_BYTES = 64 * 1024
-/**
- * A piece of a large array ends after this many bytes or elements. Parsing and checking one takes about a
- * millisecond, or up to 100 milliseconds if it was made to be slow.
- */
+/** A piece takes about a millisecond to parse and check, or up to 100 if it was made to be slow. */
 const PIECE_BYTES = 128 * 1024
 const PIECE_ELEMENTS = 1000
 
@@ -37,10 +31,7 @@ for (const [character, kind] of [
 ] as const)
   kinds[character.charCodeAt(0)] = kind
 
-/**
- * Counts the elements, values and depth of a body while it arrives. It only recognizes strings, brackets and
- * commas; the parser decides whether the text is valid JSON.
- */
+/** Counts elements, values and depth while a body arrives. The parser decides whether it is valid JSON. */
 export class JsonShape {
   readonly #limits: ShapeLimits
   readonly #pieceBytes: number
@@ -55,7 +46,6 @@ export class JsonShape {
   /** The position of the bracket or comma before the current element; Infinity outside of elements. */
   #elementStart = Number.POSITIVE_INFINITY
   #oversized: number | undefined
-  /** The number of elements before the last cut. */
   #elementsCut = 0
   #isInString = false
   #isEscaped = false

@@ -15,10 +15,7 @@ import { allowWaits, endWaits } from '../requests/pipelining.ts'
 import type { KeyOwner } from '../requests/preferences.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './heads.ts'
 
-/**
- * Larger requests go to Node's server. This is enough for a thousand settlements with reasons; beyond it, the
- * fixed cost of a request does not matter.
- */
+/** Larger requests go to Node's server; this is enough for a thousand settlements with reasons. */
 const LONGEST_PLAIN_REQUEST = 256 * 1024
 /** How many bytes are read while a request is being answered. Further bytes stay in the socket. */
 const MAX_SENT_AHEAD_BYTES = 16 * 1024
@@ -33,10 +30,7 @@ interface FastPathRules extends Staying {
   readonly logAnswer: LogAnswer | null
   /** Null: this node is the only one. */
   readonly forwarding: Forwarding | null
-  /**
-   * How long to wait for the rest of a request. After that the connection goes to Node's server, whose
-   * timeouts apply.
-   */
+  /** How long to wait for the rest of a request. Then the timeouts of Node's server apply. */
   readonly headTimeoutMillis: number
   /** Passes the socket to Node's HTTP server. */
   handOver(): void
@@ -44,25 +38,19 @@ interface FastPathRules extends Staying {
   left(): void
 }
 
-/**
- * Serves one connection, one request after the other, until a request arrives that the fast path does not
- * serve.
- */
+/** Serves one request after the other until one arrives that the fast path does not serve. */
 export class FastConnection {
   readonly #socket: Socket
   readonly #rules: FastPathRules
   readonly #heads: HeadCache
   readonly #openedAt = performance.now()
-  /**
-   * Used instead of the socket's timeout, which restarts on every read and write (bench scenario one-by-one).
-   */
+  /** Instead of the socket's timeout, which restarts on every read and write (bench scenario one-by-one). */
   #idleTimer: NodeJS.Timeout
   #idleCheck: NodeJS.Immediate | undefined
   #idleSince = this.#openedAt
   #isAnswering = false
   /** Whether a response to the current request was written. */
   #isAnswered = false
-  /** Headers of the response to a forwarded request. */
   #moreHeaders: AnswerHeaders = NO_HEADERS
   /** The first part of a request, or bytes that arrived while another request is being answered. */
   #waiting: Buffer[] = []

@@ -6,7 +6,6 @@ import type { RouteCounts } from '../observability/answered-requests.ts'
 import type { Serve } from '../requests/exchange.ts'
 import { type KeyOwner, PullHead, queryOf } from '../requests/preferences.ts'
 
-/** The parsed head of a plain request. */
 export interface ParsedHead {
   readonly method: 'GET' | 'POST'
   readonly url: string
@@ -21,10 +20,7 @@ const MAX_HEAD_LENGTH = 4096
 
 const HEAD_END = '\r\n\r\n'
 const REQUEST_LINE = /^(GET|POST) (\/[\x21-\x7e]*) HTTP\/1\.1$/
-/**
- * Field names as in RFC 9110, and printable values. Blanks around a value are trimmed separately: a pattern
- * that also matches trailing blanks backtracks at every blank.
- */
+/** As in RFC 9110. Blanks are trimmed separately: a pattern for trailing ones backtracks at every blank. */
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 const BLANKS = ' \t'
 
@@ -85,10 +81,7 @@ function withoutBlanks(padded: string): string {
   return padded.slice(start, end)
 }
 
-/**
- * A client sends one head for its pulls, and one for settles of each length; lease ids vary in length by a
- * few characters.
- */
+/** One head for pulls, and one for settles of each length: lease ids vary by a few characters. */
 const KNOWN_HEADS = 4
 
 export interface FastRoute {
@@ -99,13 +92,9 @@ export interface FastRoute {
   readonly urgency: Urgency
 }
 
-/**
- * Undefined: the fast path does not serve the request. The result may only depend on the head, and not on its
- * idempotency key.
- */
+/** Undefined: not served here. It may depend on the head only, and not on its idempotency key. */
 export type RouteOf = (head: ParsedHead) => FastRoute | undefined
 
-/** A request as described by its head. */
 export interface FastRequest extends FastRoute, Pick<ParsedHead, 'method' | 'url' | 'bodyBytes'> {
   readonly head: PullHead
   readonly headBytes: number
@@ -188,9 +177,7 @@ class CachedHead {
     this.#afterKey = Buffer.from(text.slice(before.length + key.length), 'latin1')
   }
 
-  /**
-   * Returns the request if `bytes` are this head with any key of the same length, with or without the body.
-   */
+  /** The request if `bytes` are this head with any key of the same length, with or without the body. */
   read(bytes: Buffer): FastRequest | undefined {
     const { headBytes, bodyBytes } = this.request
     if (bytes.length !== headBytes + bodyBytes && bytes.length !== headBytes) return undefined

@@ -11,7 +11,6 @@ const RESERVED_HANDLES = 128
 /** The minimum number of connections, however low the limit on open files is. */
 const FEWEST_CONNECTIONS = 16
 
-/** The maximum number of open files of this process, which includes connections. */
 export function openFilesLimit(): number {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -29,20 +28,14 @@ function limitByReport(): number {
   return Number.isFinite(limit) && limit > 0 ? limit : Number.POSITIVE_INFINITY
 }
 
-/**
- * Stays below the limit: when it is reached, the kernel refuses connections without a response, and the store
- * cannot open files.
- */
+/** Below the limit: beyond it the kernel refuses connections silently, and the store cannot open files. */
 function connectionsFor(openFiles: number): number {
   return Math.max(FEWEST_CONNECTIONS, openFiles - RESERVED_HANDLES)
 }
 
 const TOO_MANY_CONNECTIONS = 'too many connections are open; try again with fewer connections'
 
-/**
- * How long a refused connection stays open. A client that has already sent a request can only read the
- * response if that request was read from the socket.
- */
+/** A refused client can only read the answer if its request was read from the socket meanwhile. */
 const LINGER_MILLIS = 500
 /** The maximum number of refused connections that stay open. They use reserved file descriptors. */
 const MOST_LINGERING = 16
@@ -55,7 +48,6 @@ export class ConnectionGate {
   readonly #limitInAll: LimitName
   /** Proxies are exempt from the limit per address, because they have many clients. */
   readonly #isProxy: (address: string) => boolean
-  /** The connections of each address, oldest first. */
   readonly #byAddress = new SetsByKey<string, Socket>()
   readonly #sockets = new Set<Socket>()
   /** Connections of other nodes. */
@@ -130,10 +122,7 @@ export class ConnectionGate {
     this.#byAddress.remove(address, socket)
   }
 
-  /**
-   * Closes the oldest connection of the address with the most, if that has more than `fewer`. So a flood from
-   * one address cannot lock out workers and probes. Returns whether a connection was closed.
-   */
+  /** Closes the oldest connection of the address with the most, so that a flood locks nobody else out. */
   #makeRoom(fewer: number): boolean {
     let most: [address: string, sockets: Set<Socket>] | undefined
     for (const entry of this.#byAddress) if (entry[1].size > (most?.[1].size ?? fewer)) most = entry

@@ -23,7 +23,6 @@ interface LimiterOptions {
   readonly tokens: Pick<TokenLookup, 'nameOf'>
   readonly proxies: Proxies
   readonly log: Log
-  /** Returns the number of pulls that wait on this node. */
   readonly waitingPulls: () => number
 }
 
@@ -77,10 +76,7 @@ export class ClientLimiter {
     return this.#unread.unsentBytes
   }
 
-  /**
-   * The key by which pulls and requests are counted: the name of the token or of the user or, without tokens,
-   * the address.
-   */
+  /** What pulls and requests are counted by: the name of the token or user, or else the address. */
   quotaKeyOf(headers: IncomingHttpHeaders, socket: Socket): string {
     const name = this.#tokens.nameOf(headers)
     // A user may have the name of a token.

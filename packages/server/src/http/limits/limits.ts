@@ -85,9 +85,7 @@ export const limitNames = Object.keys(clientLimits) as LimitName[]
 /** A client that floods the service must not flood the log as well. */
 const LOG_EVERY_MILLIS = 10_000
 
-/**
- * Counts how often limits were reached, and logs it: the first time at once, then at most every ten seconds.
- */
+/** Counts and logs how often limits were reached: the first time at once, then every ten seconds at most. */
 export class ReachedLimits {
   readonly counts = Object.fromEntries(limitNames.map((name) => [name, 0])) as Record<LimitName, number>
   readonly #log: Log

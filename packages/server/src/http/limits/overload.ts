@@ -2,10 +2,7 @@ import type { Urgency } from '../admission/access.ts'
 
 /** The event loop delay from which each kind is refused, as a multiple of the threshold. */
 const refusedFrom: Readonly<Record<Urgency, number>> = { 'call-back': 1, view: 2, pull: 4, urgent: 8 }
-/**
- * The number of consecutive late samples that count as overload. A single slow iteration of the event loop,
- * or a suspended process, does not.
- */
+/** So many late samples in a row are an overload. One slow iteration, or a suspended process, is not. */
 const LOOKS = 3
 
 /** Decides from the event loop delay which requests are refused. */

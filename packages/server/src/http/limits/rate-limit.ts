@@ -1,6 +1,4 @@
-/**
- * The maximum number of buckets. One that was not used for a second is full, and can be dropped.
- */
+/** One that was not used for a second is full, and can be dropped. */
 const MOST_BUCKETS = 10_000
 
 interface Bucket {

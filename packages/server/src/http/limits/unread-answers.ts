@@ -88,10 +88,7 @@ export class UnreadAnswers {
   }
 }
 
-/**
- * The bytes that the kernel has accepted. A large write is accepted in parts, which only the write queue
- * shows.
- */
+/** The bytes that the kernel has accepted: a large write is accepted in parts. */
 function sentBytes(socket: Socket): number {
   // Not documented. Node's own socket timeouts use the same numbers.
   const { _handle: handle } = socket as Socket & { _handle?: Partial<StreamHandle> | null }

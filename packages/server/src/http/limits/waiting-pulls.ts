@@ -2,10 +2,7 @@ import type { ClientLimits, ReachedLimits } from './limits.ts'
 
 type Limits = Pick<ClientLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
 
-/**
- * The most bytes of queries that waiting pulls keep, in total and per quota key. A query may name 50 tables
- * and 50 tasks, and takes about five times its length in memory.
- */
+/** For queries of waiting pulls. One names up to 100 tables and tasks, and takes five times its length. */
 const MOST_QUERY_BYTES = 16 * 2 ** 20
 const MOST_QUERY_BYTES_PER_CALLER = MOST_QUERY_BYTES / 4
 
@@ -15,17 +12,13 @@ interface Share {
   queryBytes: number
 }
 
-/** The parts of a pull that decide whether it may wait. */
 interface WaitWanted {
   readonly waitMillis: number
   readonly queryBytes: number
   readonly quotaKeyOf: () => string
 }
 
-/**
- * Limits the pulls that wait for work, in total and per quota key, so that one token or address cannot use
- * the whole capacity.
- */
+/** Limits the pulls that wait, also per quota key, so that no token or address uses the whole capacity. */
 export class WaitingPulls {
   readonly #limits: Limits
   readonly #waiting: () => number

@@ -4,7 +4,6 @@ import { DURATION_SECONDS, Histogram } from '../../handoff/counts/counts.ts'
 import type { Log } from '../../handoff/log.ts'
 import { addRouteHook } from '../route-hooks.ts'
 
-/** Counts of the answered requests of one route. */
 export class RouteCounts {
   readonly method: string
   readonly route: string
@@ -60,7 +59,6 @@ export function countRequests(app: FastifyInstance, requests: RequestCounts): vo
   })
 }
 
-/** Counts requests that match no route. */
 export const countingStrays = (requests: RequestCounts) => counting(requests.of(NONE, NONE))
 
 /** Uses a listener, because Fastify's onResponse hook costs more per request. */
@@ -78,7 +76,6 @@ function counting(counts: RouteCounts) {
 
 const forwarded = new WeakSet<ServerResponse>()
 
-/** Counts a request of which another node gave the answer. */
 export function countAsForwarded(response: ServerResponse, requests: RequestCounts): void {
   forwarded.add(response)
   requests.forwarded += 1
@@ -93,7 +90,6 @@ export function excludeFromDurations({ raw }: FastifyReply): void {
 
 type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
 
-/** Logs a request after it was answered. */
 export type LogAnswer = (request: Answered, status: number, millis: number) => void
 
 /** `clientOf` returns the address of the client and the scheme it used. */

@@ -11,17 +11,12 @@ import { addRouteHook } from '../route-hooks.ts'
 // What only the log and this node's memory have: a flood of refused tokens must not write. Changes are in the
 // store; see handoff/audit.ts.
 
-/**
- * How many entries are kept: reloads, and refusals. Each has its own limit, so that a flood of refusals does
- * not evict reloads.
- */
+/** Reloads and refusals have limits of their own, so that a flood of refusals evicts no reload. */
 const MOST_KEPT = 1000
 const MOST_REFUSALS_KEPT = 1000
 /** Refusals within this time, from the same address and for the same reason, are merged into one entry. */
 const TOGETHER_MILLIS = 60_000
-/**
- * The maximum number of log lines about refusals per minute. Further ones are only counted in the entries.
- */
+/** Log lines about refusals. Further ones are only counted in the entries. */
 const MOST_LINES_A_MINUTE = 60
 
 interface Audited {
@@ -45,10 +40,7 @@ interface NodeRecord extends NodeAudited {
   readonly times: number
 }
 
-/**
- * Refused tokens and reloaded files of this node since it started. Every entry is also logged, because the
- * entries are lost when the node stops.
- */
+/** Refused tokens and reloaded files since the start. Each is also logged: a stop loses the entries. */
 export class AuditLog {
   readonly #log: Log
   readonly #now: () => number
@@ -72,7 +64,6 @@ export class AuditLog {
     }
   }
 
-  /** A page of entries, newest first, starting after the entry with the number `before`. */
   page(before: number | null, limit: number): { entries: readonly NodeRecord[]; next: number | null } {
     const found = [...this.#kept, ...this.#refusals]
       .filter(({ number }) => before === null || number < before)
@@ -132,7 +123,6 @@ interface Reloaded {
   onReload(listener: (reload: FileReload<unknown>) => void): void
 }
 
-/** Records reloads of the service's files, by what they are. */
 export function auditReloads(audit: AuditLog, files: Readonly<Record<string, Reloaded | null>>): void {
   for (const [action, file] of Object.entries(files))
     file?.onReload(({ outcome, detail }) =>
@@ -144,9 +134,7 @@ const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused',
 /** Task ids in the path may be long. */
 const LONGEST_ACTION = 300
 
-/**
- * Logs every control request, and records every refused token, on each route according to its access. Requests without a token are not recorded: they are not an attempt to log in.
- */
+/** Without a token there is no attempt to log in, so such requests are not recorded. */
 export function auditRequests(
   app: FastifyInstance,
   { audit, tokens, proxies }: { audit: AuditLog; tokens: TokenLookup; proxies: Proxies },

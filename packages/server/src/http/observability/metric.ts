@@ -51,7 +51,6 @@ function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }
 
-/** The sources of the values. */
 export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
@@ -82,6 +81,5 @@ export const counter = metric('counter')
 export const gauge = metric('gauge')
 export const histogram = metric('histogram')
 
-/** One sample per key. */
 export const by = (counts: Readonly<Record<string, number>>): Sample[] =>
   Object.entries(counts).map(([key, count]) => [[key], count])

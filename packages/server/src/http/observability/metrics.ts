@@ -26,7 +26,6 @@ const limitMetrics: readonly Metric[] = [
   ),
 ]
 
-/** Requests to this node. */
 const requestMetrics: readonly Metric[] = [
   counter(
     'baton_requests_total',
@@ -56,7 +55,6 @@ const requestMetrics: readonly Metric[] = [
   gauge('baton_event_streams', [], 'open event streams', ({ handOff }) => handOff.changeStream.watchers),
 ]
 
-/** The state of this node and its process. */
 const nodeMetrics: readonly Metric[] = [
   gauge('baton_ready', [], '1 if the node can hand off; the same as /readyz', ({ handOff, store }) =>
     Number(store.canCommit && !handOff.isDraining),
@@ -195,7 +193,6 @@ const verbLabels: Partial<Record<StoreVerb, string>> = {
 const labelOf = (verb: StoreVerb): string =>
   verbLabels[verb] ?? verb.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** Store operations of this node. */
 const storeMetrics: readonly Metric[] = [
   histogram(
     'baton_commit_orders',
@@ -270,10 +267,7 @@ const backlogMetrics: readonly Metric[] = [
 const scaleIn = ({ store: { backlog, fleet }, scaleTargetSeconds }: MetricSources) =>
   backlog === null || fleet === null ? null : scaleOf(backlog, fleet, scaleTargetSeconds, false)
 
-/**
- * The values of `/scale` for all tasks. Tasks and tables are not labels, because their number grows without
- * limit; `/scale` itself can be filtered by them.
- */
+/** The values of `/scale` for all tasks. Tasks and tables are no labels: their number has no limit. */
 const scaleMetrics: readonly Metric[] = [
   gauge(
     'baton_desired_workers',

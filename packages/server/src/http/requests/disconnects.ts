@@ -2,10 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { whenCrowded } from './pipelining.ts'
 
-/**
- * Shares one listener per socket among all requests of a connection. An emitter searches its listeners
- * linearly to remove one, which is quadratic for thousands of pipelined requests.
- */
+/** One listener per socket for all its requests: to remove one, an emitter searches all of them. */
 export class SharedListeners {
   readonly #event: 'end' | 'close'
   readonly #bySocket = new WeakMap<Socket, Set<() => void>>()
@@ -41,8 +38,7 @@ const closes = new SharedListeners('close')
  * which a client that is gone would hold, and event streams.
  */
 export function allowHalfOpen(server: Server): void {
-  // Not documented, but in Node since its early versions. Without it, Node ends a connection as soon as the
-  // client ends its side.
+  // Not documented. Without it, Node ends a connection as soon as the client ends its side.
   Object.assign(server, { httpAllowHalfOpen: true })
 }
 

@@ -5,17 +5,11 @@ import { type AnswerHeaders, commonHeaders } from '../answers/headers.ts'
 import { sendOrLose } from './disconnects.ts'
 import { type KeyOwner, PullHead, queryOf } from './preferences.ts'
 
-/**
- * A pull or settle request and its response, independent of whether it is served by the fast path or by
- * Fastify.
- */
+/** A pull or settle request and its response, on the fast path or by Fastify. */
 export interface Exchange {
   readonly head: PullHead
   readonly socket: Socket
-  /**
-   * Sends the response. If the client has disconnected and no byte of the response was written to the socket,
-   * calls `lost` instead. Null: nothing is lost, and the response is sent even on a half-closed connection.
-   */
+  /** Calls `lost` instead if no byte reached the socket of a client that is gone. Null: always sends. */
   answer(body: string, headers: AnswerHeaders, lost: (() => void) | null): void
 }
 
@@ -33,10 +27,7 @@ interface ExchangeParts {
   readonly isSecure: boolean
 }
 
-/**
- * The exchange of a request served by Node's HTTP server. It bypasses Fastify's reply, which these responses
- * do not need.
- */
+/** Over Node's HTTP server. It bypasses Fastify's reply, which these responses do not need. */
 export function exchangeOver(
   request: IncomingMessage,
   response: ServerResponse,

@@ -2,13 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { checkChosen, didYouMean, MAX_PAGE_LENGTH } from '@baton/protocol'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import { RequestProblem } from '../answers/problems.ts'
+import { invalidRequest, RequestProblem } from '../answers/problems.ts'
 import { addRouteHook } from '../route-hooks.ts'
 
-/**
- * Checks that apply to the parameters of every route, after admission. The fast path does not need them: it
- * parses queries strictly, and does not serve requests with a repeated header.
- */
+/** After admission. The fast path parses queries strictly itself, and serves no repeated headers. */
 export function checkParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const { access } = route.config ?? {}
@@ -49,13 +46,9 @@ export function unknownParameter(name: string, known: readonly string[]): Reques
         : known.length === 1
           ? `its only parameter is ${all}`
           : `its parameters are ${all}`
-  return new RequestProblem(
-    'parameter_invalid',
-    `${JSON.stringify(name)} is not a query parameter of this route; ${advice}`,
-  )
+  return invalidRequest(`${JSON.stringify(name)} is not a query parameter of this route; ${advice}`)
 }
 
-/** Whether a text is validly percent-encoded UTF-8. */
 export function isEncoded(text: string): boolean {
   try {
     decodeURIComponent(text)
@@ -70,7 +63,7 @@ function senderFault({ headers, rawHeaders }: IncomingMessage): RequestProblem |
   if (!String(headers['x-instance-id'] ?? '').includes(',')) return undefined
   const names = rawHeaders.filter((_, at) => at % 2 === 0)
   if (names.filter((name) => name.toLowerCase() === 'x-instance-id').length < 2) return undefined
-  return new RequestProblem('parameter_invalid', 'X-Instance-Id must not be repeated')
+  return invalidRequest('X-Instance-Id must not be repeated')
 }
 
 /** Query parameters from the router. A repeated parameter is an array. */
@@ -99,7 +92,7 @@ export const readQuery = <Known extends Parameters>(known: Known, query: Query):
   ) as ValuesOf<Known>
 
 export const invalidParameter = (name: string, rule: string) =>
-  new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
+  invalidRequest(`the query parameter ${name} ${rule}`)
 
 /** A parameter that must not be repeated. An empty value counts as given. `refuse` says what it must be. */
 export function parameter<Value, Absent>(
@@ -169,7 +162,6 @@ export const word = <Word extends string>(words: readonly Word[], documented: ob
       words.find((candidate) => candidate === given) ?? refuse(`must be one of ${words.join(', ')}`),
   )
 
-/** A flag: `true`, or omitted. */
 export const flag = (description: string) =>
   parameter(Type.Unsafe<boolean>({ type: 'boolean', enum: [true], description }), false, (given, refuse) =>
     given === 'true' ? true : refuse('must be true, or be omitted'),
@@ -192,13 +184,10 @@ export function chosenNames(kind: 'table' | 'task', given: readonly string[]): r
   if (given.length === 0) return null
   const checked = checkChosen(kind, given)
   if (checked.ok) return checked.names
-  throw new RequestProblem('parameter_invalid', checked.detail)
+  throw invalidRequest(checked.detail)
 }
 
-/**
- * The parameters of a list. Cursors are opaque to clients, so that their content can change. `read` returns
- * undefined for a position that this list never issues.
- */
+/** Of a list. Cursors are opaque. `read` returns undefined for a position that this list never issues. */
 export const pageOf = <Position>(read: (position: unknown) => Position | undefined) => ({
   limit: integer({
     minimum: 1,
@@ -223,10 +212,8 @@ function positionIn<Position>(cursor: string, read: (position: unknown) => Posit
   }
 }
 
-/** A position that is a number. */
 export const safeInteger = (position: unknown): number | undefined =>
   Number.isSafeInteger(position) ? (position as number) : undefined
 
-/** The `next` of a page; null on the last one. */
 export const nextOf = (position: unknown): string | null =>
   position === null ? null : Buffer.from(JSON.stringify(position)).toString('base64url')

@@ -8,11 +8,7 @@ import type { TimeSlicer } from './time-slicer.ts'
 const crowded = new WeakSet<Socket>()
 const waits = new EndCallbacks<Socket>()
 
-/**
- * Ends all waits on a connection whose client has pipelined more requests than are served at once. The
- * connection is not read meanwhile, so a disconnect would not be noticed. Requests that wait for work are
- * answered now, as if their wait had expired, and later ones do not wait.
- */
+/** Ends all waits on a connection that is not read meanwhile, so that a disconnect is not noticed. */
 export function endWaits(socket: Socket): void {
   if (crowded.has(socket)) return
   crowded.add(socket)
@@ -23,10 +19,7 @@ export function allowWaits(socket: Socket): void {
   crowded.delete(socket)
 }
 
-/**
- * Calls `end` when requests on the connection must not wait any more, or immediately if that is already so.
- * The returned function cancels that.
- */
+/** Calls `end` when requests on the connection must not wait any more. The returned function cancels that. */
 export function whenCrowded(socket: Socket, end: () => void): () => void {
   if (crowded.has(socket)) {
     end()
@@ -65,10 +58,7 @@ export function limitPipelining(app: FastifyInstance, rules: PipelineRules): voi
 
 /** The limit while others are queued. A view starts when the responses before it are written. */
 const FEW_UNDER_WAY = 8
-/**
- * The limit of queued requests of all connections. Node aborts those of a connection that closes one by one:
- * if many connections closed at once, others would wait.
- */
+/** Node aborts those of a closing connection one by one: with more, others would wait for that. */
 const MOST_QUEUED = 4000
 
 class Pipeline {
@@ -89,8 +79,7 @@ class Pipeline {
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
     const start = () => {
-      // Emitted when the response was written to the socket. If the connection closes first, queued requests
-      // are not served.
+      // When the response was written. If the connection closes first, queued requests are not served.
       response.once('close', this.#answered)
       if (!isLarge) serve()
       else

@@ -11,17 +11,16 @@ import {
 } from '@baton/protocol'
 import type { PullRequest } from '../../handoff/store.ts'
 import type { TokenLookup } from '../admission/tokens.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { invalidRequest, RequestProblem } from '../answers/problems.ts'
 import { remembered } from '../remembered.ts'
 import { chosenNames, isEncoded, unknownParameter } from './parameters.ts'
 
 const readInstanceId = remembered((text: string): string => {
   const checked = checkInstanceId(decoded(text))
   if (checked.ok) return checked.instanceId
-  throw new RequestProblem('parameter_invalid', `X-Instance-Id ${checked.detail}`)
+  throw invalidRequest(`X-Instance-Id ${checked.detail}`)
 })
 
-/** The instance that sends the request, if it names itself. */
 export function instanceOf(headers: IncomingHttpHeaders): string | null {
   const text = headers['x-instance-id']
   return text === undefined ? null : readInstanceId(String(text))
@@ -39,10 +38,7 @@ export type KeyOwner = (headers: IncomingHttpHeaders, instance: string | null) =
 
 const byInstance: KeyOwner = (_, instance) => (instance === null ? 'anyone' : `instance ${instance}`)
 
-/**
- * With tokens, the owner is the name of the token, so that a retry with another token of the same name finds
- * the key. Without tokens it is the instance. Its name is not verified, but workers do not share one.
- */
+/** The name of the token, which retries share, or else the instance, whose name is not verified. */
 export function keyOwners(tokens: TokenLookup | null): KeyOwner {
   return tokens === null ? byInstance : (headers) => `token ${tokens.of(headers)?.name ?? ''}`
 }
@@ -51,10 +47,7 @@ export function keyOwners(tokens: TokenLookup | null): KeyOwner {
 const MARK_LENGTH = 22
 const markOf = remembered((owner) => hash('sha256', owner, 'base64url').slice(0, MARK_LENGTH))
 
-/**
- * The key under which the store keeps handed-out leases. The owner's mark is a suffix, so that time-ordered
- * keys stay ordered.
- */
+/** The key in the store. The owner's mark is a suffix, so that time-ordered keys stay ordered. */
 export function ownedKey(key: string, owner: string): string {
   return `${key}.${markOf(owner)}`
 }
@@ -64,7 +57,7 @@ function readIdempotencyKey(text: string | undefined): string | null {
   if (text === undefined) return null
   const checked = checkIdempotencyKey(text)
   if (checked.ok) return checked.idempotencyKey
-  throw new RequestProblem('parameter_invalid', `Idempotency-Key ${checked.detail}`)
+  throw invalidRequest(`Idempotency-Key ${checked.detail}`)
 }
 
 /** The query of a pull, or of a settle that pulls: how much to lease, and from which tables and tasks. */
@@ -79,10 +72,7 @@ const NO_QUERY: PullQuery = { preferences: {}, tables: null, tasks: null }
 const amounts = { batch: 'batch', records: 'records', wait: 'waitSeconds' } as const
 const known = ['table', 'task', ...Object.keys(amounts)]
 
-/**
- * Refuses invalid and unknown parameters. Ignoring a filter would lease partitions to a worker that cannot
- * process them.
- */
+/** Ignoring a filter would lease partitions to a worker that cannot process them. */
 function parsePullQuery(text: string): PullQuery {
   if (text === '') return NO_QUERY
   if (!isEncoded(text))
@@ -93,9 +83,9 @@ function parsePullQuery(text: string): PullQuery {
     if (!known.includes(name)) throw unknownParameter(name, known)
     if (!(name in amounts)) continue
     const [value = '', ...others] = given.getAll(name)
-    if (others.length > 0) throw new RequestProblem('parameter_invalid', `${name} must not be repeated`)
+    if (others.length > 0) throw invalidRequest(`${name} must not be repeated`)
     const read = readPreference(name as keyof typeof amounts, value)
-    if (!read.ok) throw new RequestProblem('parameter_invalid', read.detail)
+    if (!read.ok) throw invalidRequest(read.detail)
     preferences[amounts[name as keyof typeof amounts]] = read.value
   }
   return {
@@ -108,7 +98,7 @@ function parsePullQuery(text: string): PullQuery {
 const readPreferences = remembered((text: string): Preferences => {
   const preferences = parsePrefer(text)
   if (preferences.fault === undefined) return preferences
-  throw new RequestProblem('parameter_invalid', `Prefer: ${preferences.fault}`)
+  throw invalidRequest(`Prefer: ${preferences.fault}`)
 })
 const readPullQuery = remembered(parsePullQuery)
 const noPreferences: Preferences = { applied: '' }
@@ -117,17 +107,11 @@ const noPreferences: Preferences = { applied: '' }
 function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferences {
   for (const [name, field] of Object.entries(amounts))
     if (preferred[field] !== undefined && preferences[field] !== undefined)
-      throw new RequestProblem(
-        'parameter_invalid',
-        `${name} is in both the query and the Prefer header; send it once`,
-      )
+      throw invalidRequest(`${name} is in both the query and the Prefer header; send it once`)
   return { ...preferred, ...preferences }
 }
 
-/**
- * What the headers and the query of a pull or settle request say. They are parsed lazily and once: the fast path
- * shares one instance among all requests of a connection with the same head.
- */
+/** What a pull or settle says beside its body. Parsed lazily, once for all requests with the same head. */
 export class PullHead {
   readonly headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
@@ -152,7 +136,6 @@ export class PullHead {
     this.#key = key
   }
 
-  /** A copy with another idempotency key. */
   underKey(key: string): PullHead {
     const head = new PullHead(this.headers, this.#keyOwner, this.#query, key)
     head.#instance = this.#instance
@@ -222,7 +205,6 @@ export class PullHead {
   }
 }
 
-/** The query of a URL, without the question mark. */
 export function queryOf(url: string): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)

@@ -141,7 +141,6 @@ export class ReadScheduler {
   }
 }
 
-/** Runs a read when it is the turn of the client that sent the request. */
 export type ReadInTurn = <Result>(request: IncomingMessage, read: () => Promise<Result>) => Promise<Result>
 
 /** Runs the handlers of all routes that read the store as reads. */

@@ -1,8 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises'
 
-/**
- * A longer gap between requests may be a stall. No iteration of the event loop takes this long under load.
- */
+/** No iteration of the event loop takes this long under load, so a longer gap may be a stall. */
 const STOOD_STILL_MILLIS = 100
 /** How long it takes at most to read the requests that arrived during a stall. */
 const CATCHING_UP_MILLIS = 1000

@@ -29,7 +29,7 @@ import {
   sharesTasks,
 } from '../admission/token-limits.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
-import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import { brokenContract, invalidRequest, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-view.ts'
 import { nameOf } from '../answers/wire-values.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/route-schemas.ts'
@@ -54,17 +54,13 @@ const sealHeader = {
   ),
 }
 
-/** Whether a call-back also seals its task. */
 function sealOf(headers: IncomingHttpHeaders): NonNullable<BatchedCallBack['seal']> | null {
   const text = headers[SEAL_HEADER]
   if (text === undefined) return null
   if (text === 'true') return { partitions: null }
   const partitions = typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (Number.isSafeInteger(partitions)) return { partitions }
-  throw new RequestProblem(
-    'parameter_invalid',
-    'Baton-Seal must be true or the total number of partitions of the task',
-  )
+  throw invalidRequest('Baton-Seal must be true or the total number of partitions of the task')
 }
 
 const SETTINGS_HEADER = 'task-settings'
@@ -161,21 +157,12 @@ export function callBackRoute(
         }
         case 'conflict':
           throw conflictProblem(callBack, result.conflicts, result.total, tableField)
-        case 'task_cancelled':
-          throw new RequestProblem(
-            'task_cancelled',
-            'the task is cancelled and accepts no new partitions, seal or settings',
-          )
-        case 'task_sealed':
-          throw new RequestProblem('task_sealed', 'the task is sealed, and the array contains new partitions')
         case 'more_are_known':
-          throw new RequestProblem(
-            'parameter_invalid',
+          throw invalidRequest(
             `Baton-Seal expects fewer partitions than the task would have (${result.known}); nothing was stored`,
           )
         case 'backoff_max_shorter':
-          throw new RequestProblem(
-            'parameter_invalid',
+          throw invalidRequest(
             'Task-Settings: backoff-max-seconds of the task must not be less than its backoff-seconds; nothing was stored',
           )
         case 'not_own':
@@ -189,25 +176,27 @@ export function callBackRoute(
           throw refusedLanes(token, result)
         case 'owner_limited':
           throw refusedOpenWork(result)
-        case 'record_total_too_large':
-          throw new RequestProblem(
-            'record_total_too_large',
-            'with this array, the record total of the task would exceed 2^53 - 1',
-          )
+        default:
+          throw new RequestProblem(result.kind, refusals[result.kind])
       }
     }),
   })
+}
+
+const refusals = {
+  task_cancelled: 'the task is cancelled and accepts no new partitions, seal or settings',
+  task_sealed: 'the task is sealed, and the array contains new partitions',
+  record_total_too_large: 'with this array, the record total of the task would exceed 2^53 - 1',
 }
 
 function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSettingsChange | null {
   const text = headers[SETTINGS_HEADER]
   if (text === undefined) return null
   const read = readTaskSettings(String(text))
-  if (!read.ok) throw new RequestProblem('parameter_invalid', `Task-Settings: ${read.detail}`)
+  if (!read.ok) throw invalidRequest(`Task-Settings: ${read.detail}`)
   const needsLeases = settingThatNeedsLeases(read.settings as TaskSettingsRequest)
   if (policy.delivery === 'at-most-once' && needsLeases !== undefined)
-    throw new RequestProblem(
-      'parameter_invalid',
+    throw invalidRequest(
       `Task-Settings: ${needsLeases} requires leases, and this service delivers at most once`,
     )
   return settingsChange(read.settings as TaskSettingsRequest)
@@ -254,10 +243,7 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
 
 const MAX_SHOWN = 200
 
-/**
- * Adds the length to a truncated text, so that texts that differ only after the cut are mostly
- * distinguishable.
- */
+/** With the length, to tell apart texts that differ only after the cut. */
 function shortFields(fields: string | null): string {
   if (fields === null) return 'empty'
   return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`

@@ -36,9 +36,9 @@ export function controlRoutes(app: FastifyInstance, context: RouteContext): void
   /** Operators may control all tasks within their limits. Producers, which may only seal, must own the task. */
   const requireRight = async (token: Token | null, taskId: string): Promise<void> => {
     if (mayAccessOthers(token, 'operator')) return
-    const record = await handOff.views.task(taskId)
-    if (record === null) throw unknownTask(taskId)
-    requireOwn(token, record.facts)
+    const known = await handOff.views.taskSettings(taskId)
+    if (known?.calledBack !== true) throw unknownTask(taskId)
+    requireOwn(token, known)
   }
 
   const control = <Body extends TObject>({ verb, summary, body, repeated, requestOf }: ControlRoute<Body>) =>

@@ -61,10 +61,7 @@ const MOST_UNREAD_BYTES = 512 * 1024
 /** A watcher that is behind for more than this many heartbeats is disconnected. */
 const MOST_BEATS_BEHIND = 2
 
-/**
- * One open event stream. Data that the client has not read yet is buffered in memory, up to a limit. Beyond
- * it, ticks are skipped, and a client that has caught up gets a `reset`: it must load everything again.
- */
+/** An open event stream. One that reads too slowly skips ticks, and then gets a `reset`: load all again. */
 export class EventWatcher {
   readonly #response: ServerResponse
   #lastId = ''
@@ -109,10 +106,7 @@ export class EventWatcher {
   }
 }
 
-/**
- * Each stream uses a connection and up to half a megabyte. Reaching this limit means that a client opens
- * streams in a loop.
- */
+/** A stream takes a connection and up to half a megabyte. Only a client that loops opens so many. */
 export const MOST_STREAMS = 1000
 /** Of one token or, without tokens, of one address. */
 export const MOST_STREAMS_PER_CALLER = MOST_STREAMS / 4

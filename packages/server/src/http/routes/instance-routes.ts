@@ -12,7 +12,7 @@ import type { FastifyInstance } from 'fastify'
 import type { InstancePosition, LeasePosition } from '../../handoff/views/queries.ts'
 import { instanceWithinLimits, isWithinLimit } from '../admission/token-limits.ts'
 import { presentHeldLease, presentInstance, presentInstanceAttempt } from '../answers/instance-view.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { invalidRequest } from '../answers/problems.ts'
 import { tableFieldRenamer, timestampOf } from '../answers/wire-values.ts'
 import { forwardedClientOf } from '../forwarded-client.ts'
 import { nextOf, pageOf, parameter, search, word } from '../requests/parameters.ts'
@@ -122,8 +122,7 @@ export function instanceRoutes(app: FastifyInstance, context: RouteContext): voi
         const instance = await handOff.pauseInstance(instanceId, verb === 'pause', requesterOf(raw))
         if (instance === null) throw unknownInstance()
         if (instance === 'node')
-          throw new RequestProblem(
-            'parameter_invalid',
+          throw invalidRequest(
             `the instance in the path is a node of the service, which pulls nothing; ${verb} a worker`,
           )
         return presentInstance(instance)
@@ -132,10 +131,7 @@ export function instanceRoutes(app: FastifyInstance, context: RouteContext): voi
   }
 }
 
-/**
- * Refuses cursors that are not valid names. They were never issued, and a store may not be able to represent
- * them: PostgreSQL has no NUL in texts. The empty name comes before all others.
- */
+/** Refuses names that were never issued: PostgreSQL has no NUL in texts. The empty one is the first. */
 function asPosition(position: unknown): InstancePosition | undefined {
   const { value, name } = (position ?? {}) as Partial<InstancePosition>
   const isName = name === '' || checkInstanceId(name).ok

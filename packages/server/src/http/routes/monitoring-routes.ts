@@ -14,10 +14,7 @@ import { chosenNames, integer, type Parameter } from '../requests/parameters.ts'
 import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
 
-/**
- * The values of the backlog metrics. Taken from the same cached readings, so frequent requests do not load
- * the store.
- */
+/** From the cached readings of the metrics, so frequent requests do not load the store. */
 export function totalsRoute(app: FastifyInstance, context: RouteContext): void {
   operation(app, context, 'GET', '/totals', {
     id: 'viewTotals',
@@ -41,10 +38,7 @@ export function totalsRoute(app: FastifyInstance, context: RouteContext): void {
 const statusOf = <Word extends string>(status: Word) =>
   Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })
 
-/**
- * Probes for the process supervisor. They need no token, because they reveal no more than a closed port
- * would.
- */
+/** Probes need no token, because they reveal no more than a closed port would. */
 export function healthRoutes(app: FastifyInstance, context: RouteContext): void {
   const { handOff } = context
   operation(app, context, 'GET', '/livez', {

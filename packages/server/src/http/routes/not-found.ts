@@ -82,17 +82,13 @@ function segmentsOf(path: string): readonly string[] {
   return inner === '' ? [] : inner.split('/')
 }
 
-/** The segments that are no parameters, joined. */
 const fixedOf = ({ isParameter }: Pick<Shape, 'isParameter'>, segments: readonly string[]): string =>
   segments.filter((_, at) => isParameter[at] === false).join('/')
 
 /** Common names of health probes that do not distinguish liveness from readiness. */
 const HEALTH = new Set(['/health', '/healthz', '/healthcheck'])
 
-/**
- * Answers requests for unknown paths and for methods that a path does not support. `basePath` is empty, or
- * has no trailing slash.
- */
+/** Answers unknown paths, and unsupported methods. `basePath` has no trailing slash. */
 export function answerUnknownRoutes(
   app: FastifyInstance,
   { hosts, tokens }: AdmissionOptions,

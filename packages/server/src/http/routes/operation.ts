@@ -17,13 +17,12 @@ import { Check } from 'typebox/schema'
 import type { Access } from '../admission/access.ts'
 import { requireTaskLimit } from '../admission/token-limits.ts'
 import type { Token, TokenLookup } from '../admission/tokens.ts'
-import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import { brokenContract, invalidRequest, RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/route-schemas.ts'
 import { type Parameters, type Query, querySchema, readQuery, type ValuesOf } from '../requests/parameters.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** The names of the parameters in a path. */
 type NamesIn<Url extends string> = Url extends `${string}/:${infer Name}/${infer Rest}`
   ? Name | NamesIn<`/${Rest}`>
   : Url extends `${string}/:${infer Name}`
@@ -63,10 +62,7 @@ interface Operation<
 
 const noFields = Type.Object({}, { additionalProperties: false })
 
-/**
- * A route that takes parameters and a JSON object, and answers with one. A token that is limited to other tasks
- * than the one in the path is refused.
- */
+/** A token that is limited to other tasks than the one in the path is refused. */
 export function operation<
   const Url extends string,
   Answer extends TSchema,
@@ -169,14 +165,14 @@ const pathParameters = {
       if (table === '')
         throw new RequestProblem('route_unknown', 'the path has no table; the list of tables is at /tables')
       const checked = checkChosen('table', [table])
-      if (!checked.ok) throw invalid(`the table in the path is invalid: ${checked.detail}`)
+      if (!checked.ok) throw invalidRequest(`the table in the path is invalid: ${checked.detail}`)
     },
   },
   instanceId: {
     schema: instanceIdSchema,
     check: (instanceId: string) => {
       const checked = checkInstanceId(instanceId)
-      if (!checked.ok) throw invalid(`the instance in the path ${checked.detail}`)
+      if (!checked.ok) throw invalidRequest(`the instance in the path ${checked.detail}`)
     },
   },
   subscriptionId: { schema: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }), check: () => undefined },
@@ -188,10 +184,10 @@ function checkTaskId(taskId: string): void {
   if (taskId === '')
     throw new RequestProblem('route_unknown', 'the path has no task id; the list of tasks is at /tasks')
   if (taskId.includes('\0') || [...taskId].length > MAX_TASK_ID_LENGTH)
-    throw invalid(`the task id in the path must have at most ${MAX_TASK_ID_LENGTH} characters and no NUL`)
+    throw invalidRequest(
+      `the task id in the path must have at most ${MAX_TASK_ID_LENGTH} characters and no NUL`,
+    )
 }
-
-const invalid = (detail: string) => new RequestProblem('parameter_invalid', detail)
 
 export const unknownTask = (taskId: string) =>
   new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was called back`)

@@ -24,10 +24,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/**
- * The files of the built page by path. They are small and kept in memory, and requests can only reach files
- * in this map. Empty when the page was not built.
- */
+/** The files of the page by path, in memory; requests reach no others. Empty if it was not built. */
 export function readPageFiles(): ReadonlyMap<string, PageFile> {
   const built = sea.isSea() ? embeddedFiles() : filesInFolder()
   const files = new Map<string, PageFile>()
@@ -108,10 +105,7 @@ function accepts(header: string, coding: string): boolean {
 
 const open = { config: { access: 'open' as const }, schema: { hide: true } }
 
-/**
- * The page at `/` and the files that it loads. Each file has its own route, so that no other path can be
- * reached.
- */
+/** The page and its files. Each has its own route, so that no other path can be reached. */
 export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
   const index = files.get('index.html')
   app.route({
@@ -137,10 +131,7 @@ export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, Page
   }
 }
 
-/**
- * The last segment of a path without a trailing slash; undefined when there is one. The redirect is relative,
- * because a proxy may add a prefix to the path.
- */
+/** Undefined with a trailing slash. The redirect is relative: a proxy may add a prefix to the path. */
 function unfinishedSegment(request: FastifyRequest): string | undefined {
   const segment = request.url.split('?', 1)[0]?.split('/').at(-1)
   return segment === '' ? undefined : segment
@@ -162,7 +153,6 @@ function sendUnbuilt(reply: FastifyReply): FastifyReply {
     .send(UNBUILT)
 }
 
-/** The API reference at `/docs`: a page that loads and renders `/openapi.json`. */
 export function apiReferenceRoute(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
   const docs = files.get('docs.html')
   app.route({

@@ -6,7 +6,7 @@ import {
   releaseAnswerSchema,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import { RequestProblem } from '../answers/problems.ts'
+import { invalidRequest, RequestProblem } from '../answers/problems.ts'
 import type { RouteContext } from '../route-context.ts'
 import { operation, unknownInstance, unknownTask } from './operation.ts'
 
@@ -24,8 +24,7 @@ export function releaseRoutes(app: FastifyInstance, context: RouteContext): void
     answer: async ({ path: { taskId, partition_name }, raw }) => {
       const named = parsePartitionName(taskId, partition_name)
       if (named === undefined)
-        throw new RequestProblem(
-          'parameter_invalid',
+        throw invalidRequest(
           `the partition in the path ${explainPartitionName(taskId, partition_name)}, got ${quoted(partition_name)}`,
         )
       const { level, index } = named

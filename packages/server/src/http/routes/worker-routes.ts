@@ -20,7 +20,7 @@ import type { EmptyBecause, RenewalRequest, Settled } from '../../handoff/store.
 import { handedOutWithinLimits, pullWithinLimits } from '../admission/token-limits.ts'
 import { revoked, type Token } from '../admission/tokens.ts'
 import { JSON_TYPE } from '../answers/headers.ts'
-import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import { brokenContract, invalidRequest } from '../answers/problems.ts'
 import { pulledPartitionWriter, refusalsJson } from '../answers/pull-answer.ts'
 import { secondsOf, timestampOf } from '../answers/wire-values.ts'
 import { answers, instanceHeader, pullHeaders, pullParameters } from '../api-document/route-schemas.ts'
@@ -37,7 +37,6 @@ import type { RouteContext } from '../route-context.ts'
 const becauseJson = (because: EmptyBecause | undefined): string =>
   because === undefined ? '' : `,"because":${JSON.stringify(because)}`
 
-/** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 /** Runs a request that may wait for work, within the limits on waiting, and ends the wait when it must. */
@@ -178,8 +177,7 @@ export function settleRoute(
     if (pull === null) {
       head.checkKey()
       if (head.chooses)
-        throw new RequestProblem(
-          'parameter_invalid',
+        throw invalidRequest(
           'table and task select the partitions that a settle pulls, and this settle pulls none; add batch=1 to pull',
         )
     }
