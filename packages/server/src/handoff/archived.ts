@@ -16,7 +16,6 @@ export const bigFields = (section: Section): ReadonlySet<string> =>
 export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>
   Object.fromEntries(sections.map((section) => [section, value(section)])) as PerSection<Value>
 
-/** The names of all fields, in the order in which an export has them. */
 export const fieldNames: PerSection<readonly string[]> = perSection((section) => [
   ...Object.keys(storedFields[section]),
   ...(isTallied(section) ? ['partitions', 'records'] : []),
@@ -31,7 +30,6 @@ export type RowBatch = {
 export interface ArchiveSource {
   readonly nextIds: NextIds
   readonly counts: PerSection<number>
-  /** All rows, section by section. */
   batches(): AsyncIterable<RowBatch>
   /** Bodies of entries that are durable but not flushed. */
   readonly unflushed: readonly string[]
@@ -39,17 +37,13 @@ export interface ArchiveSource {
 
 /** A store without other users. */
 export interface ArchiveTarget {
-  /**
-   * Imports everything or nothing. `counts` are the expected numbers of rows. Rejects with StoreRefused if
-   * the store already has a task.
-   */
+  /** Imports `counts` rows or nothing. Rejects with StoreRefused if the store already has a task. */
   fill(batches: AsyncIterable<RowBatch>, nextIds: NextIds, counts: PerSection<number>): Promise<void>
 }
 
 export const totalRows = (counts: PerSection<number>): number =>
   sections.reduce((sum, section) => sum + counts[section], 0)
 
-/** Reports how many rows or pages are done, and the total. */
 export type Progress = (done: number, total: number) => void
 
 export const notEmpty = (found: number): StoreRefused =>

@@ -1,4 +1,4 @@
-import type { Fields } from './fields.ts'
+import { of, type RowOf } from './fields.ts'
 import type { Requester } from './rules/stamps.ts'
 
 // The audit: who changed what. A record is written in the entry of the change, so there is none without the
@@ -15,20 +15,8 @@ export interface AuditedChange {
   readonly changed: number
 }
 
-export interface AuditRecord {
+export const auditFields = {
   /** Increases with each record. */
-  readonly id: number
-  readonly at: number
-  readonly changed: number
-  readonly action: string
-  readonly taskId: string | null
-  readonly target: string | null
-  readonly name: string | null
-  readonly address: string | null
-  readonly request: Requester['body']
-}
-
-export const auditFields: Fields<AuditRecord> = {
   id: 'key',
   at: 'integer',
   changed: 'integer',
@@ -37,8 +25,9 @@ export const auditFields: Fields<AuditRecord> = {
   target: 'text?',
   name: 'text?',
   address: 'text?',
-  request: 'json?',
-}
+  request: of<Requester['body']>('json?'),
+} as const
+export type AuditRecord = RowOf<typeof auditFields>
 
 /** Null: any. */
 export interface AuditQuery {

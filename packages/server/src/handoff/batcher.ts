@@ -16,7 +16,6 @@ import {
 } from './store.ts'
 import { isDiskFull } from './store-health.ts'
 
-/** The answers to one request. An undo has none. */
 interface Answer {
   readonly settle: SettleResult | undefined
   /** Leases of the whole batch whose partitions are parked. */
@@ -26,7 +25,6 @@ interface Answer {
   readonly pull: PullResult | undefined
 }
 
-/** The size of a request, in partitions. */
 function sizeOf({ settle, renew, undo, callBack, pull }: StoreRequest): number {
   let size = 0
   if (settle !== undefined) size += settle.settlements.length
@@ -83,24 +81,17 @@ interface Pending {
 }
 
 interface BatcherCallbacks {
-  /** A batch was answered. */
   committed(answers: HandOffAnswers): void
-  /** Called with the requests that fail because of the error. */
   failed(error: unknown, asks: readonly StoreRequest[]): void
 }
 
 /** Hooks for tracing requests. */
 export interface BatchTracing {
-  /** The current request. */
   current(): unknown
   batch(requests: readonly unknown[], run: () => Promise<HandOffAnswers>): Promise<HandOffAnswers>
 }
 
-/**
- * The maximum time that a batch waits for clients that were just answered, if batches are expensive. Uses a
- * timer: spinning the event loop would take CPU time from other nodes; see the bench scenario
- * `postgres-nodes`.
- */
+/** How long a batch waits for clients just answered: spinning would take CPU time from other nodes. */
 const MAX_WAIT_MILLIS = 1
 
 /** Requests share a batch up to this many partitions. A larger one would delay other requests. */
@@ -123,6 +114,9 @@ export class Batcher {
   #isCommitting = false
   /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
   #expected = 0
+  /** Requests of a flood, a few in each iteration, must not delay a batch further. */
+  #sendBy = 0
+  /** Until then, a batch waits although no request arrives. */
   #waitUntil = 0
 
   constructor(store: Store, callbacks: BatcherCallbacks, tracing?: BatchTracing) {
@@ -147,19 +141,17 @@ export class Batcher {
   #schedule(): void {
     if (this.#scheduled || this.#queue.length === 0 || this.#isCommitting) return
     this.#scheduled = true
+    this.#sendBy = performance.now() + MAX_WAIT_MILLIS
     this.#endIteration(this.#queue.length)
   }
 
-  /**
-   * Clients that were just answered are about to send their next request: the batch waits while each
-   * iteration of the event loop adds some. A single request is never delayed.
-   */
+  /** Clients that were just answered send their next request now. A single request is never delayed. */
   #endIteration(seen: number): void {
     setImmediate(() => {
-      if (this.#isEnough()) this.#go()
+      const now = performance.now()
+      if (this.#isEnough() || now >= this.#sendBy) this.#go()
       else if (this.#queue.length > seen) this.#endIteration(this.#queue.length)
-      else if (performance.now() < this.#waitUntil)
-        this.#waitTimer = setTimeout(() => this.#go(), MAX_WAIT_MILLIS)
+      else if (now < this.#waitUntil) this.#waitTimer = setTimeout(() => this.#go(), MAX_WAIT_MILLIS)
       else this.#go()
     })
   }
@@ -223,9 +215,7 @@ export class Batcher {
     return batch
   }
 
-  /**
-   * `onFree` is called when the store can take another batch, before the answers of this one are delivered.
-   */
+  /** `onFree` is called when the store can take another batch, before the answers are delivered. */
   async #commit(batch: readonly Pending[], onFree: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {

@@ -10,7 +10,6 @@ const TICK_MILLIS = 400
 const TASKS_PER_TICK = 100
 const INSTANCES_EVERY_TICKS = 8
 export const INSTANCES_WATCHED = 1000
-/** Ticks kept for watchers that reconnect. */
 const TICKS_KEPT = 150
 const PATIENCE_MILLIS = 2000
 
@@ -21,10 +20,7 @@ export type StreamEvent =
   /** Something may have been missed: the watcher must reload everything. */
   | { readonly kind: 'reset' }
 
-/**
- * The events of one tick. `id` is the position of a watcher that has seen it. A tick without events only
- * sends the position.
- */
+/** `id` is the position of a watcher that has seen it. A tick without events only sends that. */
 export interface Tick {
   readonly id: string
   readonly events: readonly StreamEvent[]
@@ -32,10 +28,7 @@ export interface Tick {
 
 type Watcher = (tick: Tick) => void
 
-/**
- * The changes that `GET /events` sends. They are read from the store, so every node sees the changes of all nodes.
- * They are read once per tick for all watchers, and not at all without watchers.
- */
+/** The changes for `GET /events`, of all nodes. Read once per tick for all watchers, if there are any. */
 export class ChangeStream {
   readonly #store: Pick<Store, 'changes' | 'instances'>
   readonly #failed: (error: unknown) => void
@@ -57,10 +50,7 @@ export class ChangeStream {
     return this.#watchers.size
   }
 
-  /**
-   * Resolves when all later changes will be reported. If the store is unavailable, it resolves after a
-   * timeout.
-   */
+  /** Resolves when all later changes will be reported, or after a timeout. */
   async begun(): Promise<void> {
     await withTimeout(this.#begun.promise, PATIENCE_MILLIS, () => undefined)
   }
@@ -97,9 +87,7 @@ export class ChangeStream {
     else this.#rest()
   }
 
-  /**
-   * There are no watchers. The position is reset: changes until the next watcher arrives are not tracked.
-   */
+  /** There are no watchers: changes until the next one arrives are not tracked. */
   #rest(): void {
     this.#timer = undefined
     this.#position = null
@@ -131,8 +119,7 @@ export class ChangeStream {
     })
     const isFirst = this.#position === null
     this.#position = next
-    // A new id instead of the position: positions stay valid across a rest, but changes of instances in
-    // between are unknown.
+    // No position: positions stay valid across a rest, but changes of instances in between are unknown.
     if (isFirst) this.#publish({ id: randomUUID(), events: [] })
     this.#begun.resolve()
     return [

@@ -15,14 +15,8 @@ export async function withTimeout<Result>(
   }
 }
 
-/**
- * Unix time in milliseconds. Jumps when the clock of the machine is set. Injected, so that tests can
- * control it.
- */
+/** Unix time in milliseconds. Jumps when the clock of the machine is set. */
 export type WallClock = () => number
 
-/**
- * Monotonic milliseconds from an arbitrary start, for measuring durations. Not affected when the clock is
- * set.
- */
+/** Monotonic milliseconds from an arbitrary start. */
 export type Stopwatch = () => number

@@ -45,11 +45,7 @@ import type { LeasedOrDelayed } from './views/time-left.ts'
  * its memory and calls `open` again. What the disk returns then is authoritative.
  */
 export interface Disk {
-  /**
-   * Becomes the only writer. On a database that several nodes share, this takes over the leadership: writes
-   * of the node that led before fail. Returns entries that were appended but not flushed, in order, for the
-   * engine to flush.
-   */
+  /** Takes over as the only writer. Returns the entries to flush: appended but not flushed, in order. */
   open(): Promise<OpenedDisk>
 
   /**
@@ -75,16 +71,12 @@ export interface Disk {
   rows(queries: readonly RowsOfLane[]): Promise<StoredPartition[][]>
   /** The next ready partitions of lanes. One list per query. */
   waiting(queries: readonly WaitingOfLane[]): Promise<StoredPartition[][]>
-  /** The checkpoints of these partitions. */
   checkpoints(partitions: readonly number[]): Promise<StoredCheckpoint[]>
   keys(names: readonly string[]): Promise<StoredKey[]>
   /** Back-offs that have ended, ordered by (dueAt, id), and when the next one after them ends. */
   dueBackoffs(now: number, limit: number): Promise<DueBackoffs>
 
-  /**
-   * Makes one entry durable, together with the rows of its new partitions. Rejects with KnownKeys, and stores
-   * nothing, if one of `newKeys` already exists.
-   */
+  /** Makes an entry durable, with the rows of new partitions. Rejects with KnownKeys for known `newKeys`. */
   append(entry: Appended): Promise<void>
 
   /**
@@ -96,7 +88,6 @@ export interface Disk {
 
   /** Writes rows of a call-back that do not count yet: their ids are beyond the tails of their lanes. */
   stage(rows: readonly PartitionDescriptor[]): Promise<void>
-  /** Deletes the rows with these ids. */
   unstage(ids: StagedIds): Promise<void>
 
   /**
@@ -108,9 +99,7 @@ export interface Disk {
   /** Counts the done partitions of a task whose rows are not purged, from the counters of its lanes. */
   doneRows(task: number): Promise<number>
 
-  /**
-   * Leased and delayed partitions, ordered by the end of the lease or back-off, at most `limit` of each kind.
-   */
+  /** Leased and delayed partitions, the first to end first, at most `limit` of each kind. */
   leasedOrDelayed(limit: number): Promise<LeasedOrDelayedRow[]>
   /** Keys whose retention has ended, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
@@ -120,7 +109,6 @@ export interface Disk {
    * call-back is about to reopen.
    */
   purgeable(finishedBefore: number): Promise<StoredTask | null>
-  /** Tasks with reruns to continue. */
   tasksWithReruns(limit: number): Promise<StoredTask[]>
   /** All tasks with a call-back that was not completed. */
   tasksWithStagedRows(): Promise<StoredTask[]>
@@ -135,13 +123,9 @@ export interface Disk {
 
   /** The newest rows of a task within a time range, newest first, by level or summed over levels. */
   throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]>
-  /**
-   * Deletes rows that are too old, or beyond the newest `most` of their step. Returns how many, at most
-   * `limit`.
-   */
+  /** Deletes what is too old, or beyond the newest `most` of its step. Returns how many, at most `limit`. */
   forgetThroughput(request: ForgetThroughput): Promise<number>
 
-  /** The newest records that match, newest first. */
   audited(query: AuditQuery): Promise<AuditRecord[]>
   /** Deletes records from the oldest on. Returns how many, at most `limit`. */
   forgetAudit(request: ForgetAudit): Promise<number>
@@ -184,10 +168,7 @@ export interface OpenedDisk {
  * and unstage. All nodes may read, and record the instances they have seen.
  */
 export interface SharedDisk extends Disk {
-  /**
-   * With `from`, takes over only if the leader row still has this term, so that one of two nodes that miss the
-   * same leader succeeds.
-   */
+  /** With `from`, only from this term, so that one of two nodes that miss the same leader succeeds. */
   open(from?: string | null): Promise<OpenedSharedDisk>
   readLeaderRow(): Promise<LeaderRow>
   /** Removes the leader from the row, if this node still leads. */
@@ -235,10 +216,7 @@ export interface RowChanges {
   readonly checkpoints: Map<number, string | null>
   /** Null deletes the key. */
   readonly keys: Map<string, StoredKey | null>
-  /**
-   * By `<task>:<second>`. Only the newest PACE_SECONDS_KEPT seconds of a task must be kept. Null by `<task>`
-   * deletes all seconds of a task.
-   */
+  /** By `<task>:<second>`, the newest PACE_SECONDS_KEPT. Null by `<task>` deletes all of a task. */
   readonly pace: Map<string, StoredPace | null>
   readonly ranges: IndexRangeOfLane[]
   /** By table. Null deletes the row: its settings are the default again. */
@@ -263,7 +241,6 @@ export interface RowChanges {
   readonly totals: Map<string, TotalsAdded>
   /** Increments by task, step, time and level. */
   readonly throughput: Map<string, StoredThroughput>
-  /** Records of changes, to be inserted. */
   readonly audit: AuditRecord[]
   nextIds: NextIds | null
 }
@@ -328,14 +305,6 @@ export type InstanceRowsQuery =
       readonly limit: number
     }
 
-export interface ForgetInstances {
-  readonly unseenSince: number
-  /** For nodes that ended gracefully. */
-  readonly endedSince: number
-  readonly most: number
-  readonly limit: number
-}
-
 export interface PausedInstance {
   readonly instanceId: string
   readonly pausedAt: number
@@ -357,13 +326,11 @@ export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
 
 export interface LeasedOrDelayedRow extends Omit<LeasedOrDelayed, 'renewed' | 'unheardShare' | 'progress'> {
   readonly id: number
-  /** The id of its task. */
   readonly task: number
 }
 
 export interface TaskWithPace {
   readonly task: StoredTask
-  /** The lane of its open level. */
   readonly openLane: StoredLane | null
   /** Newest first. */
   readonly pace: readonly PaceSecond[]
@@ -451,7 +418,6 @@ export interface WaitingCount {
   returned: number
 }
 
-/** Parked partitions by the group of their last failure. */
 export type ParkedByFailure = Map<string | null, { partitions: number; records: number }>
 
 export interface Recount extends Tallies {

@@ -16,10 +16,7 @@ export interface SettlementsOutcome {
 /** Marks an id that is not a lease id of this service, so that the store is not queried. */
 const NOT_JUDGED = -1
 
-/**
- * The leases named by one array of settlements. The first mention of a lease wins, even if it changes
- * nothing, like a late release. Other mentions get the corresponding answer.
- */
+/** The leases that one array of settlements names. The first mention wins, even if it changes nothing. */
 export class DistinctSettlements {
   /** The settlements to process: each lease once, and only valid lease ids. */
   readonly settlements: { readonly lease: LeaseRef; readonly reported: ReportedOutcome }[] = []
@@ -39,7 +36,6 @@ export class DistinctSettlements {
     }
   }
 
-  /** The outcome of each mention, given the verdicts on `settlements`. */
   outcome(verdicts: SettleResult): SettlementsOutcome {
     const outcome: SettlementsOutcome = {
       settled: [],

@@ -38,16 +38,39 @@ type Plain<Value> = Value extends number
 
 type KindOf<Value> = Kind & (null extends Value ? `${Plain<NonNullable<Value>>}?` : Plain<Value>)
 
-/**
- * The fields of a row and their kinds. A missing field does not compile. Counts by state are not listed: a
- * table has them or not.
- */
+/** The fields of a row and their kinds. Counts by state are not listed: a table has them or not. */
 export type Fields<Row> = {
   readonly [Field in keyof Row as Row[Field] extends Tally ? never : Field]-?: KindOf<Row[Field]>
 }
 
-export const namesOf = <Row>(fields: Fields<Row>): (keyof Fields<Row> & string)[] =>
-  Object.keys(fields) as (keyof Fields<Row> & string)[]
+/** For the type checker only. */
+export interface Of<Value> {
+  readonly valueType: Value
+}
+
+/** The kind of a field whose values have this type, which says more than the kind. */
+export const of = <Value>(kind: KindOf<Value>) => kind as KindOf<Value> & Of<Value>
+
+interface UsualValues extends Record<'key' | 'integer' | 'small' | 'time', number> {
+  readonly tag: bigint
+  readonly text: string
+  readonly filled: string
+  readonly flag: boolean
+}
+type ValueOf<FieldKind> =
+  FieldKind extends Of<infer Value>
+    ? Value
+    : FieldKind extends `${infer Usual extends keyof UsualValues}?`
+      ? UsualValues[Usual] | null
+      : FieldKind extends keyof UsualValues
+        ? UsualValues[FieldKind]
+        : never
+
+export type RowOf<List> = { readonly [Field in keyof List]: ValueOf<List[Field]> }
+export type MutableRowOf<List> = { -readonly [Field in keyof List]: ValueOf<List[Field]> }
+
+export const namesOf = <List extends object>(fields: List): (keyof List & string)[] =>
+  Object.keys(fields) as (keyof List & string)[]
 
 /**
  * Compiles a function from lists of fields. Most of the work with rows is to copy them, and code that names

@@ -43,7 +43,6 @@ interface HandOffOptions {
   readonly store: Store
   readonly policy: Policy
   readonly retentionMillis: number
-  /** How long the audit is kept. */
   readonly auditMillis?: number
   readonly node: Node
   readonly log: Log
@@ -52,7 +51,6 @@ interface HandOffOptions {
   readonly tracing?: BatchTracing | undefined
   /** The maximum number of waiting pulls. Further pulls are answered immediately. */
   readonly maxWaitingPulls?: number
-  /** The open work in memory, for metrics. */
   readonly openWork?: OpenWorkMeter
   /** Injected by tests to control the time. */
   readonly clock?: WallClock
@@ -115,7 +113,7 @@ export class HandOff {
       store,
       {
         committed: ({ newlyReady, newlyReadyOf, nextDueInMillis }) => {
-          this.#pulls.wake(newlyReady, newlyReadyOf)
+          this.#pulls.waiting.wake(newlyReady, newlyReadyOf)
           if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
         },
         failed: (error, asks) => {
@@ -161,7 +159,7 @@ export class HandOff {
       policy,
       { retentionMillis, auditMillis },
       {
-        newlyReady: (count, newlyReadyOf) => this.#pulls.wake(count, newlyReadyOf),
+        newlyReady: (count, newlyReadyOf) => this.#pulls.waiting.wake(count, newlyReadyOf),
         parked: (count) =>
           log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
         failed,
@@ -172,7 +170,7 @@ export class HandOff {
       if (leads) this.#maintenance.beginGrace()
       else this.onLeadershipLost()
       // Partitions may have become ready unnoticed. Without leadership, waiting pulls fail here.
-      this.#pulls.wakeAll()
+      this.#pulls.waiting.wakeAll()
     })
   }
 
@@ -227,10 +225,7 @@ export class HandOff {
     return { settled, parked: settled.filter((id) => parked.has(id)), refused, pulled }
   }
 
-  /**
-   * `tables`: the compute tables that the caller is limited to. The first mention of a lease counts, and others
-   * get its answer.
-   */
+  /** `tables`: those that the caller is limited to. The first mention of a lease counts. */
   async renew(
     renewals: readonly RenewalRequest[],
     instance: string | null,
@@ -266,7 +261,7 @@ export class HandOff {
   async setTable(change: TableChange): Promise<TableSettings | null> {
     if (this.#policy.delivery === 'at-most-once' && typeof change.maxLeases === 'number') return null
     const { settings, newlyReady, newlyReadyOf } = await this.#store.setTable(change)
-    this.#pulls.wake(newlyReady, newlyReadyOf)
+    this.#pulls.waiting.wake(newlyReady, newlyReadyOf)
     return settings
   }
 
@@ -290,16 +285,15 @@ export class HandOff {
     if (instance.node !== null) return 'node'
     const { role } = instance
     const pausedAt = await this.#store.pauseInstance({ instanceId, role, paused, by })
-    if (paused) this.#pulls.instancePaused(instanceId)
+    if (paused) this.#pulls.waiting.tryAgain(instanceId)
     return { ...instance, pausedAt }
   }
 
-  /** Revokes the lease of a partition. */
   async revokeLease(lease: PartitionRef): Promise<Revoked | NotRevoked> {
     const result = await this.#store.revokeLease(lease)
     if ('unknown' in result) return result
     const { revoked, parked, newlyReady } = result
-    this.#pulls.wake(newlyReady)
+    this.#pulls.waiting.wake(newlyReady)
     return { revoked, parked }
   }
 
@@ -311,7 +305,7 @@ export class HandOff {
       revoked += step.revoked
       parked += step.parked
       more = step.more
-      this.#pulls.wake(step.newlyReady)
+      this.#pulls.waiting.wake(step.newlyReady)
     }
     if (revoked === 0 && (await this.#instances.instance(instanceId)) === null) return null
     return { revoked, parked }
@@ -334,7 +328,7 @@ export class HandOff {
       const result = await this.#store.control(step)
       if (result.kind !== 'applied') return result
       changed += result.changed
-      this.#pulls.wake(result.newlyReady, result.newlyReadyOf)
+      this.#pulls.waiting.wake(result.newlyReady, result.newlyReadyOf)
       if (!result.more) {
         this.#maintenance.maintainNow()
         return { ...result, changed }
@@ -353,7 +347,7 @@ export class HandOff {
   }
 
   get waitingPulls(): number {
-    return this.#pulls.waiting
+    return this.#pulls.waiting.size
   }
 
   /** Whether this node is the leader. A single node always is. */

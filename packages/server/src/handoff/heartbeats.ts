@@ -7,10 +7,7 @@ export interface Heartbeat {
   readonly instanceId: string
   readonly role: InstanceRole
   readonly totals: InstanceTotals
-  /**
-   * How long ago the instance was first and last seen. Relative, because a store shared by several nodes has
-   * its own clock.
-   */
+  /** Relative, because a store shared by several nodes has its own clock. */
   readonly seenMillisAgo: { readonly first: number; readonly last: number }
   /** For a node: its own data. */
   readonly node: NodeDetails | null
@@ -29,10 +26,7 @@ interface Seen {
   lastAt: number
 }
 
-/**
- * Instances seen since the last write. A fleet of workers sends thousands of requests per second; each costs
- * an addition here, and each client one write every few seconds.
- */
+/** Seen since the last write: a request costs an addition, and a client a write every few seconds. */
 export class Heartbeats {
   readonly #seen = new Map<string, Seen>()
   readonly #stopwatch: Stopwatch

@@ -17,10 +17,7 @@ export interface Node {
   readonly load?: () => number
 }
 
-/**
- * A running node writes its heartbeat between any two heartbeats of another node. A second check tolerates a
- * late one.
- */
+/** A running node writes between any two heartbeats of another. A second look tolerates a late one. */
 const LOOKS_FOR_A_NAMESAKE = 2
 
 /** Written at once. The event loop serves others in between. */
@@ -32,9 +29,7 @@ interface InstanceCallbacks {
   hasNamesake(): void
 }
 
-/**
- * Registers this node, with a heartbeat every few seconds, and the clients that it has seen in the meantime.
- */
+/** Registers this node and the clients that it has seen, with a heartbeat every few seconds. */
 export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
@@ -77,9 +72,7 @@ export class InstanceRegister {
     await this.#beat()
   }
 
-  /**
-   * Notes only when the instance was seen. The store counts what it pulled and sent, in the same transaction.
-   */
+  /** Only when it was seen. The store counts what it pulled and sent, in the same transaction. */
   noteSeen(instanceId: string | null, role: 'producer' | 'worker'): void {
     if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, role)
   }
@@ -96,8 +89,7 @@ export class InstanceRegister {
     const beats = this.#beats
     const record = await this.#recordOf(id)
     if (!isBeating && beats === this.#beats) return record
-    // While a heartbeat is being written, its data is neither in memory nor in the store. After another one
-    // it is in the store.
+    // What is being written is neither in memory nor in the store. After another heartbeat it is stored.
     await this.#beat()
     return this.#recordOf(id)
   }

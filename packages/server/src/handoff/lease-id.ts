@@ -1,9 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 
-/**
- * A lease id contains the partition and the number of the lease, so that settling needs no index, and 96 random bits, so
- * that clients can settle only leases they were given.
- */
+/** It names the partition and its lease, so settling needs no index. 96 random bits: not to be guessed. */
 export interface LeaseRef {
   readonly partition: number
   readonly leaseNumber: number
@@ -18,10 +15,7 @@ const LONGEST_NUMBER = 11
 
 const POOL_BYTES = SECRET_BYTES * 512
 
-/**
- * Returns a function that creates secrets. They are drawn from a pool, because requesting a few bytes from
- * the system for every lease is slow; see the bench scenario `one-by-one`.
- */
+/** Secrets from a pool: a request to the system for each is slow (bench scenario `one-by-one`). */
 export function leaseSecrets(): () => string {
   const pool = Buffer.alloc(POOL_BYTES)
   let used = POOL_BYTES
@@ -39,10 +33,7 @@ export function formatLeaseId(lease: LeaseRef): string {
   return `${lease.partition.toString(36)}-${lease.leaseNumber.toString(36)}-${lease.secret}`
 }
 
-/**
- * Returns undefined for text that is not a lease id of this service. Parsed by hand because a regular
- * expression with captures is slow for large settles; see the bench scenario `batches`.
- */
+/** Undefined if it is none. By hand: a regular expression is slow for large settles (bench `batches`). */
 export function parseLeaseId(id: string): LeaseRef | undefined {
   const numberStart = id.indexOf('-') + 1
   const secretStart = id.indexOf('-', numberStart) + 1
@@ -59,10 +50,7 @@ const NINE = 57
 const A = 97
 const Z = 122
 
-/**
- * Base 36, lower case, at least 1. Leading zeros are refused: a lease has a single spelling, so ids can be
- * compared as text.
- */
+/** Base 36, lower case, at least 1, no leading zeros: ids can be compared as text. */
 function readNumber(text: string, start: number, end: number): number | undefined {
   if (start === end || end - start > LONGEST_NUMBER || text.charCodeAt(start) === ZERO) return undefined
   let value = 0

@@ -14,10 +14,7 @@ const SWEEP_AT_LEAST_MILLIS = 1000
 const TIDY_MILLIS = 10_000
 /** The maximum per transaction, so that many expiries at once do not block pulls for long. */
 const SWEEP_LIMIT = 500
-/**
- * If the clock gains more than this on the stopwatch between two sweeps, it was set. Normal clock corrections
- * are far smaller.
- */
+/** If the clock gains this on the stopwatch between two sweeps, it was set, not corrected. */
 const CLOCK_JUMP_MILLIS = 1000
 
 interface MaintenanceCallbacks {
@@ -29,10 +26,7 @@ interface MaintenanceCallbacks {
 
 export type Retention = Pick<MaintenanceRequest, 'retentionMillis' | 'auditMillis'>
 
-/**
- * Work without a request: ending leases and back-offs, and completing control requests and retention in
- * steps. With several nodes, only the leader's store does anything.
- */
+/** Ends leases and back-offs, and runs control requests and retention in steps. Only the leader does any. */
 export class Maintenance {
   readonly #store: Store
   readonly #policy: Policy
@@ -41,10 +35,7 @@ export class Maintenance {
   readonly #sweeping = new PeriodicJob(() => this.#sweep())
   readonly #maintaining = new PeriodicJob(() => this.#maintain())
   #expireFrom = 0
-  /**
-   * How far the machine's clock is ahead of its stopwatch. Neither is injected: timers use the machine's
-   * clock too.
-   */
+  /** Neither is injected: timers use the machine's clock too. */
   #clockAhead = 0
 
   constructor(store: Store, policy: Policy, retention: Retention, callbacks: MaintenanceCallbacks) {

@@ -1,5 +1,5 @@
 import type { DeliveryState, SubscriptionState, WebhookEventType } from '@baton/protocol'
-import type { Fields } from './fields.ts'
+import { of, type RowOf } from './fields.ts'
 import type { Requester } from './rules/stamps.ts'
 
 // Subscriptions and their deliveries, as a transactional outbox: events are written in the entry that makes
@@ -27,7 +27,6 @@ export interface StoredSubscription {
   readonly name?: string
 }
 
-/** A subscription of the subscriptions file. */
 export interface DefinedSubscription {
   readonly name: string
   readonly url: string
@@ -52,13 +51,7 @@ export interface DeliveryBacklog {
 }
 
 // Fields that are queried have columns; the rest is JSON.
-
-export interface SubscriptionRow {
-  readonly id: string
-  readonly body: StoredSubscription
-}
-
-export const subscriptionFields: Fields<SubscriptionRow> = { id: 'text', body: 'json' }
+export const subscriptionFields = { id: 'text', body: of<StoredSubscription>('json') } as const
 
 interface SigningSecret {
   readonly secret: string
@@ -67,25 +60,17 @@ interface SigningSecret {
 }
 
 /** An event for one subscription. */
-export interface StoredDelivery {
-  readonly subscription: string
-  /** Its number in the order of all events, the same for all subscriptions. */
-  readonly event: number
-  readonly taskId: string
-  readonly at: number
-  readonly message: EventMessage
-  /** Null: pending, and not attempted yet. Most deliveries wait like this, so they store nothing for it. */
-  readonly progress: DeliveryProgress | null
-}
-
-export const deliveryFields: Fields<StoredDelivery> = {
+export const deliveryFields = {
   subscription: 'text',
+  /** Its number in the order of all events, the same for all subscriptions. */
   event: 'integer',
   taskId: 'text',
   at: 'integer',
-  message: 'json',
-  progress: 'json?',
-}
+  message: of<EventMessage>('json'),
+  /** Null: pending, and not attempted yet. Most deliveries wait like this, so they store nothing for it. */
+  progress: of<DeliveryProgress | null>('json?'),
+} as const
+export type StoredDelivery = RowOf<typeof deliveryFields>
 
 export interface EventMessage {
   /** Globally unique, so that receivers can detect duplicates. */
@@ -172,7 +157,6 @@ export interface DeliveryProgress {
   /** Not before this time, while pending. */
   readonly nextAt: number
   readonly attemptedAt: number | null
-  /** The HTTP status of the last answer. */
   readonly status: number | null
   readonly error: string | null
   /** How long the last attempt took. */
@@ -199,14 +183,12 @@ export interface DeliveryChange {
   readonly progress: DeliveryProgress | null
 }
 
-/** The changes of one transaction to the outbox. */
 export interface OutboxChanges {
   readonly subscriptions: Map<string, StoredSubscription | null>
   readonly deliveries: StoredDelivery[]
   readonly changes: DeliveryChange[]
 }
 
-/** The outbox part of an entry. */
 export interface OutboxEntry {
   /** Null deletes it. */
   readonly subscriptions: readonly (readonly [id: string, row: StoredSubscription | null])[]
@@ -237,7 +219,6 @@ export function addToOutboxRowChanges(rowChanges: OutboxRowChanges, entry: Outbo
   for (const change of entry.changes) rowChanges.changes.set(deliveryKey(change), change)
 }
 
-/** The number of rows to write. */
 export const outboxRowsOf = ({ deliveries, changes }: OutboxEntry): number =>
   deliveries.length + changes.length
 
@@ -245,10 +226,7 @@ export interface DeliveryQuery {
   readonly subscription: string
   /** Only pending deliveries. */
   readonly pending: boolean
-  /**
-   * Only deliveries of this task, up to this event. Only in combination with `pending`. There is no index for
-   * it: pending deliveries of other tasks in between are read, too.
-   */
+  /** Only of this task, up to this event, and only if `pending`. Deliveries in between are read, too. */
   readonly ofTask: TaskDeliveries | null
   /** Only events with a larger number. If `newestFirst`: only events with a smaller number. */
   readonly after: number
@@ -312,13 +290,11 @@ export type SubscriptionResult =
   | { readonly kind: 'delivery'; readonly delivery: StoredDelivery }
   | { readonly kind: 'subscription_unknown' }
   | { readonly kind: 'delivery_unknown' }
-  /** It has no URL to deliver to. */
   | { readonly kind: 'subscription_has_no_url' }
   | { readonly kind: 'too_many_subscriptions' }
   /** It is defined in the subscriptions file and must be changed there. */
   | { readonly kind: 'subscription_in_file'; readonly name: string }
 
-/** Requests of the leader's deliverer. */
 export type DeliveryRequest =
   | { readonly ask: 'targets'; readonly openCircuits: ReadonlyMap<string, number> }
   | (Pick<DeliveryQuery, 'subscription' | 'ofTask' | 'after' | 'limit'> & { readonly ask: 'pending' })
@@ -332,7 +308,6 @@ export type DeliveryRequest =
 
 export interface DeliveryAnswer {
   readonly subscriptions: readonly StoredSubscription[]
-  /** The number of the next event. */
   readonly nextEvent: number
   /** By subscription, incremented whenever it or one of its deliveries is changed by an operator. */
   readonly revisions: ReadonlyMap<string, number>

@@ -1,5 +1,5 @@
-import { type OptionalField, optionalFields } from '@baton/protocol'
-import { compiled, copierOf, type Fields, namesOf } from './fields.ts'
+import { optionalFields } from '@baton/protocol'
+import { compiled, copierOf, type Kind, type MutableRowOf, namesOf, of, type RowOf } from './fields.ts'
 import type { EndedAttempt } from './rules/attempts.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { LeaseOutcome } from './rules/settlement.ts'
@@ -7,117 +7,68 @@ import type { LeaseOutcome } from './rules/settlement.ts'
 // The stored fields of a partition, and what a pull hands out of them. Entries, the tables of each disk and
 // exports follow from the lists of fields.
 
-/** What its descriptor may have in addition to the fields of the contract. Null for most partitions. */
-type OptionalTexts = { readonly [Field in OptionalField]: string | null }
-
 /** The immutable part of a partition. Within a lane, ids increase in the order of arrival. */
-export interface PartitionDescriptor extends OptionalTexts {
-  readonly id: number
-  readonly lane: number
-  readonly index: number
-  readonly recordCount: number
-  readonly computeTable: string
-  /** The original spelling of its name, if it is not the canonical form. */
-  readonly spelling: string | null
-  readonly calledBackAt: number
-  /** The trace context of its call-back. */
-  readonly traceparent: string | null
-  /** Whether its lane had several compute tables when it arrived. Only such rows are found by table. */
-  readonly inMixedLane: boolean
-}
-
-export const descriptorFields: Fields<PartitionDescriptor> = {
+export const descriptorFields = {
   id: 'key',
   lane: 'integer',
   index: 'integer',
   recordCount: 'integer',
   computeTable: 'text',
+  /** The original spelling of its name, if it is not the canonical form. */
   spelling: 'filled?',
   calledBackAt: 'integer',
   extraFields: 'filled?',
+  /** The trace context of its call-back. */
   traceparent: 'filled?',
+  /** Whether its lane had several compute tables when it arrived. Only such rows are found by table. */
   inMixedLane: 'flag',
-}
+} as const
+export type PartitionDescriptor = RowOf<typeof descriptorFields>
 
-/** The mutable part of a partition, which entries contain. */
-export interface PartitionStatus {
-  state: StoredState
+/** In the order in which entries contain it: a new field comes last, and entries without it are readable. */
+export const statusFields = {
+  state: of<StoredState>('text'),
   /** The number of its latest lease; 0 before the first. */
-  leaseNumber: number
-  attempts: number
-  /** How often in a row it was released. */
-  releases: number
-  holder: string | null
-  secret: string
-  outcome: LeaseOutcome | null
-  /**
-   * When the lease or back-off ends. For a ready partition: when it came back, or null if it was not handed
-   * out yet.
-   */
-  dueAt: number | null
-  leasedAt: number | null
-  /** The fencing token of its latest lease; see `nextFencingToken`. Null before the first. Never falls. */
-  fencingToken: number | null
-  settledAt: number | null
-  reportedRecords: number | null
-  reason: string | null
-  /** Earlier attempts, oldest first. The running or successful attempt is in the other fields. */
-  history: readonly EndedAttempt[] | null
-  /** The key of the group of its last failure; see rules/failures.ts. */
-  failure: string | null
-  /** When its checkpoint was saved. Null: it has none. The text is in a row of its own. */
-  checkpointAt: number | null
-}
-
-/**
- * In the order in which entries contain them: a new field comes last, and entries without it are readable.
- */
-export const statusFields: Fields<PartitionStatus> = {
-  state: 'text',
   leaseNumber: 'small',
   attempts: 'small',
+  /** How often in a row it was released. */
   releases: 'small',
   holder: 'text?',
   secret: 'text',
-  outcome: 'text?',
+  outcome: of<LeaseOutcome | null>('text?'),
+  /** When the lease or back-off ends. Ready: when it came back; null if it was never handed out. */
   dueAt: 'time?',
   leasedAt: 'time?',
+  /** The fencing token of its latest lease; see `nextFencingToken`. Null before the first. Never falls. */
   fencingToken: 'time?',
   settledAt: 'time?',
   reportedRecords: 'integer?',
   reason: 'text?',
-  history: 'json?',
+  /** Earlier attempts, oldest first. The running or successful attempt is in the other fields. */
+  history: of<readonly EndedAttempt[] | null>('json?'),
+  /** The key of the group of its last failure; see rules/failures.ts. */
   failure: 'text?',
+  /** When its checkpoint was saved. Null: it has none. The text is in a row of its own. */
   checkpointAt: 'time?',
-}
+} as const
+export type PartitionStatus = MutableRowOf<typeof statusFields>
 
-const start: Readonly<PartitionStatus> = {
+const start = {
+  ...Object.fromEntries(
+    Object.entries<Kind>(statusFields).map(([field, kind]) => [
+      field,
+      kind.endsWith('?') ? null : kind === 'text' ? '' : 0,
+    ]),
+  ),
   state: 'ready',
-  leaseNumber: 0,
-  attempts: 0,
-  releases: 0,
-  holder: null,
-  secret: '',
-  outcome: null,
-  dueAt: null,
-  leasedAt: null,
-  fencingToken: null,
-  settledAt: null,
-  reportedRecords: null,
-  reason: null,
-  history: null,
-  failure: null,
-  checkpointAt: null,
-}
+} as PartitionStatus
 
 export interface StoredPartition extends PartitionDescriptor, PartitionStatus {}
 
-export const partitionFields: Fields<StoredPartition> = { ...descriptorFields, ...statusFields }
+export const partitionFields = { ...descriptorFields, ...statusFields }
 
-/** The status of a partition that was just called back. */
 export const untouched = (): PartitionStatus => ({ ...start })
 
-/** The row of a partition that was just called back. */
 export const newPartition: (descriptor: PartitionDescriptor) => StoredPartition = compiled(
   'row',
   `({ ${[
@@ -126,7 +77,6 @@ export const newPartition: (descriptor: PartitionDescriptor) => StoredPartition 
   ].join(', ')} })`,
 )
 
-/** Copies the current status. */
 export const statusOf = copierOf<PartitionStatus, keyof PartitionStatus>(namesOf(statusFields))
 
 /** What is compared when a partition is called back again. */
@@ -139,7 +89,6 @@ export const comparedFields = [
 
 export type KnownPartition = Pick<PartitionDescriptor, (typeof comparedFields)[number]>
 
-/** Fields that few partitions have. */
 export const rareFields = [...optionalFields, 'traceparent'] as const satisfies (keyof PartitionDescriptor)[]
 
 export type RareFields = Pick<PartitionDescriptor, (typeof rareFields)[number]>

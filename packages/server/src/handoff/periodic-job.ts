@@ -1,7 +1,4 @@
-/**
- * Runs a function periodically, never concurrently with itself: after its interval, or earlier on request.
- * Requests during a run are kept.
- */
+/** Never concurrently with itself: after its interval, or earlier on request. */
 export class PeriodicJob {
   readonly #run: () => Promise<number>
   #timer: NodeJS.Timeout | undefined

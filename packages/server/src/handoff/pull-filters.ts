@@ -1,15 +1,11 @@
 import { SetsByKey } from './sets-by-key.ts'
 import type { BatchedPull, NewlyReadyOf } from './store.ts'
 
-/** The filter of a pull. */
 export type Filter = Pick<BatchedPull, 'tables' | 'tasks'>
 
 export const isUnfiltered = ({ tables, tasks }: Filter): boolean => tables === null && tasks === null
 
-/**
- * How many of the newly ready partitions match the filter of a pull. All of them if their tasks and tables are
- * unknown.
- */
+/** How many of the newly ready partitions match. All, if their tasks and tables are unknown. */
 export function wantedOf(
   filter: Filter,
   newlyReady: number,
@@ -33,10 +29,7 @@ export interface Group<Member> {
   readonly members: Set<Member>
 }
 
-/**
- * Groups members by their filter, and finds the groups that match newly ready partitions by the names in their
- * filters. Thousands of other filters cost a notification nothing.
- */
+/** Finds groups by the names in their filters: thousands of other filters cost a notification nothing. */
 export class FilterGroups<Member> {
   readonly #groups = new Map<string, Group<Member>>()
   readonly #byTask = new SetsByKey<string, Group<Member>>()

@@ -10,15 +10,10 @@ import {
   StoreUnavailable,
 } from './store.ts'
 
-/** Called with the result of a pull before it is returned. */
 type Note = (instance: string | null, result: PullResult) => void
 
-/** When a pull was tried first. */
 interface PullStart {
-  /**
-   * Incremented whenever partitions become ready. A pull that found nothing at an earlier count must try
-   * again.
-   */
+  /** Counts notifications. A pull that found nothing at an earlier count must try again. */
   readonly wakeCount: number
   /** The time that it may wait is counted from here. */
   readonly at: number
@@ -28,13 +23,13 @@ interface PullStart {
 export class Pulls {
   readonly #batcher: Batcher
   readonly #note: Note
-  readonly #waiting: WaitingPulls
+  readonly waiting: WaitingPulls
   #isClosed = false
 
   constructor(batcher: Batcher, note: Note, maxWaiting = MAX_WAITING_PULLS) {
     this.#batcher = batcher
     this.#note = note
-    this.#waiting = new WaitingPulls((batched) => this.#tryAgain(batched), maxWaiting)
+    this.waiting = new WaitingPulls((batched) => this.#tryAgain(batched), maxWaiting)
   }
 
   async pull(request: PullRequest, signal: AbortSignal | undefined): Promise<Pulled> {
@@ -49,10 +44,7 @@ export class Pulls {
     return request === null || this.#isClosed ? undefined : batchedPullOf(request)
   }
 
-  /**
-   * Completes a pull that was first tried together with a settle. The settle is committed, so it is answered
-   * even if the store becomes unavailable while the pull waits.
-   */
+  /** A pull that was first tried with a settle, which is answered even if the store becomes unavailable. */
   async afterSettling(
     request: PullRequest,
     found: PullResult | undefined,
@@ -67,35 +59,14 @@ export class Pulls {
     }
   }
 
-  /** To be read before the first try of a pull. */
   get start(): PullStart {
-    return { wakeCount: this.#waiting.wakeCount, at: performance.now() }
-  }
-
-  /** The number of waiting pulls. */
-  get waiting(): number {
-    return this.#waiting.size
-  }
-
-  /** Wakes pulls for this many ready partitions, by task and table if known. */
-  wake(newlyReady: number, newlyReadyOf?: readonly NewlyReadyOf[] | null): void {
-    this.#waiting.wake(newlyReady, newlyReadyOf)
-  }
-
-  /** Waiting pulls of an instance that was paused get their answer. */
-  instancePaused(instanceId: string): void {
-    this.#waiting.tryAgain(instanceId)
-  }
-
-  /** Partitions may be ready without a notification. */
-  wakeAll(): void {
-    this.#waiting.wake(this.#waiting.size)
+    return { wakeCount: this.waiting.wakeCount, at: performance.now() }
   }
 
   /** Stops handing out. Waiting pulls get an empty answer. */
   close(): void {
     this.#isClosed = true
-    this.#waiting.close()
+    this.waiting.close()
   }
 
   async #tryAgain(batched: BatchedPull): Promise<PullResult> {
@@ -119,8 +90,8 @@ export class Pulls {
       return { ...result, waited }
     }
     const isAnswer = isAnswerOf(found) || waitMillis <= 0
-    if (isAnswer || this.#isClosed || this.#waiting.isFull) return noted(found, false)
-    const waited = this.#waiting.wait(batchedPullOf(request), waitMillis, signal, wakeCount)
+    if (isAnswer || this.#isClosed || this.waiting.isFull) return noted(found, false)
+    const waited = this.waiting.wait(batchedPullOf(request), waitMillis, signal, wakeCount)
     return waited.then((result) => noted(result, true))
   }
 }
@@ -129,7 +100,6 @@ function batchedPullOf({ instance, batch, records, key, tables, tasks }: PullReq
   return { instance, batch, records, key, tables, tasks }
 }
 
-/** The number of recent notifications that are kept. */
 const NOTIFICATIONS_KEPT = 100
 
 /** Recent notifications of ready partitions, for pulls that tried before them and are about to wait. */
@@ -232,8 +202,7 @@ export class WaitingPulls {
         trying: false,
         over: false,
       }
-      // A try in progress may still succeed: its leases must be returned to the caller, which uses or undoes
-      // them.
+      // A try in progress may still succeed: its leases go to the caller, which uses or undoes them.
       const giveUp = () => {
         waiter.over = true
         if (!waiter.trying) waiter.answer(NOTHING)
@@ -267,6 +236,11 @@ export class WaitingPulls {
           if (!twin.trying) void this.#try(twin)
       }
     }
+  }
+
+  /** Partitions may be ready without a notification. */
+  wakeAll(): void {
+    this.wake(this.size)
   }
 
   /** Tries the pulls of an instance again. They must not be woken instead of others when work becomes ready. */

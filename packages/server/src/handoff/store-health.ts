@@ -54,16 +54,10 @@ function firstCauseOf(error: Error): string | undefined {
   return cause instanceof Error ? cause.message : undefined
 }
 
-/**
- * A nearly full disk accepts some writes and refuses others. There is space again when nothing was refused
- * for this long.
- */
+/** A nearly full disk accepts some writes: there is space when nothing was refused for this long. */
 const QUIET_MILLIS = 60_000
 
-/**
- * Logs once when the store has too little space, and once when it has enough again. This is not an outage:
- * small writes succeed, so workers can settle, and the node keeps handing out.
- */
+/** Logs once when space gets low, and once when it is back. No outage: small writes still succeed. */
 export class DiskSpace {
   readonly #log: Log
   readonly #stopwatch: Stopwatch
@@ -87,7 +81,6 @@ export class DiskSpace {
     this.#refusedAt = this.#stopwatch()
   }
 
-  /** A call-back was stored. */
   stored(): void {
     if (!this.#isShort || !this.#isQuiet()) return
     this.#isShort = false

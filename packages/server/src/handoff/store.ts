@@ -48,7 +48,6 @@ export interface StoreViews {
   throughput(query: ThroughputQuery): Promise<ThroughputHistory | null>
   /** Who changed what, newest first. */
   audited(query: AuditQuery): Promise<AuditPage>
-  /** What happened to a task, newest first. */
   feed(taskId: string): Promise<TaskFeed | null>
   /** The states of the partitions of one level, by ranges of indexes. */
   grid(query: GridQuery): Promise<GridDetails | null>
@@ -56,7 +55,6 @@ export interface StoreViews {
   table(name: string): Promise<TableDetails | null>
   tables(query: TableQuery): Promise<TablePage>
   instanceLeases(query: InstanceLeasesQuery): Promise<InstanceLeasesPage>
-  /** The last attempts of an instance, since this node leads. */
   instanceAttempts(instanceId: string): Promise<InstanceAttempts>
 }
 
@@ -68,15 +66,9 @@ export interface StoreViews {
  * nothing, and the caller does not know which. Sending the same request again is safe.
  */
 export interface Store extends StoreViews {
-  /**
-   * Runs everything that arrived together in one transaction. Settles run first, so that pulls see the
-   * result.
-   */
+  /** In one transaction, settles first, so that pulls see the result. */
   runBatch(batch: HandOffBatch): Promise<HandOffAnswers>
-  /**
-   * Whether a call-back is so large that it runs over several transactions, or follows such a one of its task.
-   * It must have a batch of its own: other requests would wait with it.
-   */
+  /** Whether it runs over several transactions, or after such a one of its task: others would wait for it. */
   runsAlone(callBack: BatchedCallBack): boolean
   /** Ends leases and back-offs that are due, at most `limit` of each. */
   sweep(request: SweepRequest): Promise<SweepResult>
@@ -85,15 +77,11 @@ export interface Store extends StoreViews {
   control(request: ControlRequest): Promise<ControlResult>
   /** An operator revokes the leases of an instance, at most `limit` at a time. */
   revokeLeases(request: RevokeRequest): Promise<RevokeResult>
-  /** Changes the settings of a compute table. */
   setTable(change: TableChange): Promise<TableChanged>
-  /** An operator revokes the lease of a partition. */
   revokeLease(lease: PartitionRef): Promise<RevokeResult | NotRevoked>
   /** Returns since when the instance is paused; null if it is not. */
   pauseInstance(request: PauseRequest): Promise<number | null>
-  /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
-  /** Manages subscriptions and their deliveries. */
   subscriptions(request: SubscriptionRequest): Promise<SubscriptionResult>
   /** For the deliverer. Null if another node is responsible. */
   deliver(request: DeliveryRequest): Promise<DeliveryAnswer | null>
@@ -114,19 +102,12 @@ export interface Store extends StoreViews {
 export interface ClusterOfStore {
   /** Whether this node is the leader. */
   leads(): boolean
-  /**
-   * This node has taken over, possibly from itself after a failure, or no longer leads. The time may have
-   * jumped, and partitions may have become ready unnoticed.
-   */
+  /** This node took over, possibly from itself, or leads no more. Partitions may have become ready. */
   onLeadership(listener: (leads: boolean) => void): void
-  /**
-   * How long a batch may wait for the next requests of clients that were just answered, as a share of the
-   * duration of the last batch.
-   */
+  /** How long a batch may wait for clients that were just answered, as a share of the last batch. */
   readonly waitShare: number
 }
 
-/** The verbs that a layer above the store passes on. */
 const storeVerbs = [
   'runBatch',
   'sweep',
@@ -163,7 +144,6 @@ export type StoreVerb = (typeof storeVerbs)[number]
 
 type AnyVerb = (argument: never) => Promise<unknown>
 
-/** Makes each verb of a store from its name. */
 export const eachVerb = (make: (verb: StoreVerb) => AnyVerb): Pick<Store, StoreVerb> =>
   Object.fromEntries(storeVerbs.map((verb) => [verb, make(verb)])) as unknown as Pick<Store, StoreVerb>
 
@@ -195,10 +175,7 @@ export interface HandOffAnswers {
   readonly settles: readonly SettleResult[]
   readonly renews: readonly RenewResult[]
   readonly undone: number
-  /**
-   * Ids of leases that were settled as failed and whose partition is now parked, including repeated
-   * settlements. Absent if there are none.
-   */
+  /** Leases, settled as failed, also repeatedly, whose partition is parked. Absent if there are none. */
   readonly parked?: readonly string[]
   readonly callBacks: readonly CallBackResult[]
   readonly pulls: readonly PullResult[]
@@ -244,9 +221,7 @@ export type CallBackResult =
   /** The disk is nearly full. New work is refused, so that accepted work can still be settled. */
   | { readonly kind: 'store_full' }
 
-/** A called-back partition differs from the known one. */
 export interface KnownConflict {
-  /** The position in the array that was called back. */
   readonly position: number
   readonly known: CalledBackPartition
 }
@@ -277,9 +252,7 @@ export interface EmptyBecause {
 
 export interface BatchedSettle {
   readonly instance: string | null
-  /**
-   * The caller may settle only leases of these compute tables; others are unknown to it. Null or absent: any.
-   */
+  /** The caller may settle leases of these compute tables; others are unknown. Null or absent: any. */
   readonly tables?: readonly string[] | null
   readonly settlements: readonly { readonly lease: LeaseRef; readonly reported: ReportedOutcome }[]
 }
@@ -306,10 +279,7 @@ export type RenewResult = readonly (
 
 export interface SweepRequest {
   readonly limit: number
-  /**
-   * False during the grace period after a start or an outage; back-offs still end. Asked when the sweep runs:
-   * a sweep that waits for the store may have been requested before an outage.
-   */
+  /** False in the grace period after a start or an outage. Asked when the sweep runs, which may be later. */
   mayExpireLeases(): boolean
 }
 
@@ -330,7 +300,6 @@ export interface RevokeRequest {
   readonly by?: Requester | undefined
 }
 
-/** A partition by its name. */
 export interface PartitionRef {
   readonly taskId: string
   readonly level: number
@@ -349,10 +318,7 @@ export interface PauseRequest {
   readonly by?: Requester | undefined
 }
 
-export interface RevokeResult {
-  readonly revoked: number
-  /** How many of them had no attempt left. */
-  readonly parked: number
+export interface RevokeResult extends Revoked {
   readonly newlyReady: number
   readonly more: boolean
 }
@@ -372,11 +338,9 @@ export interface TableChanged {
 export interface MaintenanceRequest {
   /** Partitions of tasks that finished before this are deleted. The summary of the task is kept. */
   readonly retentionMillis: number
-  /** Instances that were not seen for this long are deleted. */
   readonly forgetInstancesMillis: number
   /** The same for nodes that were draining when they were last seen. */
   readonly forgetEndedNodesMillis: number
-  /** How long the audit is kept. */
   readonly auditMillis: number
 }
 
@@ -433,7 +397,6 @@ export interface Pulled extends PullResult {
 
 export interface SettleRequest {
   readonly instance: string | null
-  /** Compute tables that the caller is limited to. */
   readonly tables?: readonly string[] | null
   readonly settlements: readonly { readonly leaseId: string; readonly reported: ReportedOutcome }[]
   /** Also hand out the next partitions, in the same transaction. */
@@ -451,7 +414,6 @@ export interface Settled {
 /** Leases that an operator revoked. */
 export interface Revoked {
   readonly revoked: number
-  /** How many of their partitions are parked. */
   readonly parked: number
 }
 

@@ -1,17 +1,16 @@
 import type { ThroughputStep } from '@baton/protocol'
-import type { Fields } from './fields.ts'
+import { type Fields, type MutableRowOf, of, type RowOf } from './fields.ts'
 import type { Durations } from './rules/durations.ts'
 import type { FailureWindow } from './rules/failure-window.ts'
 import type { FailureGroup } from './rules/failures.ts'
-import type { TableSettings } from './rules/policy.ts'
 import type { TaskStamps } from './rules/stamps.ts'
-import type { MutableTask, Tally } from './rules/task.ts'
+import type { MutableTask, Tallies } from './rules/task.ts'
 
 // The stored fields of everything but partitions; see partition.ts for those. The engine holds them in
 // memory, an entry has them as they are after a change, and a disk keeps them as rows. Entries and tables have the
 // fields in the order of these lists, so a new field comes last: entries without it stay readable.
 
-export interface StoredTask extends Omit<MutableTask, 'rerunning'> {
+export interface StoredTask extends MutableTask {
   /** Reruns of done partitions, which run in bounded steps. */
   reruns: readonly Rerun[]
   /** A call-back whose rows are being written. They do not count until it is completed. */
@@ -71,168 +70,96 @@ export interface StagedIds {
   readonly last: number
 }
 
-export interface StoredLane {
-  readonly id: number
-  /** The id of its task. */
-  readonly task: number
-  readonly level: number
-  /** Where its next partition starts in the virtual time of the level. 64-bit. */
-  tag: bigint
-  /** The largest partition id that was handed out in the order of arrival. Rows after it are untouched. */
-  cursor: number
-  /** The largest partition id that counts. Rows beyond it belong to a call-back that is not completed. */
-  tail: number
-  /** How many of the ready partitions were handed out before and came back. */
-  returned: number
-  /** The compute table of its first partitions, nearly always the only one. */
-  readonly table: string
-  /**
-   * Set when a second table came, which made the lane mixed: partitions up to this id are of the first one, and what waits is also
-   * counted by table.
-   */
-  mixedAfter: number | null
-  /** The barrier ignores parked partitions of this lane. */
-  parkedSkipped: boolean
-  /** How many of the finished partitions were deleted by retention. */
-  purged: number
-  purgedRecords: number
-  /** The total duration and the number of attempts that finished partitions of this lane. */
-  busyMillis: number
-  attemptsDone: number
-  /** When all of its partitions were done; null while one is not. */
-  finishedAt: number | null
-  readonly partitions: Tally
-  readonly records: Tally
-}
-
-export const laneFields: Fields<StoredLane> = {
+export const laneFields = {
   id: 'key',
   task: 'integer',
   level: 'integer',
+  /** Where its next partition starts in the virtual time of the level. 64-bit. */
   tag: 'tag',
+  /** The largest partition id that was handed out in the order of arrival. Rows after it are untouched. */
   cursor: 'integer',
+  /** The largest partition id that counts. Rows beyond it belong to a call-back that is not completed. */
   tail: 'integer',
+  /** How many of the ready partitions were handed out before and came back. */
   returned: 'integer',
+  /** The compute table of its first partitions, nearly always the only one. */
   table: 'text',
+  /** In a mixed lane: partitions up to this id are of its first table. What waits is counted by table. */
   mixedAfter: 'integer?',
+  /** The barrier ignores parked partitions of this lane. */
   parkedSkipped: 'flag',
+  /** How many of the finished partitions were deleted by retention. */
   purged: 'integer',
   purgedRecords: 'integer',
+  /** The total duration and the number of attempts that finished partitions of this lane. */
   busyMillis: 'integer',
   attemptsDone: 'integer',
+  /** When all of its partitions were done; null while one is not. */
   finishedAt: 'integer?',
-}
+} as const
+export interface StoredLane extends MutableRowOf<typeof laneFields>, Tallies {}
 
 /** What a worker said about how far a partition is, for the next lease. Its row has `checkpointAt`. */
-export interface StoredCheckpoint {
-  readonly partition: number
-  readonly text: string
-}
-
-export const checkpointFields: Fields<StoredCheckpoint> = { partition: 'key', text: 'text' }
+export const checkpointFields = { partition: 'key', text: 'text' } as const
+export type StoredCheckpoint = RowOf<typeof checkpointFields>
 
 /** Settings of a compute table that are not the default. */
-export interface StoredTableSettings extends TableSettings {
-  readonly table: string
-}
-
-export const tableSettingsFields: Fields<StoredTableSettings> = {
-  table: 'text',
-  maxLeases: 'integer?',
-  paused: 'flag',
-}
+export const tableSettingsFields = { table: 'text', maxLeases: 'integer?', paused: 'flag' } as const
+export type StoredTableSettings = RowOf<typeof tableSettingsFields>
 
 /** What waits of one compute table in a mixed lane. */
-export interface StoredLaneTable {
-  readonly lane: number
-  readonly table: string
-  /** The largest id of this table that was handed out in the order of arrival. */
-  cursor: number
-  /** The number of ready partitions of this table, and how many of those came back. */
-  ready: number
-  returned: number
-  /** The sum of the records of the ready partitions. */
-  readyRecords: number
-}
-
-export const laneTableFields: Fields<StoredLaneTable> = {
+export const laneTableFields = {
   lane: 'integer',
   table: 'text',
+  /** The largest id of this table that was handed out in the order of arrival. */
   cursor: 'integer',
+  /** The number of ready partitions of this table, and how many of those came back. */
   ready: 'integer',
   returned: 'integer',
   readyRecords: 'integer',
-}
+} as const
+export type StoredLaneTable = MutableRowOf<typeof laneTableFields>
 
 /** The virtual time of a level; 64-bit. */
-export interface StoredLevel {
-  readonly level: number
+export const levelFields = {
+  level: 'key',
   /** V: the largest start handed out. */
-  virtual: bigint
+  virtual: 'tag',
   /** The largest tag that a lane got by being served. The virtual time is set to it when the level drains. */
-  maxFinishTag: bigint
-}
-
-export const levelFields: Fields<StoredLevel> = { level: 'key', virtual: 'tag', maxFinishTag: 'tag' }
+  maxFinishTag: 'tag',
+} as const
+export type StoredLevel = MutableRowOf<typeof levelFields>
 
 /** A pull's Idempotency-Key and the leases of its answer. */
-export interface StoredKey {
-  readonly key: string
-  readonly leases: readonly string[]
-  forgetAt: number
-}
-
-export const keyFields: Fields<StoredKey> = { key: 'text', leases: 'json', forgetAt: 'integer' }
+export const keyFields = { key: 'text', leases: of<readonly string[]>('json'), forgetAt: 'integer' } as const
+export type StoredKey = RowOf<typeof keyFields>
 
 /** Partitions of a task that were finished within one second. */
-export interface StoredPace {
-  readonly task: number
-  readonly second: number
-  partitions: number
-  records: number
-}
-
-export const paceFields: Fields<StoredPace> = {
+export const paceFields = {
   task: 'integer',
   second: 'integer',
   partitions: 'integer',
   records: 'integer',
-}
+} as const
+export type StoredPace = MutableRowOf<typeof paceFields>
 
 /** Partitions of a task that became done on a level within one minute or hour; see engine/throughput.ts. */
-export interface StoredThroughput {
-  readonly task: number
-  readonly step: ThroughputStep
-  /** When the minute or hour began. */
-  readonly at: number
-  /** THROUGHPUT_LEVELS represents that level and all above it. */
-  readonly level: number
-  partitions: number
-  records: number
-}
-
-export const throughputFields: Fields<StoredThroughput> = {
+export const throughputFields = {
   task: 'integer',
-  step: 'text',
+  step: of<ThroughputStep>('text'),
+  /** When the minute or hour began. */
   at: 'integer',
+  /** THROUGHPUT_LEVELS represents that level and all above it. */
   level: 'integer',
   partitions: 'integer',
   records: 'integer',
-}
+} as const
+export type StoredThroughput = MutableRowOf<typeof throughputFields>
 
-/**
- * Indexes that were ever called back on a lane. Stored as a union of ranges: adding a range twice changes
- * nothing.
- */
-export interface IndexRangeOfLane {
-  readonly lane: number
-  readonly first: number
-  readonly last: number
-}
+/** Ever called back on a lane. A union: adding a range twice changes nothing. */
+export const rangeFields = { lane: 'integer', first: 'integer', last: 'integer' } as const
+export type IndexRangeOfLane = RowOf<typeof rangeFields>
 
-export const rangeFields: Fields<IndexRangeOfLane> = { lane: 'integer', first: 'integer', last: 'integer' }
-
-/** The next ids to issue. */
 export interface NextIds {
   task: number
   lane: number
@@ -240,10 +167,7 @@ export interface NextIds {
   event: number
 }
 
-/**
- * The row in the database that says which node leads. Every node reads it; only a take-over or a resignation
- * changes it.
- */
+/** Which node leads. Every node reads it; only a take-over or a resignation changes it. */
 export interface LeaderRow {
   /** Changes with every take-over. Null until the first node has led. */
   readonly term: string | null
@@ -254,14 +178,10 @@ export interface LeaderRow {
   readonly secret: string
   /** The clock of the database, as Unix time in milliseconds. */
   readonly now: number
-  /** The number of the last entry. */
   readonly last: number
 }
 
-/**
- * A node as others know it: an id that is new with each start of its process, and the URL where they reach
- * it.
- */
+/** As others know it. The id is new with each start of the process. */
 export interface ClusterNode {
   readonly nodeId: string
   /** Empty: they cannot reach it. */

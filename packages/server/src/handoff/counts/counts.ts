@@ -15,14 +15,9 @@ export const DURATION_SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
 
-/**
- * Adding a value is cheap: the buckets of small values, which are most frequent,
- * are tested first.
- */
+/** The buckets of small values, which are most frequent, are tested first. */
 export class Histogram {
-  /**
-   * Ascending upper bounds, inclusive. A value belongs to the first bucket whose bound it does not exceed.
-   */
+  /** Ascending and inclusive: a value belongs to the first bucket whose bound it does not exceed. */
   readonly bounds: readonly number[]
   /** Counts by bucket. The last bucket holds values above all bounds. */
   readonly counts: number[]
@@ -50,9 +45,7 @@ interface VerbCounts {
 /** Powers of two: a commit has one request with a single client, and hundreds with a fleet. */
 const REQUESTS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
-/**
- * Metrics of this node's calls to its store: how long they took, and counts that only the store can provide.
- */
+/** Counts this node's calls to its store. */
 export class StoreCounts {
   readonly verbs = new Map<StoreVerb, VerbCounts>()
   /** The number of requests that shared a hand-off transaction. */
@@ -88,10 +81,7 @@ type Refusals = Record<RefusalCode, number>
 
 const noRefusals = () => Object.fromEntries(refusalCodes.map((code) => [code, 0])) as Refusals
 
-/**
- * Counters of this node's answers since it started. They are plain numbers, so that counting is cheap; the
- * exporter chooses the metric names.
- */
+/** Counts this node's answers, in plain numbers, so that counting is cheap. */
 export class HandOffCounts {
   readonly calledBack = { accepted: 0, duplicate: 0 }
   readonly pulls = { partitions: 0, nothing: 0, repeated: 0 }

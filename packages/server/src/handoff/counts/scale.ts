@@ -5,10 +5,7 @@ import { type Effort, leasesToFinishIn } from '../views/time-left.ts'
 import type { ViewedCounts } from '../views/view-state.ts'
 import type { Backlog, Fleet } from './store-readings.ts'
 
-/**
- * Estimates how many workers finish the backlog within the target. `isPart`: the backlog covers only some
- * tasks or tables.
- */
+/** How many workers finish the backlog in time. `isPart`: it covers only some tasks or tables. */
 export function scaleOf(backlog: Backlog, fleet: Fleet, targetSeconds: number, isPart: boolean): Scale {
   const { demands, tasks } = backlog
   const workers = workersOf(backlog, fleet, isPart)
@@ -69,10 +66,7 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((all, one
 
 type KnownEffort = Pick<Effort, 'millis' | 'attemptMillis'> & Pick<TaskDemand, 'most' | 'limitedBy'>
 
-/**
- * A task with too few attempts is assumed to have the same cost per record as the others. Returns null if no
- * task has enough.
- */
+/** One with too few attempts costs as much per record as the others. Null if none has enough. */
 function effortsOf(open: readonly TaskDemand[], workers: number): readonly KnownEffort[] | null {
   if (open.length === 0) return []
   const known = open.filter(({ effort }) => effort !== null)
@@ -92,9 +86,7 @@ function effortsOf(open: readonly TaskDemand[], workers: number): readonly Known
   })
 }
 
-/**
- * In at-most-once delivery the duration of attempts is unknown, only the throughput of all workers together.
- */
+/** At most once there are no attempts to measure, only the throughput of all workers. */
 function effortsByPace(open: readonly TaskDemand[], workers: number): readonly KnownEffort[] | null {
   const paced = open.flatMap(({ seen }) => (seen === null ? [] : [seen]))
   if (paced.reduce((sum, { partitions }) => sum + partitions, 0) < SETTLES_FOR_ETA) return null

@@ -8,27 +8,17 @@ import { demandOf, type TaskDemand } from '../views/eta.ts'
 import type { TaskPage, TaskQuery } from '../views/queries.ts'
 import { progressView, type ViewedCounts } from '../views/view-state.ts'
 
-/**
- * The unfinished work in the whole store, whichever node received it. Finished tasks are not counted: they
- * stay forever.
- */
+/** The unfinished work, whichever node received it. Finished tasks are left out: they stay forever. */
 export interface Backlog {
   readonly tasks: Record<UnfinishedTaskState, number>
-  /** The number of these tasks that have parked partitions. */
   readonly tasksWithParked: number
   /** All partitions of these tasks, including done ones. */
   readonly partitions: ViewedCounts
   readonly records: ViewedCounts
   readonly demands: readonly TaskDemand[]
-  /**
-   * If the query names tables: how many of these tasks have other tables too. All their partitions are
-   * counted.
-   */
+  /** If the query names tables: how many of these tasks have others. All their partitions are counted. */
   readonly tasksWithOtherTables: number
-  /**
-   * False if there are more tasks than were read. Paused tasks are left out first, and the oldest tasks of
-   * each state.
-   */
+  /** False if more tasks were there than were read. Paused and old ones are left out first. */
   readonly isComplete: boolean
 }
 
@@ -53,10 +43,7 @@ interface ReadingOptions {
   readonly filter?: BacklogFilter
 }
 
-/**
- * Adds up the counters of tasks. Sums are capped: the records of a single task fit into a safe integer, those
- * of many tasks may not. The cost depends on the number of unfinished tasks, not on their size.
- */
+/** Adds up tasks. Capped: the records of one task fit into a safe integer, those of many may not. */
 export async function readBacklog(
   store: Pick<Store, 'tasks'>,
   { most = MOST_TASKS, perPage = TASKS_PER_PAGE, filter = {} }: ReadingOptions = {},
@@ -125,15 +112,9 @@ const AWAY: StoreReading = { canCommit: false, backlog: null, fleet: null }
 
 type ReadStore = Pick<Store, 'probe' | 'tasks' | 'instances' | 'activeInstances'>
 
-/**
- * Clients such as metric scrapers have a timeout, often of ten seconds, and need the other values even if the
- * store does not answer.
- */
+/** Scrapers have a timeout, often of ten seconds, and need the other values all the same. */
 const PATIENCE_MILLIS = 2000
-/**
- * A reading is cached for this many times its duration. However often it is requested, reading takes a small
- * share of the time.
- */
+/** A reading is cached for this many times its duration, so it takes a small share of the time. */
 const KEPT_TIMES = 20
 const KEPT_MOST_MILLIS = 10_000
 
@@ -149,10 +130,7 @@ export class StoreReadings {
     this.#failed = failed
   }
 
-  /**
-   * Never rejects, and returns after the timeout at the latest: a store that does not answer counts as
-   * unavailable.
-   */
+  /** Never rejects: a store that does not answer in time counts as unavailable. */
   read(): Promise<StoreReading> {
     if (this.#reading === undefined || performance.now() >= this.#keptUntil) {
       this.#keptUntil = Number.POSITIVE_INFINITY
@@ -161,17 +139,13 @@ export class StoreReadings {
     return withTimeout(this.#reading, PATIENCE_MILLIS, () => AWAY)
   }
 
-  /** Returns only the backlog. */
   async backlog(): Promise<Backlog> {
     const { backlog } = await this.read()
     if (backlog !== null) return backlog
     throw unreadable()
   }
 
-  /**
-   * Returns the backlog and the workers. Without a restriction the shared reading is used; otherwise the
-   * store is read.
-   */
+  /** Without a restriction from the shared reading; otherwise the store is read. */
   async workload(filter: BacklogFilter | null): Promise<{ backlog: Backlog; fleet: Fleet }> {
     if (filter !== null) {
       const [backlog, fleet] = await Promise.all([readBacklog(this.#store, { filter }), this.#fleet()])
@@ -220,10 +194,7 @@ export interface Fleet {
   readonly isComplete: boolean
 }
 
-/**
- * The store looks up the leases of every instance, so instances are read in small pages, up to a maximum.
- * Their names are read once: finding the active instances costs as much for one page as for all.
- */
+/** Small, because the leases of each are looked up. Names are read once, which costs the same for all. */
 const INSTANCES_PER_PAGE = 100
 const MOST_WORKERS = 5000
 

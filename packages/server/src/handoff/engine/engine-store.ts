@@ -24,10 +24,10 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
   const runner = new Runner(options, (tx) => {
     sweeps.committed(tx)
     changeLog.add(
-      Array.from(tx.touchedTasks, ({ id }) => id),
+      tx.touchedTasks.map(({ row }) => row.id),
       parkedNotices(tx),
     )
-    for (const [holder, attempt] of tx.endedAttempts) endedAttempts.add(holder, attempt)
+    for (const [holder, ended] of tx.endedAttempts) endedAttempts.add(holder, ended)
   })
   const exclusive = new Exclusive(runner, async () => {
     await largeCallBacks.removeAbandonedRows()

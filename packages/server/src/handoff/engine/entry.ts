@@ -5,12 +5,14 @@ import type { OutboxEntry } from '../outbox.ts'
 import { type PartitionStatus, statusFields, untouched } from '../partition.ts'
 import type { StoredState } from '../rules/life-cycle.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
-import type { Tally } from '../rules/task.ts'
+import type { Tallies, Tally } from '../rules/task.ts'
 import {
   type IndexRangeOfLane,
   laneFields,
   laneTableFields,
   type NextIds,
+  paceFields,
+  rangeFields,
   type StoredKey,
   type StoredLane,
   type StoredLaneTable,
@@ -20,8 +22,8 @@ import {
   type StoredTask,
   taskFields,
 } from '../stored.ts'
-import { noTotals, type TotalsAdded } from '../views/queries.ts'
-import { type PackedOutbox, packOutbox, unpackOutbox } from './packed-outbox.ts'
+import { noTotals, type TotalsAdded, totalFields } from '../views/queries.ts'
+import { packOutbox, unpackOutbox } from './packed-outbox.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**
@@ -52,7 +54,6 @@ export interface Entry {
     at: number,
     pausedAt?: number | null,
   ])[]
-  /** Instance counters, to be added to the totals. */
   readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
   readonly laneTables: readonly StoredLaneTable[]
@@ -69,173 +70,97 @@ export interface Entry {
   readonly at: number
 }
 
+/** Rows as lists of the values of their fields. */
+const packing = <Row>(names: readonly (keyof Row & string)[]) => ({
+  pack: listerOf<Row>(names),
+  unpack: rowMakerOf<Row>(names),
+})
 const taskNames = namesOf(taskFields)
-const valuesOfTask = listerOf<StoredTask>(taskNames)
-const taskOf = rowMakerOf<Omit<StoredTask, 'partitions' | 'records'>>(taskNames)
-
-const laneNames = namesOf(laneFields).filter((field) => !laneFields[field].startsWith('tag'))
-const valuesOfLane = listerOf<StoredLane>(laneNames)
-const laneOf = rowMakerOf<Pick<StoredLane, (typeof laneNames)[number]>>(laneNames)
-
-const laneTableNames = namesOf(laneTableFields)
-const valuesOfLaneTable = listerOf<StoredLaneTable>(laneTableNames)
-const laneTableOf = rowMakerOf<StoredLaneTable>(laneTableNames)
-
+const taskValues = packing<Omit<StoredTask, keyof Tallies>>(taskNames)
+const laneValues = packing<Omit<StoredLane, keyof Tallies | 'tag'>>(
+  namesOf(laneFields).filter((field) => field !== 'tag'),
+)
+const laneTableValues = packing<StoredLaneTable>(namesOf(laneTableFields))
+const paceValues = packing<StoredPace>(namesOf(paceFields))
+const rangeValues = packing<IndexRangeOfLane>(namesOf(rangeFields))
+const doneValues = packing<DoneWithin>(['task', 'level', 'minute', 'partitions', 'records'])
 /** Pulls are not included: an empty pull writes no entry. */
-const totalFields = [
-  'partitions',
-  'records',
-  'done',
-  'failed',
-  'released',
-  'expired',
-  'revoked',
-  'callBacks',
-  'calledBack',
-] as const satisfies (keyof InstanceTotals)[]
-const valuesOfTotals = listerOf<InstanceTotals>(totalFields)
-const totalsOf = rowMakerOf<Pick<InstanceTotals, (typeof totalFields)[number]>>(totalFields)
+const totalValues = packing<InstanceTotals>(totalFields.filter((field) => field !== 'pulls'))
 
-const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
+/** The parts of an entry, in the order of its text. A new one comes last. */
+const parts = [
+  ...(['tasks', 'lanes', 'levels', 'partitions', 'keys', 'pace', 'paceOver', 'ranges'] as const),
+  ...(['tables', 'produced', 'instances', 'nextIds', 'outbox', 'totals', 'laneTables'] as const),
+  ...(['throughput', 'audit', 'at', 'tableSettings', 'checkpoints'] as const),
+] satisfies (keyof Entry)[]
+
+type Values = readonly unknown[]
+
+const packedEntry = (entry: Entry) => ({
+  ...entry,
+  tasks: entry.tasks.map((task) => [taskValues.pack(task), ...packTallies(task)] as const),
+  lanes: entry.lanes.map((lane) => [laneValues.pack(lane), `${lane.tag}`, ...packTallies(lane)] as const),
+  levels: entry.levels.map(({ level, virtual, maxFinishTag }) => {
+    return [level, `${virtual}`, `${maxFinishTag}`] as const
+  }),
+  partitions: entry.partitions.map(([id, status]) =>
+    status === null ? [id] : packStatus(id, status, entry.at),
+  ),
+  pace: entry.pace.map(paceValues.pack),
+  ranges: entry.ranges.map(rangeValues.pack),
+  outbox: entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
+  totals: entry.totals.map(({ instanceId, role, at, lostUnlessSeenSince, totals }) => {
+    return [instanceId, role, at, lostUnlessSeenSince, ...totalValues.pack(totals)] as const
+  }),
+  laneTables: entry.laneTables.map(laneTableValues.pack),
+  throughput: entry.throughput.map(doneValues.pack),
+})
 
 export function encodeEntry(entry: Entry): string {
-  return JSON.stringify([
-    entry.tasks.map((task) => [valuesOfTask(task), packTally(task.partitions), packTally(task.records)]),
-    entry.lanes.map((lane) => {
-      return [valuesOfLane(lane), lane.tag.toString(), packTally(lane.partitions), packTally(lane.records)]
-    }),
-    entry.levels.map(({ level, virtual, maxFinishTag }) => [
-      level,
-      virtual.toString(),
-      maxFinishTag.toString(),
-    ]),
-    entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status, entry.at))),
-    entry.keys,
-    entry.pace.map(({ task, second, partitions, records }) => [task, second, partitions, records]),
-    entry.paceOver,
-    entry.ranges.map(({ lane, first, last }) => [lane, first, last]),
-    entry.tables,
-    entry.produced,
-    entry.instances,
-    entry.nextIds,
-    entry.outbox === null ? null : packOutbox(entry.outbox, entry.tasks),
-    entry.totals.map(({ instanceId, role, at, lostUnlessSeenSince, totals }) => [
-      instanceId,
-      role,
-      at,
-      lostUnlessSeenSince,
-      ...valuesOfTotals(totals),
-    ]),
-    entry.laneTables.map(valuesOfLaneTable),
-    entry.throughput.map(({ task, level, minute, partitions, records }) => [
-      task,
-      level,
-      minute,
-      partitions,
-      records,
-    ]),
-    entry.audit,
-    entry.at,
-    entry.tableSettings,
-    entry.checkpoints,
-  ])
+  const packed = packedEntry(entry)
+  return JSON.stringify(parts.map((part) => packed[part]))
 }
 
 export function decodeEntry(body: string): Entry {
+  const given = JSON.parse(body) as Values
   // Only encodeEntry writes entries.
-  const [
-    tasks,
-    lanes,
-    levels,
-    partitions,
-    keys,
-    pace,
-    paceOver,
-    ranges,
-    tables,
-    produced,
-    instances,
-    nextIds,
-    outbox,
-    totals,
-    laneTables,
-    throughput,
-    audit,
-    at,
-    tableSettings,
-    checkpoints,
-  ] = JSON.parse(body) as [
-    [unknown[], number[], number[]][],
-    [unknown[], string, number[], number[]][],
-    [number, string, string][],
-    [number, ...unknown[]][],
-    Entry['keys'],
-    [number, number, number, number][],
-    number[],
-    [number, number, number][],
-    Entry['tables'],
-    Entry['produced'],
-    Entry['instances'],
-    NextIds | null,
-    PackedOutbox | null,
-    [string, InstanceRole, number, number | null, ...number[]][],
-    unknown[][],
-    [number, number, number, number, number][],
-    Entry['audit'],
-    number,
-    Entry['tableSettings'],
-    Entry['checkpoints'],
-  ]
-  const storedTasks = tasks.map(([values, counts, sums]) => ({
-    ...taskOf(values),
-    partitions: unpackTally(counts),
-    records: unpackTally(sums),
+  const packed = Object.fromEntries(
+    parts.map((part, place) => [part, given[place]]),
+  ) as unknown as ReturnType<typeof packedEntry>
+  const { at, outbox } = packed
+  const tasks = packed.tasks.map(([values, ...tallies]) => ({
+    ...taskValues.unpack(values),
+    ...unpackTallies(tallies),
   }))
   return {
-    tasks: storedTasks,
-    lanes: lanes.map(([values, tag, counts, sums]) => ({
-      ...laneOf(values),
+    ...packed,
+    tasks,
+    lanes: packed.lanes.map(([values, tag, ...tallies]) => ({
+      ...laneValues.unpack(values),
       tag: BigInt(tag),
-      partitions: unpackTally(counts),
-      records: unpackTally(sums),
+      ...unpackTallies(tallies),
     })),
-    levels: levels.map(([level, virtual, maxFinishTag]) => ({
+    levels: packed.levels.map(([level, virtual, maxFinishTag]) => ({
       level,
       virtual: BigInt(virtual),
       maxFinishTag: BigInt(maxFinishTag),
     })),
-    partitions: partitions.map((packed) => [
-      packed[0],
-      packed.length === 1 ? null : unpackStatus(packed, at),
+    partitions: packed.partitions.map((values) => [
+      values[0] as number,
+      values.length === 1 ? null : unpackStatus(values, at),
     ]),
-    keys,
-    pace: pace.map(([task, second, count, records]) => ({ task, second, partitions: count, records })),
-    paceOver,
-    ranges: ranges.map(([lane, first, last]) => ({ lane, first, last })),
-    tables,
-    produced,
-    instances,
-    nextIds,
-    outbox: outbox === null ? null : unpackOutbox(outbox, storedTasks, at),
-    totals: totals.map(([instanceId, role, at, lostUnlessSeenSince, ...values]) => ({
+    pace: packed.pace.map(paceValues.unpack),
+    ranges: packed.ranges.map(rangeValues.unpack),
+    outbox: outbox === null ? null : unpackOutbox(outbox, tasks, at),
+    totals: packed.totals.map(([instanceId, role, seenAt, lostUnlessSeenSince, ...values]) => ({
       instanceId,
       role,
-      at,
+      at: seenAt,
       lostUnlessSeenSince,
-      totals: { ...noTotals(), ...totalsOf(values) },
+      totals: { ...noTotals(), ...totalValues.unpack(values) },
     })),
-    laneTables: laneTables.map(laneTableOf),
-    throughput: throughput.map(([task, level, minute, count, records]) => ({
-      task,
-      level,
-      minute,
-      partitions: count,
-      records,
-    })),
-    audit,
-    tableSettings,
-    checkpoints,
-    at,
+    laneTables: packed.laneTables.map(laneTableValues.unpack),
+    throughput: packed.throughput.map(doneValues.unpack),
   }
 }
 
@@ -259,8 +184,7 @@ export const copyOfLane = (lane: StoredLane): StoredLane => ({
 
 export const copyOfLaneTable = copierOf<StoredLaneTable, keyof StoredLaneTable>(namesOf(laneTableFields))
 
-// Enumerations are stored as numbers. Never change the meaning of a number: entries of earlier versions must
-// stay readable.
+// Never change the meaning of a number: entries of earlier versions must stay readable.
 const stateCodes: Readonly<Record<StoredState, number>> = {
   ready: 0,
   leased: 1,
@@ -298,7 +222,6 @@ const packStatus: (id: number, status: PartitionStatus, at: number) => unknown[]
   { codes },
 )
 
-/** The expression that packs a field. */
 function packed(field: keyof PartitionStatus): string {
   const value = `status.${field}`
   if (codes[field] !== undefined) return `(${value} === null ? null : codes.${field}[${value}])`
@@ -319,7 +242,6 @@ const unpackStatus: (packed: readonly unknown[], at: number) => PartitionStatus 
   { codedNames },
 )
 
-/** The property that unpacks a field. */
 function unpacked(field: keyof PartitionStatus, nth: number): string {
   const value = `packed[${nth + 1}]`
   const first = JSON.stringify(untouched()[field])
@@ -328,9 +250,13 @@ function unpacked(field: keyof PartitionStatus, nth: number): string {
   return `${field}: typeof ${value} === 'number' ? ${value} + at : ${first}`
 }
 
-const packTally = listerOf<Tally>(tallyStates)
+const packTally = listerOf<Tally>(Object.keys(stateCodes) as StoredState[])
+const packTallies = ({ partitions, records }: Tallies) => [packTally(partitions), packTally(records)] as const
 
-function unpackTally(values: readonly number[]): Tally {
-  const [ready = 0, leased = 0, delayed = 0, parked = 0, done = 0, cancelled = 0] = values
-  return { ready, held: 0, leased, delayed, parked, done, cancelled }
+const unpackTallies = (tallies: ReturnType<typeof packTallies>): Tallies => {
+  const [partitions, records] = tallies.map((values): Tally => {
+    const [ready = 0, leased = 0, delayed = 0, parked = 0, done = 0, cancelled = 0] = values as number[]
+    return { ready, held: 0, leased, delayed, parked, done, cancelled }
+  })
+  return { partitions, records } as Tallies
 }

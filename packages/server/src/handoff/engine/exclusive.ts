@@ -44,7 +44,6 @@ export class Exclusive {
     return result
   }
 
-  /** Runs after all rows are flushed. */
   runFlushed<Result>(work: Work<Result>): Promise<Result> {
     return this.runFlushedAhead(async () => {
       await this.#runner.flush()
@@ -52,10 +51,7 @@ export class Exclusive {
     })
   }
 
-  /**
-   * For work that flushes rows. If there are many, most are written before it starts, so that other work is not
-   * blocked.
-   */
+  /** For work that flushes rows: most are written before it starts, so that others are not blocked. */
   runFlushedAhead<Result>(work: Work<Result>): Promise<Result> {
     if (!this.#runner.isFarBehind) return this.run(work)
     return this.#runner.flushAhead().then(() => this.run(work))
@@ -83,7 +79,6 @@ export class Exclusive {
     this.#openedIn = epoch
   }
 
-  /** Resolves when all work has ended. */
   async end(): Promise<void> {
     await this.#last.catch(() => undefined)
   }

@@ -5,7 +5,6 @@ import type { Memory } from './state/memory.ts'
 import { laterOf } from './state/unflushed.ts'
 import type { TouchedRows } from './touched-rows.ts'
 
-/** What a transaction changes of instances. */
 export class InstanceChanges {
   readonly memory: Memory
   readonly rows: Entry['instances'][number][] = []
@@ -35,10 +34,7 @@ export class InstanceChanges {
     this.rows.push([instanceId, role, this.#now])
   }
 
-  /**
-   * The counters of an instance, to be incremented. They are stored in the same entry as the changes they
-   * count.
-   */
+  /** Counters to be incremented, stored in the entry of what they count. */
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
     let added = this.#totals.get(instanceId)
     if (added === undefined) {

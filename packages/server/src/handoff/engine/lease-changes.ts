@@ -75,10 +75,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   if (waited) tx.waiting.update(lane)
 }
 
-/**
- * Counts an attempt that finished its partition. Lane and task are already touched when the states are
- * counted.
- */
+/** Lane and task are already touched when the states are counted. */
 function countAttempt(lane: Lane, millis: number): void {
   countDuration(lane.parentTask.durations, millis)
   lane.busyMillis += Math.max(0, millis)
@@ -148,20 +145,22 @@ function noteEnded(
 ): void {
   const { holder } = partition
   if (holder === null || outcome === null) return
-  tx.endedAttempts.push([
-    holder,
-    {
-      ...namedOf(partition),
-      partition: partition.id,
-      attempt,
-      startedAt: partition.leasedAt ?? tx.now,
-      endedAt: tx.now,
-      outcome,
-      reason: reason === null ? null : truncated(reason, REASON_NOTED),
-      records,
-      isLate: partition.outcome !== null,
-    },
-  ])
+  let ended = tx.endedAttempts.get(holder)
+  if (ended === undefined) {
+    ended = []
+    tx.endedAttempts.set(holder, ended)
+  }
+  ended.push({
+    ...namedOf(partition),
+    partition: partition.id,
+    attempt,
+    startedAt: partition.leasedAt ?? tx.now,
+    endedAt: tx.now,
+    outcome,
+    reason: reason === null ? null : truncated(reason, REASON_NOTED),
+    records,
+    isLate: partition.outcome !== null,
+  })
 }
 
 /** What lists of leases and attempts say about a partition. */

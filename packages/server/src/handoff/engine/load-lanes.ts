@@ -4,16 +4,10 @@ import { addLanes, addPartitions } from './read-rows.ts'
 import type { Lane, Partition, Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-/**
- * The number of lanes of one task per read. A task may have thousands of lanes with one row each, so lanes
- * are read in pages even for work done lane by lane.
- */
+/** A task may have thousands of lanes with one row each, so they are read in pages. */
 const TASK_LANES_AT_A_TIME = 256
 
-/**
- * Returns the next lanes of a task, starting at a level. Rows must be flushed, so that the disk knows all of
- * them.
- */
+/** The next lanes of a task. Rows must be flushed, so that the disk knows all of them. */
 export async function lanesFrom(
   tx: Transaction,
   task: Task,
@@ -27,7 +21,6 @@ export async function lanesFrom(
   return read.lanes.flatMap(({ id }) => tx.memory.lanes.get(id) ?? [])
 }
 
-/** Loads the lanes of these levels that are not in memory. */
 export async function loadLanes(tx: Transaction, task: Task, levels: Iterable<number>): Promise<void> {
   const missing: number[] = []
   for (const level of levels) if (!task.lanes.has(level)) missing.push(level)
@@ -38,13 +31,10 @@ interface WantedRows {
   readonly state: StoredState | null
   /** Only those whose last failure is of this group. */
   readonly failure?: string | undefined
-  /** The known number of matching rows in a lane. */
   readonly countOf: (lane: Lane) => number
   /** In the first lane, only rows after this index. */
   readonly afterIndex?: number
-  /**
-   * At most this many rows per lane. Lanes are added until they are expected to have this many rows in total.
-   */
+  /** Per lane. Lanes are added until they are expected to have this many rows in total. */
   readonly most: number
 }
 

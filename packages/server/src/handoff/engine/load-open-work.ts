@@ -4,10 +4,7 @@ import { positionOf } from './state/waiting-buffer.ts'
 
 const ROWS_AT_A_TIME = 5000
 
-/**
- * Reads all open work into memory: tasks that are not finished, their lanes that have work, and all leases. A
- * disk may read synchronously, so other work runs between two pages.
- */
+/** All open work. A disk may read synchronously, so other work runs between two pages. */
 export async function loadOpenWork(
   disk: Disk,
   memory: Memory,

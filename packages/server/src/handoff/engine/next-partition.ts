@@ -35,10 +35,7 @@ export function knownFirst(source: Source): Partition | undefined {
 
 const kindOf = (source: Source): Kind => (source.returned > 0 ? 'returned' : 'fresh')
 
-/**
- * Returns the next partition of a lane. `tables` are the names that a filter has; null:
- * any. `ahead` returns the lanes that come next.
- */
+/** The next partition of a lane. `tables` are those of a filter; `ahead` returns the lanes that come next. */
 export async function firstOf(
   tx: Transaction,
   lane: Lane,
@@ -69,8 +66,7 @@ async function firstOfSources(
   while (true) {
     const missing = waiting.filter((source) => buffersOf(source)[kind].first === undefined)
     if (missing.length === 0) return earliestOf(waiting, kind, lane)
-    // Memory and rows disagree, so another node has become leader and written rows. Reading the disk again
-    // resolves this.
+    // Another node leads and has written rows. Reading the disk again resolves this.
     if (missing.some((source) => buffersOf(source)[kind].isComplete)) throw disagreement(lane)
     const next = missing[0] === lane ? ahead() : []
     await loadWaiting(tx, missing.slice(0, LANES_READ_TOGETHER), kind, next, demand)
@@ -108,10 +104,7 @@ interface Wanted {
   readonly query: WaitingOfLane
 }
 
-/**
- * Fills the buffers of these sources, and of lanes that come next. The lanes of a level take turns, so what is read
- * for one must not push out what was read for the others.
- */
+/** Also fills those of lanes that come next. Lanes take turns, so none may push out what others read. */
 async function loadWaiting(
   tx: Transaction,
   sources: readonly Source[],
@@ -183,9 +176,7 @@ function fill(tx: Transaction, { source, kind, query }: Wanted, rows: readonly S
   buffer.fill(found, isAll && kind === 'fresh' ? { dueAt: 0, id: query.upTo } : read, isEnd)
 }
 
-/**
- * Partitions of call-backs in the same batch. Their rows are not on disk yet, and no read finds them later.
- */
+/** Call-backs of the same batch: their rows are not on disk yet, and no read finds them later. */
 function unwritten(tx: Transaction, source: Source): Partition[] {
   const { id } = laneOf(source)
   if (!tx.calledBack.has(id)) return []

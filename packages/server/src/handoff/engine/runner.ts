@@ -30,9 +30,7 @@ export interface EngineOptions {
   /** Waits for the next iteration of the event loop. A simulation replaces it. */
   readonly nextIteration?: () => Promise<void>
   readonly limits?: Partial<EngineLimits> | undefined
-  /** The name of the node on which it runs. */
   readonly node?: string | undefined
-  /** Is told how much open work is in memory. */
   readonly openWork?: OpenWorkMeter | undefined
 }
 
@@ -42,10 +40,7 @@ export interface EngineLimits extends MemoryBounds, OpenWorkLimits {
   readonly flushEntries: number
   /** The approximate maximum of rows written in one disk transaction. */
   readonly flushPiece: number
-  /**
-   * Above this many unflushed rows, they are written concurrently with other work before work that needs
-   * flushed rows starts.
-   */
+  /** Above this, rows are flushed beside other work, before work that needs them flushed starts. */
   readonly flushAheadRows: number
   /** A call-back with more partitions than this is stored in pieces, between other batches. */
   readonly largeCallBack: number
@@ -72,7 +67,6 @@ const FLUSH_BACKLOG = 8
 /** How long a confirmation that this node leads is enough for an answer without an entry. */
 const CONFIRMED_MILLIS = 5000
 
-/** Called with a transaction once it is durable. */
 type Committed = (tx: Transaction) => void
 
 /**
@@ -106,9 +100,7 @@ export class Runner {
     return this.#options.clock()
   }
 
-  /**
-   * Whether it is certain that this node led a moment ago. Without that, it must not answer from memory alone.
-   */
+  /** Whether this node surely led a moment ago. If not, it must not answer from memory alone. */
   get leadsForCertain(): boolean {
     const age = this.now - this.#confirmedAt
     return age >= 0 && age <= CONFIRMED_MILLIS
@@ -197,8 +189,7 @@ export class Runner {
       table.pace.add(tx.now, records)
     }
     this.#committed(tx)
-    // A flush failed in the meantime. This entry is durable, so the client may get its answer; unflushed
-    // entries are read from the disk again.
+    // A flush failed meanwhile. This entry is durable, and unflushed ones are read from the disk again.
     if (this.#memory !== tx.memory) return
     this.#last = tx.number
     this.#unflushed.add(entry, tx.number)
@@ -208,9 +199,7 @@ export class Runner {
     if (newerRows > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
   }
 
-  /**
-   * Flushes everything that is durable. Call it exclusively, so that nothing is appended in the meantime.
-   */
+  /** Flushes everything durable. Call it exclusively, so that nothing is appended in the meantime. */
   async flush(): Promise<void> {
     await this.open()
     while (this.#flushing !== null) await this.#flushing
@@ -258,10 +247,7 @@ export class Runner {
     this.#flushing = flushing
   }
 
-  /**
-   * Rows may be newer than the last flushed entry, never older. Only the last piece advances the flushed
-   * number.
-   */
+  /** Rows may be newer than the last flushed entry, never older, so the last piece advances it. */
   async #writePieces(rowChanges: RowChanges, upTo: number): Promise<void> {
     const pieces = inPieces(rowChanges, this.limits.flushPiece)
     const last = pieces.pop() ?? rowChanges
@@ -280,7 +266,6 @@ export class Runner {
     this.#options.openWork?.forget()
   }
 
-  /** Lets other work use the event loop. */
   yieldToEventLoop(): Promise<void> {
     return this.#options.nextIteration?.() ?? nextIteration()
   }

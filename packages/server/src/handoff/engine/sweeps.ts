@@ -32,8 +32,7 @@ export class Sweeps {
     if (hasBackoffs) await this.#runner.flush()
     const sweep = this.#runner.transact(
       async (tx) => {
-        // What has ended is found here, because a large call-back that failed may have dropped the memory
-        // from before.
+        // Found only now: a large call-back that failed may have dropped the memory from before.
         const { leases } = tx.memory
         const expireLeases = mayExpireLeases()
         const ended = expireLeases ? leases.ended(tx.now, limit) : []

@@ -34,7 +34,7 @@ export async function moveBarriers(tx: Transaction): Promise<void> {
     tx.barriers.delete(task)
     await setBarrier(tx, task, enabled)
   }
-  for (const lane of tx.touchedLanes) if (lane.parentTask.levelBarrier) await moveBarrier(tx, lane)
+  for (const { row: lane } of tx.touchedLanes) if (lane.parentTask.levelBarrier) await moveBarrier(tx, lane)
 }
 
 async function moveBarrier(tx: Transaction, lane: Lane): Promise<void> {
@@ -77,10 +77,7 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
   tx.newlyReady.add(task.taskId, null, lane.partitions.ready)
 }
 
-/**
- * Returns the lowest lane, at level `from` or above, that keeps higher levels closed. Lanes with nothing but
- * parked and finished partitions are on disk.
- */
+/** The lowest lane that keeps higher levels closed. One with only parked and finished ones is on disk. */
 async function lowestUnfinished(tx: Transaction, task: Task, from: number): Promise<Lane | undefined> {
   let lowest: Lane | undefined
   for (const lane of task.lanes.values())
@@ -102,9 +99,9 @@ async function lowestUnfinished(tx: Transaction, task: Task, from: number): Prom
 
 /** Updates the state and finish time of every task and lane that the transaction touched. */
 export async function concludeTasks(tx: Transaction): Promise<void> {
-  for (const lane of tx.touchedLanes)
+  for (const { row: lane } of tx.touchedLanes)
     lane.finishedAt = finishedOf(lane, lane.parentTask) === null ? null : (lane.finishedAt ?? tx.now)
-  for (const task of tx.touchedTasks) {
+  for (const { row: task } of tx.touchedTasks) {
     const isDecidedByLane = decidingLevel(task) !== null
     bringUpToDate(task, isDecidedByLane ? await decidingLane(tx, task) : null, tx.now)
   }
@@ -121,10 +118,7 @@ async function decidingLane(tx: Transaction, task: Task): Promise<BarrierLane | 
   return task.lanes.get(level) ?? null
 }
 
-/**
- * Changes the settings of a task. Current leases and back-offs keep their times. The caller places the
- * barrier, because that may need to load rows. Returns whether anything changed.
- */
+/** Leases and back-offs keep their times. The caller places the barrier, which may need to load rows. */
 export function applySettings(tx: Transaction, task: Task, change: TaskSettingsChange): boolean {
   const settings = changedSettings(task.settings, change)
   const isBarrierNew = changedBarrier(tx.policy, task.levelBarrier, change) !== task.levelBarrier

@@ -53,10 +53,7 @@ function addTo(row: StoredThroughput, partitions: number, records: number): void
 
 export const beginOf = (at: number, millis: number): number => Math.floor(at / millis) * millis
 
-/**
- * The maximum number of rows per step, over all tasks. Above it, the oldest rows are deleted before their
- * retention ends.
- */
+/** Rows per step, over all tasks. Beyond it, the oldest are deleted before their retention ends. */
 const MOST_THROUGHPUT_ROWS = 250_000
 const ROWS_PER_STEP = 500
 

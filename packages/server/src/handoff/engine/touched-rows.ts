@@ -1,4 +1,6 @@
+import { copierOf, namesOf } from '../fields.ts'
 import type { StoredSubscription } from '../outbox.ts'
+import { type PartitionStatus, statusFields } from '../partition.ts'
 import type { TableSettings } from '../rules/policy.ts'
 import type { NextIds } from '../stored.ts'
 import type { UnflushedCheckpoint } from './state/checkpoints.ts'
@@ -6,8 +8,16 @@ import type { FilterOrder } from './state/filter-order.ts'
 import type { Memory } from './state/memory.ts'
 import type { Buffers, Key, Lane, LaneTable, Level, Partition, Task } from './state/memory-rows.ts'
 
-/** How far the buffers of a lane or table had been read. */
 type ReadTo = readonly Pick<Buffers['fresh'], 'loadedTo' | 'isComplete'>[] | null
+
+interface Touched<Row, Before = Row> {
+  readonly row: Row
+  readonly before: Before
+}
+
+interface TouchedSource<Row> extends Touched<Row> {
+  readonly readTo: ReadTo
+}
 
 /**
  * The rows that a transaction has touched, with copies from before its first change: for its entry, and to undo it.
@@ -15,11 +25,11 @@ type ReadTo = readonly Pick<Buffers['fresh'], 'loadedTo' | 'isComplete'>[] | nul
  * partitions stand is not copied: they are put there again.
  */
 export class TouchedRows {
-  readonly tasks = new Map<Task, Task>()
-  readonly lanes = new Map<Lane, { readonly lane: Lane; readonly readTo: ReadTo }>()
-  readonly levels = new Map<Level, Level>()
-  readonly laneTables = new Map<LaneTable, { readonly table: LaneTable; readonly readTo: ReadTo }>()
-  readonly partitions = new Map<Partition, Partition>()
+  readonly tasks: Touched<Task>[] = []
+  readonly lanes: TouchedSource<Lane>[] = []
+  readonly levels: Touched<Level>[] = []
+  readonly laneTables: TouchedSource<LaneTable>[] = []
+  readonly partitions: Touched<Partition, ReturnType<typeof changingOf>>[] = []
   /** By partition. */
   readonly checkpoints = new Map<number, UnflushedCheckpoint | undefined>()
   readonly keys = new Map<string, Key | undefined>()
@@ -44,42 +54,45 @@ export class TouchedRows {
 
   keepTask(task: Task): void {
     const { pace, durations, partitions, records } = task
-    this.tasks.set(task, {
+    const before = {
       ...task,
       pace: pace === null ? null : { ...pace },
       durations: durations.slice(),
       partitions: { ...partitions },
       records: { ...records },
-    })
+    }
+    this.tasks.push({ row: task, before })
   }
 
   keepLane(lane: Lane): void {
     const { partitions, records, buffers } = lane
-    const copy = { ...lane, partitions: { ...partitions }, records: { ...records } }
-    this.lanes.set(lane, { lane: copy, readTo: readToOf(buffers) })
+    const before = { ...lane, partitions: { ...partitions }, records: { ...records } }
+    this.lanes.push({ row: lane, before, readTo: readToOf(buffers) })
   }
 
   keepLevel(level: Level): void {
-    this.levels.set(level, { ...level })
+    this.levels.push({ row: level, before: { ...level } })
   }
 
   keepLaneTable(table: LaneTable): void {
-    this.laneTables.set(table, { table: { ...table }, readTo: readToOf(table.buffers) })
+    this.laneTables.push({ row: table, before: { ...table }, readTo: readToOf(table.buffers) })
   }
 
   keepPartition(partition: Partition): void {
-    this.partitions.set(partition, { ...partition })
+    this.partitions.push({ row: partition, before: changingOf(partition) })
   }
 
   restore(): void {
     const memory = this.#memory
     // Positions depend on the fields that are restored.
-    for (const partition of this.partitions.keys()) withdraw(memory, partition)
+    for (const { row } of this.partitions) withdraw(memory, row)
     for (const partition of this.newPartitions) withdraw(memory, partition)
-    for (const [task, before] of this.tasks) Object.assign(task, before)
-    for (const [level, { virtual, maxFinishTag, changedIn }] of this.levels)
-      Object.assign(level, { virtual, maxFinishTag, changedIn })
-    for (const [table, { table: before, readTo }] of this.laneTables) {
+    for (const { row, before } of this.tasks) Object.assign(row, before)
+    for (const { row, before } of this.levels) {
+      const { virtual, maxFinishTag, changedIn } = before
+      Object.assign(row, { virtual, maxFinishTag, changedIn })
+    }
+    for (const { row: table, before, readTo } of this.laneTables) {
       if (readTo === null) clear(table.buffers)
       Object.assign(table, before)
       setReadTo(table.buffers, readTo)
@@ -89,22 +102,21 @@ export class TouchedRows {
       clear(table.buffers)
       memory.removeLaneTable(table)
     }
-    for (const [lane, { lane: before, readTo }] of this.lanes) {
+    for (const { row: lane, before, readTo } of this.lanes) {
       const { queueEntry, heapIndex, pins, mixed } = lane
       Object.assign(lane, before, { queueEntry, heapIndex, pins, mixed })
       setReadTo(lane.buffers, readTo)
       memory.order.update(lane)
     }
-    for (const [partition, before] of this.partitions) {
-      const { bufferCount, heapIndex } = partition
-      Object.assign(partition, before, { bufferCount, heapIndex })
+    for (const { row: partition, before } of this.partitions) {
+      Object.assign(partition, before)
       if (!this.newPartitions.has(partition)) putBack(memory, partition)
     }
     for (const partition of this.newPartitions) memory.dropPartition(partition)
     for (const lane of this.newLanes) memory.removeLane(lane)
     for (const task of this.newTasks) memory.removeTask(task)
     // A task that could not be served any more has left the order.
-    for (const task of this.tasks.keys()) memory.order.reopen(task)
+    for (const { row } of this.tasks) memory.order.reopen(row)
     for (const [partition, before] of this.checkpoints) memory.checkpoints.set(partition, before)
     for (const [name, key] of this.keys) setOrDelete(memory.keys, name, key)
     for (const [id, row] of this.subscriptions) setOrDelete(memory.subscriptions, id, row)
@@ -116,6 +128,13 @@ export class TouchedRows {
     Object.assign(memory.nextIds, this.#nextIds)
   }
 }
+
+/** What changes of a partition, apart from its places in memory. */
+const changingOf = copierOf<Partition, keyof PartitionStatus | 'progress' | 'changedIn'>([
+  ...namesOf(statusFields),
+  'progress',
+  'changedIn',
+])
 
 const readToOf = (buffers: Buffers | null): ReadTo =>
   buffers === null
@@ -138,7 +157,6 @@ const buffersWith = ({ parentLane: lane, computeTable }: Partition): (Buffers | 
   lane.tables.get(computeTable)?.buffers,
 ]
 
-/** Takes a partition from the leases or the buffers. */
 function withdraw(memory: Memory, partition: Partition): void {
   memory.leases.remove(partition)
   const kind = partition.dueAt === null ? 'fresh' : 'returned'

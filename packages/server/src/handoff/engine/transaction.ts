@@ -77,7 +77,7 @@ export class Transaction implements EngineContext {
   /** Leases that were settled as failed and whose partitions are now parked. */
   readonly parkedLeases: string[] = []
   /** Attempts that it ended, by holder. */
-  readonly endedAttempts: [holder: string, attempt: EndedAttemptOf][] = []
+  readonly endedAttempts = new Map<string, EndedAttemptOf[]>()
   /** Partitions that became available for pulls. */
   readonly newlyReady = new NewlyReady()
   /** When the first of the leases and back-offs that it began ends, and the first of the back-offs. */
@@ -120,18 +120,18 @@ export class Transaction implements EngineContext {
   }
 
   /** In the order in which they were touched. Those touched during an iteration are included. */
-  get touchedTasks(): Iterable<Task> {
-    return this.#touched.tasks.keys()
+  get touchedTasks(): readonly { readonly row: Task }[] {
+    return this.#touched.tasks
   }
 
-  get touchedLanes(): Iterable<Lane> {
-    return this.#touched.lanes.keys()
+  get touchedLanes(): readonly { readonly row: Lane }[] {
+    return this.#touched.lanes
   }
 
   get isEmpty(): boolean {
     const { tasks, lanes, levels, laneTables, partitions } = this.#touched
     return (
-      tasks.size + lanes.size + levels.size + laneTables.size + partitions.size === 0 &&
+      tasks.length + lanes.length + levels.length + laneTables.length + partitions.length === 0 &&
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
       this.#tableSettings.size === 0 &&
@@ -350,13 +350,9 @@ export class Transaction implements EngineContext {
   entry(): Entry {
     const { tasks, lanes, levels, laneTables } = this.#touched
     return {
-      tasks: Array.from(tasks.keys(), (task) => copyOfTask(task, task.failuresChangedIn === this.number)),
-      lanes: Array.from(lanes.keys(), copyOfLane),
-      levels: Array.from(levels.keys(), ({ level, virtual, maxFinishTag }) => ({
-        level,
-        virtual,
-        maxFinishTag,
-      })),
+      tasks: tasks.map(({ row }) => copyOfTask(row, row.failuresChangedIn === this.number)),
+      lanes: lanes.map(({ row }) => copyOfLane(row)),
+      levels: levels.map(({ row: { level, virtual, maxFinishTag } }) => ({ level, virtual, maxFinishTag })),
       partitions: this.#changedPartitions(),
       checkpoints: [...this.#checkpoints],
       keys: [...this.#keys],
@@ -368,7 +364,7 @@ export class Transaction implements EngineContext {
       instances: this.instances.rows,
       totals: this.instances.totals,
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
-      laneTables: Array.from(laneTables.keys(), copyOfLaneTable),
+      laneTables: laneTables.map(({ row }) => copyOfLaneTable(row)),
       outbox: this.#outboxEntry(),
       throughput: this.finished.throughput,
       audit: this.#audit,
@@ -378,9 +374,10 @@ export class Transaction implements EngineContext {
   }
 
   #changedPartitions(): Entry['partitions'] {
-    const rowChanges: [number, PartitionStatus | null][] = []
-    for (const partition of this.#touched.partitions.keys())
-      rowChanges.push([partition.id, statusOf(partition)])
+    const rowChanges = this.#touched.partitions.map(({ row }): [number, PartitionStatus | null] => [
+      row.id,
+      statusOf(row),
+    ])
     if (this.#removed.length === 0) return rowChanges
     const removed = new Set(this.#removed)
     const left = rowChanges.filter(([id]) => !removed.has(id))

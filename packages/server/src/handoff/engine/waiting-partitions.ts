@@ -17,17 +17,13 @@ interface Changes {
   addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable
 }
 
-/** Partitions of one table that arrived at the end of a lane. */
 export interface ArrivedOfTable {
   readonly firstId: number
   partitions: number
   records: number
 }
 
-/**
- * Maintains what waits, for a transaction: partitions begin and end to wait in their lane, and the order is
- * charged for what is handed out.
- */
+/** What waits: partitions begin and end to wait in their lanes, and the order is charged when served. */
 export class WaitingPartitions {
   readonly #tx: Changes
   readonly #memory: Memory
@@ -65,9 +61,7 @@ export class WaitingPartitions {
     this.#memory.order.update(lane)
   }
 
-  /**
-   * A partition no longer waits. Call it before its state or time changes, and `update` after it is counted.
-   */
+  /** Call it before its state or time changes, and `update` after it is counted. */
   remove(partition: Partition): void {
     const { parentLane: lane, computeTable, recordCount, dueAt } = partition
     const kind = dueAt === null ? 'fresh' : 'returned'
@@ -83,10 +77,7 @@ export class WaitingPartitions {
     }
   }
 
-  /**
-   * Hands out a partition, which must be the first that waits in its lane, or the first of its table there.
-   * Charges the order of the pull's filter, or else the order of all lanes. Call `update` after it is counted.
-   */
+  /** Hands out the first of its lane, or of its table there. Call `update` after it is counted. */
   serve(partition: Partition, filterOrder: FilterOrder | null): void {
     const { parentLane: lane, recordCount, dueAt, computeTable } = partition
     this.#tx.touchLane(lane)

@@ -6,10 +6,7 @@ import type { Memory } from './state/memory.ts'
 import type { Task } from './state/memory-rows.ts'
 import type { Transaction } from './transaction.ts'
 
-/**
- * Creates the webhook deliveries of a transaction, as part of its entry. Call it when everything is
- * concluded, and only while there are subscriptions.
- */
+/** Deliveries are part of the entry: call it when everything is concluded. */
 export function createDeliveries(tx: Transaction): void {
   const seen = new Set<number>()
   for (const partition of tx.parked) {
@@ -22,7 +19,7 @@ export function createDeliveries(tx: Transaction): void {
       ...{ level, index, spelling, recordCount, attempts, reason },
     }))
   }
-  for (const lane of tx.touchedLanes) {
+  for (const { row: lane } of tx.touchedLanes) {
     const finished = finishedOf(lane, lane.parentTask)
     if (finished === lane.lastEventFinished) continue
     lane.lastEventFinished = finished
@@ -34,7 +31,7 @@ export function createDeliveries(tx: Transaction): void {
         records: lane.records.done,
       }))
   }
-  for (const task of tx.touchedTasks) {
+  for (const { row: task } of tx.touchedTasks) {
     const { state, generation } = task
     if (state === task.lastEventState && generation === task.lastEventGeneration) continue
     const isNew = state !== task.lastEventState || state === 'done'

@@ -1,8 +1,7 @@
 import { type AttemptOutcome, MAX_LISTED_ATTEMPTS } from '@baton/protocol'
 import { cut } from './truncated.ts'
 
-// The history of unsuccessful attempts. A partition that is done at its first attempt has none: its row
-// contains who finished it and when.
+// The unsuccessful attempts. A partition done at its first has none: its row says by whom and when.
 
 export interface EndedAttempt {
   readonly attempt: number
@@ -11,7 +10,6 @@ export interface EndedAttempt {
   readonly endedAt: number
   readonly outcome: AttemptOutcome
   readonly reason: string | null
-  /** The number of records that the worker reported. */
   readonly records: number | null
 }
 
@@ -58,9 +56,7 @@ export function withEnded(
   })
 }
 
-/**
- * Appends the successful attempt of a done partition that runs again, because its row is about to be reset.
- */
+/** A done partition runs again: its row is about to be reset. */
 export function withFinished(partition: Attempted, outcome: 'done' | 'delivered'): readonly EndedAttempt[] {
   return appended(partition.history, finishedAttempt(partition, outcome))
 }

@@ -11,10 +11,7 @@ export type CallBackRefusal =
   /** The task belongs to another token. */
   | { readonly kind: 'not_own' }
 
-/**
- * Why a task refuses new partitions with this many records in total; undefined if it accepts them. Repeated
- * partitions are never refused.
- */
+/** Why a task refuses new partitions; undefined if it accepts them. Repeated ones are never refused. */
 export function refusalOfNew(task: MutableTask, records: number): CallBackRefusal | undefined {
   if (task.cancelled) return { kind: 'task_cancelled' }
   if (task.sealed) return { kind: 'task_sealed' }
@@ -23,9 +20,7 @@ export function refusalOfNew(task: MutableTask, records: number): CallBackRefusa
     : { kind: 'record_total_too_large' }
 }
 
-/** The fields of a call-back that also seals its task or changes its settings. */
 interface ChangingCallBack {
-  /** The total number of partitions that a seal declares. */
   readonly declared: number | null
   readonly accepted: number
   readonly settings: TaskSettingsChange | null
@@ -43,10 +38,7 @@ export function refusalOfChange(
   return (declared ?? known) < known ? { kind: 'more_are_known', known } : undefined
 }
 
-/**
- * Whether a task belongs to another token than that of a request. It belongs to the token that first called
- * it back, or to which an operator gave it; a task that was called back without tokens belongs to nobody.
- */
+/** It belongs to the token that first called it back or was given it. Without tokens: to nobody. */
 export function isOfAnother(owners: readonly string[], name: string): boolean {
   const [owner = name] = owners
   return owner !== name

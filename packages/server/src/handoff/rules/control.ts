@@ -3,10 +3,7 @@ import { changedSettings, isMaxBackoffShorter, type TaskSettings, type TaskSetti
 import type { Requester } from './stamps.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
-/**
- * What an operator requests for a task. Each runs in bounded steps, and all except a retry with `done` are
- * idempotent.
- */
+/** In bounded steps. All except a retry with `done` are idempotent. */
 export type ControlRequest = (
   | FlagControl
   | SettingsControl
@@ -22,7 +19,6 @@ type FlagControl =
   | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
-  /** Gives the task to another token. */
   | { readonly verb: 'owner'; readonly taskId: string; readonly name: string }
 
 /** Also allowed before the first call-back of the task. */
@@ -84,7 +80,6 @@ export type ControlResult =
       readonly next?: number
     }
 
-/** Why a request is refused; undefined if it is carried out. */
 export function refusalOfControl(task: MutableTask, request: ControlRequest): ControlResult | undefined {
   if (task.cancelled && request.verb !== 'cancel') return { kind: 'task_cancelled' }
   switch (request.verb) {

@@ -1,7 +1,4 @@
-/**
- * A sparse histogram of attempt durations, as a list of (bucket, count) pairs. There are two buckets per
- * doubling, so that a quantile is accurate within a fifth.
- */
+/** A sparse histogram of (bucket, count): two buckets per doubling, so quantiles are a fifth off at most. */
 export type Durations = number[]
 
 const PER_DOUBLING = 2
@@ -27,7 +24,6 @@ export function countOf(durations: readonly number[]): number {
   return count
 }
 
-/** The approximate sum of all durations. */
 export function sumOf(durations: readonly number[]): number {
   let sum = 0
   for (let at = 0; at < durations.length; at += 2)

@@ -79,10 +79,7 @@ const TIME =
 const QUOTED_PATH = /(["'`])(?:~|\.{1,2}|[a-z]:|[a-z][a-z\d+.-]{1,20}:\/)?[\\/](?:(?!\1).)*\1/gi
 const HEX = /(?<![\da-z])(?:0x[\da-f]+|(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{8,})(?![\da-z])/gi
 const UPPER_CASE_ID = /(?<![\dA-Za-z])(?=[A-Z]*\d)[\dA-Z]{20,}(?![\dA-Za-z])/g
-/**
- * A number says what went wrong if it is a code, such as `exit code 137` or `ORA-01555`. All others differ
- * from case to case: those that begin a word, and those at the end of one, such as `host17`.
- */
+/** Numbers that are codes, like `exit code 137` or `ORA-01555`. Others, as in `host17`, differ each time. */
 const CODE =
   /\b(?:(?:[Ee]xit (?:code|status)|[Ss]tatus(?: [Cc]ode)?|[Cc]ode|[Ee]rrno|[Ss]ignal|SQLSTATE|HTTP(?:\/[\d.]+)?)[ :=([]{1,3}|(?:[Ee]rror|ERROR) )[\dA-Z]{1,5}\b(?![.,]?\d)|\b[A-Z]{2,4}-\d{4,5}\b/
 const NUMBER = /(?<![\dA-Za-z])\d+(?:[.,_]\d+)*|(?<=[A-Za-z]{4})\d+(?![\dA-Za-z])/

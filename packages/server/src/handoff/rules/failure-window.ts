@@ -1,14 +1,10 @@
 /** A task pauses itself when at least this share of its last attempts failed or expired. */
 export interface PauseAfterFailures {
   readonly share: number
-  /** The number of attempts that are looked at. */
   readonly of: number
 }
 
-/**
- * How the last attempts of a task ended, oldest first: `1` for each that failed or expired, `0` for each that was
- * done. Releases and revocations say nothing about the task, so they are left out.
- */
+/** Oldest first: `1` failed or expired, `0` done. Releases and revocations say nothing about the task. */
 export type FailureWindow = string
 
 export const withAttempt = (

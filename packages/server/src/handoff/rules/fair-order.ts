@@ -18,10 +18,7 @@ export interface LevelTime {
 
 const LARGEST_COST = 1_000_000_000
 
-/**
- * The cost of a partition, divided by the weight of its task. An empty partition still costs something, and a
- * huge one is capped so that its lane is served again.
- */
+/** A cost by weight. An empty one still costs something, and a huge one lets its lane be served again. */
 export function cost(recordCount: number, weight = 1): bigint {
   const records = Math.min(Math.max(recordCount, 1), LARGEST_COST)
   return BigInt(weight === 1 ? records : Math.max(1, Math.round(records / weight)))

@@ -1,4 +1,3 @@
-/** A run of consecutive indexes. */
 export interface IndexRun {
   first: number
   last: number
@@ -17,6 +16,13 @@ export function addRun(runs: IndexRun[], first: number, last: number): void {
   const run = runs.at(-1)
   if (run !== undefined && first >= run.first && first <= run.last + 1) run.last = Math.max(run.last, last)
   else runs.push({ first, last })
+}
+
+/** Ranges in any order, with those united that overlap or are adjacent. */
+export function unitedRuns(ranges: readonly IndexRange[]): IndexRun[] {
+  const runs: IndexRun[] = []
+  for (const { first, last } of ranges.toSorted((a, b) => a.first - b.first)) addRun(runs, first, last)
+  return runs
 }
 
 /** The indexes between the ranges, which were never called back. */

@@ -1,139 +1,57 @@
 import { type PartitionState, partitionStates } from '@baton/protocol'
 
-/**
- * The life cycle of a partition: all states, all events and the resulting transitions.
- *
- * The table is exhaustive by type: a new state or event does not compile until all its transitions are
- * defined. The engine looks transitions up here.
- */
+// The life cycle of a partition: all states, all events and the transitions that follow.
 
 export { type PartitionState, partitionStates }
 
-/**
- * `held` exists only in views and is never stored: a waiting partition is ready, and its task determines
- * whether it may be handed out.
- */
+/** `held` is only in views: a waiting partition is ready, and its task may hold it. */
 export type StoredState = Exclude<PartitionState, 'held'>
 
-export const partitionEvents = [
-  /** A pull hands the partition out under a lease. */
-  'lease',
-  /** A pull in at-most-once delivery: handing out settles the partition. */
-  'deliver',
-  /** Settled as done, in time or late. */
-  'finish',
-  /**
-   * Returned early: a release, a pull whose client disconnected before the answer, or a lease that an operator
-   * revoked.
-   */
-  'return',
-  /** The attempt failed or expired, and attempts are left: the back-off starts. */
-  'postpone',
-  /** No attempt is left after a failure, an expiry or a revocation, or the worker reported the failure as final. */
-  'park',
-  /** The back-off ended. */
-  'wake',
-  /** A renewal, also of an expired lease if the partition was not leased again. */
-  'renew',
-  /** An operator retries a parked partition. */
-  'retry',
-  /** An operator reruns a done partition. */
-  'rerun',
-  /** Its task was cancelled. */
-  'cancel',
-] as const
-export type PartitionEvent = (typeof partitionEvents)[number]
+interface Transition {
+  readonly from: readonly StoredState[]
+  readonly to: StoredState
+}
 
-/** `null` marks an impossible transition. It indicates a bug, and nothing is committed. */
+const unsettled: readonly StoredState[] = ['ready', 'leased', 'delayed', 'parked']
+
+/** Where each event leads from which states. Nothing else is possible. */
 export const transitions = {
-  ready: {
-    lease: 'leased',
-    deliver: 'done',
-    finish: 'done',
-    return: null,
-    postpone: null,
-    park: 'parked',
-    wake: null,
-    renew: 'leased',
-    retry: null,
-    rerun: null,
-    cancel: 'cancelled',
-  },
-  leased: {
-    lease: null,
-    deliver: null,
-    finish: 'done',
-    return: 'ready',
-    postpone: 'delayed',
-    park: 'parked',
-    wake: null,
-    renew: 'leased',
-    retry: null,
-    rerun: null,
-    cancel: 'cancelled',
-  },
-  delayed: {
-    lease: null,
-    deliver: null,
-    finish: 'done',
-    return: null,
-    postpone: null,
-    park: 'parked',
-    wake: 'ready',
-    renew: 'leased',
-    retry: null,
-    rerun: null,
-    cancel: 'cancelled',
-  },
-  parked: {
-    lease: null,
-    deliver: null,
-    finish: 'done',
-    return: null,
-    postpone: null,
-    park: 'parked',
-    wake: null,
-    renew: 'leased',
-    retry: 'ready',
-    rerun: null,
-    cancel: 'cancelled',
-  },
-  done: {
-    lease: null,
-    deliver: null,
-    finish: null,
-    return: null,
-    postpone: null,
-    park: null,
-    wake: null,
-    renew: null,
-    retry: null,
-    rerun: 'ready',
-    cancel: null,
-  },
-  cancelled: {
-    lease: null,
-    deliver: null,
-    finish: null,
-    return: null,
-    postpone: null,
-    park: null,
-    wake: null,
-    renew: null,
-    retry: null,
-    rerun: null,
-    cancel: null,
-  },
-} as const satisfies Record<StoredState, Record<PartitionEvent, StoredState | null>>
+  /** A pull hands the partition out under a lease. */
+  lease: { from: ['ready'], to: 'leased' },
+  /** A pull in at-most-once delivery: handing out settles the partition. */
+  deliver: { from: ['ready'], to: 'done' },
+  /** Settled as done, in time or late. */
+  finish: { from: unsettled, to: 'done' },
+  /** A release, a pull whose client was gone before the answer, or a lease that an operator revoked. */
+  return: { from: ['leased'], to: 'ready' },
+  /** The attempt failed or expired, and attempts are left: the back-off starts. */
+  postpone: { from: ['leased'], to: 'delayed' },
+  /** No attempt is left after a failure, an expiry or a revocation, or the worker reported the failure as final. */
+  park: { from: unsettled, to: 'parked' },
+  /** The back-off ended. */
+  wake: { from: ['delayed'], to: 'ready' },
+  /** A renewal, also of an expired lease if the partition was not leased again. */
+  renew: { from: unsettled, to: 'leased' },
+  /** An operator retries a parked partition. */
+  retry: { from: ['parked'], to: 'ready' },
+  /** An operator reruns a done partition. */
+  rerun: { from: ['done'], to: 'ready' },
+  /** Its task was cancelled. */
+  cancel: { from: unsettled, to: 'cancelled' },
+} as const satisfies Record<string, Transition>
 
+export type PartitionEvent = keyof typeof transitions
+
+/** An impossible transition indicates a bug, and nothing is committed. */
 export function next(state: StoredState, event: PartitionEvent): StoredState {
-  const to = transitions[state][event]
-  if (to === null) throw new ImpossibleTransition(state, event)
+  const { from, to }: Transition = transitions[event]
+  if (!from.includes(state)) throw new ImpossibleTransition(state, event)
   return to
 }
 
 export class ImpossibleTransition extends Error {
   override name = 'ImpossibleTransition'
+
   constructor(state: StoredState, event: PartitionEvent) {
     super(`a ${state} partition cannot ${event}; the stored state is inconsistent`)
   }

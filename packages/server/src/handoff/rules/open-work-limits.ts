@@ -27,7 +27,6 @@ export interface OwnerLimited {
   readonly used: number
 }
 
-/** A task, and how many of the lanes in memory it has. */
 export interface LanesOfTask {
   readonly taskId: string
   readonly lanes: number
@@ -37,6 +36,5 @@ export interface LanesOfTask {
 export interface TooManyLanes {
   readonly kind: 'too_many_lanes'
   readonly most: number
-  /** The tasks with most lanes. */
   readonly tasks: readonly LanesOfTask[]
 }

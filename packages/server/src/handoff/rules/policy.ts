@@ -4,12 +4,10 @@ import type { PauseAfterFailures } from './failure-window.ts'
 export interface Policy {
   readonly delivery: 'at-least-once' | 'at-most-once'
   readonly leaseMillis: number
-  /** Added to the lease for each thousand records of the partition. */
   readonly leaseMillisPerThousandRecords: number
   readonly maxAttempts: number
   readonly backoffMillis: number
   readonly backoffMaxMillis: number
-  /** Whether new tasks get a level barrier. */
   readonly levelBarrier: boolean
 }
 
@@ -23,20 +21,14 @@ export const KEY_GRACE_MILLIS = 600_000
 /** This many releases in a row return a partition immediately. Further ones wait for a back-off. */
 const RELEASES_WITHOUT_BACKOFF = 2
 
-/**
- * Expiry pauses for up to this time after an outage, so that an outage does not use up an attempt of every
- * lease.
- */
+/** Expiry pauses after an outage, so that it does not use up an attempt of every lease. */
 const EXPIRY_GRACE_MAX_MILLIS = 60_000
 
 export function expiryGraceMillis(policy: Policy): number {
   return Math.min(policy.leaseMillis, EXPIRY_GRACE_MAX_MILLIS)
 }
 
-/**
- * The share of a lease that may pass without a request of its holder before it is silent. A worker renews
- * several times before a lease ends, so silence for most of it is significant.
- */
+/** A worker renews several times in a lease, so silence for this share of it is significant. */
 export const SILENT_SHARE = 0.8
 
 export function leaseMillis(policy: Policy, recordCount: number): number {
@@ -53,10 +45,7 @@ export function nextFencingToken(latest: number | null, now: number): number {
   return latest === null ? now : Math.max(latest + 1, now)
 }
 
-/**
- * Doubles with each used attempt. Jitter spreads it over its upper half, so that partitions that failed
- * together do not return together.
- */
+/** Doubles with each attempt. Jitter: what failed together does not return together. */
 export function backoffMillis(policy: Policy, attemptsUsed: number, random: number): number {
   const doublings = Math.min(Math.max(attemptsUsed - 1, 0), 40)
   const full = Math.min(policy.backoffMillis * 2 ** doublings, policy.backoffMaxMillis)
@@ -81,10 +70,7 @@ export interface TaskSettings {
   readonly pauseAfterFailures?: PauseAfterFailures
 }
 
-/**
- * A change of settings, and of the level barrier, which can also be changed by itself. What is absent stays as
- * it is; null goes back to the value of the service.
- */
+/** Also of the level barrier. Absent: stays as it is. Null: back to the value of the service. */
 export type TaskSettingsChange = { readonly [Name in keyof TaskSettings]: TaskSettings[Name] | null } & {
   readonly levelBarrier?: boolean | null
 }
@@ -107,7 +93,6 @@ export function isAtLimit({
   return settings?.maxLeases !== undefined && partitions.leased >= settings.maxLeases
 }
 
-/** Settings of one compute table, over all tasks. */
 export interface TableSettings {
   /** The maximum number of its partitions that are leased at a time. Null: no limit. */
   readonly maxLeases: number | null
@@ -122,7 +107,6 @@ interface LeasedTable {
   readonly leases: number
 }
 
-/** Whether the table has as many leases as it may have. */
 export const isTableAtLimit = ({ settings: { maxLeases }, leases }: LeasedTable): boolean =>
   maxLeases !== null && leases >= maxLeases
 
@@ -138,16 +122,12 @@ export function changedSettings(
   return set.length === 0 ? null : Object.fromEntries(set)
 }
 
-/**
- * Whether a task would have a maximum back-off below its first one. Only if it has both: one that is not set
- * has the value of the service, which may change.
- */
+/** Only if it has both: one that is not set has the value of the service, which may change. */
 export function isMaxBackoffShorter(settings: TaskSettings | null): boolean {
   const { backoffMillis, backoffMaxMillis } = settings ?? {}
   return backoffMillis !== undefined && backoffMaxMillis !== undefined && backoffMaxMillis < backoffMillis
 }
 
-/** Whether the task has a level barrier after a change. */
 export function changedBarrier(policy: Policy, hasBarrier: boolean, change: TaskSettingsChange): boolean {
   const { levelBarrier = hasBarrier } = change
   return levelBarrier ?? policy.levelBarrier

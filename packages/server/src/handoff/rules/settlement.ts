@@ -8,7 +8,6 @@ export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'revoked
 
 export type { RefusalCode }
 
-/** The input of decisions about a lease. */
 export interface LeaseState {
   readonly state: StoredState
   readonly leaseNumber: number
@@ -128,9 +127,7 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
   }
 }
 
-/**
- * An operator revokes a lease. It counts like an expiry, but without back-off, and the lease cannot be renewed.
- */
+/** Like an expiry, but without back-off, and the lease cannot be renewed. */
 export function judgeRevocation(leaseState: LeaseState, policy: Policy, from: string | null): Change {
   const attempts = leaseState.attempts + 1
   return {
@@ -144,10 +141,7 @@ export function judgeRevocation(leaseState: LeaseState, policy: Policy, from: st
   }
 }
 
-/**
- * A lease or back-off of a cancelled task ended: no attempt is wasted, and the partition does not become
- * ready.
- */
+/** No attempt is wasted, and the partition does not become ready. */
 export function judgeCancellation(leaseState: LeaseState): Change {
   return changeBy(leaseState, 'cancel')
 }
@@ -219,10 +213,7 @@ function fail(leaseState: LeaseState, reported: ReportedOutcome, policy: Policy,
   }
 }
 
-/**
- * Workers send seconds, possibly fractional; stores keep whole milliseconds. Rounded up, so that the delay is
- * never shorter than requested.
- */
+/** Rounded up, so that the delay is never shorter than requested. */
 function askedDelay({ retryAfterMillis }: ReportedOutcome): number | null {
   return retryAfterMillis === null ? null : Math.ceil(retryAfterMillis)
 }

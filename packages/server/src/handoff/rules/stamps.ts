@@ -7,10 +7,7 @@ export interface Requester {
   readonly body: Readonly<Record<string, unknown>> | null
 }
 
-/**
- * When a task was last changed by a request, and the name of its sender. A task that paused itself has the reason
- * for that.
- */
+/** The last change, and its sender. A task that paused itself has the reason for that. */
 export type Stamp = readonly [at: number, name: string | null, because?: string]
 
 /** How a task came to be what it is. Resuming a task removes the stamp of its pause. */
@@ -31,7 +28,6 @@ const stampOf: Readonly<Record<string, keyof TaskStamps>> = {
   owner: 'changed',
 }
 
-/** The stamps of a task that this request has changed. */
 export function stamped(
   stamps: TaskStamps | null,
   verb: string,

@@ -28,32 +28,16 @@ export const noTallies = (): Tallies => ({ partitions: emptyTally(), records: em
 
 export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, state) => sum + tally[state], 0)
 
-/**
- * Whether any partition of the task counts. If only settings were stored, or its first call-back is still in
- * progress, the task does not exist yet.
- */
+/** Whether one of its partitions counts: not with settings only, nor during the first call-back. */
 export const exists = ({ partitions }: { readonly partitions: Tally }): boolean => totalOf(partitions) > 0
 
 export const unfinishedOf = (tally: Tally): number =>
   unfinishedStates.reduce((sum, state) => sum + tally[state], 0)
 
-interface Reruns {
-  readonly reruns: readonly { readonly only: number | null; readonly level: number }[]
-}
-
-/** A task with what its row does not have. */
-export const withRerunning = <Row extends Reruns>(task: Row): Row & { readonly rerunning: boolean } => ({
-  ...task,
-  rerunning: task.reruns.length > 0,
-})
-
-/**
- * The number of done partitions of a lane if all are done, otherwise null. Also null until a rerun has passed
- * the lane, because it may still reset some of them.
- */
+/** The done partitions of a lane if all are done; null while a rerun may still reset some of them. */
 export function finishedOf(
   { level, partitions }: { readonly level: number; readonly partitions: Tally },
-  { reruns }: Reruns,
+  { reruns }: Pick<TaskFacts, 'reruns'>,
 ): number | null {
   const { done, cancelled } = partitions
   if (done === 0 || cancelled > 0 || unfinishedOf(partitions) > 0) return null
@@ -61,10 +45,7 @@ export function finishedOf(
   return isAhead ? null : done
 }
 
-/**
- * For sums of values that clients report, which are unbounded: capped at the largest integer that every
- * reader, including database drivers, can represent.
- */
+/** Sums of reported values are unbounded, and drivers read no larger integers. */
 export const addCapped = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_INTEGER)
 
 export type { TaskState }
@@ -75,8 +56,8 @@ export interface TaskFacts extends Tallies {
   readonly paused: boolean
   readonly cancelled: boolean
   readonly sealed: boolean
-  /** Done partitions are to run again, and not all of them have been reset yet. */
-  readonly rerunning: boolean
+  /** While done partitions that are to run again are being reset. */
+  readonly reruns: readonly { readonly only: number | null; readonly level: number }[]
   readonly expectedPartitions: number | null
   readonly levelBarrier: boolean
   readonly settings: TaskSettings | null
@@ -102,7 +83,6 @@ export interface TaskFacts extends Tallies {
   readonly failureWindow?: FailureWindow
 }
 
-/** A task while a transaction changes it. */
 export interface MutableTask extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {
   readonly id: number
   state: TaskState
@@ -113,12 +93,10 @@ type FixedFacts = 'taskId' | 'partitions' | 'records'
 
 type Changing<Facts> = { -readonly [Fact in keyof Facts]: Facts[Fact] }
 
-type Ending = Pick<TaskFacts, 'cancelled' | 'rerunning' | 'partitions'>
+type Ending = Pick<TaskFacts, 'cancelled' | 'reruns' | 'partitions'>
 type Deciding = Ending & Pick<TaskFacts, 'paused' | 'levelBarrier' | 'openLevel'>
 
-/**
- * `openLane` is the lane of the open level. Null if there is none, or if `decidingLevel` does not need it.
- */
+/** `openLane` is the lane of the open level, or null if `decidingLevel` does not need it. */
 export function taskState(task: Deciding, openLane: BarrierLane | null): TaskState {
   if (task.cancelled) return 'cancelled'
   if (isDone(task)) return 'done'
@@ -126,8 +104,8 @@ export function taskState(task: Deciding, openLane: BarrierLane | null): TaskSta
   return isStalled(task, openLane) ? 'stalled' : 'open'
 }
 
-export function isDone({ cancelled, rerunning, partitions }: Ending): boolean {
-  return !cancelled && !rerunning && unfinishedOf(partitions) === 0
+export function isDone({ cancelled, reruns, partitions }: Ending): boolean {
+  return !cancelled && reruns.length === 0 && unfinishedOf(partitions) === 0
 }
 
 /** The level whose lane decides whether a task is stalled. Null if the task alone decides that. */
@@ -141,14 +119,16 @@ export function decidingLevel(task: Deciding): number | null {
  * long they wait.
  */
 function isStalled(task: Deciding, openLane: BarrierLane | null): boolean {
-  const { rerunning, partitions } = task
-  if (unfinishedOf(partitions) === partitions.parked) return !rerunning
+  const { reruns, partitions } = task
+  if (unfinishedOf(partitions) === partitions.parked) return reruns.length === 0
   return mayWaitForParked(task) && openLane !== null && holdsBarrierForGood(openLane)
 }
 
-function mayWaitForParked({ rerunning, levelBarrier, partitions }: Deciding): boolean {
+function mayWaitForParked({ reruns, levelBarrier, partitions }: Deciding): boolean {
   const { ready, held, parked } = partitions
-  return levelBarrier && !rerunning && parked > 0 && unfinishedOf(partitions) === parked + ready + held
+  return (
+    levelBarrier && reruns.length === 0 && parked > 0 && unfinishedOf(partitions) === parked + ready + held
+  )
 }
 
 /** Updates what depends on the counters: the state of the task and when it finished. */
@@ -158,7 +138,6 @@ export function bringUpToDate(task: MutableTask, openLane: BarrierLane | null, a
   else task.finishedAt = null
 }
 
-/** Reopens a done task that gets new partitions. */
 export function reopen(task: MutableTask): void {
   task.generation += 1
   task.state = 'open'
@@ -167,7 +146,6 @@ export function reopen(task: MutableTask): void {
   task.purgedAt = null
 }
 
-/** Counts the records that a worker reported for a partition. */
 export function countReport(
   counts: Pick<MutableTask, 'reportedDeclared' | 'reportedRecords' | 'mismatched'>,
   declared: number,
@@ -217,7 +195,6 @@ export function mayServe(
   return isLaneOpen(task, level) && !isAtLimit(task)
 }
 
-/** The fields of a lane that a barrier depends on. */
 export interface BarrierLane {
   readonly partitions: Tally
   readonly parkedSkipped: boolean

@@ -14,10 +14,7 @@ import {
 const WINDOW_MILLIS = 60_000
 const WINDOW_SETTLES = 20
 
-/**
- * The number of seconds with finished partitions that are kept per task: enough for a minute, and for the
- * last settles of a slow task.
- */
+/** The seconds kept per task: enough for a minute, and for the last settles of a slow task. */
 export const PACE_SECONDS_KEPT = 80
 
 /** With fewer settles, no ETA is given. */
@@ -92,10 +89,7 @@ function windowStart(newestFirst: readonly PaceSecond[], now: number): number {
   return Math.min(now - WINDOW_MILLIS, (oldest?.second ?? 0) * 1000)
 }
 
-/**
- * Measured in records, or in partitions if no partition has records. Parked partitions do not count: they
- * wait for an operator.
- */
+/** In records, or in partitions if none has records. Parked ones wait for an operator. */
 function paceIn(facts: TaskFacts, seen: Seen | null): SeenPace {
   const byRecords = totalOf(facts.records) > 0
   const tally = byRecords ? facts.records : facts.partitions
@@ -115,7 +109,6 @@ function endOf({ second }: PaceSecond): number {
   return (second + 1) * 1000
 }
 
-/** The demand of one unfinished task for workers. */
 export interface TaskDemand {
   /** The work left for workers; zero while the task is paused or stalled. */
   readonly left: { readonly partitions: number; readonly records: number }

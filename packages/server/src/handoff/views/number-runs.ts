@@ -27,7 +27,6 @@ export const numbersBeginningWith =
     return null
   }
 
-/** The numbers that are in both. */
 export const inBoth =
   (a: NumberRuns, b: NumberRuns): NumberRuns =>
   (from) => {

@@ -14,19 +14,13 @@ import type {
 // Limits on how much a view reads, so that no view gets slower as a task grows. The protocol limits how much it
 // returns.
 
-/**
- * The maximum number of tasks that a search reads per page. The page then says where it stopped. This
- * includes filtering tasks with parked partitions by state.
- */
+/** Read per page of a search. The page then says where it stopped. */
 export const TASKS_SEARCHED = 5000
 /** Searches read large pages even if few tasks are requested, to avoid one query per task. */
 export const tasksReadAtATime = ({ state, parked, search, limit }: TaskQuery) =>
   search === null && !(parked && state !== null) ? limit : Math.max(limit, ROWS_AT_A_TIME)
 
-/**
- * The maximum number of rows that a page of partitions reads, however few of them match, and the number per
- * query.
- */
+/** Of a page of partitions, however few of them match; and per query. */
 export const ROWS_READ = 2000
 export const ROWS_AT_A_TIME = 200
 
@@ -182,10 +176,7 @@ export class PartitionWalk {
     return this.#read
   }
 
-  /**
-   * A page is full when one more match is found than it holds, so that the last page does not point to an
-   * empty one.
-   */
+  /** One more match shows that it is full, so that the last page does not point to an empty one. */
   take(rows: readonly PartitionRow[]): void {
     const [lane, read] = [this.#lane, this.#read]
     if (lane === null || read === null) return
@@ -207,8 +198,7 @@ export class PartitionWalk {
       this.#lastShown = { part, level, at: placeOf(row) }
       this.#left -= 1
     }
-    // What is done is mostly at the start of a long lane. Once all matches are found, the rest need not be
-    // read.
+    // What is done is mostly at the start of a lane. The rest need not be read once all are found.
     if (this.#left === 0) this.#at = { level, at: LANE_END }
   }
 
@@ -223,10 +213,7 @@ export class PartitionWalk {
     return this.#parts[this.#part] ?? 'all'
   }
 
-  /**
-   * Whether the tally of a lane tells how many of its rows match. It does not tell which of the waiting ones
-   * were handed out before, or are held because of their table.
-   */
+  /** The tally does not tell which rows were handed out before, or are held because of their table. */
   get #countsAreExact(): boolean {
     const { hasEveryIndex, hasName } = this.#filter
     const isOfPart =

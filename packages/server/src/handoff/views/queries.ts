@@ -109,10 +109,7 @@ export interface TaskQuery {
   readonly search: string | null
   /** Only these tasks, by full id; null or absent: any. */
   readonly tasks?: readonly string[] | null
-  /**
-   * Only tasks that have partitions of one of these compute tables; null or absent: any. A page then reads
-   * `limit` tasks and contains those that match.
-   */
+  /** Tasks with one of these tables; null or absent: any. A page reads `limit` tasks, and has those. */
   readonly tables?: readonly string[] | null
 }
 
@@ -122,7 +119,6 @@ export interface TaskPage {
   readonly next: number | null
 }
 
-/** A compute table, over all tasks. */
 export interface TableDetails {
   readonly table: string
   readonly settings: TableSettings
@@ -191,8 +187,10 @@ export const noTotals = (): InstanceTotals => ({
   calledBack: 0,
 })
 
+export const totalFields = Object.keys(noTotals()) as (keyof InstanceTotals)[]
+
 export function addTotals(to: InstanceTotals, added: InstanceTotals): void {
-  for (const key of Object.keys(added) as (keyof InstanceTotals)[]) to[key] = addCapped(to[key], added[key])
+  for (const field of totalFields) to[field] = addCapped(to[field], added[field])
 }
 
 /** What an instance did since it was last counted. */
@@ -214,17 +212,13 @@ export interface NodeDetails {
   readonly load: number | null
 }
 
-/** An instance as its row has it. */
 export interface InstanceRecord {
   readonly instanceId: string
   readonly role: InstanceRole
   readonly firstSeenAt: number
   readonly lastSeenAt: number
   readonly totals: InstanceTotals
-  /**
-   * If it was not seen since then, it was silent when its last expired lease ended. Null: no lease of it
-   * expired.
-   */
+  /** Not seen since, it was silent when its last expired lease ended. Null: no lease of it expired. */
   readonly lostUnlessSeenSince: number | null
   /** Since when it is paused. Null: it is not. */
   readonly pausedAt: number | null
@@ -365,7 +359,6 @@ export interface PartitionPosition {
   readonly at: number
 }
 
-/** A partition as its row has it. */
 export interface PartitionRow {
   readonly id: number
   readonly index: number

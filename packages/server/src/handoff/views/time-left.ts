@@ -6,7 +6,6 @@ import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task.ts'
 // Estimates when a task will be done. The pace determines how long the waiting work takes. Running leases and
 // back-offs set a lower bound.
 
-/** A partition that is leased or in back-off. */
 export interface LeasedOrDelayed {
   readonly level: number
   readonly index: number
@@ -28,10 +27,7 @@ export interface LeasedOrDelayed {
 /** What is known about the attempts of a task. */
 export interface Timing {
   readonly durations: readonly number[]
-  /**
-   * The leases and back-offs that end first; not all of them if there are very many. Followers get this from
-   * the leader, so `underWay` is a name on the wire.
-   */
+  /** The leases and back-offs that end first. A name on the wire: followers get this from the leader. */
   readonly underWay: readonly LeasedOrDelayed[]
   /** The approximate back-off of a partition whose lease expired. */
   readonly backoffMillis: number
@@ -47,9 +43,7 @@ export interface TimeLeft {
 
 /** Fewer attempts say little about how long one takes. */
 const ATTEMPTS_TO_JUDGE = 5
-/**
- * An attempt is overdue after OVERDUE times the usual duration. After DEAD times, its worker is assumed dead.
- */
+/** In usual durations: an attempt is overdue, and its worker is assumed dead. */
 const OVERDUE = 3
 const DEAD = 5
 const LEAST_OVERDUE_MILLIS = 5000
@@ -142,10 +136,7 @@ export function timeLeft(facts: TaskFacts, timing: Timing, pace: SeenPace, now: 
   return { seconds: last.millis / 1000, waitsFor: last.waitsFor }
 }
 
-/**
- * How long the current workers take for everything that is not parked. If there are none, or too little is
- * known, the recent pace is used.
- */
+/** At the current workers, or at the recent pace if there are none, or too little is known. */
 function bulkSeconds(facts: TaskFacts, timing: Timing, pace: SeenPace, now: number): number | null {
   const effort = effortLeft(facts, timing, now)
   if (effort === null || effort.working === 0)
@@ -161,14 +152,10 @@ export interface Effort {
   readonly millis: number
   /** The duration of an attempt at an average remaining partition. */
   readonly attemptMillis: number
-  /** The number of leases with active work. */
   readonly working: number
 }
 
-/**
- * The effort for everything that is not parked, based on how long attempts took and how many were wasted,
- * minus the time already spent on running attempts. Null while too little is known.
- */
+/** By the durations and waste of past attempts, less what running ones did. Null if too little is known. */
 export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effort | null {
   const { durations, underWay } = timing
   const attempts = countOf(durations)
@@ -196,10 +183,7 @@ export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effor
   }
 }
 
-/**
- * How many leases finish the remaining work within a time: the estimate of `timeLeft`, solved for leases.
- * Infinity if no number of leases can.
- */
+/** The estimate of `timeLeft`, solved for the number of leases. Infinity if no number is enough. */
 export function leasesToFinishIn(
   { millis, attemptMillis }: Pick<Effort, 'millis' | 'attemptMillis'>,
   withinMillis: number,

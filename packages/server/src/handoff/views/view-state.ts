@@ -9,7 +9,6 @@ import type { LaneFacts, PartitionDetails, TaskRow } from './queries.ts'
 // not paused, and held otherwise. In a cancelled task everything that was not done is cancelled, whether or not its rows have been
 // updated.
 
-/** Counts by state, and their total. */
 export interface ViewedCounts extends Tally {
   readonly total: number
 }
@@ -26,7 +25,6 @@ interface LaneView extends ProgressView {
 
 interface PartitionView {
   readonly state: PartitionState
-  /** The used attempts, plus the running one. */
   readonly attempts: number
   readonly holder: string | null
   readonly leaseEndsAt: number | null
@@ -93,10 +91,7 @@ export function waitingFor({ facts, openLane }: Pick<TaskRow, 'facts' | 'openLan
 
 const waitingOf = ({ ready, held, delayed }: Tally): number => ready + held + delayed
 
-/**
- * `open` is the part of the tally in open lanes, if it is only a part. `heldByTable` is what waits in open lanes
- * although its table is paused; it may be slightly newer than the tally.
- */
+/** `open`: the part of the tally in open lanes. `heldByTable` waits there; it may be slightly newer. */
 function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null, heldByTable = 0): ViewedCounts {
   const total = totalOf(tally)
   const none = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
@@ -124,7 +119,6 @@ export type AttemptView = Omit<EndedAttempt, 'endedAt' | 'outcome'> & {
   readonly outcome: EndedAttempt['outcome'] | null
 }
 
-/** The attempts of a partition, oldest first, including the running or successful attempt. */
 export function attemptViews(facts: TaskFacts, record: PartitionDetails): AttemptView[] {
   const { outcome, holder, leasedAt, history } = record
   const { state, attempts } = partitionView(facts, record)

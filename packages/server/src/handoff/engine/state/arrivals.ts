@@ -57,10 +57,7 @@ const byLevel = (arrivals: { readonly level: number }, level: number): number =>
 
 const isThere = <Of extends Arriving<Of>>(arrival: Arrival<Of>): boolean => arrival.of.arrival === arrival
 
-/**
- * What waits of a table, by level, in the order in which it came to the level. A filter reads it as far as it
- * needs: so one that names a table of many tasks costs no more than what it is served.
- */
+/** What waits of a table, by level, in the order it came. A filter reads it only as far as it needs. */
 export class Arrivals<Of extends Arriving<Of>> {
   /** Those that have some, by level. */
   readonly #levels: ArrivalsOfLevel<Of>[] = []

@@ -1,15 +1,11 @@
 import type { ChangeQuery, ParkedNotice } from '../../views/queries.ts'
 
-/**
- * The maximum number of changes kept for watchers. They are in memory only: after a restart, watchers
- * reload everything.
- */
+/** For watchers. In memory only: after a restart, they reload everything. */
 const KEPT = 20_000
 
 interface Changes {
   readonly next: string
   readonly missed: boolean
-  /** Ids of tasks. */
   readonly tasks: readonly number[]
   readonly parked: readonly ParkedNotice[]
 }

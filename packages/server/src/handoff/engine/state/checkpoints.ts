@@ -13,7 +13,6 @@ export class Checkpoints {
     if (checkpoint !== undefined) this.#unflushed.set(partition, checkpoint)
   }
 
-  /** The rows on disk contain all entries up to this number. */
   flushed(upTo: number): void {
     for (const [partition, { changedIn }] of this.#unflushed) {
       if (changedIn > upTo) return
@@ -24,6 +23,5 @@ export class Checkpoints {
 
 export interface UnflushedCheckpoint {
   readonly text: string
-  /** The number of its entry. */
   readonly changedIn: number
 }

@@ -25,17 +25,17 @@ export class EndedAttempts {
   }
 
   /** An attempt that expired or was revoked before, and is now settled, replaces itself. */
-  add(instanceId: string, attempt: EndedAttemptOf): void {
+  add(instanceId: string, ended: readonly EndedAttemptOf[]): void {
     const attempts = this.#byInstance.get(instanceId) ?? []
-    if (attempt.isLate) this.#remove(attempts, attempt)
+    this.#kept -= attempts.length
+    for (const attempt of ended) {
+      if (attempt.isLate) remove(attempts, attempt)
+      attempts.push(attempt)
+    }
+    attempts.splice(0, attempts.length - MAX_INSTANCE_ATTEMPTS)
+    this.#kept += attempts.length
     this.#byInstance.delete(instanceId)
     this.#byInstance.set(instanceId, attempts)
-    attempts.push(attempt)
-    this.#kept += 1
-    if (attempts.length > MAX_INSTANCE_ATTEMPTS) {
-      attempts.shift()
-      this.#kept -= 1
-    }
     for (const [oldest, { length }] of this.#byInstance) {
       if (this.#kept <= this.#most || oldest === instanceId) return
       this.#byInstance.delete(oldest)
@@ -43,17 +43,13 @@ export class EndedAttempts {
     }
   }
 
-  #remove(attempts: EndedAttemptOf[], { partition, startedAt }: EndedAttemptOf): void {
-    const index = attempts.findIndex(
-      (known) => known.partition === partition && known.startedAt === startedAt,
-    )
-    if (index === -1) return
-    attempts.splice(index, 1)
-    this.#kept -= 1
-  }
-
   /** The last to end first. */
   of(instanceId: string): InstanceAttemptDetails[] {
     return this.#byInstance.get(instanceId)?.toReversed() ?? []
   }
+}
+
+function remove(attempts: EndedAttemptOf[], { partition, startedAt }: EndedAttemptOf): void {
+  const index = attempts.findIndex((known) => known.partition === partition && known.startedAt === startedAt)
+  if (index !== -1) attempts.splice(index, 1)
 }

@@ -18,10 +18,7 @@ interface Shares {
 
 const FEWEST_TAGS = 64
 
-/**
- * The order of the pulls that name the same tables or tasks: start-time fair queuing as for all lanes, with a
- * virtual time and tags of its own. In memory only: it starts afresh with the leader.
- */
+/** Fair queuing among the pulls with the same filter. In memory only: it starts afresh with the leader. */
 export abstract class FilterOrder {
   readonly tables: ReadonlySet<string> | null
   protected readonly order: Order
@@ -34,7 +31,6 @@ export abstract class FilterOrder {
     this.#sizeOfNames = sizeOf(tables ?? []) + sizeOf(tasks ?? [])
   }
 
-  /** The next lane, or undefined if nothing may be handed out. */
   abstract next(): Lane | undefined
   /** The likely sources of the next partitions. */
   abstract ahead(count: number): Lane[]

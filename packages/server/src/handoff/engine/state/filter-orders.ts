@@ -8,13 +8,11 @@ import { TaskFilterOrder } from './task-filter-order.ts'
 /** The maximum number of tags and candidates of all orders. Those used longest ago are dropped. */
 const MOST_TAGS = 1_000_000
 
-/** The orders of the filters used lately, by their names. */
 export class FilterOrders {
   readonly #order: Order
   readonly #tasksByName: ReadonlyMap<string, Task>
   /** The most recently used is last. */
   readonly #orders = new Map<string, FilterOrder>()
-  /** The sizes as of their last use. */
   readonly #sizes = new Map<FilterOrder, number>()
   #total = 0
 

@@ -17,10 +17,7 @@ import { WaitingBuffer } from './waiting-buffer.ts'
 
 // The rows that the engine holds in memory: the stored fields, and what the engine needs in addition.
 
-/**
- * The number of the last entry that changed the object. Until that entry is flushed, the row on disk is older
- * than memory.
- */
+/** The number of the last entry that changed it. Until that is flushed, the row on disk is older. */
 export interface Changing {
   changedIn: number
 }
@@ -31,11 +28,6 @@ export interface Level extends StoredLevel, Changing {
 }
 
 export interface Task extends StoredTask, Changing {
-  /**
-   * Whether there are reruns. A getter would give each task a hidden class, which makes every access to a
-   * task slow.
-   */
-  rerunning: boolean
   /** Lanes in memory, by level. */
   readonly lanes: Map<number, Lane>
   /** Its lanes in which partitions wait, by compute table. A mixed lane is by itself, by its id. */
@@ -44,7 +36,6 @@ export interface Task extends StoredTask, Changing {
   /** As of the last event about the task, or when it was loaded. */
   lastEventState: StoredTask['state']
   lastEventGeneration: number
-  /** The last entry that changed its failures. */
   failuresChangedIn: number
 }
 
@@ -70,20 +61,14 @@ export interface Lane extends StoredLane, InHeap, Changing {
   readonly counted: MutableAmount
   /** What it is part of in the order. Null if nothing waits in it. */
   queueEntry: TaskTable | null
-  /**
-   * The largest index ever called back on this lane. Null for a lane loaded from disk, whose indexes are on
-   * disk.
-   */
+  /** The largest index ever called back. Null: the lane was loaded, and the disk has its indexes. */
   lastIndex: number | null
   /** The number of partitions in memory that refer to this lane. */
   pins: number
   /** What became done in the entry `doneIn`. */
   done: DoneWithin | null
   doneIn: number
-  /**
-   * The number of done partitions when the lane was finished, as of the last event about the lane or when it
-   * was loaded.
-   */
+  /** How many were done when it was finished, as of the last event about it or when it was loaded. */
   lastEventFinished: number | null
 }
 
@@ -105,7 +90,6 @@ export interface Partition extends StoredPartition, InHeap, Changing {
   readonly parentLane: Lane
   /** What its worker last reported of its lease. It is not stored: a new leader starts without it. */
   progress: Progress | null
-  /** The number of buffers that contain it. */
   bufferCount: number
 }
 
@@ -114,7 +98,6 @@ export interface Key extends Changing {
   row: StoredKey | null
 }
 
-/** Whether a lane is kept in memory: something of it waits, is delayed or is leased. */
 export function hasWork({ partitions: { ready, leased, delayed }, parentTask }: Lane): boolean {
   return leased + delayed > 0 || (ready > 0 && !parentTask.cancelled)
 }
@@ -150,10 +133,7 @@ function buffersOfTable({ parentLane, table }: LaneTable): Buffers {
   return { fresh: begin(parentLane.buffers.fresh), returned: begin(parentLane.buffers.returned) }
 }
 
-/**
- * The lanes of a task that have the same compute table and in which partitions wait, by level. Only the lowest
- * can be served next. A mixed lane is by itself.
- */
+/** The lanes of a task with one compute table, by level: only the lowest is next. A mixed lane is alone. */
 export class TaskTable implements InHeap {
   readonly task: Task
   readonly table: Table
@@ -176,10 +156,7 @@ export class TaskTable implements InHeap {
   }
 }
 
-/**
- * A table of a mixed lane, in the order while partitions of it wait: under its lane, or under the table itself, if
- * that was blocked when it was next in its lane.
- */
+/** A table of a mixed lane: under its lane, or under the table if that was blocked when its turn came. */
 export class LaneTableEntry implements InHeap {
   readonly lane: Lane
   readonly table: Table
@@ -202,14 +179,12 @@ export class LaneTableEntry implements InHeap {
   }
 }
 
-/** The tables of a mixed lane that have waiting partitions. */
 export class MixedLaneTables {
   /** What came back is first, then what was served longest ago. */
   readonly servable = new Heap<LaneTableEntry>(({ row: a }, { row: b }) => {
     if (a.returned > 0 !== b.returned > 0) return a.returned > 0 ? -1 : 1
     return a.cursor - b.cursor || (a.table < b.table ? -1 : 1)
   })
-  /** Those that are under their tables. */
   readonly underTables = new Set<LaneTableEntry>()
   /** Those that a filter took from the arrivals, because their task may not be served. */
   readonly withdrawn = new Set<LaneTableEntry>()
@@ -218,16 +193,12 @@ export class MixedLaneTables {
 /** What a pull that names a table may be served from. */
 export type TableEntry = TaskTable | LaneTableEntry
 
-/**
- * A compute table: its settings, its leases over all tasks, and what of it waits. While it is blocked, it takes
- * itself out of the order with all that is below it.
- */
+/** A compute table over all tasks. While it is blocked, it takes itself and all below out of the order. */
 export class Table implements InHeap {
   /** Null: for mixed lanes. */
   readonly name: string | null
   settings: TableSettings = NO_TABLE_SETTINGS
   leases = 0
-  /** The number of leases by holder. */
   readonly holders = new Map<string, number>()
   readonly waiting: MutableAmount = { partitions: 0, records: 0 }
   /** When a worker last asked for it by name, or got a partition of it. */

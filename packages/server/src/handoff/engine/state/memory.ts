@@ -43,7 +43,6 @@ export class Memory {
   readonly instances = new Map<string, InstanceRole>()
   /** All paused instances, and since when. */
   readonly pausedInstances = new Map<string, number>()
-  /** All subscriptions. */
   readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order()
   readonly leases = new Leases(this.order)
@@ -68,7 +67,6 @@ export class Memory {
     return this.lanes.size + this.furtherTables / 10
   }
 
-  /** The tasks with most lanes. */
   widestTasks(count: number): LanesOfTask[] {
     const widest: Task[] = []
     for (const task of this.tasks.values()) {
@@ -91,7 +89,6 @@ export class Memory {
   addTask(row: StoredTask): Task {
     const task: Task = {
       ...row,
-      rerunning: row.reruns.length > 0,
       changedIn: 0,
       lanes: new Map(),
       tables: new Map(),
@@ -108,8 +105,7 @@ export class Memory {
   /** Adds lanes that were read, unless they are in memory. Memory is never older than the disk. */
   addLanes({ lanes, tables }: Lanes): void {
     const added = new Map<number, Lane>()
-    // A lane without its task was written by a node that has become leader. This node gets an error when it
-    // appends.
+    // A lane without its task is of a node that leads now: appending fails then.
     for (const row of lanes)
       if (!this.lanes.has(row.id) && this.tasks.has(row.task)) added.set(row.id, this.addLane(row, false))
     for (const row of tables) {
@@ -181,7 +177,6 @@ export class Memory {
     return partition
   }
 
-  /** Adds a partition again that was dropped. */
   keepPartition(partition: Partition): void {
     if (this.partitions.has(partition.id)) return
     this.partitions.set(partition.id, partition)
@@ -221,10 +216,7 @@ export class Memory {
     }
   }
 
-  /**
-   * Drops what is not open work, and keeps keys, instances and waiting partitions within bounds. Call it after
-   * a transaction, with the rows that it read. Only flushed rows are dropped.
-   */
+  /** Drops flushed rows that are not open work, or beyond the bounds. Call it after a transaction. */
   evict(read: RowIds, bounds: MemoryBounds): void {
     this.#dropUnneeded(read)
     for (const changed of this.#flushedLately) this.#dropUnneeded(changed)
@@ -305,7 +297,6 @@ export class Memory {
   }
 }
 
-/** Ids of rows. */
 export interface RowIds {
   readonly tasks: Iterable<number>
   readonly lanes: Iterable<number>

@@ -19,10 +19,7 @@ export interface Addition {
   readonly partitions: number
 }
 
-/**
- * The open tasks and waiting partitions of each producer. They are counted over all tasks when they are needed
- * and not kept up to date with every settle: only call-backs are limited.
- */
+/** By producer. Counted when needed, not with every settle, because only call-backs are limited. */
 export class OwnedWork {
   readonly #tasks: ReadonlyMap<number, Task>
   #byOwner = new Map<string, Counted>()
@@ -41,7 +38,6 @@ export class OwnedWork {
     return refusalOf(addition, this.#of(addition.owner), limits)
   }
 
-  /** Adds what was stored to the count. */
   add({ owner, opensTask, partitions }: Addition): void {
     const counted = this.#of(owner)
     if (opensTask) counted.tasks += 1

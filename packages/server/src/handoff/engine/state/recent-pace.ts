@@ -8,7 +8,6 @@ export class RecentPace {
   readonly #partitions = new Float64Array(STEPS)
   readonly #records = new Float64Array(STEPS)
   readonly #since: number
-  /** The last step that was written. */
   #step: number
 
   constructor(now: number) {

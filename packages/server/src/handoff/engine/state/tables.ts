@@ -6,7 +6,6 @@ import { type Lane, Table, type Task } from './memory-rows.ts'
 /** The compute tables that have open work or settings. */
 export class Tables {
   readonly #byName = new Map<string, Table>()
-  /** Names of those that are paused. */
   readonly paused = new Set<string>()
   /** When a worker last asked for anything. */
   askedAt: number | null = null
@@ -51,12 +50,10 @@ export class Tables {
     if (name !== null && lanesOf.size === 0 && settings === NO_TABLE_SETTINGS) this.#byName.delete(name)
   }
 
-  /** Whether it has work or settings. */
   isShown({ lanesOf, settings }: Table): boolean {
     return lanesOf.size > 0 || settings !== NO_TABLE_SETTINGS
   }
 
-  /** A worker asked for these tables; null: for any. */
   asked(names: Iterable<string> | null, now: number): void {
     if (names === null) this.askedAt = now
     else

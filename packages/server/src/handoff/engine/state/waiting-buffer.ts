@@ -5,7 +5,6 @@ import { lowerBound } from './lower-bound.ts'
 interface Buffered {
   readonly id: number
   readonly dueAt: number | null
-  /** The number of buffers that contain it. */
   bufferCount: number
 }
 

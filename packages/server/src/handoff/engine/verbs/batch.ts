@@ -43,9 +43,6 @@ function* leasesOf({ settles, renews, undos }: HandOffBatch) {
 const isPullsAlone = ({ settles, renews, undos, callBacks }: HandOffBatch): boolean =>
   settles.length + renews.length + undos.length + callBacks.length === 0
 
-/**
- * If the transaction changed nothing, a batch of pulls found nothing and needs no entry: a node that lost
- * leadership cannot return anything wrong with it. A repeated key needs one, because its leases are returned.
- */
+/** Empty pulls need none: a deposed leader cannot say anything wrong. A repeated key returns leases. */
 export const mayAnswerWithoutEntry = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
   isPullsAlone(batch) && pulls.every(({ repeated }) => !repeated)

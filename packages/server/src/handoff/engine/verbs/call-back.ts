@@ -39,7 +39,6 @@ export interface Comparison {
   readonly conflictTotal: number
 }
 
-/** New partitions of one level, with their row ids. */
 export interface NewLevelRows {
   readonly level: number
   /** The id of an existing lane or of a lane to be created. */
@@ -47,10 +46,8 @@ export interface NewLevelRows {
   readonly count: number
   readonly records: number
   readonly lastId: number
-  /** The first rows, which may stay in memory. */
   readonly firstRows: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
-  /** The number of partitions per table. */
   readonly tables: ReadonlyMap<string, ArrivedOfTable>
 }
 
@@ -105,10 +102,7 @@ function levelsOf(partitions: readonly CalledBackPartition[]): number[] {
   return levels
 }
 
-/**
- * Compares everything before anything is changed, so that a refused call-back has no effect. Requests only
- * the known partitions of lanes.
- */
+/** Runs before anything is changed, so that a refused call-back has no effect. */
 export async function compare(
   { disk, nextIteration }: Pick<EngineContext, 'disk' | 'nextIteration'>,
   { partitions }: CallBack,
@@ -367,9 +361,7 @@ function newLane(tx: Transaction, task: Task, { lane: id, level, tables }: NewLe
   return tx.addLane(row)
 }
 
-/**
- * Returns known partitions by level. Looks up all named lanes at once: there may be as many as partitions.
- */
+/** Known partitions by level. Looks up all lanes at once: there may be as many as partitions. */
 async function loadKnown(
   disk: EngineDisk,
   lanes: ReadonlyMap<number, ComparedLane>,

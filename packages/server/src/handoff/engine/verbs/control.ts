@@ -35,7 +35,6 @@ const STEP = 500
 interface Applied {
   readonly changed: number
   readonly more?: boolean
-  /** Where the next step begins. */
   readonly next?: number
   /** The number of partitions that all steps will change, if this step does not change all of them. */
   readonly total?: number
@@ -50,10 +49,7 @@ export async function lastSettledAt(disk: Disk, request: ControlRequest, now: nu
   return newest > now ? newest + 999 : 0
 }
 
-/**
- * Runs one step of a control request. Pause, resume, cancel, barrier and seal change only the task, not its
- * partitions.
- */
+/** Runs one step. Pause, resume, cancel, barrier and seal change only the task. */
 export async function control(
   tx: Transaction,
   request: ControlRequest,
@@ -130,7 +126,7 @@ async function carryOut(
     case 'cancel': {
       if (task.cancelled) return { changed: 0 }
       const changed = unfinishedOf(task.partitions)
-      flag(tx, task, { cancelled: true, reruns: [], rerunning: false })
+      flag(tx, task, { cancelled: true, reruns: [] })
       tx.cancelled.push(task)
       return { changed }
     }
@@ -164,23 +160,9 @@ async function carryOut(
   }
 }
 
-type Flags = Partial<
-  Pick<
-    Task,
-    | 'paused'
-    | 'cancelled'
-    | 'sealed'
-    | 'owners'
-    | 'expectedPartitions'
-    | 'levelBarrier'
-    | 'reruns'
-    | 'rerunning'
-  >
->
-
 /** Setting the same values again changes nothing. */
-function flag(tx: Transaction, task: Task, flags: Flags): Applied {
-  const isNew = Object.entries(flags).some(([name, value]) => task[name as keyof Flags] !== value)
+function flag(tx: Transaction, task: Task, flags: Partial<Task>): Applied {
+  const isNew = Object.entries(flags).some(([name, value]) => task[name as keyof Task] !== value)
   if (!isNew) return { changed: 0 }
   tx.touchTask(task)
   Object.assign(task, flags)
@@ -329,10 +311,7 @@ function requeue(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'
   tx.waiting.add(partition)
 }
 
-/**
- * Runs the first step immediately. `advanceRerun` runs the others, so that a repeated order does not start
- * over.
- */
+/** The first step runs now, the others by `advanceRerun`: a repeated order does not start over. */
 async function beginRerun(
   tx: Transaction,
   task: Task,
@@ -394,5 +373,4 @@ function saveRerun(tx: Transaction, task: Task, place: number, rerun: Rerun | nu
 function setReruns(tx: Transaction, task: Task, reruns: readonly Rerun[]): void {
   tx.touchTask(task)
   task.reruns = reruns
-  task.rerunning = reruns.length > 0
 }

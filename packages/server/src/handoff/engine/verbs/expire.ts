@@ -14,10 +14,7 @@ interface Expired {
   woken: number
 }
 
-/**
- * Ends leases and back-offs that are due, if memory confirms that. Leases are first: without back-off they
- * become ready in the same step.
- */
+/** Ends what is due. Leases first: without back-off they become ready in the same step. */
 export async function endDue(
   tx: Transaction,
   leased: readonly Partition[],

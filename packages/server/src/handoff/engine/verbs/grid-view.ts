@@ -1,6 +1,6 @@
 import { GRID_PARTITIONS_COUNTED } from '@baton/protocol'
 import type { CellCount } from '../../disk.ts'
-import { totalOf, withRerunning } from '../../rules/task.ts'
+import { totalOf } from '../../rules/task.ts'
 import type { GridCell, GridDetails, GridQuery } from '../../views/queries.ts'
 import { viewState } from '../../views/view-state.ts'
 import type { ViewSource } from './view-source.ts'
@@ -8,12 +8,9 @@ import type { ViewSource } from './view-source.ts'
 /** Each cell of a sample costs two look-ups. */
 const MOST_CELLS_SAMPLED = 250
 
-/**
- * The states of the partitions of one level, by cell. All of them are counted, unless there are too many: then
- * some of each cell, and its parked ones, so that the cost does not grow with the level.
- */
+/** The states of one level, by cell. Of very many partitions only some are counted, and the parked ones. */
 export async function readGrid(
-  { disk, inMemory: { pausedTables } }: Pick<ViewSource, 'disk' | 'inMemory'>,
+  { disk, memory }: Pick<ViewSource, 'disk' | 'memory'>,
   query: GridQuery,
 ): Promise<GridDetails | null> {
   const [task] = await disk.tasksNamed([query.taskId])
@@ -34,11 +31,10 @@ export async function readGrid(
       ? { kind: 'index', cells: sampledCells, each: Math.floor(GRID_PARTITIONS_COUNTED / sampledCells) }
       : { kind: 'rank', width: Math.ceil(partitions / query.cells), limit: GRID_PARTITIONS_COUNTED },
   })
-  const facts = withRerunning(task)
   // Of several tables, those of waiting partitions are not known here.
-  const isHeld = lane.mixedAfter === null && pausedTables.has(lane.table)
+  const isHeld = lane.mixedAfter === null && memory.order.tables.paused.has(lane.table)
   const stateOf = (state: CellCount['state']) => (isHeld && state === 'ready' ? 'held' : state)
-  const cells = cellsOf(counted, (state) => viewState(facts, { state: stateOf(state), level }))
+  const cells = cellsOf(counted, (state) => viewState(task, { state: stateOf(state), level }))
   return { ...none, level, partitions, sampled, cells }
 }
 

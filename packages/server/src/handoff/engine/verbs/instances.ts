@@ -1,7 +1,6 @@
 import type { InstanceSort } from '@baton/protocol'
-import type { Disk } from '../../disk.ts'
 import { silenceAllowed, statusOf } from '../../instance-status.ts'
-import { leaseMillis, type Policy, policyOf } from '../../rules/policy.ts'
+import { leaseMillis, policyOf } from '../../rules/policy.ts'
 import type {
   InstanceDetails,
   InstanceLeasesPage,
@@ -14,29 +13,19 @@ import type {
 import { checkpointsOf, workOf } from '../checkpoints.ts'
 import { namedOf } from '../lease-changes.ts'
 import type { Memory } from '../state/memory.ts'
+import type { ViewSource } from './view-source.ts'
 
 // Views of instances. Their rows are on disk, their leases in memory.
 
 /** Bounds the cost of a page that leaves out most instances. */
 const INSTANCES_SEARCHED = 2000
 
-export interface InstanceSource {
-  readonly disk: Disk
-  readonly memory: Memory
-  readonly policy: Policy
-  readonly leader: { readonly node: string | undefined; readonly since: number }
-  readonly now: number
-}
-
-export async function readInstance(
-  source: InstanceSource,
-  instanceId: string,
-): Promise<InstanceDetails | null> {
+export async function readInstance(source: ViewSource, instanceId: string): Promise<InstanceDetails | null> {
   const record = await source.disk.instance(instanceId)
   return record === null ? null : withLeases(source, record)
 }
 
-export async function readInstances(source: InstanceSource, query: InstanceQuery): Promise<InstancePage> {
+export async function readInstances(source: ViewSource, query: InstanceQuery): Promise<InstancePage> {
   const { names, limit, sort = 'name', search = null, status = null } = query
   const shown = (records: readonly InstanceRecord[]) => records.map((record) => withLeases(source, record))
   if (names !== undefined) return { instances: shown(await source.disk.instances({ names })), next: null }
@@ -72,7 +61,7 @@ interface Records {
 }
 
 async function readRows(
-  { disk }: InstanceSource,
+  { disk }: ViewSource,
   { limit, sort }: InstanceQuery,
   after: InstancePosition | null,
 ): Promise<Records> {
@@ -83,7 +72,7 @@ async function readRows(
 
 /** Holders are in memory; the other instances follow, by name. */
 async function readByLeases(
-  source: InstanceSource,
+  source: ViewSource,
   { limit }: InstanceQuery,
   after: InstancePosition | null,
 ): Promise<Records> {
@@ -121,10 +110,7 @@ function positionOf(
 }
 
 /** A lease that has ended and was not swept yet may be renewed: it does not count, but its holder is silent. */
-function withLeases(
-  { memory, policy, leader, now }: InstanceSource,
-  record: InstanceRecord,
-): InstanceDetails {
+function withLeases({ memory, policy, leader, now }: ViewSource, record: InstanceRecord): InstanceDetails {
   let leases = 0
   let silentAfterMillis: number | null = null
   for (const { parentLane, recordCount, dueAt } of memory.leases.of(record.instanceId)) {
@@ -140,7 +126,7 @@ function withLeases(
 }
 
 export async function heldLeases(
-  { disk, memory, now }: InstanceSource,
+  { disk, memory, now }: ViewSource,
   { instanceId, after, limit }: InstanceLeasesQuery,
 ): Promise<InstanceLeasesPage> {
   const held = memory.leases

@@ -55,7 +55,6 @@ export class LargeCallBacks {
     return callBacks.some(({ callBack }) => this.#running.has(callBack.taskId))
   }
 
-  /** Resolves when the current call-backs for these tasks have ended. */
   async whenEnded(callBacks: readonly BatchedCallBack[]): Promise<void> {
     for (const { callBack } of callBacks) await this.#running.get(callBack.taskId)?.catch(() => undefined)
   }
@@ -80,10 +79,7 @@ export class LargeCallBacks {
     }
   }
 
-  /**
-   * Removes rows of call-backs that cannot be completed: those from before a restart, or from memory that was
-   * dropped.
-   */
+  /** Removes the rows of call-backs from before a restart, or from memory that was dropped. */
   async removeAbandonedRows(): Promise<void> {
     await Promise.allSettled(this.#pieces)
     for (const { taskId, staging } of await this.#disk.tasksWithStagedRows()) {
@@ -97,8 +93,7 @@ export class LargeCallBacks {
   }
 
   async #run(batched: BatchedCallBack): Promise<HandOffAnswers> {
-    // The whole call-back must run within one memory epoch. After a new one, the comparison may be outdated
-    // and staged rows may be gone.
+    // After a new memory, the comparison may be outdated and staged rows may be gone.
     let epoch = this.#runner.epoch
     const lanes = await this.#exclusive.complete(() => {
       epoch = this.#runner.epoch

@@ -41,10 +41,7 @@ export class MaintenanceSteps {
   readonly #exclusive: Exclusive
   readonly #outbox: Subscriptions
   readonly #throughput: ThroughputRetention
-  /**
-   * The id of the last task that was served. Tasks alternate, so that a small rerun does not wait for a
-   * large one.
-   */
+  /** The task served last. Tasks alternate: a small rerun does not wait for a large one. */
   #lastRerun = 0
   /** The last hour in which old records of the audit were deleted. */
   #auditHour = -1
@@ -159,10 +156,7 @@ const ROWS_PER_STEP = 500
 /** Each lease of a key is a row to read. A step processes keys up to this many leases. */
 const LEASES_PER_STEP = 1000
 
-/**
- * Deletes due keys. A key whose leases were renewed is kept until they end. Returns the number of keys
- * processed.
- */
+/** Deletes due keys, but keeps those whose leases were renewed. Returns how many were processed. */
 async function forgetKeys(tx: Transaction, due: readonly StoredKey[]): Promise<number> {
   let leases = 0
   let seen = 0
@@ -184,10 +178,7 @@ async function forgetKeys(tx: Transaction, due: readonly StoredKey[]): Promise<n
   return seen
 }
 
-/**
- * Deletes rows of a finished task. Its counters stay as a summary. The task counts as purged from the first
- * step on, because its remaining rows are incomplete.
- */
+/** Deletes rows in steps. The counters stay as a summary, and the task counts as purged from the first on. */
 async function purge(tx: Transaction, task: Task): Promise<void> {
   if (task.purgedAt === null) {
     tx.touchTask(task)

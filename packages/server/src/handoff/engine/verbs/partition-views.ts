@@ -1,6 +1,6 @@
 import type { Disk } from '../../disk.ts'
 import type { StoredPartition } from '../../partition.ts'
-import { type TaskFacts, totalOf, withRerunning } from '../../rules/task.ts'
+import { type TaskFacts, totalOf } from '../../rules/task.ts'
 import { filterOf } from '../../views/partition-filter.ts'
 import {
   PartitionWalk,
@@ -16,44 +16,37 @@ import type {
   PartitionQuery,
 } from '../../views/queries.ts'
 import { viewState } from '../../views/view-state.ts'
-import { workOf } from '../checkpoints.ts'
+import { checkpointsOf, workOf } from '../checkpoints.ts'
 import type { Partition } from '../state/memory-rows.ts'
-import type { OnlyInMemory, ViewSource } from './view-source.ts'
+import type { ViewSource } from './view-source.ts'
 
-export async function readPartitions(
-  { disk, inMemory }: Pick<ViewSource, 'disk' | 'inMemory'>,
-  query: PartitionQuery,
-): Promise<PartitionPage | null> {
+type Rows = Pick<ViewSource, 'disk' | 'memory'>
+
+export async function readPartitions(rows: Rows, query: PartitionQuery): Promise<PartitionPage | null> {
+  const { disk, memory } = rows
   const [task] = await disk.tasksNamed([query.taskId])
   if (task === undefined || totalOf(task.partitions) === 0) return null
-  const facts = withRerunning(task)
   const { holder = null } = query
   if (holder !== null) {
-    const held = [...inMemory.leasesOf(holder)].filter(({ parentLane }) => parentLane.task === task.id)
-    return withReports(disk, await heldPage(disk, facts, { ...query, holder }, held), inMemory)
+    const held = [...memory.leases.of(holder)].filter(({ parentLane }) => parentLane.task === task.id)
+    return withReports(rows, await heldPage(disk, task, { ...query, holder }, held))
   }
-  const walk = new PartitionWalk(facts, query, inMemory.pausedTables)
+  const walk = new PartitionWalk(task, query, memory.order.tables.paused)
   for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
     const [lane] = (await disk.lanesFrom({ task: task.id, from, having: 'any', limit: 1 })).lanes
     const toRead = walk.enter(lane)
     if (toRead !== null && lane !== undefined) walk.take(await rowsOf(disk, lane, toRead))
   }
-  return withReports(disk, walk.page, inMemory)
+  return withReports(rows, walk.page)
 }
 
 /** Adds what workers reported: their progress, and the last checkpoint. */
-async function withReports(
-  disk: Disk,
-  page: PartitionPage,
-  { progressOf }: OnlyInMemory,
-): Promise<PartitionPage> {
-  const saved = page.partitions.filter(({ checkpointAt }) => checkpointAt !== null).map(({ id }) => id)
-  const stored = saved.length === 0 ? [] : await disk.checkpoints(saved)
-  const checkpoints = new Map(stored.map(({ partition, text }) => [partition, text]))
-  const partitions = page.partitions.map((shown) => ({
-    ...shown,
-    ...workOf({ id: shown.id, progress: progressOf(shown.id) }, checkpoints),
-  }))
+async function withReports({ disk, memory }: Rows, page: PartitionPage): Promise<PartitionPage> {
+  const checkpoints = await checkpointsOf(memory, disk, page.partitions)
+  const partitions = page.partitions.map((shown) => {
+    const progress = memory.partitions.get(shown.id)?.progress ?? null
+    return { ...shown, ...workOf({ id: shown.id, progress }, checkpoints) }
+  })
   return { ...page, partitions }
 }
 

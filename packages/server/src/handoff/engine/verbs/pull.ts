@@ -11,6 +11,7 @@ import {
 import { addCapped } from '../../rules/task.ts'
 import type { BatchedPull, EmptyBecause, PullResult } from '../../store.ts'
 import { checkpointsOf } from '../checkpoints.ts'
+import { namedOf } from '../lease-changes.ts'
 import { firstOf, knownFirst, LANES_READ_TOGETHER } from '../next-partition.ts'
 import type { FilterOrder } from '../state/filter-order.ts'
 import { type Partition, tableOf } from '../state/memory-rows.ts'
@@ -18,10 +19,7 @@ import { moveBarriers } from '../task-updates.ts'
 import { isEndOfSlice, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
-/**
- * Serves pulls one after another, as they arrived. Each takes from the first lane of the order until it has
- * enough.
- */
+/** Serves pulls as they arrived. Each takes from the first lane of the order until it has enough. */
 export async function pull(tx: Transaction, batched: readonly BatchedPull[]): Promise<PullResult[]> {
   const results: PullResult[] = []
   let demand = 0
@@ -152,9 +150,7 @@ function leaseOrDeliver(
   tx.leaseEndsAt(partition.dueAt)
 }
 
-/**
- * Returns the leases granted for a key that are still valid, or undefined for a key that is not in memory.
- */
+/** The leases of a key that are still valid; undefined if the key is not in memory. */
 async function repeat(tx: Transaction, key: string): Promise<PullResult | undefined> {
   const row = tx.memory.keys.get(key)?.row
   if (row === null || row === undefined) return undefined
@@ -198,16 +194,7 @@ async function handedOut(tx: Transaction, partitions: readonly Partition[]): Pro
 }
 
 function pulledPartition(partition: Partition, lease: GrantedLease | null): PulledPartition {
-  const { parentLane: lane, index, spelling, computeTable, recordCount } = partition
-  const handed = {
-    taskId: lane.parentTask.taskId,
-    level: lane.level,
-    index,
-    spelling,
-    computeTableName: computeTable,
-    recordCount,
-    lease,
-  }
+  const handed = { ...namedOf(partition), lease }
   return hasNoRare(partition) ? handed : { ...handed, ...rareOf(partition) }
 }
 

@@ -1,15 +1,7 @@
 import type { Disk, Recount } from '../../disk.ts'
 import { partitionStates } from '../../rules/life-cycle.ts'
-import {
-  holdsBarrier,
-  type MutableTask,
-  noTallies,
-  type Tallies,
-  type Tally,
-  taskState,
-  withRerunning,
-} from '../../rules/task.ts'
-import type { StoredLane, StoredTask } from '../../stored.ts'
+import { holdsBarrier, noTallies, type Tallies, type Tally, taskState } from '../../rules/task.ts'
+import type { StoredTask } from '../../stored.ts'
 
 /** Recounts all rows and reports where counters or barriers disagree with them. */
 export async function recount(disk: Disk): Promise<string[]> {
@@ -17,32 +9,14 @@ export async function recount(disk: Disk): Promise<string[]> {
 }
 
 export function checkRecount(counted: readonly Recount[]): string[] {
-  const lanes = counted.map(({ lane, task, partitions, records }): RecountedLane => {
-    const { level, parkedSkipped, purged, purgedRecords } = lane
-    return {
-      name: laneName(task, level),
-      task: task.id,
-      level,
-      parkedSkipped,
-      kept: lane,
-      counted: { partitions, records },
-      purged,
-      purgedRecords,
-    }
-  })
-  const byTask = Map.groupBy(counted, ({ task }) => task.id)
-  const tasks = [...byTask.values()].flatMap(([one]) => (one === undefined ? [] : [one.task]))
+  const byTask = [...Map.groupBy(counted, ({ task }) => task.id).values()]
   return [
-    ...checkCounters(lanes, tasks.map(withRerunning)),
+    ...counted.flatMap(checkLane),
+    ...byTask.flatMap(checkTask),
     ...counted.flatMap(checkWaiting),
     ...counted.flatMap(checkTables),
-    ...tasks.flatMap((task) => checkParked(task, byTask.get(task.id) ?? [])),
-    ...tasks.flatMap((task) =>
-      checkBarrier(
-        task,
-        (byTask.get(task.id) ?? []).map(({ lane }) => lane),
-      ),
-    ),
+    ...byTask.flatMap(checkParked),
+    ...byTask.flatMap(checkBarrier),
   ]
 }
 
@@ -69,12 +43,12 @@ function checkTables({ lane, task, tables }: Recount): string[] {
 }
 
 /** What the groups of failures say is parked. */
-function checkParked({ taskId, failures }: StoredTask, lanes: readonly Recount[]): string[] {
-  const groups = failures ?? []
+function checkParked(lanes: readonly Recount[]): string[] {
+  const groups = lanes[0]?.task.failures ?? []
   const found = lanes.flatMap(({ parked }) => [...parked])
   const keys = new Set([...groups.map(({ key }) => key), ...found.map(([key]) => key)])
   return [...keys].flatMap((key) => {
-    const name = `reason ${key} of task ${taskId}`
+    const name = `reason ${key} of task ${lanes[0]?.task.taskId}`
     const kept = groups.find((group) => group.key === key)?.parked
     const rows = found.filter(([other]) => other === key).map(([, count]) => count)
     const sum = (field: 'partitions' | 'records') => rows.reduce((all, row) => all + row[field], 0)
@@ -88,57 +62,41 @@ function checkParked({ taskId, failures }: StoredTask, lanes: readonly Recount[]
 const unequal = (name: string, what: string, kept: number, found: number): string[] =>
   kept === found ? [] : [`${name} has ${kept} ${what}, but its rows have ${found}`]
 
-function checkBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
-  if (!task.levelBarrier || task.cancelled) return []
-  const levels = lanes.filter(holdsBarrier).map(({ level }) => level)
+function checkBarrier(lanes: readonly Recount[]): string[] {
+  const task = lanes[0]?.task
+  if (task?.levelBarrier !== true || task.cancelled) return []
+  const levels = lanes.flatMap(({ lane }) => (holdsBarrier(lane) ? [lane.level] : []))
   const lowest = levels.length === 0 ? null : levels.reduce((a, b) => Math.min(a, b))
   if (task.openLevel === lowest) return []
   return [`the barrier of task ${task.taskId} is open up to ${task.openLevel}, but ${lowest} is unfinished`]
 }
 
-interface RecountedLane {
-  readonly name: string
-  /** The id of its task. */
-  readonly task: number
-  readonly level: number
-  readonly parkedSkipped: boolean
-  readonly kept: Tallies
-  /** Counted from the rows of its partitions. */
-  readonly counted: Tallies
-  readonly purged: number
-  readonly purgedRecords: number
-}
-
-/**
- * Reports where lane counters disagree with the rows, and where task counters disagree with those of the
- * lanes.
- */
-function checkCounters(lanes: readonly RecountedLane[], tasks: readonly MutableTask[]): string[] {
-  const findings = lanes.flatMap(checkLane)
-  const lanesOf = Map.groupBy(lanes, ({ task }) => task)
-  for (const task of tasks) {
-    const own = lanesOf.get(task.id) ?? []
-    const kept = own.map((lane) => lane.kept)
-    findings.push(...compare(`task ${task.taskId}`, task, kept.reduce(add, noTallies())))
-    const open = own.find(({ level }) => level === task.openLevel)
-    const state = taskState(task, open === undefined ? null : { ...open, ...open.kept })
-    if (task.state !== state) findings.push(`task ${task.taskId} is marked ${task.state}, but is ${state}`)
-  }
-  return findings
-}
-
 /** Purged rows are deleted but were finished. Only they may account for a difference. */
-function checkLane({ name, kept, counted, purged, purgedRecords }: RecountedLane): string[] {
+function checkLane({ lane, task, partitions, records }: Recount): string[] {
+  const name = laneName(task, lane.level)
   const finished = ({ done, cancelled }: Tally) => done + cancelled
-  const findings: string[] = []
-  const expect = (what: string, has: number, rows: number, gone: number) => {
-    if (has !== rows + gone)
-      findings.push(`${name} counts ${has} ${what}, but its rows have ${rows} + ${gone} purged`)
-  }
-  expect('finished', finished(kept.partitions), finished(counted.partitions), purged)
-  expect('records finished', finished(kept.records), finished(counted.records), purgedRecords)
-  if (purged > 0) return [...findings, ...compare(name, unfinished(kept), unfinished(counted))]
-  return [...findings, ...compare(name, kept, counted)]
+  const expect = (what: string, has: number, rows: number, gone: number) =>
+    has === rows + gone ? [] : [`${name} counts ${has} ${what}, but its rows have ${rows} + ${gone} purged`]
+  const counted = { partitions, records }
+  const hasAll = lane.purged === 0
+  return [
+    ...expect('finished', finished(lane.partitions), finished(partitions), lane.purged),
+    ...expect('records finished', finished(lane.records), finished(records), lane.purgedRecords),
+    ...compare(name, hasAll ? lane : unfinished(lane), hasAll ? counted : unfinished(counted)),
+  ]
+}
+
+function checkTask(lanes: readonly Recount[]): string[] {
+  const task = lanes[0]?.task
+  if (task === undefined) return []
+  const kept = lanes.map(({ lane }) => lane)
+  const open = kept.find(({ level }) => level === task.openLevel) ?? null
+  const state = taskState(task, open)
+  const name = `task ${task.taskId}`
+  return [
+    ...compare(name, task, kept.reduce<Tallies>(add, noTallies())),
+    ...(task.state === state ? [] : [`${name} is marked ${task.state}, but is ${state}`]),
+  ]
 }
 
 const unfinished = ({ partitions, records }: Tallies): Tallies => ({
@@ -146,20 +104,14 @@ const unfinished = ({ partitions, records }: Tallies): Tallies => ({
   records: { ...records, done: 0, cancelled: 0 },
 })
 
-function compare(name: string, kept: Tallies, counted: Tallies): string[] {
-  return partitionStates.flatMap((state) => [
-    ...(kept.partitions[state] === counted.partitions[state]
-      ? []
-      : [
-          `${name} counts ${kept.partitions[state]} ${state}, but its rows have ${counted.partitions[state]}`,
-        ]),
-    ...(kept.records[state] === counted.records[state]
-      ? []
-      : [
-          `${name} counts ${kept.records[state]} records ${state}, but its rows have ${counted.records[state]}`,
-        ]),
+const compare = (name: string, kept: Tallies, counted: Tallies): string[] =>
+  partitionStates.flatMap((state) => [
+    ...differing(name, state, kept.partitions[state], counted.partitions[state]),
+    ...differing(name, `records ${state}`, kept.records[state], counted.records[state]),
   ])
-}
+
+const differing = (name: string, what: string, has: number, rows: number): string[] =>
+  has === rows ? [] : [`${name} counts ${has} ${what}, but its rows have ${rows}`]
 
 function add(a: Tallies, b: Tallies): Tallies {
   const sum = noTallies()

@@ -34,7 +34,6 @@ export async function revokeLease(tx: Transaction, lease: PartitionRef): Promise
   return result
 }
 
-/** Returns since when the instance is paused. */
 export function pauseInstance(
   tx: Transaction,
   { instanceId, role, paused, by }: PauseRequest,

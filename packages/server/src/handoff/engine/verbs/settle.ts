@@ -104,10 +104,7 @@ function renewOne(
   return { refused: null, expiresAt, expiresInMillis: expiresAt - tx.now }
 }
 
-/**
- * Revokes a lease of a pull whose client disconnected before the answer, as if it had never been granted.
- * Returns false if nothing was revoked.
- */
+/** Revokes a lease as if it had never been granted: its client was gone before the answer. */
 export function undo(tx: Transaction, lease: LeaseRef): boolean {
   const partition = tx.memory.partitions.get(lease.partition)
   const change = judgeUndo(leaseStateOf(partition), lease)
@@ -116,10 +113,7 @@ export function undo(tx: Transaction, lease: LeaseRef): boolean {
   return true
 }
 
-/**
- * Loads all partitions that a batch names and memory lacks, with one read. Ids that were never issued are not
- * looked up.
- */
+/** Loads what memory lacks, with one read. Ids that were never issued are not looked up. */
 export async function loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Promise<void> {
   const { partitions, nextIds } = tx.memory
   const missing = new Set<number>()

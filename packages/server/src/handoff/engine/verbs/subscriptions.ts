@@ -25,10 +25,7 @@ export class Subscriptions {
   readonly #runner: Runner
   readonly #exclusive: Exclusive
   readonly #revisions = new Map<string, number>()
-  /**
-   * Until when deliveries to a subscription are paused, by subscription id. Reported by this node's
-   * deliverer.
-   */
+  /** Reported by the deliverer of this node. */
   #openCircuits: ReadonlyMap<string, number> = new Map()
 
   constructor(disk: OutboxDisk, runner: Runner, exclusive: Exclusive) {
@@ -88,10 +85,7 @@ export class Subscriptions {
     })
   }
 
-  /**
-   * Deletes deliveries that are past retention or belong to a removed subscription. Returns true while there
-   * may be more.
-   */
+  /** Deletes what is past retention, or of a removed subscription. True while there may be more. */
   async maintain(olderThan: number): Promise<boolean> {
     const { subscriptions } = await this.#runner.open()
     const removed = [...subscriptions.values()].find(({ state }) => state === 'removed')
@@ -165,9 +159,7 @@ export class Subscriptions {
     this.#revisions.set(subscription, (this.#revisions.get(subscription) ?? 0) + 1)
   }
 
-  /**
-   * Records the progress of deliveries, and disables subscriptions whose receiver rejects further deliveries.
-   */
+  /** Also disables subscriptions whose receiver rejects further deliveries. */
   #record({ changes, disable }: Extract<DeliveryRequest, { ask: 'record' }>): Promise<void> {
     return this.#transact((tx) => {
       for (const one of changes)
@@ -213,7 +205,6 @@ const actions: Partial<Record<SubscriptionRequest['ask'], string>> = {
   rotate: 'rotate-secret',
 }
 
-/** The subscription that a request has changed. */
 function changedBy(result: SubscriptionResult): string | undefined {
   if (result.kind === 'subscription') return result.subscription.id
   return result.kind === 'delivery' ? result.delivery.subscription : undefined

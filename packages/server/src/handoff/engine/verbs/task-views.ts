@@ -3,7 +3,7 @@ import type { Disk, LeasedOrDelayedRow, TaskDetail, TaskWithPace } from '../../d
 import { mainReason } from '../../rules/failures.ts'
 import { gapsBetween } from '../../rules/index-runs.ts'
 import { backoffMillis, leaseMillis, policyOf } from '../../rules/policy.ts'
-import { exists, type TaskFacts, withRerunning } from '../../rules/task.ts'
+import { exists, type TaskFacts } from '../../rules/task.ts'
 import type { StoredTask } from '../../stored.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
 import type {
@@ -19,17 +19,15 @@ import type {
 } from '../../views/queries.ts'
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
+import type { Memory } from '../state/memory.ts'
 import { ALL_TASKS, beginOf } from '../throughput.ts'
-import type { OnlyInMemory, ViewSource } from './view-source.ts'
+import { heldIn, type ViewSource } from './view-source.ts'
 
 // Views for the API and the page, read from rows. Rows contain the state of partitions. Whether a waiting
 // partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
 // task and from the settings of compute tables.
 
-/**
- * The maximum number of leases and back-offs read to estimate the time left. Leases of dead workers are among
- * the first to end.
- */
+/** For the time left. Leases of dead workers are among the first to end. */
 const LEASES_READ = 2000
 const LEASES_READ_FOR_LISTS = 500
 /** A lease that ends this much later than its original duration was renewed. */
@@ -39,15 +37,15 @@ const RENEWAL_MILLIS = 500
 type ChosenSummary = TaskWithPace & Pick<TaskRow, 'hasOtherTables'>
 
 export async function readTask(source: ViewSource, taskId: string): Promise<TaskDetails | null> {
-  const { disk, inMemory, now } = source
+  const { disk, memory, now } = source
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail, await readTiming(source, [detail], LEASES_READ), inMemory)
+  const row = taskRow(detail, await readTiming(source, [detail], LEASES_READ), memory)
   return {
     ...row,
     now,
-    lanes: lanes.map((lane) => laneFacts(row.facts, lane, inMemory.heldIn(detail.task.id, lane.lane.level))),
+    lanes: lanes.map((lane) => laneFacts(row.facts, lane, heldIn(memory, detail.task.id, lane.lane.level))),
     lanesOmitted: laneCount - lanes.length,
     computeTables,
     mismatches,
@@ -55,8 +53,12 @@ export async function readTask(source: ViewSource, taskId: string): Promise<Task
   }
 }
 
-export async function readSettings(disk: Disk, taskId: string): Promise<SettingsOfTask | null> {
-  const [task] = await disk.tasksNamed([taskId])
+/** Flushes nothing, because refused requests come here too. A task that is not in memory is flushed. */
+export async function readSettings(
+  { disk, memory }: ViewSource,
+  taskId: string,
+): Promise<SettingsOfTask | null> {
+  const task = memory.tasksByName.get(taskId) ?? (await disk.tasksNamed([taskId]))[0]
   if (task === undefined) return null
   const { settings, levelBarrier, owners } = task
   return { taskId, settings, levelBarrier, owners, calledBack: exists(task) }
@@ -64,7 +66,7 @@ export async function readSettings(disk: Disk, taskId: string): Promise<Settings
 
 export async function readTasks(source: ViewSource, query: TaskQuery): Promise<TaskPage> {
   const { disk, now } = source
-  const { state, parked, before, limit, search, tasks = null } = query
+  const { state, parked, before, limit, tasks = null } = query
   if (tasks !== null) return { now, tasks: await readTasksNamed(source, tasks, query), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
@@ -84,8 +86,7 @@ export async function readTasks(source: ViewSource, query: TaskQuery): Promise<T
       if (found.length === limit) return page(position)
       const { task } = summary
       position = task.id
-      if (!exists(task) || (state !== null && task.state !== state)) continue
-      if (search === null || task.taskId.includes(search)) found.push(summary)
+      if (isFound(task, query)) found.push(summary)
     }
     if (summaries.length < atATime) return page(null)
     position = summaries.at(-1)?.task.id ?? position
@@ -94,6 +95,11 @@ export async function readTasks(source: ViewSource, query: TaskQuery): Promise<T
   return page(position)
 }
 
+const isFound = (task: StoredTask, { state, search }: TaskQuery): boolean =>
+  exists(task) &&
+  (state === null || task.state === state) &&
+  (search === null || task.taskId.includes(search))
+
 /** Returns the named tasks in one page: a request names only a few. */
 async function readTasksNamed(
   source: ViewSource,
@@ -101,14 +107,12 @@ async function readTasksNamed(
   query: TaskQuery,
 ): Promise<TaskRow[]> {
   const { disk } = source
-  const { state, parked, search } = query
+  const { parked } = query
   const ids = (await disk.tasksNamed(names)).map(({ id }) => id)
   const summaries = await havingTables(disk, await disk.tasksWithPace(ids), query)
-  const found = summaries.filter(({ task }) => {
-    if (!exists(task) || (state !== null && task.state !== state)) return false
-    if (parked && (task.cancelled || task.partitions.parked === 0)) return false
-    return search === null || task.taskId.includes(search)
-  })
+  const found = summaries.filter(
+    ({ task }) => isFound(task, query) && !(parked && (task.cancelled || task.partitions.parked === 0)),
+  )
   return rowsOf(
     source,
     found.toSorted((a, b) => b.task.id - a.task.id),
@@ -149,7 +153,7 @@ async function rowsOf(
   leasesRead: number,
 ): Promise<TaskRow[]> {
   const timing = await readTiming(source, found, leasesRead)
-  return found.map((summary) => taskRow(summary, timing, source.inMemory))
+  return found.map((summary) => taskRow(summary, timing, source.memory))
 }
 
 type TimingOf = (task: StoredTask) => Timing
@@ -159,7 +163,7 @@ const byEnd = (a: LeasedOrDelayedRow, b: LeasedOrDelayedRow): number =>
 
 /** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
 async function readTiming(
-  { disk, inMemory, policy, now }: ViewSource,
+  { disk, memory, policy, now }: ViewSource,
   summaries: readonly TaskWithPace[],
   limit: number,
 ): Promise<TimingOf> {
@@ -178,20 +182,19 @@ async function readTiming(
           ...row,
           renewed: row.dueAt - row.leasedAt > millis + RENEWAL_MILLIS,
           unheardShare: row.state === 'leased' ? Math.max(0, 1 - (row.dueAt - now) / millis) : 0,
-          progress: row.state === 'leased' ? inMemory.progressOf(id) : null,
+          progress: row.state === 'leased' ? (memory.partitions.get(id)?.progress ?? null) : null,
         }
       }),
     }
   }
 }
 
-function taskRow(summary: ChosenSummary, timingOf: TimingOf, inMemory: OnlyInMemory): TaskRow {
+function taskRow(summary: ChosenSummary, timingOf: TimingOf, memory: Memory): TaskRow {
   const { task, openLane, pace, hasOtherTables } = summary
-  const stored = withRerunning(task)
-  const heldByTable = inMemory.heldIn(task.id)
+  const heldByTable = heldIn(memory, task.id)
   const held = heldByTable === undefined ? {} : { heldByTable }
   return {
-    facts: { ...stored, ...progressView({ facts: stored, openLane, ...held }) },
+    facts: { ...task, ...progressView({ facts: task, openLane, ...held }) },
     openLane,
     pace,
     reason: mainReason(task.failures ?? []),
@@ -219,10 +222,7 @@ const DAY = 86_400_000
 /** The default time range of a query. */
 const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: DAY, hour: 7 * DAY }
 
-/**
- * Returns the newest points within the time range. If there are too many, incomplete steps are dropped, so
- * that every returned step has all its levels.
- */
+/** Returns the newest points. Incomplete steps are dropped, so that each one has all its levels. */
 export async function readThroughput(
   { disk, now }: Pick<ViewSource, 'disk' | 'now'>,
   { taskId, step, from, to, byLevel }: ThroughputQuery,
