@@ -14,7 +14,6 @@ import type { ArchivedTables } from './sql-tables.ts'
 /** The most rows that are read at a time. */
 export const BATCH = 1000
 
-/** A connection that reads or writes all rows of a store. */
 export interface ArchivedStore {
   readonly tables: ArchivedTables
   run(text: string): Promise<unknown>

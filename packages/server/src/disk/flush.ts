@@ -1,7 +1,7 @@
 import type { RowChanges } from '../handoff/disk.ts'
 import { addTotalsTo, byName, seenInstance } from './instances.ts'
 import type { SqlTables } from './sql-tables.ts'
-import { insert, type RowStatement, remove, update } from './statements.ts'
+import { insert, type RowStatement, remove, replace, update } from './statements.ts'
 
 /** In SQL: an existing row stays as it is. */
 const KEEP = 'ON CONFLICT DO NOTHING'
@@ -16,40 +16,35 @@ const flushed = <Row extends object>(
   rowsOf: (rowChanges: RowChanges) => Iterable<Row>,
 ): Flushed => ({ statement: statement as unknown as RowStatement<object>, rowsOf })
 
-/**
- * What a flush writes, in this order. Ranges are missing, because they are merged with the stored ones: each
- * disk has its own statement for that.
- */
+/** What a flush writes, in this order. Ranges are merged, by statements of each disk. */
 export const flushedBy = (tables: SqlTables): readonly Flushed[] => [
-  flushed(insert(tables.tasks, tables.tasks.replacing), ({ tasks }) => tasks.values()),
-  flushed(insert(tables.lanes, tables.lanes.replacing), ({ lanes }) => lanes.values()),
-  flushed(insert(tables.levels, tables.levels.replacing), ({ levels }) => levels.values()),
-  flushed(insert(tables.laneTables, tables.laneTables.replacing), ({ laneTables }) => laneTables.values()),
+  flushed(replace(tables.tasks), ({ tasks }) => tasks.values()),
+  flushed(replace(tables.lanes), ({ lanes }) => lanes.values()),
+  flushed(replace(tables.levels), ({ levels }) => levels.values()),
+  flushed(replace(tables.laneTables), ({ laneTables }) => laneTables.values()),
   flushed(update(tables.statuses), ({ partitions }) =>
-    // Rows with neighbouring ids are on the same pages.
-    written(partitions, (status, id) => ({ id, ...status })).sort((a, b) => a.id - b.id),
+    // Rows with neighbouring ids are on the same pages. A spread is several times faster if it comes first.
+    written(partitions, (status, id) => ({ ...status, id })).sort((a, b) => a.id - b.id),
   ),
   flushed(remove(tables.partitions.only('id')), ({ partitions }) => removed(partitions, (id) => ({ id }))),
-  flushed(insert(tables.checkpoints, tables.checkpoints.replacing), ({ checkpoints }) =>
+  flushed(replace(tables.checkpoints), ({ checkpoints }) =>
     written(checkpoints, (text, partition) => ({ partition, text })),
   ),
   flushed(remove(tables.checkpoints.only('partition')), ({ checkpoints }) =>
     removed(checkpoints, (partition) => ({ partition })),
   ),
-  flushed(insert(tables.keys, tables.keys.replacing), ({ keys }) => written(keys, (key) => key)),
+  flushed(replace(tables.keys), ({ keys }) => written(keys, (key) => key)),
   flushed(remove(tables.keys.only('key')), ({ keys }) => removed(keys, (key) => ({ key }))),
-  flushed(insert(tables.tableSettings, tables.tableSettings.replacing), ({ tableSettings }) =>
-    written(tableSettings, (row) => row),
-  ),
+  flushed(replace(tables.tableSettings), ({ tableSettings }) => written(tableSettings, (row) => row)),
   flushed(remove(tables.tableSettings.only('table')), ({ tableSettings }) =>
     removed(tableSettings, (table) => ({ table })),
   ),
   flushed(remove(tables.pace.only('task')), ({ pace }) => removed(pace, (task) => ({ task: Number(task) }))),
-  flushed(insert(tables.pace, tables.pace.replacing), ({ pace }) => written(pace, (second) => second)),
+  flushed(replace(tables.pace), ({ pace }) => written(pace, (second) => second)),
   flushed(insert(tables.tables, KEEP), ({ tables: named }) =>
     [...named].flatMap(([task, names]) => [...names].map((name) => ({ task, name }))),
   ),
-  flushed(insert(tables.produced, tables.produced.replacing), ({ produced }) => produced.values()),
+  flushed(replace(tables.produced), ({ produced }) => produced.values()),
   flushed(insert(tables.instances, KEEP), ({ instances }) =>
     [...instances.values()].map((seen) => seenInstance(seen)).sort(byName),
   ),
@@ -64,7 +59,7 @@ export const flushedBy = (tables: SqlTables): readonly Flushed[] => [
     ),
   ),
   flushed(insert(tables.throughput, addThroughputTo(tables)), ({ throughput }) => throughput.values()),
-  flushed(insert(tables.subscriptions, tables.subscriptions.replacing), ({ outbox }) =>
+  flushed(replace(tables.subscriptions), ({ outbox }) =>
     written(outbox.subscriptions, (body, id) => ({ id, body })),
   ),
   flushed(remove(tables.subscriptions.only('id')), ({ outbox }) =>
@@ -87,13 +82,21 @@ function addThroughputTo({ dialect, throughput }: SqlTables): string {
 }
 
 /** Of changes by key: rows of those that are not null. */
-const written = <Key, Change, Row>(
+function written<Key, Change, Row>(
   changes: ReadonlyMap<Key, Change | null>,
   rowOf: (change: Change, key: Key) => Row,
-): Row[] => [...changes].flatMap(([key, change]) => (change === null ? [] : [rowOf(change, key)]))
+): Row[] {
+  const rows: Row[] = []
+  for (const [key, change] of changes) if (change !== null) rows.push(rowOf(change, key))
+  return rows
+}
 
 /** Of changes by key: keys of those that are null. */
-const removed = <Key, Change, Row>(
+function removed<Key, Change, Row>(
   changes: ReadonlyMap<Key, Change | null>,
   rowOf: (key: Key) => Row,
-): Row[] => [...changes].flatMap(([key, change]) => (change === null ? [rowOf(key)] : []))
+): Row[] {
+  const rows: Row[] = []
+  for (const [key, change] of changes) if (change === null) rows.push(rowOf(key))
+  return rows
+}

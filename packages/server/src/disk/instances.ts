@@ -1,5 +1,6 @@
 import { type InstanceRole, type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import type { Disk } from '../handoff/disk.ts'
+import { copierOf } from '../handoff/fields.ts'
 import type { Heartbeat } from '../handoff/heartbeats.ts'
 import { totalOf } from '../handoff/rules/task.ts'
 import type { StoredTask } from '../handoff/stored.ts'
@@ -9,6 +10,7 @@ import {
   type InstanceRecord,
   noTotals,
   type ProducedTaskDetails,
+  totalFields,
 } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
@@ -55,31 +57,19 @@ export function heartbeatRows(heartbeats: readonly Heartbeat[], now: number): St
   const rows = new Map<string, StoredInstance>()
   for (const { instanceId, role, totals: added, seenMillisAgo, node } of heartbeats) {
     const before = rows.get(instanceId)
-    const totals = totalsOf(before)
+    const totals = before === undefined ? noTotals() : totalsOf(before)
     addTotals(totals, added)
     rows.set(instanceId, {
-      instanceId,
-      role,
+      ...seenInstance({ instanceId, role, at: now }, totals),
       firstSeenAt: Math.min(now - seenMillisAgo.first, before?.firstSeenAt ?? Number.POSITIVE_INFINITY),
       lastSeenAt: Math.max(now - seenMillisAgo.last, before?.lastSeenAt ?? 0),
-      version: node?.version ?? null,
-      startedAt: node?.startedAt ?? null,
-      draining: node?.draining ?? false,
-      load: node?.load ?? null,
-      ...totals,
-      lostUnlessSeenSince: null,
-      pausedAt: null,
+      ...node,
     })
   }
   return [...rows.values()].sort(byName)
 }
 
-const totalFields = Object.keys(noTotals()) as (keyof InstanceTotals)[]
-
-const totalsOf = (row: StoredInstance | undefined): InstanceTotals =>
-  row === undefined
-    ? noTotals()
-    : (Object.fromEntries(totalFields.map((field) => [field, row[field]])) as unknown as InstanceTotals)
+const totalsOf: (row: StoredInstance) => InstanceTotals = copierOf(totalFields)
 
 /** In SQL: adds totals to the stored ones. When an instance was last seen comes from heartbeats. */
 export const addTotalsTo = (tables: SqlTables): string =>
@@ -115,17 +105,11 @@ export function recordHeartbeat(tables: SqlTables, now: string): RowStatement<St
 }
 
 function instanceRecord(row: StoredInstance): InstanceRecord {
-  const { instanceId, role, firstSeenAt, lastSeenAt, version, startedAt, draining, load } = row
-  return {
-    instanceId,
-    role,
-    firstSeenAt,
-    lastSeenAt,
-    totals: totalsOf(row),
-    lostUnlessSeenSince: row.lostUnlessSeenSince,
-    pausedAt: row.pausedAt,
-    node: startedAt === null ? null : { version: version ?? '', startedAt, draining, load },
-  }
+  const { instanceId, role, firstSeenAt, lastSeenAt, lostUnlessSeenSince, pausedAt } = row
+  const { version, startedAt, draining, load } = row
+  const node = startedAt === null ? null : { version: version ?? '', startedAt, draining, load }
+  const seen = { instanceId, role, firstSeenAt, lastSeenAt, lostUnlessSeenSince, pausedAt }
+  return { ...seen, totals: totalsOf(row), node }
 }
 
 const producedTask = (
@@ -145,7 +129,6 @@ const mayBeForgotten = (tables: SqlTables, { conditions, columns }: IndexedBy): 
   `paused_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${tables.partitions.path}
     ${conditions.leasesByHolder} AND ${columns.leasedBy} = instance.instance_id)`
 
-/** The rows of instances. */
 export function instancesBy(session: Session, tables: SqlTables, by: IndexedBy) {
   const rows = rowsOf(tables.instances)
   const byNames = lookUp(rows, 'instance_id')
@@ -226,10 +209,7 @@ function withTasks({ instances, produced, tasks, dialect }: SqlTables): Query<In
   }
 }
 
-/**
- * Instances that were seen since a time, are lost or hold a lease. Holders are found one after another in an
- * index: rows of inactive instances are kept for days, and must not be read.
- */
+/** Instances seen since a time, lost, or holding a lease. Rows of inactive ones must not be read. */
 function activeNames(
   { instances, partitions }: SqlTables,
   { conditions, columns }: IndexedBy,

@@ -15,13 +15,9 @@ import {
   select,
 } from './statements.ts'
 
-/**
- * In SQL: partitions beyond the tail of their lane do not count. The planner of PostgreSQL must not use the index
- * on id where rows are read in the order of their index.
- */
+/** Beyond the tail nothing counts. `+ 0`: the planner of PostgreSQL must not use the index on id. */
 export const WITHIN_TAIL = 'id + 0 <= ?'
 
-/** What the engine reads of partitions. */
 export function partitionReadsBy(session: Session, tables: SqlTables, by: IndexedBy) {
   const { conditions: where, columns } = by
   const { descriptors } = tables
@@ -89,10 +85,7 @@ export function partitionReadsBy(session: Session, tables: SqlTables, by: Indexe
   } satisfies Partial<Disk>
 }
 
-/**
- * Which indexes were called back before. Ranges outlive the rows that retention removes. Arrays that come out of
- * order lie in gaps: one look-up for each lane shows that.
- */
+/** Which indexes were called back before. Ranges outlive the rows that retention removes. */
 export function knownBy(session: Session, { knownPartitions, ranges }: SqlTables) {
   const partition = select(rowsOf(knownPartitions), `WHERE lane = ? AND idx = ? AND ${WITHIN_TAIL}`)
   const lastBelow: Query<number> = {

@@ -1,9 +1,6 @@
 import { StoreRefused } from '../handoff/store.ts'
 
-/**
- * The version of the schema, which both stores and exports share. Each change of the schema raises it. Until
- * the first release a change needs no step: data of earlier versions is refused.
- */
+/** Of stores and exports. Until the first release it rises without a step: earlier data is refused. */
 export const SCHEMA_VERSION = 16
 
 /** A version of the schema and the way to it. */

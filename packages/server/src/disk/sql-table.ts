@@ -18,7 +18,6 @@ export interface Dialect {
   nested(subquery: string): string
   /** The value of JSON that was selected. */
   parsed(json: unknown): unknown
-  /** The order of the columns in which a table is created. */
   inOrder(columns: readonly Column[]): readonly Column[]
 }
 
@@ -27,7 +26,6 @@ export interface Codec {
   readonly type: string
   /** Converts a value that was read. Absent: it is that of the field. */
   readonly read?: (value: unknown) => unknown
-  /** Converts the value of a field. */
   readonly write?: (value: never) => unknown
 }
 
@@ -60,13 +58,11 @@ export class SqlTable<Row extends object> {
   /** The name with the schema. */
   readonly path: string
   readonly columns: readonly Column[]
-  /** The columns of the key. */
   readonly key: readonly string[]
   readonly order: string
-  /** Reads a row with the columns of `selected`. */
   readonly read: (values: readonly unknown[]) => Row
-  /** Adds the values of a row to a list, in the order of `columns`. */
-  readonly addValues: (to: unknown[], row: Row) => void
+  /** The values of a row, in the order of `columns`. */
+  readonly values: (row: Row) => unknown[]
   readonly #dialect: Dialect
   readonly #fields: Fields<Row>
   readonly #options: TableOptions<Row>
@@ -88,7 +84,7 @@ export class SqlTable<Row extends object> {
         ? valueIn(column)
         : `codecs['${column.kind}'].write(${valueIn(column)})`,
     )
-    this.addValues = compiled('to, row', `to.push(${written.join(', ')})`, { codecs })
+    this.values = compiled('row', `[${written.join(', ')}]`, { codecs })
     const read = rowOf(this.columns, ({ kind }, at) =>
       codecs[kind].read === undefined ? `values[${at}]` : `codecs['${kind}'].read(values[${at}])`,
     )
@@ -107,12 +103,6 @@ export class SqlTable<Row extends object> {
     })
   }
 
-  values(row: Row): unknown[] {
-    const values: unknown[] = []
-    this.addValues(values, row)
-    return values
-  }
-
   /** CREATE TABLE, with further columns and constraints. They may name another primary key than `key`. */
   create(...further: readonly string[]): string {
     const columns = this.#dialect
@@ -128,10 +118,7 @@ export class SqlTable<Row extends object> {
     return this.columns.map(({ name }) => name)
   }
 
-  /**
-   * In SQL: the columns of a SELECT, in the order that `read` expects. Tags are read as text, because they do
-   * not fit a JavaScript number.
-   */
+  /** In SQL, in the order that `read` expects. Tags are read as text: they do not fit a number. */
   selected(alias = this.name): string {
     return this.columns
       .map(({ name, kind }) => (kind === 'tag' ? `CAST(${alias}.${name} AS text)` : `${alias}.${name}`))

@@ -49,13 +49,11 @@ export function tablesIn(dialect: Dialect) {
   return { dialect, archived, ...archived, ...partsOf(partitions) }
 }
 
-/** Groups of columns of partitions. */
 function partsOf(partitions: ArchivedTables['partitions']) {
   const descriptor = Object.keys(descriptorFields) as (keyof typeof descriptorFields)[]
   const isRare: ReadonlySet<string> = new Set([...rareFields, 'inMixedLane'])
   return {
     descriptors: partitions.only(...descriptor),
-    /** Without the fields that few partitions have. */
     plainDescriptors: partitions.only(...descriptor.filter((field) => !isRare.has(field))),
     knownPartitions: partitions.only(...comparedFields),
     statuses: partitions.only('id', ...(Object.keys(statusFields) as (keyof typeof statusFields)[])),

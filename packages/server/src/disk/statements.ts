@@ -37,23 +37,20 @@ export interface RowStatement<Row extends object> {
   readonly onConflict: string
 }
 
-export const insert = <Row extends object>(table: SqlTable<Row>, onConflict = ''): RowStatement<Row> => ({
-  verb: 'insert',
-  table,
-  onConflict,
-})
+const statement =
+  (verb: RowStatement<object>['verb']) =>
+  <Row extends object>(table: SqlTable<Row>, onConflict = ''): RowStatement<Row> => ({
+    verb,
+    table,
+    onConflict,
+  })
 
-export const update = <Row extends object>(table: SqlTable<Row>): RowStatement<Row> => ({
-  verb: 'update',
-  table,
-  onConflict: '',
-})
-
-export const remove = <Row extends object>(table: SqlTable<Row>): RowStatement<Row> => ({
-  verb: 'remove',
-  table,
-  onConflict: '',
-})
+export const insert = statement('insert')
+export const update = statement('update')
+export const remove = statement('remove')
+/** Inserts rows, or replaces those with the same key. */
+export const replace = <Row extends object>(table: SqlTable<Row>): RowStatement<Row> =>
+  insert(table, table.replacing)
 
 /** A statement with the rows that it writes. */
 export interface Write {
@@ -93,14 +90,10 @@ export const select = <Row>(query: Query<Row>, rest: string): Query<Row> => ({
   from: `${query.from} ${rest}`,
 })
 
-/** Finds a row by the values of columns. */
 export const lookUp = <Row>(query: Query<Row>, ...columns: readonly string[]): Query<Row> =>
   select(query, `WHERE ${columns.map((name) => `${name} = ?`).join(' AND ')}`)
 
-/**
- * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
- * does not.
- */
+/** Whenever a bare parameter changes, SQLite prepares the statement again. For a sum it does not. */
 export const LIMIT = 'LIMIT ? + 0'
 
 /** A list in JSON; one without elements may be null. */
@@ -124,7 +117,6 @@ export interface Conditions {
   readonly tasksInState: string
   readonly lanesWithWork: string
   readonly leasesByEnd: string
-  /** Leases that have a holder. */
   readonly leasesByHolder: string
   readonly delayedPartitions: string
   readonly returnedPartitions: string
@@ -153,7 +145,6 @@ export interface Sources {
   readonly mismatchesOfTask: string
 }
 
-/** The columns that an index finds or orders partitions by. */
 export interface IndexedColumns {
   /** The holder of a lease. */
   readonly leasedBy: string

@@ -29,7 +29,6 @@ export const HAS_ROWS = `${ALL_PARTITIONS} - purged > 0`
 /** In SQL, of a task: leases of a cancelled task run until they end, and need its rows until then. */
 const HAS_ENDED = 'finished_at IS NOT NULL AND leased_partitions + delayed_partitions = 0'
 
-/** What the engine reads of tasks, lanes, levels, tables and keys. */
 export function taskReadsBy(session: Session, tables: SqlTables, where: Conditions) {
   const tasks = rowsOf(tables.tasks)
   const keys = rowsOf(tables.keys)

@@ -7,6 +7,7 @@ import type {
   TaskDetail,
   TaskWithPace,
 } from '../handoff/disk.ts'
+import { rowMakerOf } from '../handoff/fields.ts'
 import { PACE_SECONDS_KEPT } from '../handoff/views/eta.ts'
 import type { PaceSecond } from '../handoff/views/queries.ts'
 import { WITHIN_TAIL } from './partition-reads.ts'
@@ -143,19 +144,10 @@ function unfinished(
       'listed.id, task, level, idx, spelling, state, holder, coalesce(leased_at, 0), due_at, record_count',
     from: `(SELECT * FROM ${partitions.path} ${condition} ORDER BY ${time}, id ${LIMIT}) listed
       JOIN ${lanes.path} ON lane.id = listed.lane ORDER BY due_at, listed.id`,
-    read: ([id, task, level, index, spelling, state, holder, leasedAt, dueAt, recordCount]) =>
-      ({
-        id,
-        task,
-        level,
-        index,
-        spelling,
-        state,
-        holder,
-        leasedAt,
-        dueAt,
-        recordCount,
-      }) as LeasedOrDelayedRow,
+    read: rowMakerOf<LeasedOrDelayedRow>([
+      ...(['id', 'task', 'level', 'index', 'spelling', 'state', 'holder', 'leasedAt', 'dueAt'] as const),
+      'recordCount',
+    ]),
   }
 }
 

@@ -22,10 +22,7 @@ const APPEND_ALONE = prepared(
   `INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM ${MINE} RETURNING 1 AS appended`,
 )
 
-/**
- * PostgreSQL caches a plan for the current table sizes; a plan for a small table may scan it after it has
- * grown. So PostgreSQL plans again after this many entries.
- */
+/** A cached plan for a small table may scan it after it has grown, so PostgreSQL plans again. */
 const PLAN_AGAIN_EVERY = 200
 
 const NEW_KEYS = '$5::text[]'
@@ -54,8 +51,7 @@ interface Confirmed {
 export async function append(connection: Connection, confirmed: Confirmed, entry: Appended): Promise<void> {
   const warnings = connection.warnings
   const [row] = await connection.run(appendStatement(confirmed, entry))
-  // When PostgreSQL stops waiting for a standby, it reports success with a warning. The commit may then be
-  // lost together with this server.
+  // No longer waiting for a standby is a success with a warning. This server could lose the commit.
   if (connection.warnings > warnings) {
     throw new StoreUnavailable(
       'store_unavailable',

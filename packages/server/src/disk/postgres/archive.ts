@@ -22,10 +22,7 @@ export async function beginReading(connection: Connection): Promise<void> {
   await connection.run({ text: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}` })
 }
 
-/**
- * To write, `term` must be the term of this program's leadership. If a node takes over during the import,
- * nothing is imported.
- */
+/** To write, `term` must be that of this program. If a node takes over, nothing is imported. */
 export function archivedStore(connection: Connection, term = ''): ArchivedStore {
   const run = (text: string, values: readonly unknown[] = []) => connection.run({ text, values })
   return {
@@ -77,7 +74,6 @@ async function* inBatches(connection: Connection, table: SqlTable<object>): Asyn
 /** A statement may scan a large table before it returns its first row. */
 const ANSWER_MILLIS = 3_600_000
 
-/** Runs `work` with a connection for one long transaction. */
 export async function withConnection<Result>(
   url: string,
   work: (connection: Connection) => Promise<Result>,

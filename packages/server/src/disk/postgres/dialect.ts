@@ -43,8 +43,7 @@ const dialect: Dialect = {
   codecs: Object.fromEntries(
     Object.keys(sqlTypes).map((kind) => [kind, codecOf(kind as Kind)]),
   ) as unknown as Dialect['codecs'],
-  // Columns of a fixed width come first, and those that may be null last: then fewer values must be read to
-  // find another.
+  // Fixed widths first and those that may be null last: fewer values are read to find another.
   inOrder: (columns) => columns.toSorted((a, b) => positionOf(a.kind) - positionOf(b.kind)),
 }
 
@@ -71,10 +70,7 @@ const parameters = (columns: readonly Column[], first = 1): string =>
 export const unnest = ({ columns, names }: Columns, first = 1): string =>
   `unnest(${parameters(columns, first)}) AS n (${names.join(', ')})`
 
-/**
- * In SQL: inserts such rows, in their order. Null is sent as an empty text if the field is never empty,
- * because NULL in an array depends on array_nulls.
- */
+/** Null is sent as an empty text if the field is never empty: NULL in an array depends on array_nulls. */
 export function insertFrom({ path, names, columns }: Columns, rows: string): string {
   const values = columns.map(({ name, kind }) => (kind === 'filled?' ? `nullif(n.${name}, '')` : `n.${name}`))
   return `INSERT INTO ${path} (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${rows}`
@@ -91,7 +87,6 @@ export function textOf<Row extends object>({ verb, table, onConflict }: RowState
   return `UPDATE ${path} SET ${changed.join(', ')} FROM ${unnest(table)} WHERE ${equal(key).join(' AND ')}`
 }
 
-/** The array parameters of a table. */
 export function arraysOf<Row extends object>(table: SqlTable<Row>, rows: readonly Row[]): string[] {
   const values = rows.map((row) => table.values(row))
   return table.columns.map((column, at) =>

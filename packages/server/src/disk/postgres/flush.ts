@@ -1,5 +1,5 @@
 import type { RowChanges } from '../../handoff/disk.ts'
-import { addRun, type IndexRun } from '../../handoff/rules/index-runs.ts'
+import { unitedRuns } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { flushedBy } from '../flush.ts'
 import { plainArray, postgres, sending, textOf, unnest } from './dialect.ts'
@@ -14,9 +14,7 @@ const flushed = flushedBy(postgres).map(({ statement, rowsOf }) => ({
 /** Entries are kept for a while after they are flushed, because an append checks the previous entry. */
 const ENTRIES_KEPT = 1000
 
-/**
- * Old seconds are deleted now and then: a search in each flush would cost more than keeping a few of them.
- */
+/** A search in each flush would cost more than keeping a few old seconds. */
 const FORGET_PACE_EVERY = 20
 
 /** The last entry that a flush up to `upTo` deletes. Never the newest. */
@@ -78,16 +76,10 @@ WITH added AS MATERIALIZED (
 INSERT INTO baton.lane_range (lane, first, last) SELECT lane, first, last FROM united
 ON CONFLICT (lane, first) DO UPDATE SET last = excluded.last`
 
-/**
- * Merges adjacent ranges before they are sent, since a task that is called back in many arrays adds many of
- * them.
- */
+/** A task that is called back in many arrays adds many adjacent ranges. */
 function* rangesStatement(ranges: RowChanges['ranges']): Iterable<Statement> {
-  const sorted = ranges.toSorted((a, b) => a.lane - b.lane || a.first - b.first)
-  const united = [...Map.groupBy(sorted, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
-    const runs: IndexRun[] = []
-    for (const { first, last } of ofLane) addRun(runs, first, last)
-    return runs.map((run) => ({ lane, ...run }))
-  })
+  const united = [...Map.groupBy(ranges, ({ lane }) => lane)].flatMap(([lane, ofLane]) =>
+    unitedRuns(ofLane).map((run) => ({ lane, ...run })),
+  )
   yield* sending(postgres.ranges, ADD, united)
 }

@@ -31,10 +31,7 @@ export const fence = (term: string): Statement => ({
   values: [term],
 })
 
-/**
- * For what builds on an entry without being written with it. A standby that was promoted without the last
- * commits has the term, but may lack the entry.
- */
+/** A standby that was promoted without the last commits has the term, but may lack the entry. */
 const entryFence = (term: string, number: number): Statement => ({
   text: `SELECT 1 / count(*) FROM baton.entry WHERE number = $1 AND term = $2::text COLLATE "C"`,
   values: [number, term],
@@ -97,10 +94,7 @@ export const resignStatement = (term: string): Statement => ({
   values: [term],
 })
 
-/**
- * A try fails if another node took over or appended at the same moment. Each try starts with the current
- * term.
- */
+/** A try, with the current term, fails if another node took over or appended at the same moment. */
 const TRIES = 20
 /** A transaction that is idle, waiting for its client, delays a take-over for this long. */
 const PATIENCE_MILLIS = 1000
@@ -159,8 +153,7 @@ function takeOverStatements(term: string, seen: string | null, node: ClusterNode
         SELECT 1 / count(*) FROM taken`,
       values: [term, seen, node.nodeId, node.url === '' ? null : node.url],
     },
-    // Waits for a running append of the previous leader. Fails if that was committed, since its number is
-    // taken then.
+    // Waits for the last append of the previous leader, and fails if that took the number.
     {
       text: `WITH appended AS (
           INSERT INTO baton.entry (number, term, body)

@@ -14,10 +14,7 @@ export class LeaderWrites {
   readonly #channels: Channels
   readonly #node: ClusterNode
   readonly #log: Log | undefined
-  /**
-   * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
-   * unknown.
-   */
+  /** The term in which this node leads. Null before, and after a write whose outcome is unknown. */
   #term: string | null = null
   /** The last entry that this node has appended, or that of its take-over. */
   #last = 0

@@ -11,10 +11,7 @@ const DATABASE = {
   another: 'drop the schema baton, or choose another database with --database-url',
 }
 
-/**
- * Errors after which a migration is tried again. Nodes that start together on an empty database create the
- * same objects at the same time, and nodes of an earlier version may still be running.
- */
+/** Tried again after these: nodes may create the same objects at once, or still run an earlier version. */
 const BEGIN_AGAIN = new Set([
   '23505', // unique_violation
   '42P06', // duplicate_schema
@@ -34,10 +31,7 @@ export async function migrate(connection: Connection, schema = current): Promise
   }
 }
 
-/**
- * Sessions keep no state between transactions (see Connection), so the migration is a single transaction.
- * Unlike the others it is not sent in one piece, but waits for results on the way.
- */
+/** One transaction (see Connection), but not sent in one piece: it waits for results on the way. */
 async function migrateOnce(connection: Connection, schema: Schema): Promise<void> {
   const run = (text: string) => connection.run({ text })
   await run(
@@ -67,7 +61,6 @@ async function makeVersionTable(connection: Connection): Promise<void> {
   if (found !== 'ours') await connection.run({ text: 'CREATE TABLE baton.schema (version integer NOT NULL)' })
 }
 
-/** Which schema the database has: ours, one from before version 1, an empty one, or none. */
 async function findSchema(connection: Connection): Promise<'ours' | 'unreleased' | 'empty' | 'none'> {
   const [found] = await connection.run({
     text: `SELECT to_regclass('baton.schema') IS NOT NULL AS ours, to_regclass('baton.schema_version') IS NOT NULL AS unreleased,
@@ -88,10 +81,7 @@ export async function versionOf(connection: Connection): Promise<number> {
   return found === 'ours' ? storedVersion(connection) : 0
 }
 
-/**
- * If the privilege is missing because another role owns the schema, the remedy is to log in as that role, not
- * a grant.
- */
+/** If another role owns the schema, the remedy is to log in as that role, not a grant. */
 async function asOthers(connection: Connection, error: Error): Promise<Error> {
   const [other] = await connection.run({
     text: `SELECT pg_get_userbyid(owner) AS owner, current_user AS user

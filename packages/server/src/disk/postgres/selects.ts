@@ -34,7 +34,6 @@ export const valuesIn = (row: Row): unknown[] => row['row'] as unknown[]
 
 export const listIn = (row: Row): unknown[][] => (row['list'] ?? []) as unknown[][]
 
-/** By query, with their places. */
 export const byQuery = <Found>(asked: readonly Asked<Found>[]) => [
   ...Map.groupBy(
     asked.map(({ query, values }, place) => ({ query, values, place })),

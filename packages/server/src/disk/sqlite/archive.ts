@@ -53,10 +53,7 @@ export function refuseAbsent(path: string): void {
   if (!existsSync(path)) throw new StoreRefused(`${path} does not exist; name the data folder with --data`)
 }
 
-/**
- * Opens a read-only snapshot of a store's file, whether a service uses it or not. Later commits are not
- * visible in it.
- */
+/** A snapshot of a store's file, whether a service uses it or not. */
 export async function withSnapshot<Result>(
   path: string,
   work: (db: DatabaseSync) => Promise<Result>,
@@ -79,10 +76,7 @@ export async function withSnapshot<Result>(
   }
 }
 
-/**
- * Copies page by page from one snapshot, while the service continues. Without the open transaction each of
- * its commits would restart the copy.
- */
+/** Copies page by page from one snapshot: otherwise each commit of the service would restart the copy. */
 export async function copySnapshot(
   from: string,
   to: string,
@@ -96,8 +90,7 @@ export async function copySnapshot(
   )
   const copy = new DatabaseSync(to)
   try {
-    // Leave a single file that can be read from a read-only location. The service switches back to WAL when
-    // it opens it.
+    // One file, also for a read-only location. The service switches back to WAL when it opens it.
     copy.exec('PRAGMA journal_mode = DELETE')
     const damage = damageIn(copy)
     if (damage.length > 0)

@@ -1,7 +1,6 @@
 import type { Conditions, IndexedBy, IndexedColumns, Sources } from '../statements.ts'
 
-// In SQL. Partial indexes and queries share conditions: SQLite uses a partial index only if the query repeats
-// its condition.
+// Shared by indexes and queries: SQLite uses a partial index only if the query repeats its condition.
 
 export const laneHasWork = 'ready_partitions + leased_partitions + delayed_partitions > 0'
 export const taskHas = {

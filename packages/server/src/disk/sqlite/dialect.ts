@@ -54,10 +54,7 @@ export interface ArrayQuery<Row> {
   all(...values: SQLInputValue[]): Row[]
 }
 
-/**
- * Returns rows as arrays; `Found` must match the columns that `text` selects. The driver's row objects are
- * dictionaries, so each access to a field is a hash look-up.
- */
+/** Rows as arrays: the driver's row objects are dictionaries, so each field is a hash look-up. */
 export function arrayQuery<Found extends readonly unknown[]>(
   db: DatabaseSync,
   text: string,
@@ -79,7 +76,6 @@ export function textOf<Row extends object>({ verb, table, onConflict }: RowState
   return `UPDATE ${name} SET ${given(changed, ', ')} WHERE ${given(key, ' AND ')}`
 }
 
-/** Runs a statement for each row. */
 export function writer<Row extends object>(
   db: DatabaseSync,
   statement: RowStatement<Row>,
@@ -106,9 +102,8 @@ export function inserter<Row extends object>(
   return (rows) => {
     const inFullStatements = rows.length - (rows.length % ROWS_AT_ONCE)
     for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE) {
-      const values: SQLInputValue[] = []
-      for (let next = at; next < at + ROWS_AT_ONCE; next += 1) table.addValues(values, rows[next] as Row)
-      many.run(...values)
+      const values = rows.slice(at, at + ROWS_AT_ONCE).flatMap(table.values)
+      many.run(...(values as SQLInputValue[]))
     }
     for (const row of rows.slice(inFullStatements)) single.run(...(table.values(row) as SQLInputValue[]))
   }

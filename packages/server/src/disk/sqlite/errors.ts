@@ -42,9 +42,7 @@ export function asUnavailable(error: unknown): StoreUnavailable | undefined {
   })
 }
 
-/**
- * For the operator who starts the service: what is wrong, where, and what to do. Bugs are returned unchanged.
- */
+/** For the operator who starts the service. Bugs are returned unchanged. */
 export function asRefused(error: unknown, folder: string, file: string): unknown {
   const found = foundAtStart(error, file)
   if (found === undefined) return error

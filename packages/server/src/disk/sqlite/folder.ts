@@ -105,16 +105,10 @@ const FILES = [
 const RESERVE_BYTES = 64 * 2 ** 20
 const RESERVE_SHARE = 0.02
 
-/**
- * How long to wait for another program that writes to the data file. Short, because the event loop is
- * blocked.
- */
+/** For another program that writes to the data file. Short, because the event loop is blocked. */
 const BUSY_MILLIS = 100
 
-/**
- * The data folder: ensures that one process uses it, that the schema is current, and that there is enough
- * space.
- */
+/** Ensures that one process uses the folder, that the schema is current, and that there is space. */
 export class DataFolder {
   readonly #path: string
   #lock: DatabaseSync | undefined
@@ -123,10 +117,7 @@ export class DataFolder {
     this.#path = path
   }
 
-  /**
-   * The lock is an open transaction on a separate file. The operating system releases it when the process
-   * ends for any reason, and the data file stays readable for a backup.
-   */
+  /** An open transaction on a separate file: it ends with the process, and the data stays readable. */
   lock(): void {
     try {
       makeFolder(this.#path, makePrivateFolder)
@@ -205,10 +196,7 @@ export class DataFolder {
   }
 }
 
-/**
- * Creates the folder and its parents. Node's recursive mkdir never returns where a parent accepts no folders,
- * as in /proc.
- */
+/** Node's recursive mkdir never returns where a parent accepts no folders, as in /proc. */
 function makeFolder(path: string, make: (path: string) => void = mkdirSync): void {
   if (isFolder(path)) return
   const above = dirname(path)

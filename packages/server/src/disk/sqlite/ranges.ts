@@ -3,10 +3,7 @@ import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { IndexRangeOfLane } from '../../handoff/stored.ts'
 import { arrayQuery } from './dialect.ts'
 
-/**
- * The indexes of a lane that were ever called back, as ranges with gaps between them. Most lanes have one
- * range.
- */
+/** The indexes of a lane that were ever called back, as ranges with gaps between them. */
 export class Ranges {
   readonly #sql: ReturnType<typeof prepare>
 

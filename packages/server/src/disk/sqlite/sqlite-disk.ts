@@ -68,9 +68,7 @@ class OpenFile implements Connections {
     this.#folder.unlock()
   }
 
-  /**
-   * Checks the free space with a system call, so the result is cached for a while as long as there is enough.
-   */
+  /** A system call, so the result is cached for a while as long as there is enough. */
   hasSpace(): boolean {
     const at = performance.now()
     if (at - this.#space.checkedAt >= SPACE_CHECK_MILLIS || !this.#space.enough)

@@ -11,10 +11,7 @@ interface Fault {
   readonly remedy?: string
   /** The cause is on this machine and does not depend on the host. */
   readonly isHere?: true
-  /**
-   * How far the connection got. The furthest is the most informative: a refused password beats an unreachable
-   * host.
-   */
+  /** The furthest tells most: a refused password beats an unreachable host. */
   readonly reached: 'nothing' | 'standby' | 'server'
 }
 
@@ -24,10 +21,7 @@ export interface FaultyHost extends Fault {
 
 const REACHED = ['nothing', 'standby', 'server'] as const
 
-/**
- * No host could be connected to. Clients get the most informative reason; the log has the reason of each
- * host.
- */
+/** Clients get the most informative reason; the log has that of each host. */
 export class CannotConnect extends StoreUnavailable {
   readonly #faults: readonly FaultyHost[]
 
@@ -88,65 +82,54 @@ interface TlsError extends Error {
   readonly cert?: { readonly subjectaltname?: string; readonly subject?: { readonly CN?: string } }
 }
 
-/** Undefined if the error is not about TLS. */
-function tlsFaultOf(error: TlsError): Fault | undefined {
-  const fault = ofCertificate(error) ?? ofHandshake(error)
-  return fault === undefined ? undefined : { ...fault, reached: 'server' }
-}
-
 type Words = Omit<Fault, 'reached'>
 
-function ofCertificate({ code = '', message, host, cert }: TlsError): Words | undefined {
-  if (UNTRUSTED.has(code)) {
+const certificateFaults: Readonly<Record<string, Words>> = {
+  CERT_HAS_EXPIRED: {
+    reason: 'the certificate of PostgreSQL, or of its CA, has expired',
+    remedy: 'renew the certificate, and check the clock of this machine',
+  },
+  CERT_NOT_YET_VALID: {
+    reason: 'the certificate of PostgreSQL, or of its CA, is not valid yet',
+    remedy: 'check the clock of this machine, or renew the certificate',
+  },
+}
+
+/** Undefined if the error is not about TLS. */
+function ofTls(error: TlsError): Fault | undefined {
+  const words = tlsFault(error)
+  return words && { ...words, reached: 'server' }
+}
+
+function tlsFault({ code = '', message, reason = message, host, cert }: TlsError): Words | undefined {
+  if (UNTRUSTED.has(code))
     return {
       reason: 'the certificate of PostgreSQL is not signed by a trusted CA',
-      // Node's message continues with a hint at one of its own flags, which does not help if this machine
-      // lacks the CA.
+      // Without Node's hint at a flag of its own, which does not help if this machine lacks the CA.
       exactly: message.replace(/;.*/s, ''),
       remedy:
         'set the CA file with sslrootcert=FILE in the database URL, or with the variable NODE_EXTRA_CA_CERTS',
     }
-  }
-  if (code === 'CERT_HAS_EXPIRED') {
-    return {
-      reason: 'the certificate of PostgreSQL, or of its CA, has expired',
-      remedy: 'renew the certificate, and check the clock of this machine',
-    }
-  }
-  if (code === 'CERT_NOT_YET_VALID') {
-    return {
-      reason: 'the certificate of PostgreSQL, or of its CA, is not valid yet',
-      remedy: 'check the clock of this machine, or renew the certificate',
-    }
-  }
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    const names = cert?.subjectaltname ?? cert?.subject?.CN ?? 'no name'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return {
       reason: 'the certificate of PostgreSQL is for another host',
-      exactly: `it is for ${names}, not for ${host}`,
+      exactly: `it is for ${cert?.subjectaltname ?? cert?.subject?.CN ?? 'no name'}, not for ${host}`,
       remedy: 'use a host name of the certificate in the database URL, or issue a certificate for this host',
     }
-  }
-  return undefined
-}
-
-function ofHandshake({ code = '', message, reason = message }: TlsError): Words | undefined {
   // The driver has no codes for these two.
-  if (message === 'The server does not support SSL connections') {
+  if (message === 'The server does not support SSL connections')
     return {
       reason: 'the database URL requires TLS, and PostgreSQL does not offer it',
       remedy:
         'enable TLS in PostgreSQL (ssl = on) or, in a trusted network, set sslmode=disable in the database URL',
     }
+  if (certificateFaults[code] !== undefined) return certificateFaults[code]
+  if (!OTHERS.test(code) && message !== 'There was an error establishing an SSL connection') return undefined
+  return {
+    reason: 'TLS with PostgreSQL failed',
+    exactly: reason,
+    remedy: 'check sslrootcert, sslcert and sslkey in the database URL, and the log of PostgreSQL',
   }
-  if (OTHERS.test(code) || message === 'There was an error establishing an SSL connection') {
-    return {
-      reason: 'TLS with PostgreSQL failed',
-      exactly: reason,
-      remedy: 'check sslrootcert, sslcert and sslkey in the database URL, and the log of PostgreSQL',
-    }
-  }
-  return undefined
 }
 
 /** The server is reachable and accepts the login, but takes no writes. */
@@ -158,12 +141,7 @@ export class IsStandby extends Error {
 export function faultOf(error: unknown): Fault {
   const first = firstOf(error)
   return (
-    ofStandby(first) ??
-    ofServer(first) ??
-    tlsFaultOf(first) ??
-    ofFile(first) ??
-    ofSocket(first) ??
-    ofDriver(first)
+    ofStandby(first) ?? ofServer(first) ?? ofTls(first) ?? ofFile(first) ?? ofSocket(first) ?? ofDriver(first)
   )
 }
 

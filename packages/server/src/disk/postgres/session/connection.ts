@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import pg from 'pg'
 import { ConnectionLost, isConsequence, isRefusedName, sqlState } from './errors.ts'
 
-/** The application_name of Baton's sessions. */
 const APPLICATION = 'baton'
 
 const INT8 = 20
@@ -21,10 +20,7 @@ export interface Statement {
   readonly name?: string
 }
 
-/**
- * A prepared statement. The name depends on the text: behind a pooler, a node of another version may have
- * prepared the statement of this name on the same session.
- */
+/** The name depends on the text: behind a pooler, another version may have prepared one on the session. */
 export const prepared = (text: string): { readonly text: string; readonly name: string } => ({
   text,
   name: `baton_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`,
@@ -54,8 +50,7 @@ export class Connection {
     client.on('error', () => this.#lose())
     client.on('end', () => this.#lose())
     client.on('notice', ({ code }) => {
-      // 57P01 is the warning when the end of the session interrupts the wait for a standby. Plain notices are
-      // in class 00.
+      // 57P01: the session ended during the wait for a standby. Plain notices are in class 00.
       if (code?.startsWith('01') === true || code?.startsWith('57') === true) this.#warnings += 1
     })
   }
@@ -85,7 +80,6 @@ export class Connection {
     return this.#isLost
   }
 
-  /** The number of warnings that PostgreSQL has sent on this connection. */
   get warnings(): number {
     return this.#warnings
   }
@@ -103,10 +97,7 @@ export class Connection {
     return (await this.#send(statement)).rows as Row[]
   }
 
-  /**
-   * Sends a transaction from BEGIN to COMMIT in one piece, so the server never waits for the client within
-   * it. Resolves with the rows of each statement; rejects with the error that aborted it.
-   */
+  /** Sends a transaction in one piece, so that the server never waits for the client within it. */
   async transact(begin: string, statements: readonly Statement[]): Promise<Row[][]> {
     const stream = this.#stream
     stream.cork()

@@ -4,14 +4,10 @@ import { CannotConnect, type FaultyHost, faultOf, IsStandby } from './connect-fa
 import { Connection, type ConnectionOptions, type Row, type Statement } from './connection.ts'
 import { ConnectionLost, isSessionOver } from './errors.ts'
 
-/**
- * A database URL in libpq's format: several hosts with commas between them, tried one after another. The
- * driver knows one host only, so the URL is split here into one URL per host.
- */
+/** Several hosts with commas between them, as in libpq. The driver knows one host only. */
 interface DatabaseUrl {
   /** The hosts for messages, without user and password. */
   readonly where: string
-  /** One URL per host, in the order given. */
   readonly hosts: readonly string[]
 }
 
@@ -24,10 +20,7 @@ const SSL_MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 've
 const MEAN_VERIFY_FULL = ['prefer', 'require', 'verify-ca']
 
 const SCHEME = /^postgres(?:ql)?:\/\//
-/**
- * The only @ allowed is the one after user and password, and # is not allowed. So an unencoded password is
- * never taken for a host, and hosts can be shown in messages.
- */
+/** One @ after user and password, and no #: so an unencoded password is never shown as a host. */
 const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^@?#]*)?(?:\?([^@#]*))?$/
 /** A name, an address, the encoded path of a socket directory, or nothing. */
 const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
@@ -81,10 +74,7 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/**
- * The servers of a URL for messages: host, port and database, without user and password. It takes them from
- * the driver, because parts that the URL leaves out come from the environment or from the driver's defaults.
- */
+/** For messages. It asks the driver, because what the URL leaves out comes from the environment. */
 export function describeServer(url: string): string {
   return parseDatabaseUrl(url)
     .hosts.map((connectionString) => {

@@ -11,10 +11,7 @@ const CONFLICTS = new Set([
   '55P03', // lock_not_available
 ])
 
-/**
- * Sent by a host that has become a standby, and if default_transaction_read_only is on. Baton does not switch
- * that off: hosted PostgreSQL switches it on when its disk runs full.
- */
+/** Also if default_transaction_read_only is on: hosted PostgreSQL switches that on when its disk is full. */
 const READ_ONLY = '25006'
 
 const SESSION_IS_OVER = new Set([
@@ -56,29 +53,20 @@ export function sqlState(error: unknown): string | undefined {
 
 export const isNotAllowed = (error: unknown): boolean => sqlState(error) === NOT_ALLOWED
 
-/**
- * The session does not know the name of a statement, or already has it: a pooler has assigned another
- * session. PostgreSQL says so before it executes anything.
- */
+/** A pooler has assigned another session. PostgreSQL says so before it executes anything. */
 export const isRefusedName = (error: unknown): boolean => REFUSED_NAMES.has(sqlState(error) ?? '')
 
 /** in_failed_sql_transaction: says only that an earlier statement failed. */
 export const isConsequence = (error: unknown): boolean => sqlState(error) === '25P02'
 
-/**
- * division_by_zero: a statement divides by the number of rows found, to abort its transaction if there are
- * none.
- */
+/** division_by_zero: a statement divides by the number of rows found, to abort its transaction. */
 export const foundNoRow = (error: unknown): boolean => sqlState(error) === '22012'
 
 export function isSessionOver(error: unknown): boolean {
   return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '') || isPoolerError(error)
 }
 
-/**
- * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 for any cause. From PostgreSQL itself
- * the same code is not fatal and means that the client violated the protocol.
- */
+/** Class 08: PgBouncer ends sessions with 08P01. From PostgreSQL itself that code is not fatal. */
 export function isPoolerError(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: string }
   return severity === 'FATAL' && sqlState(error)?.startsWith('08') === true
@@ -129,7 +117,6 @@ export function reasonOf(error: unknown, state: string | undefined): string | un
   return undefined
 }
 
-/** Converts the error of work that fails. */
 export async function orUnavailable<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
