@@ -3,7 +3,6 @@ import { didYouMean } from '@baton/protocol'
 import { flagOf, type SettingName, settingNames, settingOf, variableOf } from './config.ts'
 import { SettingsError } from './settings-files.ts'
 
-/** A row for each setting, in their order. */
 export const settingRows = () =>
   settingNames.map((name) => ({
     flag: `${flagOf(name)}${placeholder(name)}`,
@@ -68,10 +67,7 @@ const options = Object.fromEntries([
   ['version', { type: 'boolean', short: 'v' }] as const,
 ])
 
-/**
- * Accepts `--port 1`, `--port=1`, `--level-barrier`, `--level-barrier=false`, `--level-barrier false` and
- * `--no-level-barrier`. All faults are reported at once.
- */
+/** Also `--port=1`, `--level-barrier=false` and `--no-level-barrier`. All faults are reported at once. */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const read: MutableCommandLine = { asksFor: 'service', given: new Map(), faults: [] }
   readFlags([...args], read)
@@ -95,8 +91,7 @@ function readFlags(args: string[], read: MutableCommandLine): void {
       before = undefined
     } else if (token.name === 'help') read.asksFor = 'help'
     else if (token.name === 'version') read.asksFor = read.asksFor === 'help' ? 'help' : 'version'
-    // A value may start with one hyphen, but not with two: that is the next flag, and this flag's value is
-    // missing.
+    // A value may begin with one hyphen. With two it is the next flag, and this flag's value is missing.
     else if (!token.inlineValue && token.value?.startsWith('--')) {
       read.faults.push(`${token.rawName} requires a value`)
       readFlags(args.slice(token.index + 1), read)

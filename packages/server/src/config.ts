@@ -18,10 +18,7 @@ const oneOf = <const Words extends readonly string[]>(words: Words, options: obj
 const orNone = (options: object) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, default: null, ...options })
 
-/**
- * All settings. The names of flag and environment variable follow from the property: leaseSeconds is
- * --lease-seconds and BATON_LEASE_SECONDS.
- */
+/** All settings. leaseSeconds is the flag --lease-seconds and the variable BATON_LEASE_SECONDS. */
 export const configSchema = Type.Object({
   host: Type.String({
     minLength: 1,

@@ -8,12 +8,10 @@ import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import type { Tracing } from './tracing.ts'
 
-// Opens the engine on one of the disks. Only the one needed is loaded, because a database driver takes time
-// to load.
+// Opens the engine on a disk, and loads only that one, because a database driver takes time to load.
 
 interface StoreOptions {
   readonly policy: Policy
-  /** The name of this node. */
   readonly node?: string | undefined
   /** For tests that control the time. */
   readonly clock?: WallClock
@@ -56,10 +54,7 @@ interface SharedStoreOptions extends StoreOptions {
   readonly peerCa?: Buffer | null
 }
 
-/**
- * Opens the store of a node that shares a database with others. `database` names the database without its
- * password.
- */
+/** The store of a node that shares a database, whose name without password is `database`. */
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ cluster: Cluster; database: string }> {

@@ -4,6 +4,7 @@ import type { App } from './app.ts'
 import { helpText, readCommandLine } from './command-line.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
+import { listen } from './http/listening.ts'
 import { changedSettings, readSettings } from './settings.ts'
 import { SettingsError } from './settings-files.ts'
 import { version } from './version.ts'
@@ -23,10 +24,7 @@ export function createLog(level: Config['logLevel']): ServiceLog {
   return pino({ level, base: { pid: process.pid }, redact: secret }, destination)
 }
 
-/**
- * The exit code on a second signal; by convention 128 plus the signal number. SIGHUP never forces an exit,
- * because a closing terminal may send it more than once.
- */
+/** The exit code on a second signal. SIGHUP never forces an exit: a closing terminal may send it twice. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: null } as const
 
 /** Runs the service. Resolves with the exit code once it has started or failed to start. */
@@ -61,7 +59,7 @@ async function start(argv: readonly string[]): Promise<void> {
   const { openApp } = await import('./app.ts')
   const app = await openApp(config, { log })
   stopOnSignal(app, log)
-  const url = await listen(app, config)
+  const url = await openPort(app, config)
   const peerUrl = config.peerUrl ?? boundUrl(app, config)
   await app.join(peerUrl)
   for (const warning of [...warnings, ...unfitCertificate(app, config, peerUrl)]) log.warn({}, warning)
@@ -74,10 +72,10 @@ async function start(argv: readonly string[]): Promise<void> {
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 
-async function listen({ http, close }: App, config: Config): Promise<string> {
+async function openPort({ http, close }: App, config: Config): Promise<string> {
   const { host, port } = config
   try {
-    await http.listen({ host, port })
+    await listen(http, host, port)
   } catch (error) {
     await close()
     throw error
@@ -89,10 +87,7 @@ async function listen({ http, close }: App, config: Config): Promise<string> {
 
 const schemeOf = ({ tlsCert }: Config) => (tlsCert === null ? 'http' : 'https')
 
-/**
- * With the address instead of the host name, because a name may have several addresses, and this node listens
- * on one.
- */
+/** With the address: a host name may have several, and this node listens on one. */
 function boundUrl({ http }: App, config: Config): string {
   const { address, family, port } = http.server.address() as AddressInfo
   return `${schemeOf(config)}://${family === 'IPv6' ? `[${address}]` : address}:${port}${pathPrefixOf(config)}`

@@ -127,7 +127,6 @@ async function marksOf(path: string): Promise<string> {
   return stat(path).then(marks, absent)
 }
 
-/** The content of a file. */
 export interface FileContent<Value> {
   readonly value: Value
   /** Faults that are reported but do not invalidate the file. */
@@ -146,7 +145,6 @@ interface ReloadedFileOptions<Value> {
   readonly whenQuiet?: boolean
   /** The log message when a changed file is invalid. */
   readonly refusal: string
-  /** What a reload changed, for the audit. */
   readonly changed: (before: Value, now: Value) => string
   readonly log: Log
 }
@@ -164,10 +162,7 @@ export function changedNames(before: ReadonlyMap<string, unknown>, now: Readonly
     .join('; ')
 }
 
-/**
- * A file that is read at start and again when it changes. If the changed file is invalid, the current value
- * stays.
- */
+/** A file that is read again when it changes. If it is invalid then, the current value stays. */
 export class ReloadedFile<Value> {
   readonly #options: ReloadedFileOptions<Value>
   readonly #listeners: ((reload: FileReload<Value>) => void)[] = []
@@ -217,8 +212,7 @@ export class ReloadedFile<Value> {
     if (this.#watch === undefined) this.#watchAll([path])
     while (true) {
       const others: string[] = []
-      // Files that it names must be watched before they are read for the last time, or a change in between
-      // would be missed.
+      // Files that it names are watched before they are read for the last time, so that no change is missed.
       const isUnwatched = () => others.some((other) => !this.#watched.includes(other))
       try {
         const { value, warnings } = read(before, (other) => others.push(other))

@@ -131,9 +131,7 @@ interface Settings {
   readonly warnings: readonly string[]
 }
 
-/**
- * A flag overrides the environment variable, which overrides the default. All faults are reported at once.
- */
+/** A flag overrides the environment variable. All faults are reported at once. */
 export function readSettings(given: ReadonlyMap<SettingName, string>, environment: Environment): Settings {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
@@ -209,7 +207,6 @@ export function changedSettings(config: Config): Partial<Config> {
   return Object.fromEntries(changed.map((name) => [name, config[name]]))
 }
 
-/** Settings that are allowed, but probably not intended. */
 function oddities({ host, tokensFile, allowedHosts }: Config): string[] {
   if (isLoopback(host) || tokensFile !== null || allowedHosts.length > 0) return []
   return [

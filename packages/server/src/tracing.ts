@@ -10,10 +10,7 @@ import { version } from './version.ts'
 
 type Api = typeof import('@opentelemetry/api')
 
-/**
- * Enables spans if the user has registered an OpenTelemetry SDK before the service starts (`node --import`).
- * Undefined without one: then nothing is traced, at no cost.
- */
+/** Undefined unless an OpenTelemetry SDK was registered before the start (`node --import`). */
 export async function openTracing(): Promise<Tracing | undefined> {
   const api = await import('@opentelemetry/api').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
@@ -130,7 +127,6 @@ export class Tracing implements RequestTracing, BatchTracing {
     }
   }
 
-  /** Wraps the disk's `append` in a span, within batches only. */
   watch<Watched extends Pick<Disk, 'append'>>(disk: Watched): Watched {
     const append = disk.append.bind(disk)
     disk.append = async (entry) => {

@@ -7,14 +7,15 @@ import {
 } from '../handoff/archived.ts'
 import type { Recount, RecountedTable, RowChanges } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
+import { lowerBound } from '../handoff/engine/state/lower-bound.ts'
 import { addEntry, noRowChanges } from '../handoff/engine/state/unflushed.ts'
 import { ALL_TASKS } from '../handoff/engine/throughput.ts'
 import { checkRecount, laneName } from '../handoff/engine/verbs/recount.ts'
 import type { StoredPartition } from '../handoff/partition.ts'
+import { type IndexRange, unitedRuns } from '../handoff/rules/index-runs.ts'
 import { noTallies, totalOf } from '../handoff/rules/task.ts'
-import type { IndexRangeOfLane, NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
+import type { NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
 
-/** The most findings that are reported. */
 const MOST_FINDINGS = 1000
 
 interface Checked {
@@ -55,7 +56,7 @@ function readEntries(bodies: readonly string[]): { rowChanges: RowChanges; fault
 
 interface CheckedLane extends Recount {
   readonly tables: RecountedTable[]
-  ranges: IndexRangeOfLane[]
+  ranges: IndexRange[]
 }
 
 /** Its memory use grows with lanes, ranges and checkpoints, not with partitions. */
@@ -155,7 +156,7 @@ class CheckedRows {
     this.#isReady = true
     for (const row of this.#rowChanges.laneTables.values()) this.#addTable(row)
     for (const range of this.#rowChanges.ranges) this.#lanes.get(range.lane)?.ranges.push(range)
-    for (const lane of this.#lanes.values()) lane.ranges = united(lane.ranges)
+    for (const lane of this.#lanes.values()) lane.ranges = unitedRuns(lane.ranges)
   }
 
   #addTable(row: StoredLaneTable): void {
@@ -255,30 +256,10 @@ function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[]
 const hasIncompleteLease = ({ dueAt, secret, leaseNumber, fencingToken }: StoredPartition): boolean =>
   dueAt === null || secret === '' || leaseNumber < 1 || fencingToken === null
 
-/** Merges ranges that overlap or are adjacent. The result is sorted. */
-function united(ranges: readonly IndexRangeOfLane[]): IndexRangeOfLane[] {
-  const all: IndexRangeOfLane[] = []
-  for (const range of ranges.toSorted((a, b) => a.first - b.first)) {
-    const before = all.at(-1)
-    if (before === undefined || range.first > before.last + 1) all.push(range)
-    else all[all.length - 1] = { ...before, last: Math.max(before.last, range.last) }
-  }
-  return all
-}
-
-/** `ranges` must be sorted. */
-function isWithin(ranges: readonly IndexRangeOfLane[], index: number): boolean {
-  let low = 0
-  let high = ranges.length - 1
-  while (low <= high) {
-    const middle = (low + high) >> 1
-    const range = ranges[middle]
-    if (range === undefined) return false
-    if (index < range.first) high = middle - 1
-    else if (index > range.last) low = middle + 1
-    else return true
-  }
-  return false
+/** Whether one of these sorted ranges contains the index. */
+function isWithin(ranges: readonly IndexRange[], index: number): boolean {
+  const range = ranges[lowerBound(ranges, index, ({ last }) => last - index)]
+  return range !== undefined && range.first <= index
 }
 
 /** Indexes are kept even after their partitions were purged, so the counts must agree. */

@@ -70,7 +70,6 @@ function encodeRows({ section, rows }: RowBatch, fields: readonly string[]): str
 
 const asText = (value: unknown): string | null => (value === null ? null : String(value))
 
-/** Reads the rows of a section. */
 export function rowReader({ section, fields }: SectionLine): (values: readonly unknown[]) => object {
   const big = bigFields(section)
   return (values) => {
@@ -87,13 +86,9 @@ export function rowReader({ section, fields }: SectionLine): (values: readonly u
 
 /** Private to this user, because the file contains lease ids. */
 const FILE_MODE = 0o600
-/** Signals that end a command. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/**
- * A file that appears under its name only when it is complete. Until then it has a temporary name in the same
- * folder. So a failure never leaves a partial file, or destroys an earlier one.
- */
+/** It has its name only when it is complete: a failure leaves no partial file and destroys no earlier one. */
 export class PrivateOutput {
   /** The path to write to until `publish`. An empty file exists there already. */
   readonly temporary: string

@@ -12,10 +12,7 @@ import { type EndLine, FORMAT, type Header, rowReader, type SectionLine } from '
 const BATCH = 1000
 const GZIP = Buffer.from([0x1f, 0x8b])
 
-/**
- * Opens an export, which can be read once. All faults of the file are reported as StoreRefused with the line
- * number.
- */
+/** Opens an export, to be read once. Faults are reported as StoreRefused with the line number. */
 export async function openArchive(path: string): Promise<ArchiveSource & { readonly header: Header }> {
   const lines = await readLines(path)
   const refuse = (line: number, what: string) => new StoreRefused(`${path}:${line}: ${what}`)

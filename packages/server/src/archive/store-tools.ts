@@ -69,10 +69,7 @@ async function verifySource(
   return { findings: [...findings, ...checked.findings], counts: checked.counts }
 }
 
-/**
- * Exports all data of a store to a file. No service may use the store, since its later changes would be
- * missing.
- */
+/** No service may use the store: its later changes would be missing. */
 export async function exportStore(location: Location, options: OutputOptions): Promise<PerSection<number>> {
   const { file, mayReplace = false, progress } = options
   return withStoppedStore(location, { mayBeNew: false }, (stopped) =>

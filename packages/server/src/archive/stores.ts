@@ -132,10 +132,7 @@ async function withStoppedPostgres<Result>(
   })
 }
 
-/**
- * Opens the engine to bring the rows up to date: it flushes all entries and deletes the rows of call-backs
- * that were not completed. The engine has no timers, so nothing changes after that.
- */
+/** Opens the engine once, which flushes all entries and drops unfinished call-backs. It has no timers. */
 async function withEngineAtRest<Result>(disk: Disk, work: () => Promise<Result>): Promise<Result> {
   const engine = await openEngine({
     disk,

@@ -2,7 +2,6 @@ import { LeaderUnavailable, StoreUnavailable } from '../handoff/store.ts'
 
 /** How long requests wait for a leader, counted from when there was none. */
 const PATIENCE_MILLIS = 3000
-/** The most requests that may wait. */
 const MOST_WAITING = 10_000
 
 interface Waiting<Leader> {

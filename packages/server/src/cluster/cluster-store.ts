@@ -16,10 +16,7 @@ interface ClusterStoreParts {
   close(): Promise<void>
 }
 
-/**
- * The store of one node in a cluster: the engine of this node while it leads. A follower forwards the requests
- * that need it, so its store does only what concerns the node itself.
- */
+/** The engine while this node leads. A follower forwards what needs it, and does what concerns itself. */
 export function clusterStore({ leadership, disk, now, probeLeader, close }: ClusterStoreParts): Store {
   const whileFollowing: Partial<Pick<Store, StoreVerb>> = {
     sweep: async () => ({ woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }),

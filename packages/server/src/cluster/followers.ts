@@ -47,10 +47,7 @@ export class Followers {
   readonly #connections = new Set<Socket>()
   /** Of the requests that followers forwarded and that wait, by follower. */
   readonly #waits = new EndCallbacks<string>()
-  /**
-   * Null while this node takes over, when `hello` is sent later. Undefined when it neither leads nor takes
-   * over.
-   */
+  /** Null during the take-over; undefined when it neither leads nor takes over. */
   #term: string | null | undefined
   #isLeaving = false
   #beat: NodeJS.Timeout | undefined
@@ -78,10 +75,7 @@ export class Followers {
     if (isFirst) for (const stream of this.#streams) this.#greet(stream, term)
   }
 
-  /**
-   * New requests are refused from now on; running ones are finished. A follower that connects now is told to
-   * wait for the end, because one that is refused would take over at once.
-   */
+  /** Finishes running requests only. Followers are told to wait: a refused one would take over at once. */
   announceEnd(): void {
     this.#isLeaving = true
     for (const { response } of this.#streams) write(response, { leaving: true })
@@ -136,10 +130,7 @@ export class Followers {
     socket.once('close', () => this.#connections.delete(socket))
   }
 
-  /**
-   * Resolves when the followers have closed their connections, which they do when the leader has resigned. If
-   * this node closed them, it might close one on which a request has just been sent.
-   */
+  /** When the followers have closed their connections. Closing them here could cut off a new request. */
   async disconnected(): Promise<void> {
     const closed = [...this.#connections].map(
       (socket) => new Promise((resolve) => socket.once('close', resolve)),

@@ -11,7 +11,6 @@ export const NODE_HEADER = 'baton-node'
 export const REFUSED_HEADER = 'baton-refused'
 export const REFUSED_STATUS = 421
 
-/** The client of a forwarded request, as the follower sees it. */
 export interface ForwardedClient {
   readonly address: string | null
   readonly host: string | null
@@ -28,7 +27,6 @@ export interface ForwardedContent extends ForwardedClient {
   readonly waitedMillis: number
 }
 
-/** A request that is to be forwarded. */
 export interface ForwardableRequest {
   readonly method: string
   /** Path and query below the base path. */
@@ -42,7 +40,6 @@ export interface ForwardableRequest {
   readonly signal: AbortSignal
 }
 
-/** Takes the leader's answer. */
 export interface ForwardedAnswer {
   head(status: number, headers: IncomingHttpHeaders): void
   /** False: write no more before `drained` is called. */

@@ -16,13 +16,9 @@ import type { PeerSignature, Signed } from './peer-signature.ts'
 /** How often a request is sent when leaders refuse it one after another. */
 const MOST_TRIES = 20
 
-/** A forwarded request whose signature was checked. */
 export type AdmittedRequest = ForwardedContent & Signed
 
-/**
- * Sends requests to the leader, and checks those that arrive here while this node leads. Knows no framework;
- * `http/forwarding.ts` adds it to the routes.
- */
+/** Knows no framework; `http/forwarding.ts` adds it to the routes. */
 export class Forwarder {
   readonly #leadership: Leadership
   readonly #followers: Followers
@@ -34,10 +30,7 @@ export class Forwarder {
     this.#signature = signature
   }
 
-  /**
-   * Forwards a request to the leader, once there is one. False: this node leads, and has to serve it. Rejects
-   * if there is no leader for too long, or if it is not known whether the request was carried out.
-   */
+  /** False: this node leads and serves it. Rejects without a leader, or if the outcome is unknown. */
   async forward(request: ForwardableRequest, answer: ForwardedAnswer): Promise<boolean> {
     for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
       const { link } = this.#leadership.leader ?? (await this.#leadership.whenLeaderFound())
@@ -50,10 +43,7 @@ export class Forwarder {
     throw new StoreUnavailable('store_unavailable', 'nodes refuse the request: none of them is the leader')
   }
 
-  /**
-   * Checks the signature of a forwarded request. A node that does not lead refuses it, so no request is
-   * forwarded twice.
-   */
+  /** A node that does not lead refuses it, so no request is forwarded twice. */
   admit(
     { method, target, headers }: Pick<ForwardableRequest, 'method' | 'target' | 'headers'>,
     socket: Socket,

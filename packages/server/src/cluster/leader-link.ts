@@ -20,10 +20,7 @@ import {
 import type { LedRow } from './leader-row.ts'
 import type { PeerSignature } from './peer-signature.ts'
 
-/**
- * The leader writes to the stream each second. Silence is counted in ticks, so that a pause of this process
- * is not taken for it.
- */
+/** The leader writes each second. A pause of this process is not its silence, so ticks are counted. */
 const TICK_MILLIS = 500
 const SILENT_TICKS = 10
 const LONGEST_LINE = 10_000
@@ -290,10 +287,7 @@ export class LeaderLink {
       })
   }
 
-  /**
-   * Requests under way fail when their connections close. A leader that has resigned has carried them out, and
-   * its answers may arrive after the end of its stream. If only the stream broke, the leader still answers.
-   */
+  /** Requests fail only when their connections close: after the stream's end, answers may still arrive. */
   async #tearDown({ kind, reason }: LinkEnd): Promise<void> {
     clearInterval(this.#ticker)
     clearTimeout(this.#refused)

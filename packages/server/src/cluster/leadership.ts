@@ -11,17 +11,11 @@ import type { PeerSignature } from './peer-signature.ts'
 import { TakeOverBackOff } from './take-over-back-off.ts'
 
 export interface TermCallbacks {
-  /**
-   * The disk was opened, for the first time or again: this node leads in this term. `now` is the database's
-   * clock.
-   */
+  /** This node leads in this term, for the first time or again. `now` is the database's clock. */
   opened(term: string, now: number): void
   /** Another node has taken over. */
   lost(): void
-  /**
-   * Aborted when this leadership has ended. Its engine may still be working then, while a later leadership
-   * has started.
-   */
+  /** This leadership has ended. Its engine may still be working while a later one has started. */
   readonly over: AbortSignal
 }
 
@@ -37,16 +31,10 @@ const RELUCTANT_MILLIS = 300
 /** How often a leader checks that it still leads. It only affects how soon it notices. */
 const WATCH_MILLIS = 1000
 const RETRY_MILLIS = 100
-/**
- * How long running requests may take to finish when this node hands over. Shorter than the time that others
- * wait for the next leader, so that a long call-back does not cause all of them to fail.
- */
+/** Shorter than others wait for the next leader, so that a long call-back does not fail all of them. */
 const FINISH_MILLIS = 2000
 const RESIGN_MILLIS = 500
-/**
- * A leader that responds but cannot be followed is given up as soon as a silent one. The sum of pauses and
- * silence is compared: a try may fail at once, or after seconds if the machine of the leader is unreachable.
- */
+/** As for a silent leader. It counts pauses and silence: a try may fail at once or after seconds. */
 const UNFOLLOWED_MILLIS = 5000
 
 interface LeadershipOptions {
@@ -56,7 +44,6 @@ interface LeadershipOptions {
   readonly log: Log
   /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted: Buffer | null
-  /** Takes over, but only from the leader of that row. */
   open(seen: LeaderRow, callbacks: TermCallbacks): Promise<Store>
 }
 
@@ -84,10 +71,7 @@ export class Leadership {
   /** Requests that this node serves as the leader. */
   #underWay = 0
   #served: PromiseWithResolvers<void> | undefined
-  /**
-   * Called when this node has taken over, also from itself after a failure: the time may have jumped, and
-   * partitions may have become ready unnoticed. Called with false when it no longer leads.
-   */
+  /** True at each take-over, even from itself: time may have jumped, and partitions be ready unnoticed. */
   onChange: (leads: boolean) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
@@ -101,7 +85,6 @@ export class Leadership {
     return this.#leader.current
   }
 
-  /** Waits briefly for a leader. */
   whenLeaderFound(): Promise<ReachableLeader> {
     return this.#leader.whenFound()
   }
@@ -166,10 +149,7 @@ export class Leadership {
     }
   }
 
-  /**
-   * Follows the leader as long as possible. Returns the row from which to take over if there is no leader any
-   * more, null if the leader row must be read again.
-   */
+  /** Returns the row from which to take over; null: the leader row must be read again. */
   async #follow(row: LedRow): Promise<LedRow | null> {
     const { log, signature, trusted } = this.#options
     const { url } = row.leader
@@ -203,10 +183,7 @@ export class Leadership {
     }
   }
 
-  /**
-   * The row of a leader that does not answer any more; null if another node leads by now. After a failure of
-   * the database, a leader takes over from itself in a new term, which its followers do not know.
-   */
+  /** Null if another node leads by now. A leader may also take over from itself, in a term not yet known. */
   async #rowOf({ nodeId }: ClusterNode): Promise<LedRow | null> {
     const row = await this.#readLeaderRow()
     return isLed(row) && row.leader.nodeId === nodeId ? row : null
@@ -227,10 +204,7 @@ export class Leadership {
     return this.#backOff.mayTakeOver(row)
   }
 
-  /**
-   * Takes over only from the term that was seen. If another node was faster, opening fails, and the leader
-   * row names it.
-   */
+  /** Takes over only from the term that was seen. If another node was faster, opening fails. */
   async #takeOver(seen: LeaderRow): Promise<void> {
     const { open, followers, leaderRow, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))

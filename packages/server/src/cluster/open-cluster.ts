@@ -14,10 +14,7 @@ import { Leadership } from './leadership.ts'
 import { PeerSignature } from './peer-signature.ts'
 
 interface ClusterOptions {
-  /**
-   * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
-   * called.
-   */
+  /** `self` is this node as others know it. It has its URL before `SharedDisk.open` is called. */
   openDisk(self: ClusterNode): Promise<SharedDisk>
   openEngine(parts: { readonly disk: Disk; readonly clock: WallClock }): Promise<Store>
   readonly log: Log
@@ -39,7 +36,6 @@ export interface Cluster {
   whenFollowerStops(follower: string, end: () => void): () => void
   /** Starts to lead or to follow. The node must be listening; `url` is where others reach it. */
   join(url: string): Promise<void>
-  /** Called when the node is about to stop. */
   prepareToStop(): Promise<void>
 }
 

@@ -41,7 +41,6 @@ export class PeerSignature {
     this.#stopwatch = stopwatch
   }
 
-  /** Called when the leader row was read. */
   learn({ secret, clusterId, now }: LeaderRow): void {
     this.#secret = secret
     this.#clusterId = clusterId

@@ -2,10 +2,7 @@ import { lookup as lookUp } from 'node:dns/promises'
 import { type BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
 import { listOfNetworks } from '../networks.ts'
 
-/**
- * Addresses outside the public internet: private, local, shared, documentation and multicast, and ranges that
- * embed IPv4 addresses.
- */
+/** Private, local, shared, documentation and multicast addresses, and ranges that embed IPv4. */
 const NOT_PUBLIC = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
@@ -36,10 +33,7 @@ export class AddressRule {
     return isIP(host) === 0 || this.allows(host)
   }
 
-  /**
-   * The lookup of connections: it resolves a name once, and connects to an address that was checked. A second
-   * lookup would let the owner of the name return another address (DNS rebinding).
-   */
+  /** Connects only to an address that was checked: a second lookup could return another (DNS rebinding). */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }).then(
       (found) => {

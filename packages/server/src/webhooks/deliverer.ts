@@ -17,10 +17,7 @@ import { type RetrySchedule, Target } from './target.ts'
 const POLL_MILLIS = 100
 /** The interval when there are no subscriptions, or another node leads. */
 const IDLE_MILLIS = 1000
-/**
- * The most concurrent requests to all targets together, besides one for each target. Its own request is never
- * delayed, so receivers that do not answer only delay themselves.
- */
+/** Besides one for each target, so that receivers that do not answer only delay themselves. */
 const MOST_SHARED = 64
 /** How long running requests may take to finish when the service stops. */
 const STOP_MILLIS = 3000
@@ -30,7 +27,6 @@ interface DelivererOptions {
   /** Called when there is something to send, because its modules take time to load. */
   readonly openPoster: () => Promise<Poster>
   readonly retrySchedule: RetrySchedule
-  /** The `source` of the events. */
   readonly source: string
   readonly userAgent: string
   readonly log: Log
@@ -83,8 +79,7 @@ export class Deliverer {
   }
 
   async start(): Promise<void> {
-    // Store the subscriptions of the file before the first request, so that they receive all events from then
-    // on.
+    // The subscriptions of the file receive all events from the first request on.
     if (this.#options.file != null) await this.#syncSubscriptions().catch(() => undefined)
     this.#recurring.start()
   }
@@ -152,10 +147,7 @@ export class Deliverer {
     return open
   }
 
-  /**
-   * Another node leads, or the store is unavailable, so the state of this deliverer is out of date and is
-   * dropped.
-   */
+  /** Another node leads, or the store is unavailable: the state here is out of date. */
   #rest(): number {
     if (this.#targets.size === 0) return IDLE_MILLIS
     this.#abort.abort()

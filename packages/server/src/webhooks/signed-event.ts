@@ -4,9 +4,7 @@ import { type EventMessage, factsOf, type StoredDelivery } from '../handoff/outb
 
 export const CLOUD_EVENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 
-/**
- * The event in the structured mode of CloudEvents 1.0. `sequence` is the CloudEvents extension of that name.
- */
+/** The structured mode of CloudEvents 1.0. `sequence` is the extension of that name. */
 export function cloudEvent({ event, taskId, at, message }: StoredDelivery, source: string) {
   return {
     specversion: '1.0' as const,

@@ -127,10 +127,7 @@ function checked(text: string, where: string): Secret {
   return { fault: `${where} must be whsec_ followed by 24 to 64 bytes in base64` }
 }
 
-/**
- * The current subscriptions of the file. If a changed file is invalid, the previous subscriptions stay in
- * force.
- */
+/** If a changed file is invalid, the previous subscriptions stay in force. */
 export type LiveSubscriptions = ReloadedFile<readonly DefinedSubscription[]>
 
 export function openSubscriptionsFile(

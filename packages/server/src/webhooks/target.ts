@@ -21,10 +21,7 @@ export class RetrySchedule {
     return this.#jittered(Math.min(this.#firstMillis * 3 ** (attempts - 1), this.#firstMillis * 5760))
   }
 
-  /**
-   * The wait before the next request to a target after this many failures over the limit: 5 s, 10 s, 20 s …
-   * 10 minutes.
-   */
+  /** Before the next request to a target after failures over the limit: 5 s, 10 s, 20 s … 10 minutes. */
   afterFailures(failures: number): number {
     return this.#jittered(Math.min(this.#firstMillis * 2 ** (failures - 1), this.#firstMillis * 120))
   }
@@ -37,14 +34,10 @@ export class RetrySchedule {
 /** With the default waits, this is about three days. */
 const MOST_ATTEMPTS = 17
 
-/** Deliveries read per page. */
 const PAGE = 100
 /** The most concurrent requests to a target that responds well. */
 const WIDEST_WINDOW = 8
-/**
- * The most tasks with an event that is being sent or waits for a retry. At this limit no new tasks are
- * started.
- */
+/** Those with an event that is being sent or waits for a retry. Then no new tasks are started. */
 const MAX_TASKS_IN_DELIVERY = 1000
 /** The number of consecutive failures after which the circuit opens. */
 const FAILURES_TO_BREAK = 5
@@ -106,15 +99,11 @@ export class Target {
     return this.#sending
   }
 
-  /** There may be new events after the last one read. */
   expectNewEvents(): void {
     this.#isExhausted = false
   }
 
-  /**
-   * An operator changed this subscription or its deliveries, so everything is read again, and a pause ends.
-   * Running requests continue.
-   */
+  /** An operator changed something: all is read again, and a pause ends. Running requests continue. */
   rewind(): void {
     this.#position = 0
     this.#isExhausted = false
