@@ -19,10 +19,11 @@ const BEFORE_A_RELEASE = '**/*.long.test.ts'
  * longest are files of two lines that run a suite on another store.
  */
 const LONG =
-  /\/test\/(?:store\/(?:postgres|sqlite\.)|http\/(?:fuzz|hostile|large)|archive\/move|main\.|worker-|browser|chaos|postgres|siege|simulate|webhooks)|\/packages\/cli\//
+  /\/test\/(?:store\/(?:postgres|sqlite\.)|http\/(?:fast-path|fuzz|hostile|large|tls|token-reload)|archive\/move|main\.|worker-|browser|chaos|clients|cluster|docs\/tutorial|examples|postgres|siege|simulate|webhooks)|\/packages\/cli\//
 
-/** Tests that take more than a minute. */
-const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|packages\.|browser\/looks)/
+/** Tests that take more than twenty seconds, most of them waiting. */
+const LONGEST =
+  /\/test\/(?:store\/postgres(?:-http)?\.|chaos|clients|packages\.|browser\/(?:looks|overview|tokens))/
 
 /** Without recorded timings, the long tests would run last, and one of them alone at the end. */
 class LongOnesFirst extends BaseSequencer {

@@ -2,47 +2,24 @@ import { execFile } from 'node:child_process'
 import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { BatonClient } from '@baton/client'
-import { describe, expect, test } from 'vitest'
-import { descriptors } from '../../packages/client/test/support/descriptors.ts'
+import { expect, test } from 'vitest'
 import { startService } from '../../packages/client/test/support/service.ts'
-import { buildPython, installWheel, pythonHandOff, pythonIn, pythonTools } from '../../release/python.ts'
+import { pythonIn } from '../../release/python.ts'
 import { readDocument, root } from '../docs/support/markdown.ts'
 import { pythonProgram, withoutPython } from '../support/python.ts'
 import { testFolder } from '../support/test-folder.ts'
+import { runPythonExamples } from './python-examples.ts'
 
 const execute = promisify(execFile)
 const sources = join(root, 'clients/python/src')
-const cannotRun = await withoutPython('the package of the Python client', ...pythonTools)
 const cannotCheck = await withoutPython('the types of the Python client', 'mypy')
 const cannotRunPrograms = await withoutPython('programs that use the Python client')
 
-describe.skipIf(cannotRun)('baton-client', () => {
-  test('is built as wheel and sdist, and runs its examples in an empty environment', async () => {
-    const folder = await testFolder()
-    const dist = join(folder, 'dist')
-    const { wheel, sdist } = await buildPython(folder, dist)
-    expect([sdist, wheel]).toEqual(['baton-client-0.1.0.tar.gz', 'baton_client-0.1.0-py3-none-any.whl'])
-    const run = await installWheel(folder, join(dist, wheel))
-    const typed =
-      'from importlib.resources import files; print(files("baton_client").joinpath("py.typed").is_file())'
-    expect(await run(typed)).toBe('True\n')
-
-    const { url } = await startService()
-    await run(pythonHandOff(url))
-    expect(await new BatonClient(url).task('orders-2026-03')).toMatchObject({
-      state: 'done',
-      sealed: true,
-      reported: { declared: 25_000, reported: 25_000, mismatched: 0 },
-    })
-
-    const guide = pythonIn('docs/client-python.md', url).replace(', count)', ', count, until_idle=True)')
-    expect(await run(guide)).toBe('100 0\ndone\n')
-
-    const [cron = ''] = pythonIn('docs/workers.md', url).split('from airflow')
-    await new BatonClient(url).callBack(descriptors('nightly', 3))
-    await run(cron)
-    expect(await new BatonClient(url).task('nightly')).toMatchObject({ state: 'done' })
+test.skipIf(cannotRunPrograms)('the examples of the README and the guides run', async () => {
+  const { url } = await startService()
+  await runPythonExamples(url, async (program) => {
+    const options = { env: { ...process.env, PYTHONPATH: sources, PYTHONDONTWRITEBYTECODE: '1' } }
+    return (await execute(await pythonProgram(), ['-W', 'error', '-c', program], options)).stdout
   })
 })
 

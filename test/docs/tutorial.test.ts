@@ -21,7 +21,8 @@ test.skipIf(await withoutPython('docs/tutorial.md', 'psycopg'))(
 
     const server = await PostgresServer.start()
     onTestFinished(() => server.dispose())
-    const { url } = await startService()
+    // After a start no lease expires for its length, a minute at most. The tutorial gives its task the same length.
+    const { url } = await startService('--lease-seconds', '5')
     const fences = fencesOf(document)
     const scripts = fences.filter(({ language }) => language === 'sh').map(({ text }) => text)
     const output = await run(

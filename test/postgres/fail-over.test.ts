@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { test } from 'vitest'
+import { auditPostgres } from '../chaos/support/audit.ts'
+import { OUTAGE } from '../chaos/support/database-disturbances.ts'
+import { type Fleet, settings } from '../chaos/support/fleet.ts'
+import { describeGuarantees } from '../chaos/support/guarantees.ts'
+import { NodeProcess } from './support/node-process.ts'
 import { PostgresServer } from './support/postgres-server.ts'
-import { expectAllDone, loadOn, startNode } from './support/scene.ts'
-
-const LEASE_MILLIS = 2000
 
 /** A primary and a standby that every commit waits for. */
 class ReplicatedPair {
@@ -56,20 +57,25 @@ class ReplicatedPair {
   }
 }
 
-test('when the primary dies and the standby takes over, nothing that was acknowledged is missing', async () => {
+async function startReplicatedFleet(leaseMillis: number): Promise<Fleet> {
   const pair = await ReplicatedPair.start()
-  const nodes = await Promise.all(['north', 'east'].map((name) => startNode(name, pair.url, LEASE_MILLIS)))
-  try {
-    const urls = nodes.map((node) => node.url)
-    const load = loadOn({ urls, leaseMillis: LEASE_MILLIS, arrays: 30, workers: 8 })
-    const loading = load.run()
-    loading.catch(() => {})
-    await load.reached(0.4)
-    await pair.failOver()
-    await loading
-    await expectAllDone(load, pair.url)
-  } finally {
-    await Promise.all(nodes.map((node) => node.kill()))
-    await pair.dispose()
+  const flags = [...settings(leaseMillis), '--database-url', pair.url]
+  const nodes = await Promise.all(['north', 'east'].map((name) => NodeProcess.start(name, flags)))
+  const kill = () => Promise.all(nodes.map((node) => node.kill()))
+  return {
+    nodes,
+    disturbances: [{ name: 'fail-over', explains: OUTAGE, happen: () => pair.failOver() }],
+    audit: async () => {
+      await kill()
+      return auditPostgres(pair.url)
+    },
+    dispose: async () => {
+      await kill()
+      await pair.dispose()
+    },
   }
-})
+}
+
+describeGuarantees([
+  { name: 'two nodes whose primary dies, and whose standby takes over', startFleet: startReplicatedFleet },
+])

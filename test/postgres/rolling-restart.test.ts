@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import { NodeProcess } from './support/node-process.ts'
 import { PostgresServer } from './support/postgres-server.ts'
 
-const CLIENTS = 12
+const CLIENTS = 8
 const PAIRS_BETWEEN_STOPS = 100
 
 interface Pulled {

@@ -1,12 +1,35 @@
 import { execFileSync } from 'node:child_process'
 import { BatonClient } from '@baton/client'
 import { version } from '@baton/server/version'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { descriptor } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
 import { commands } from '../src/commands.ts'
-import { baton } from './support/baton.ts'
+import { dispatch } from '../src/dispatch.ts'
+import { type BatonEnd, baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
+
+/** In the process of the test: what is refused before anything else happens leaves nothing behind. */
+async function dispatched(args: readonly string[]): Promise<BatonEnd> {
+  const streams = { stdout: process.stdout, stderr: process.stderr }
+  const written = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    const listeners = streams[name].listeners('error')
+    const write = vi.spyOn(streams[name], 'write').mockImplementation((text) => {
+      written[name] += text
+      return true
+    })
+    onTestFinished(() => {
+      write.mockRestore()
+      for (const listener of streams[name].listeners('error'))
+        if (!listeners.includes(listener)) streams[name].off('error', listener as () => void)
+    })
+  }
+  await dispatch(args)
+  const code = Number(process.exitCode)
+  process.exitCode = undefined
+  return { code, ...written }
+}
 
 describe('the command line', () => {
   test('lists the commands', async () => {
@@ -40,7 +63,6 @@ describe('the command line', () => {
   test.each([
     [['tsks'], 'tsks is not a command; did you mean tasks?'],
     [['--url', 'http://a', 'tasks'], '--url must come after the command: baton COMMAND --url'],
-    [['tasks', '--wach'], '--wach is not a flag of this command; did you mean --watch?'],
     [['tasks', 'a', 'b'], '"b" is an unexpected operand of tasks'],
     [['pause'], 'pause requires TASK'],
     [['pull', '--batch', '0'], '--batch must be an integer from 1 to 1000, got "0"'],
@@ -90,12 +112,20 @@ describe('the command line', () => {
     [['pull', '--token', 'a\nb'], 'the header authorization has a name or a value that HTTP cannot carry'],
     [['pull', '--instance-id', 'a\nb'], '--instance-id must not be empty or contain control characters'],
     [['completion', 'tcsh'], 'completion supports bash, zsh and fish'],
-    [['serve', '--prot', '1'], '--prot is not a flag; did you mean --port?'],
   ])('%j is refused', async (args, complaint) => {
-    const { code, stderr, stdout } = await baton(args)
+    const { code, stderr, stdout } = await dispatched(args)
     expect(stderr).toContain(complaint)
     expect(stdout).toBe('')
     expect(code).toBe(2)
+  })
+
+  test.each([
+    [['tasks', '--wach'], '--wach is not a flag of this command; did you mean --watch?'],
+    [['serve', '--prot', '1'], '--prot is not a flag; did you mean --port?'],
+  ])('%j ends the process with 2', async (args, complaint) => {
+    const { code, stderr, stdout } = await baton(args)
+    expect(stderr).toContain(complaint)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
   test.each([

@@ -7,14 +7,13 @@ import { version } from '../src/version.ts'
 import { pullBytes, RawConnection } from './support/raw-connection.ts'
 import { descriptor } from './support/test-app.ts'
 
-const json = { 'content-type': 'application/json' }
 const orders = JSON.stringify([descriptor('orders', 0, 1)])
 const callBackHead = `POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${orders.length}\r\n\r\n`
 
 describe('starting', () => {
-  test('prints one line with the URL, and answers there', async () => {
-    const service = await ServiceProcess.started()
-    expect(service.stdout).toMatch(/^Baton listening on http:\/\/127\.0\.0\.1:\d+\n$/)
+  test('prints one line with the URL and its base path, and answers there', async () => {
+    const service = await ServiceProcess.started(['--base-path', '/baton/'])
+    expect(service.stdout).toMatch(/^Baton listening on http:\/\/127\.0\.0\.1:\d+\/baton\n$/)
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
   })
 
@@ -34,28 +33,10 @@ describe('starting', () => {
     )
   })
 
-  test('names the base path in that line', async () => {
-    const service = await ServiceProcess.started(['--base-path', '/baton/'])
-    expect(service.url).toMatch(/:\d+\/baton$/)
-    expect((await fetch(`${service.url}/livez`)).status).toBe(200)
-  })
-
   test('listens on the IPv6 loopback if configured', async () => {
     const service = await ServiceProcess.started(['--host', '::1'])
     expect(service.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
     expect((await fetch(`${service.url}/pull`)).status).toBe(200)
-  })
-
-  test('keeps the partitions of an earlier run', async () => {
-    const data = await testFolder()
-    const before = await ServiceProcess.started([], data)
-    await fetch(`${before.url}/call-back`, { method: 'POST', headers: json, body: orders })
-    before.signal('SIGTERM')
-    await before.exited
-    const after = await ServiceProcess.started([], data)
-    expect(await (await fetch(`${after.url}/pull`)).json()).toMatchObject({
-      partitions: [{ taskId: 'orders' }],
-    })
   })
 
   test('by npm start works, and a SIGTERM to it reaches the service', async () => {
@@ -93,8 +74,6 @@ describe('a failed start', () => {
   test.each<[string, string[], number, string]>([
     ['an unknown flag', ['--prot', '1'], 2, 'did you mean --port?'],
     ['a bad value', ['--port', 'x'], 1, '--port must be an integer'],
-    ['an open network without tokens', ['--host', '0.0.0.0'], 1, '--allow-anonymous'],
-    ['at-most-once with a barrier', ['--delivery', 'at-most-once', '--level-barrier'], 1, '--level-barrier'],
     [
       'a tokens file that is missing',
       ['--tokens-file', '/nowhere/t.json'],
@@ -144,14 +123,6 @@ describe('a failed start', () => {
     expect(refused.code).toBe(1)
     expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ cannot be used[^\n]*\n$/)
   })
-
-  test('because the data folder is a file says so in one line', async () => {
-    const file = join(await testFolder(), 'file')
-    await writeFile(file, '')
-    const refused = await refusal(['--port', '0', '--data', file])
-    expect(refused.code).toBe(1)
-    expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ cannot be used[^\n]*\n$/)
-  })
 })
 
 /** Both are read at once: when the first is answered, the second is in progress. */
@@ -162,8 +133,9 @@ async function begun(service: ServiceProcess, request: string): Promise<RawConne
   return client
 }
 
-describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('on %s', (signal) => {
-  test('waiting pulls are answered empty, and the process ends with 0', async () => {
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  'on %s, waiting pulls are answered empty, the log says how long it took, and the process ends with 0',
+  async (signal) => {
     const service = await ServiceProcess.started()
     const client = await begun(service, pullBytes({ Prefer: 'wait=60' }))
     service.signal(signal)
@@ -171,16 +143,27 @@ describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('on %s', (signal) => {
     expect([answer.status, answer.body]).toEqual([200, { partitions: [] }])
     expect(answer.headers['connection']).toBe('close')
     expect(await service.exited).toEqual({ code: 0, signal: null })
-  })
+    expect(service.logLines.at(-1)).toMatchObject({ msg: 'stopped', millis: expect.any(Number) })
+  },
+)
 
-  test('a request in progress finishes, and idle connections are closed', async () => {
+// A closing terminal sends SIGHUP more than once; a second SIGTERM or SIGINT ends the process at once.
+test.each([
+  ['SIGTERM', ['SIGTERM']],
+  ['SIGHUP, however often,', ['SIGHUP', 'SIGHUP']],
+] as const)(
+  'on %s a request in progress finishes, idle connections are closed, and what was stored is there at the next start',
+  async (_, signals) => {
     const data = await testFolder()
     const service = await ServiceProcess.started([], data)
     const idle = await RawConnection.open(service.port)
     idle.send(pullBytes())
     await idle.answer()
     const busy = await begun(service, callBackHead + orders.slice(0, 10))
-    service.signal(signal)
+    for (const signal of signals) {
+      service.signal(signal)
+      await service.logged('shutting down')
+    }
     await idle.closed()
     const probe = await fetch(`${service.url}/readyz`)
     expect([probe.status, await probe.json()]).toMatchObject([503, { code: 'shutting_down' }])
@@ -191,15 +174,8 @@ describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('on %s', (signal) => {
     expect(await (await fetch(`${again.url}/pull`)).json()).toMatchObject({
       partitions: [{ taskId: 'orders' }],
     })
-  })
-
-  test('the log ends with how long it took', async () => {
-    const service = await ServiceProcess.started()
-    service.signal(signal)
-    await service.exited
-    expect(service.logLines.at(-1)).toMatchObject({ msg: 'stopped', millis: expect.any(Number) })
-  })
-})
+  },
+)
 
 describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
   test('a second signal ends the process at once', async () => {
@@ -210,19 +186,6 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
     service.signal(signal)
     expect(await service.exited).toEqual({ code: signal === 'SIGINT' ? 130 : 143, signal: null })
   })
-})
-
-test('a closing terminal sends SIGHUP more than once, and requests in progress still finish', async () => {
-  const service = await ServiceProcess.started()
-  const busy = await begun(service, callBackHead + orders.slice(0, 10))
-  service.signal('SIGHUP')
-  await service.logged('shutting down')
-  service.signal('SIGHUP')
-  const probe = await fetch(`${service.url}/readyz`)
-  expect(probe.status).toBe(503)
-  busy.send(orders.slice(10))
-  expect((await busy.answer()).body).toMatchObject({ accepted: 1 })
-  expect(await service.exited).toEqual({ code: 0, signal: null })
 })
 
 describe('the log', () => {

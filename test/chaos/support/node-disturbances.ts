@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { NodeProcess } from '../../postgres/support/node-process.ts'
+import { until } from '../../support/until.ts'
 import { OUTAGE } from './database-disturbances.ts'
 import type { Disturbance } from './fleet.ts'
 
@@ -35,6 +36,36 @@ export function freezeNode(nodes: readonly NodeProcess[], leaseMillis: number): 
       node.signal('SIGCONT')
     },
   }
+}
+
+/** Another disturbance may restart a frozen leader, which leads again. */
+const DEPOSED_MILLIS = 20_000
+
+/** Freezes the leader until another node leads. It wakes up, finds that it was deposed, and follows. */
+export function depose(nodes: readonly NodeProcess[]): Disturbance {
+  return {
+    name: 'depose',
+    explains: OUTAGE,
+    happen: async () => {
+      const leader = await until(() => leaderAmong(nodes))
+      const others = nodes.filter((node) => node !== leader)
+      leader.signal('SIGSTOP')
+      const enough = Date.now() + DEPOSED_MILLIS
+      await until(async () => Date.now() > enough || (await leaderAmong(others)) !== undefined)
+      leader.signal('SIGCONT')
+    },
+  }
+}
+
+async function leaderAmong(nodes: readonly NodeProcess[]): Promise<NodeProcess | undefined> {
+  const leads = nodes.map(async ({ url }) => {
+    const answer = await fetch(`${url}/test/instance-status`, { signal: AbortSignal.timeout(1000) })
+    return ((await answer.json()) as { leadsSince?: string }).leadsSince !== undefined
+  })
+  const found = (await Promise.allSettled(leads)).findIndex(
+    (answer) => answer.status === 'fulfilled' && answer.value,
+  )
+  return nodes[found]
 }
 
 /**

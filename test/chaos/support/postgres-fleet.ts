@@ -14,7 +14,7 @@ import {
   terminateBackends,
 } from './database-disturbances.ts'
 import { type Disturbance, type Fleet, settings } from './fleet.ts'
-import { freezeNode, killNode, visit } from './node-disturbances.ts'
+import { depose, freezeNode, killNode, visit } from './node-disturbances.ts'
 import type { Span } from './order-checks.ts'
 
 /** Three nodes on one PostgreSQL. */
@@ -48,6 +48,7 @@ async function startOnOne(leaseMillis: number, names: readonly string[]): Promis
         blackHole(nodes.links, leaseMillis),
         partWithAnswers(nodes.links),
         crashDatabase(server),
+        ...(residents.length > 1 ? [depose(residents)] : []),
         ...visitors.map((visitor) => visit(residents, visitor)),
       ],
       audit: async () => {

@@ -7,7 +7,7 @@ import type { Scene } from './scene.ts'
  * Partitions to settle before each disturbance of a storm that has each one once, so that the fleet is under
  * load.
  */
-const WORK = 1000
+const WORK = 700
 /** The most partitions to settle between two disturbances of a long storm. */
 const PEACE = 2000
 /** The longest time without a partition settled or finished, on the slowest machine. */

@@ -90,6 +90,13 @@ export const calls: Cases = {
     expect(await client.call(service, 'task', 'orders')).toMatchObject({ partitions: { total: 2 } })
   },
 
+  'uses the next URL if a proxy says that the service is away': async (client) => {
+    const { url } = await called(2)
+    const proxy = await answeringWith(() => [502, '<html>Bad Gateway</html>'])
+    const service = { url: [proxy, url], retryForSeconds: 10 }
+    expect(await client.call(service, 'task', 'orders')).toMatchObject({ partitions: { total: 2 } })
+  },
+
   'reports when no URL answers': async (client) => {
     const service = { url: [NOBODY, 'http://127.0.0.1:3'], retryForSeconds: 0 }
     const failure = await failureOf(client.call(service, 'tasks'))

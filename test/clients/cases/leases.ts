@@ -32,7 +32,10 @@ export const leases: Cases = {
       actions: gated,
       options: { concurrency: 5, untilIdle: true },
     })
+    const begun = performance.now()
     await until(() => worker.of('renewed').length >= 4)
+    // Each after a third of its four seconds.
+    expect(performance.now() - begun).toBeLessThan(12_000)
     await client.open()
     await worker.stopped()
     expect(

@@ -161,6 +161,9 @@ const refusedOrCheap = [
   'HEAD /tasks HTTP/1.1\r\nHost: localhost\r\n\r\n',
 ]
 
+/** Of honest clients, called back before the attack. A later one would belong to whoever calls it back first. */
+const STEADY_TASK = 'steady-0'
+
 const descriptorOf = (taskId: string, level: number, index: number) => ({
   taskId,
   computeTableName: 'bad.table',
@@ -250,8 +253,11 @@ export const attacks: readonly Attack[] = [
     name: 'plain HTTP on the port of TLS',
     isSecure: true,
     run: (port, over) =>
-      flood(port, over, 100, (sockets) => {
-        for (const socket of sockets) socket.resume().end(get('/livez'))
+      until(over, async () => {
+        const sockets = await open(port, 20)
+        for (const socket of sockets) socket.end(get('/livez'))
+        await Promise.race([Promise.all(sockets.map(statusOf)), stay(10_000, over)])
+        close(sockets)
       }),
   },
   {
@@ -260,7 +266,7 @@ export const attacks: readonly Attack[] = [
       [
         get('/pull', 'Referer: http://foreign.example/page\r\n'),
         get('/pull?batch=1000', 'Sec-Fetch-Site: cross-site\r\n'),
-        postHead('/tasks/steady-0/cancel', 0, { Origin: 'http://foreign.example' }),
+        postHead(`/tasks/${STEADY_TASK}/cancel`, 0, { Origin: 'http://foreign.example' }),
         postHead('/tables/steady.table/settings', 0, { Referer: 'http://foreign.example/' }),
       ],
       50,
@@ -276,20 +282,20 @@ export const attacks: readonly Attack[] = [
         const text = JSON.stringify(body)
         return postHead(path, text.length, { ...headers, ...more }).replace('POST', method) + text
       }
-      const steady = Array.from({ length: 20 }, (_, at) => `steady-${at}`)
-      const greed = steady.flatMap((taskId) => [
-        request('POST', '/call-back', [descriptorOf(taskId, 0, 99_999)]),
-        request('PATCH', `/tasks/${taskId}/settings`, { leaseSeconds: 1, maxLeases: 1 }),
-        request('POST', `/tasks/${taskId}/seal`, {}),
-        request('PATCH', `/tasks/new-${taskId}/settings`, { maxLeases: 1 }),
-        request('POST', '/call-back', [descriptorOf(`bad-${taskId}`, 0, 0)], {
-          'Task-Settings': 'weight=100',
-        }),
-        request('POST', '/call-back', [descriptorOf(`bad-${taskId}`, 0, 0)]),
-      ])
+      const greed = Array.from({ length: 20 }, (_, at) => {
+        const own = `bad-${at}`
+        return [
+          request('POST', '/call-back', [descriptorOf(STEADY_TASK, 0, 99_999)]),
+          request('PATCH', `/tasks/${STEADY_TASK}/settings`, { leaseSeconds: 1, maxLeases: 1 }),
+          request('POST', `/tasks/${STEADY_TASK}/seal`, {}),
+          request('PATCH', `/tasks/new-${at}/settings`, { maxLeases: 1 }),
+          request('POST', '/call-back', [descriptorOf(own, 0, 0)], { 'Task-Settings': 'weight=100' }),
+          request('POST', '/call-back', [descriptorOf(own, 0, 0)]),
+        ]
+      }).flat()
       const many = Array.from({ length: 50_000 }, (_, index) => descriptorOf('bad-many', 0, index))
       await Promise.all([
-        keepSending(greed, greed.length, 20)(port, over),
+        keepSending(greed, 24, 20)(port, over),
         post(port, '/call-back', Buffer.from(JSON.stringify(many)), over, headers),
       ])
     },

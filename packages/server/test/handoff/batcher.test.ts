@@ -106,12 +106,17 @@ describe('batches', () => {
 
   describe('after three clients were answered', () => {
     const answerThree = async () => {
+      let now = 0
+      vi.spyOn(performance, 'now').mockImplementation(() => now)
       const { store, batcher } = setUp()
       for (let client = 0; client < 3; client += 1) batcher.ask({ pull: batchedPull() })
       await turn()
       await store.commit()
       const askAgain = () => void batcher.ask({ pull: batchedPull() })
-      return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
+      const pass = (millis: number) => {
+        now += millis
+      }
+      return { askAgain, pass, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
     }
 
     test('the next batch waits only while each iteration has a request of one of them', async () => {
@@ -122,6 +127,15 @@ describe('batches', () => {
       askAgain()
       await turn()
       expect(sizes()).toEqual([3, 3])
+    })
+
+    test('the waiting ends after a millisecond, although each iteration has a request', async () => {
+      const { askAgain, pass, sizes } = await answerThree()
+      askAgain()
+      askAgain()
+      pass(1)
+      await turn()
+      expect(sizes()).toEqual([3, 2])
     })
 
     test('an iteration without a request ends the waiting', async () => {

@@ -14,7 +14,7 @@ const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
   paused: false,
   cancelled: false,
   sealed: false,
-  rerunning: false,
+  reruns: [],
   expectedPartitions: null,
   levelBarrier: false,
   settings: null,

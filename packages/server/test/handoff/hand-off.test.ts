@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type PullRequest, StoreUnavailable } from '../../src/handoff/store.ts'
-import { batchedCallBack, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
+import { batchedCallBack, nameOf, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
 
@@ -56,8 +56,7 @@ const pullRequest = (changes: Partial<PullRequest> = {}): PullRequest => ({
 })
 const callBack = (count: number, taskId = 'a') =>
   handOff.callBack(batchedCallBack(taskId, some(0, count)).callBack, 'producer')
-const pull = (changes?: Partial<PullRequest>, signal?: AbortSignal) =>
-  handOff.pull(pullRequest(changes), signal)
+const pull = (changes?: Partial<PullRequest>) => handOff.pull(pullRequest(changes))
 const pullOne = async () => (await pull()).partitions[0]?.lease?.id ?? ''
 
 /** Waits until this many pulls wait: what follows must find them waiting. */
@@ -66,24 +65,6 @@ async function untilWaiting(count: number): Promise<void> {
 }
 
 describe('a pull that waits', () => {
-  test('is answered when something is called back', async () => {
-    const waiting = pull({ waitMillis: LONG })
-    await untilWaiting(1)
-    await callBack(1)
-    expect((await waiting).partitions.map(nameOf)).toEqual(['a-0-0'])
-  })
-
-  test('is served first come first served, each with its own partition', async () => {
-    const waiting = [1, 2, 3].map(async (number) => {
-      const { partitions } = await pull({ waitMillis: LONG, instance: `w${number}` })
-      return partitions.map(({ index }) => index)
-    })
-    await untilWaiting(3)
-    await callBack(3)
-    expect((await Promise.all(waiting)).flat().toSorted()).toEqual([0, 1, 2])
-    expect(handOff.waitingPulls).toBe(0)
-  })
-
   test('waits no longer than asked, however long the first try takes', async () => {
     const run = under.store.runBatch.bind(under.store)
     under.store.runBatch = async (batch) => {
@@ -111,38 +92,9 @@ describe('a pull that waits', () => {
     await handOff.control({ verb: 'resume', taskId: 'b' })
     expect((await third).partitions.map(nameOf)).toEqual(['b-0-0'])
   })
-
-  test('waits together with others of its key, and all get the same leases', async () => {
-    const twins = [1, 2].map(() => pull({ key: 'k', waitMillis: LONG }))
-    await untilWaiting(2)
-    await callBack(5)
-    const [first, second] = await Promise.all(twins)
-    expect(first?.partitions[0]?.lease?.id).toBe(second?.partitions[0]?.lease?.id)
-    expect((await pull({ batch: 9 })).partitions).toHaveLength(4)
-  })
-
-  test('ends empty when its client is gone', async () => {
-    const client = new AbortController()
-    const waiting = pull({ waitMillis: LONG }, client.signal)
-    await untilWaiting(1)
-    client.abort()
-    expect((await waiting).partitions).toEqual([])
-  })
 })
 
 describe('settling', () => {
-  test('that also pulls is answered with the next partitions', async () => {
-    await callBack(3)
-    const settlements = [{ leaseId: await pullOne(), reported: settlement() }]
-    const { settled, refused, pulled } = await handOff.settle({
-      instance: 'w',
-      settlements,
-      pull: pullRequest({ batch: 5 }),
-    })
-    expect([settled.length, refused.length]).toEqual([1, 0])
-    expect(pulled?.partitions.map(nameOf)).toEqual(['a-0-1', 'a-0-2'])
-  })
-
   test('looks at each parked lease once, however many there are', async () => {
     const { store } = under
     const run = store.runBatch.bind(store)
@@ -163,36 +115,6 @@ describe('settling', () => {
     const { parked } = await handOff.settle({ instance: null, settlements, pull: null })
     expect(parked).toHaveLength(200)
     expect(looks).toBeLessThanOrEqual(200)
-  })
-
-  test('reports what is settled, and what is refused and why', async () => {
-    await callBack(1)
-    const leaseId = await pullOne()
-    const reported = settlement()
-    const settlements = [
-      { leaseId: 'nonsense', reported },
-      { leaseId, reported },
-      { leaseId, reported: settlement({ outcome: 'failed' }) },
-    ]
-    expect(await handOff.settle({ instance: null, settlements, pull: null })).toEqual({
-      settled: [leaseId],
-      parked: [],
-      refused: [
-        { leaseId: 'nonsense', code: 'lease_unknown' },
-        { leaseId, code: 'lease_settled' },
-      ],
-      pulled: null,
-    })
-  })
-
-  test('and renewing are answered lease by lease', async () => {
-    await callBack(1)
-    const leaseId = await pullOne()
-    const renewals = await handOff.renew([{ leaseId: 'nonsense' }, { leaseId }], 'w')
-    expect(renewals).toMatchObject([
-      { leaseId: 'nonsense', refused: 'lease_unknown' },
-      { leaseId, refused: null, expiresInMillis: testPolicy.leaseMillis },
-    ])
   })
 })
 
@@ -218,23 +140,6 @@ describe('when the store becomes unavailable while a pull waits', () => {
 })
 
 describe('draining', () => {
-  test('hands out nothing more and answers waiting pulls, while settling continues', async () => {
-    await callBack(2)
-    const leaseId = await pullOne()
-    await pullOne()
-    const waiting = pull({ waitMillis: LONG })
-    await untilWaiting(1)
-    handOff.drain()
-    expect((await waiting).partitions).toEqual([])
-    await callBack(1, 'b')
-    expect((await pull({ waitMillis: LONG })).partitions).toEqual([])
-    const settlements = [{ leaseId, reported: settlement() }]
-    const { settled, pulled } = await handOff.settle({ instance: null, settlements, pull: pullRequest() })
-    expect(settled).toEqual([leaseId])
-    expect(pulled?.partitions).toEqual([])
-    expect(handOff.isDraining).toBe(true)
-  })
-
   test('stops the deliverer at the same time, and the store is closed after it', async () => {
     const { store } = under
     const close = store.close.bind(store)
@@ -263,20 +168,4 @@ test('a control request in several steps is answered once, with everything it ch
   })
   const task = await handOff.views.task('a')
   expect(task?.facts.partitions.cancelled).toBe(2700)
-})
-
-test('a seen instance is shown at once, before its heartbeat is stored', async () => {
-  await callBack(1)
-  await pull({ instance: 'w', batch: 3 })
-  await handOff.callBack(batchedCallBack('b', [one(0, 0)]).callBack, 'producer')
-  expect(await handOff.instance('w')).toMatchObject({
-    role: 'worker',
-    totals: { pulls: 1, partitions: 1, records: 100 },
-  })
-  expect(await handOff.instance('producer')).toMatchObject({
-    role: 'producer',
-    totals: { callBacks: 2, calledBack: 2 },
-  })
-  expect(await handOff.instance(null)).toMatchObject({ instanceId: 'node', role: 'service' })
-  expect(await handOff.instance('stranger')).toBeNull()
 })

@@ -5,9 +5,7 @@ import {
   expiryGraceMillis,
   LEASE_MAX_MILLIS,
   leaseMillis,
-  nextFencingToken,
   type Policy,
-  releaseBackoffMillis,
 } from '../../src/handoff/rules/policy.ts'
 
 /** The defaults of the design. */
@@ -21,41 +19,8 @@ const policy: Policy = {
   levelBarrier: false,
 }
 
-test.each([
-  { of: 'the first lease', latest: null, now: 5000, token: 5000 },
-  { of: 'a lease in a later millisecond', latest: 5000, now: 6000, token: 6000 },
-  { of: 'a lease in the same millisecond', latest: 5000, now: 5000, token: 5001 },
-  { of: 'a lease after the clock was set back', latest: 5000, now: 4000, token: 5001 },
-])('the fencing token of $of is $token', ({ latest, now, token }) => {
-  expect(nextFencingToken(latest, now)).toBe(token)
-})
-
-describe('the back-off', () => {
-  test('doubles from ten seconds to ten minutes', () => {
-    const full = [1, 2, 3, 4, 5, 6, 7, 8, 100, 10_000].map((used) => backoffMillis(policy, used, 1))
-    expect(full.map((millis) => millis / 1000)).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600, 600])
-  })
-
-  test('is random in the upper half: never shorter than half, never longer than the whole', () => {
-    fc.assert(
-      fc.property(fc.nat(60), fc.double({ min: 0, max: 1, noNaN: true }), (used, random) => {
-        const whole = backoffMillis(policy, used, 1)
-        const drawn = backoffMillis(policy, used, random)
-        expect(Number.isInteger(drawn)).toBe(true)
-        expect(drawn).toBeGreaterThanOrEqual(whole / 2)
-        expect(drawn).toBeLessThanOrEqual(whole)
-      }),
-    )
-  })
-
-  test('of releases begins with the third in a row', () => {
-    const waits = [1, 2, 3, 4, 5].map((releases) => releaseBackoffMillis(policy, releases, 1))
-    expect(waits).toEqual([0, 0, 10_000, 20_000, 40_000])
-  })
-
-  test('of zero is zero', () => {
-    expect(backoffMillis({ ...policy, backoffMillis: 0 }, 5, 1)).toBe(0)
-  })
+test('no back-off is none after any number of attempts', () => {
+  expect(backoffMillis({ ...policy, backoffMillis: 0 }, 5, 1)).toBe(0)
 })
 
 describe('the length of a lease', () => {

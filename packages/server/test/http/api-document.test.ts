@@ -13,11 +13,13 @@ interface Content {
 
 interface Operation {
   operationId: string
+  summary: string
   description?: string
   tags: string[]
   'x-actor': string
+  parameters: { name: string; required: boolean; schema: object }[]
   requestBody?: { required: boolean; content: Record<string, Content> }
-  responses: Record<string, { content: Record<string, Content> }>
+  responses: Record<string, { description: string; content: Record<string, Content> }>
 }
 
 interface ApiDocument {
@@ -65,11 +67,13 @@ describe('the API document', () => {
   })
 
   // The rules of Spectral's `oas` ruleset that the validator does not have.
-  test('has a contact, and a description and declared tags for each operation', async () => {
+  test('has a contact, and a unique name, a summary, a description and declared tags for each operation', async () => {
     const { document, operations } = await readDocument()
     expect(document.info.contact).toBeTypeOf('object')
     const declared = document.tags.map(({ name }) => name)
-    for (const { operationId, description, tags } of operations) {
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
+    for (const { operationId, summary, description, tags } of operations) {
+      expect([operationId, summary]).toEqual([operationId, expect.stringMatching(/\w/)])
       expect([operationId, description ?? '']).toEqual([operationId, expect.stringMatching(/\w.*\.$/s)])
       expect(declared).toEqual(expect.arrayContaining(tags))
     }
@@ -90,6 +94,25 @@ describe('the API document', () => {
     expect(ids(demanded).join(' ')).toBe(
       'callBack changeSettings changeTableSettings owner renew settle subscribe',
     )
+  })
+
+  test('states the parameters and headers of a list, and of a pull, alone or with a settle', async () => {
+    const { paths } = (await readDocument()).document
+    const namesOf = (operation: Operation | undefined) => operation?.parameters.map(({ name }) => name)
+    const list = paths['/tasks']?.['get']
+    expect(namesOf(list)).toEqual(['state', 'parked', 'search', 'limit', 'cursor'])
+    expect(list?.parameters[1]).toMatchObject({ required: false, schema: { type: 'boolean', enum: [true] } })
+    for (const operation of [paths['/pull']?.['get'], paths['/settle']?.['post']]) {
+      const inQuery = ['table', 'task', 'batch', 'records', 'wait']
+      expect(namesOf(operation)).toEqual([...inQuery, 'x-instance-id', 'prefer', 'idempotency-key'])
+    }
+  })
+
+  test('states which control request is not idempotent', async () => {
+    const { paths } = (await readDocument()).document
+    const said = (verb: string) => paths[`/tasks/{taskId}/${verb}`]?.['post']?.responses['200']?.description
+    expect(said('pause')).toBe('Done; repeating the request has no further effect')
+    expect(said('retry')).toContain('except with `done`: partitions that were finished in between run again')
   })
 
   test('has only patterns that libraries of other languages support', async () => {
@@ -174,8 +197,14 @@ describe('the API document', () => {
       expect([name, text.split(JSON.stringify(schema)).length - 1]).toEqual([name, 1])
     }
     expect(document.components.schemas).toMatchObject({
+      PartitionDescriptor: {
+        properties: { partition_name: { examples: ['orders-2026-03-0-7'] }, sparkTableName: {} },
+      },
       PulledPartition: {
-        properties: { lease: { anyOf: [{ $ref: '#/components/schemas/Lease' }, { type: 'null' }] } },
+        properties: {
+          sparkTableName: {},
+          lease: { anyOf: [{ $ref: '#/components/schemas/Lease' }, { type: 'null' }] },
+        },
       },
       ControlAnswer: {
         properties: {

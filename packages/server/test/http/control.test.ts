@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
-import { Scrape } from '../support/scrape.ts'
 import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 async function withTask(...indexes: number[]): Promise<TestApp> {
@@ -122,15 +121,6 @@ describe('pause and resume', () => {
     expect((await baton.post('/tasks/orders/resume')).body).toMatchObject({ state: 'open' })
     expect(await baton.pull()).toHaveLength(1)
   })
-
-  test('wake a waiting pull', async () => {
-    const baton = await withTask(1)
-    await baton.post('/tasks/orders/pause')
-    const pulling = baton.pull({ prefer: 'wait=60' })
-    await until(() => baton.app.handOff.waitingPulls === 1)
-    await baton.post('/tasks/orders/resume')
-    expect(await pulling).toHaveLength(1)
-  })
 })
 
 describe('cancel', () => {
@@ -149,17 +139,6 @@ describe('cancel', () => {
 })
 
 describe('retry', () => {
-  test('resets the attempts of all parked partitions', async () => {
-    const baton = await withTask(1, 2)
-    await park(baton)
-    expect((await baton.get('/tasks/orders')).body.state).toBe('stalled')
-    expect((await baton.post('/tasks/orders/retry')).body).toMatchObject({ state: 'open', changed: 2 })
-    expect(await baton.pull({ prefer: 'batch=9' })).toMatchObject([
-      { lease: { attempt: 1 } },
-      { lease: { attempt: 1 } },
-    ])
-  })
-
   test('of named partitions or of a level changes only those', async () => {
     const baton = await TestApp.open()
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1))
@@ -168,16 +147,6 @@ describe('retry', () => {
     expect(named.body.changed).toBe(1)
     expect((await baton.post('/tasks/orders/retry', { level: 1 })).body.changed).toBe(1)
     expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ ready: 2, parked: 1 })
-  })
-
-  test('runs done partitions again only if requested', async () => {
-    const baton = await withTask(1)
-    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
-    expect((await baton.post('/tasks/orders/retry')).body.changed).toBe(0)
-    expect((await baton.post('/tasks/orders/retry', { done: true })).body).toMatchObject({
-      state: 'open',
-      changed: 1,
-    })
   })
 
   test('names the partitions that the task does not have, and changes nothing', async () => {
@@ -264,32 +233,6 @@ describe('the level barrier', () => {
     expect((await baton.get('/tasks/orders')).body.waitingFor).toEqual({ level: 0, parked: 1, unfinished: 1 })
     expect((await baton.post('/tasks/orders/skip-parked')).status).toBe(200)
     expect(await baton.pull()).toMatchObject([{ partition_name: 'orders-1-1' }])
-  })
-
-  test('closed by parked partitions makes the task stalled until an operator acts', async () => {
-    const baton = await TestApp.open({ levelBarrier: true })
-    const state = async () => (await baton.get('/tasks/orders')).body.state
-    const stalled = async () => (await baton.get('/tasks?state=stalled')).body.tasks
-    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 1, 1), descriptor('orders', 1, 2))
-    expect([await state(), await stalled()]).toEqual(['open', []])
-    await park(baton)
-    expect((await baton.get('/tasks/orders')).body).toMatchObject({
-      state: 'stalled',
-      finishedAt: null,
-      etaSeconds: null,
-      partitions: { ready: 0, held: 2, leased: 0, delayed: 0, parked: 1 },
-    })
-    expect(await stalled()).toMatchObject([{ taskId: 'orders', state: 'stalled' }])
-    expect((await Scrape.of(baton)).by('baton_tasks')).toEqual({ open: 0, paused: 0, stalled: 1 })
-    const say = async (verb: string) => (await baton.post(`/tasks/orders/${verb}`)).body.state
-    expect([await say('seal'), await say('pause'), await say('resume')]).toEqual([
-      'stalled',
-      'paused',
-      'stalled',
-    ])
-    expect([await say('retry'), await stalled()]).toEqual(['open', []])
-    await park(baton)
-    expect([await state(), await say('skip-parked')]).toEqual(['stalled', 'open'])
   })
 
   test('can be removed', async () => {

@@ -59,7 +59,8 @@ describe('a node that drains', () => {
     const empty = await baton.get('/pull', { prefer: 'wait=60' })
     expect(empty.body.partitions).toEqual([])
     expect(empty.headers['connection']).toBe('close')
-    const answer = await baton.post('/settle', [{ leaseId: partition?.lease?.id, outcome: 'done' }])
-    expect(answer.body.settled).toHaveLength(1)
+    const settlements = [{ leaseId: partition?.lease?.id, outcome: 'done' }]
+    const answer = await baton.post('/settle', settlements, { prefer: 'batch=1' })
+    expect(answer.body).toMatchObject({ settled: [partition?.lease?.id], partitions: [] })
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { quiet } from '../../../../test/support/quiet-log.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
-import { type Answer, descriptor, leaseId, TestApp } from '../support/test-app.ts'
+import { type Answer, TestApp } from '../support/test-app.ts'
 
 const unknownLease = '1-1-aaaaaaaaaaaaaaaa'
 
@@ -125,41 +125,5 @@ describe('the fast path answers like Fastify', () => {
     client.send(bytes('POST', '/settle', { 'Content-Type': 'application/json' }, '[]'))
     expect((await client.answer()).headers['connection']).toBe('close')
     await client.closed()
-  })
-})
-
-describe('the body of a settle', () => {
-  test.each([
-    ['in two pieces', 1],
-    ['after its head', 0],
-  ])('may arrive %s', async (_, share) => {
-    const { baton, client } = await connected()
-    await baton.callBack(descriptor('orders', 0, 1))
-    const [partition] = await baton.pull()
-    const request = settleBytes([{ leaseId: leaseId(partition), outcome: 'done' }])
-    const cut = request.indexOf('\r\n\r\n') + 4 + share * 20
-    client.send(request.subarray(0, cut))
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    client.send(request.subarray(cut))
-    expect((await client.answer()).body).toMatchObject({ settled: [leaseId(partition)] })
-  })
-
-  test('may be one of many on a connection, pipelined or one after the other', async () => {
-    const { baton, client } = await connected()
-    await baton.callBack(...[1, 2, 3, 4].map((index) => descriptor('orders', 0, index)))
-    const ids = (await baton.pull({ prefer: 'batch=4' })).map(leaseId)
-    const [first, second, third, fourth] = ids.map((id) => settleBytes([{ leaseId: id, outcome: 'done' }]))
-    if (!first || !second || !third || !fourth) throw new Error('four were called back')
-    const settled: unknown[] = []
-    client.send(Buffer.concat([first, bytes('GET', '/livez', {}), second]))
-    settled.push((await client.answer()).body.settled[0])
-    expect((await client.answer()).body).toEqual({ status: 'alive' })
-    settled.push((await client.answer()).body.settled[0])
-    for (const request of [third, fourth]) {
-      client.send(request)
-      settled.push((await client.answer()).body.settled[0])
-    }
-    expect(settled).toEqual(ids)
-    await baton.expectSound()
   })
 })

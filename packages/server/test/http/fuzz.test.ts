@@ -27,6 +27,7 @@ const targets = (dice: Dice, leases: readonly string[]): [string, unknown][] => 
       ],
     ],
     ['/renew', [one, two]],
+    ['/renew', [{ leaseId: one, checkpoint: 'page 7', progress: { records: 9 } }]],
     [`/tasks/${task}/pause`, {}],
     [`/tasks/${task}/resume`, {}],
     [`/tasks/${task}/retry`, { level: 0, done: dice.below(2) === 0 }],

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
+import { SqliteConnection } from '../../src/disk/sqlite/sqlite-connection.ts'
 import { descriptor, descriptors, isEmbedded, TestApp } from '../support/test-app.ts'
 
 const tokens = [
@@ -44,6 +45,19 @@ describe('a producer', () => {
     const { body } = await baton.post('/tasks/orders/seal', { partitions: 2 }, as('orders'))
     expect(body).toEqual({ taskId: 'orders', state: 'open', changed: 1 })
     expect((await baton.post('/tasks/orders/pause', undefined, as('orders'))).body.code).toBe('token_refused')
+  })
+
+  test.runIf(isEmbedded())('causes no write to the store with requests that are refused', async () => {
+    const baton = await guarded()
+    const writes = (['append', 'flush'] as const).map((name) => vi.spyOn(SqliteConnection.prototype, name))
+    onTestFinished(() => writes.forEach((write) => void write.mockRestore()))
+    for (const taskId of ['orders', 'nothing']) {
+      await baton.post(`/tasks/${taskId}/seal`, undefined, as('stock'))
+      await baton.ask('PATCH', `/tasks/${taskId}/settings`, { body: { maxLeases: 1 }, headers: as('stock') })
+    }
+    for (const write of writes) expect(write).not.toHaveBeenCalled()
+    expect((await baton.post('/tasks/orders/seal', undefined, as('orders'))).status).toBe(200)
+    expect(writes[0]).toHaveBeenCalled()
   })
 
   test('is refused for a task of another, with new partitions or known ones, and gains no right to it', async () => {
@@ -279,18 +293,6 @@ describe('a call-back with Baton-Seal', () => {
     })
   })
 
-  test('may be repeated when its answer is lost', async () => {
-    const baton = await TestApp.open()
-    const answers = []
-    for (let time = 0; time < 2; time += 1)
-      answers.push((await baton.post('/call-back', descriptors('orders', 2), sealing('2'))).body)
-    expect(answers).toEqual([
-      { taskId: 'orders', accepted: 2, duplicates: 0 },
-      { taskId: 'orders', accepted: 0, duplicates: 2 },
-    ])
-    expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: true, expectedPartitions: 2 })
-  })
-
   test('that expects fewer partitions than there would be stores nothing', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 2))
@@ -300,14 +302,6 @@ describe('a call-back with Baton-Seal', () => {
       'Baton-Seal expects fewer partitions than the task would have (3); nothing was stored',
     )
     expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: false, partitions: { total: 2 } })
-  })
-
-  test('of a cancelled task is refused', async () => {
-    const baton = await TestApp.open()
-    await baton.callBack(...descriptors('orders', 2))
-    await baton.post('/tasks/orders/cancel')
-    const { body } = await baton.post('/call-back', descriptors('orders', 2), sealing('true'))
-    expect(body.code).toBe('task_cancelled')
   })
 
   test('finishes a task whose partitions are all done', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
-import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
 
 const three = [descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1)]
 
@@ -63,35 +63,6 @@ describe('Prefer on a pull', () => {
     expect(names).toEqual(['orders-0-1', 'orders-0-2', 'orders-1-1'])
   })
 
-  test('stops a batch once the record budget is reached', async () => {
-    const baton = await TestApp.open()
-    await baton.callBack(...three)
-    const answer = await baton.get('/pull', { prefer: 'batch=50, records=150' })
-    expect(answer.body.partitions).toHaveLength(2)
-    expect(answer.headers['preference-applied']).toBe('batch=50, records=150')
-  })
-
-  test('with only a record budget hands out partitions until it is reached', async () => {
-    const baton = await TestApp.open()
-    await baton.callBack(...three)
-    const answer = await baton.get('/pull', { prefer: 'records=150' })
-    expect(answer.body.partitions).toHaveLength(2)
-    expect(answer.headers['preference-applied']).toBe('records=150')
-    const most = Array.from({ length: 1001 }, (_, index) => ({
-      ...descriptor('empty', 2, index),
-      record_count: 0,
-    }))
-    await baton.callBack(...most)
-    expect(await baton.pull({ prefer: 'records=1' })).toHaveLength(1)
-    expect(await baton.pull({ prefer: 'records=1' })).toHaveLength(1000)
-  })
-
-  test('hands out the first partition whatever the budget', async () => {
-    const baton = await TestApp.open()
-    await baton.callBack(...three)
-    expect(await baton.pull({ prefer: 'batch=3, records=0' })).toHaveLength(1)
-  })
-
   test('is capped above the maximum', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)
@@ -150,23 +121,6 @@ describe('Idempotency-Key', () => {
     const first = await baton.pull(key)
     expect(await baton.pull(key)).toMatchObject(first.map(({ lease }) => ({ lease: { id: lease?.id } })))
     expect(await baton.pull()).toMatchObject([{ partition_name: 'orders-1-1' }])
-  })
-
-  test('gives a repeat nothing once the lease is settled', async () => {
-    const baton = await TestApp.open()
-    await baton.callBack(...three)
-    const key = { 'idempotency-key': 'k1' }
-    const [partition] = await baton.pull(key)
-    await baton.post('/settle', [{ leaseId: leaseId(partition), outcome: 'done' }])
-    expect(await baton.pull(key)).toEqual([])
-  })
-
-  test('is not used up by an empty answer', async () => {
-    const baton = await TestApp.open()
-    const key = { 'idempotency-key': 'k2' }
-    expect(await baton.pull(key)).toEqual([])
-    await baton.callBack(...three)
-    expect(await baton.pull(key)).toHaveLength(1)
   })
 
   test.each([

@@ -20,23 +20,11 @@ describe('POST /settle', () => {
     expect(await states()).toMatchObject({ done: 1, leased: 0 })
   })
 
-  test('with released makes the partition ready at once, without using an attempt', async () => {
-    const { baton, ids } = await leased(1)
-    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', reason: 'going home' }])
-    expect((await baton.pull())[0]?.lease?.attempt).toBe(1)
-  })
-
   test('with failed delays the partition by its back-off and shows the reason', async () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', reason: 'table is locked' }])
     const { body } = await baton.get('/tasks/orders/partitions')
     expect(body.partitions).toMatchObject([{ state: 'delayed', attempts: 1, lastReason: 'table is locked' }])
-  })
-
-  test('with retryAfterSeconds of zero makes the partition ready at once', async () => {
-    const { baton, ids } = await leased(1)
-    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', retryAfterSeconds: 0 }])
-    await until(async () => (await baton.pull())[0]?.lease?.attempt === 2)
   })
 
   test('with retryAfterSeconds of a fraction of a millisecond still delays', async () => {
@@ -45,12 +33,6 @@ describe('POST /settle', () => {
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', retryAfterSeconds: 0.0004 }])
     const { body } = await baton.get('/tasks/orders/partitions')
     expect(body.partitions).toMatchObject([{ state: 'delayed', readyAt: new Date(now + 1).toISOString() }])
-  })
-
-  test('with final parks the partition, whatever attempts are left', async () => {
-    const { baton, ids, states } = await leased(1)
-    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', final: true }])
-    expect(await states()).toMatchObject({ parked: 1 })
   })
 
   test('with records compares them with the declared number', async () => {
@@ -73,13 +55,6 @@ describe('POST /settle', () => {
     expect(body.partitions[0].lastReason).toBe('x'.repeat(4095))
   })
 
-  test('repeated with the same outcome is settled again', async () => {
-    const { baton, ids } = await leased(1)
-    const settlements = [{ leaseId: ids[0], outcome: 'done' }]
-    await baton.post('/settle', settlements)
-    expect((await baton.post('/settle', settlements)).body.settled).toEqual(ids)
-  })
-
   test('refuses each lease for its own reason and settles the others', async () => {
     const { baton, ids } = await leased(1, 2)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }])
@@ -96,13 +71,6 @@ describe('POST /settle', () => {
       ],
     })
     expect(answer.body.refused[0].detail).not.toBe('')
-  })
-
-  test('of a cancelled task is refused', async () => {
-    const { baton, ids } = await leased(1)
-    await baton.post('/tasks/orders/cancel')
-    const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }])
-    expect(answer.body.refused).toMatchObject([{ code: 'task_cancelled' }])
   })
 
   test('ignores unknown fields', async () => {
@@ -146,17 +114,6 @@ describe('POST /settle that also pulls', () => {
     expect(await states()).toMatchObject({ done: 1 })
     await baton.callBack(descriptor('orders', 0, 2))
     expect((await asking).body.partitions).toMatchObject([{ partition_name: 'orders-0-2' }])
-  })
-
-  test('returns the same leases for a repeat with the same key', async () => {
-    const { baton, ids } = await leased(1)
-    await baton.callBack(descriptor('orders', 0, 2), descriptor('orders', 0, 3))
-    const headers = { prefer: 'batch=1', 'idempotency-key': 'next-1' }
-    const body = [{ leaseId: ids[0], outcome: 'done' }]
-    const first = await baton.post('/settle', body, headers)
-    const repeat = await baton.post('/settle', body, headers)
-    expect(leaseId(repeat.body.partitions[0])).toBe(leaseId(first.body.partitions[0]))
-    expect(repeat.body.settled).toEqual(ids)
   })
 
   test.each<[string, Record<string, string>]>([

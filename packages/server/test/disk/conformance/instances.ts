@@ -39,6 +39,9 @@ export function instancesTopic(harness: DiskHarness): void {
         tasks: [],
       })
       expect(await disk.instance('x')).toBeNull()
+      // Of another node, whose heartbeat is written later.
+      await disk.recordInstances([seen('w', {}, { seenMillisAgo: { first: 800, last: 800 } })], NOW + 1500)
+      expect((await disk.instance('w'))?.lastSeenAt).toBe(NOW + 900)
     })
 
     test('have sums of records that stop at the largest number', async () => {

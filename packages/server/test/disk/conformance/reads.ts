@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LanesFrom, RowsOfLane, WaitingOfLane } from '../../../src/handoff/disk.ts'
+import { noTotals } from '../../../src/handoff/views/queries.ts'
 import {
   aLane,
   aLaneTable,
@@ -121,6 +122,23 @@ export function readsTopic(harness: DiskHarness): void {
       expect(ids(await disk.tasksNamed(['task-2', 'task-9']))).toEqual([2])
       expect(ids(await disk.partitionsById([2, 1, 3, 4]))).toEqual([2, 1, 3])
       expect(ids(await disk.partitionsNamed([{ lane: 1, indexes: [40, 45, 50] }]))).toEqual([2, 1])
+    })
+
+    test('tell names apart exactly, whatever characters they have', async () => {
+      const { disk } = await create()
+      const awkward = ['ä', 'a\u0308', '💾', '\uFFFD', "'; DROP TABLE task; --", 'a%', 'a_', 'x'.repeat(250)]
+      const names = ['a', 'A', 'a ', ...awkward]
+      const tasks = names.map((taskId, at) => aTask(at + 1, { taskId }))
+      await disk.flush(rowChanges({ tasks: byId(...tasks) }), 0)
+      const heartbeat = { role: 'worker' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
+      await disk.recordInstances(
+        names.map((instanceId) => ({ ...heartbeat, instanceId, node: null })),
+        NOW,
+      )
+      for (const [at, name] of names.entries()) {
+        expect(ids(await disk.tasksNamed([name]))).toEqual([at + 1])
+        expect((await disk.instances({ names: [name] })).map(({ instanceId }) => instanceId)).toEqual([name])
+      }
     })
 
     test('find the next lanes of a task', async () => {

@@ -54,6 +54,23 @@ export function changesTopic(harness: StoreHarness): void {
       expect(new Set((await follow(store, position, 4)).tasks)).toEqual(new Set(names))
     })
 
+    test('each of more tasks than fit into a page is reported once, however often it changes meanwhile', async () => {
+      const store = await open()
+      const names = Array.from({ length: 12 }, (_, number) => `t${number}`)
+      for (const name of names) await store.callBack(name, some(0, 20))
+      let { position } = await follow(store, null)
+      const told = new Set<string>()
+      for (let round = 0; round < 20; round += 1) {
+        for (const _ of names) await store.settle((await store.pullOne()).leaseId)
+        if (round >= 3) continue
+        const page = await store.store.changes({ after: position, limit: 4 })
+        for (const { facts } of page.tasks) told.add(facts.taskId)
+        position = page.next
+      }
+      expect(told).toEqual(new Set(names))
+      expect((await follow(store, position, 1000)).tasks.toSorted()).toEqual(names.toSorted())
+    })
+
     test('a position of an earlier process, or none at all, is answered as missed', async () => {
       const store = await open()
       const page = await store.store.changes({ after: 'nonsense', limit: 10 })

@@ -1,4 +1,3 @@
-import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import { statusOf } from '../../../src/handoff/instance-status.ts'
 import type { LeaseRef } from '../../../src/handoff/lease-id.ts'
@@ -8,15 +7,13 @@ import {
   type InstanceQuery,
   noTotals,
 } from '../../../src/handoff/views/queries.ts'
-import { leaseOf, one, settlement, some } from './driver.ts'
+import { leaseOf, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
-const NOW = { first: 0, last: 0 }
-
-const seen = (instanceId: string, totals: Partial<InstanceTotals> = {}, seenMillisAgo = NOW) => ({
+const seen = (instanceId: string, seenMillisAgo = { first: 0, last: 0 }) => ({
   instanceId,
   role: 'worker' as const,
-  totals: { ...noTotals(), ...totals },
+  totals: noTotals(),
   seenMillisAgo,
   node: null,
 })
@@ -24,41 +21,6 @@ const seen = (instanceId: string, totals: Partial<InstanceTotals> = {}, seenMill
 export function instancesTopic(harness: StoreHarness): void {
   describe('instances', () => {
     const open = storesOf(harness)
-
-    test('heartbeats add up; the times of the first and the last are kept', async () => {
-      const store = await open()
-      const start = store.clock.now()
-      await store.store.recordHeartbeats([seen('w', { pulls: 2, partitions: 3, records: 40 })])
-      store.clock.advance(MINUTE)
-      await store.store.recordHeartbeats([seen('w', { pulls: 1, done: 5 })])
-      expect(await store.store.instance('w')).toMatchObject({
-        instanceId: 'w',
-        role: 'worker',
-        firstSeenAt: start,
-        lastSeenAt: start + MINUTE,
-        totals: { ...noTotals(), pulls: 3, partitions: 3, records: 40, done: 5 },
-        leases: 0,
-        node: null,
-        now: start + MINUTE,
-      })
-      expect(await store.store.instance('x')).toBeNull()
-    })
-
-    test('recently seen instances and lease holders are active', async () => {
-      const store = await open()
-      await store.callBack('a', some(0, 1))
-      await store.pull({ instance: 'holder' })
-      await store.store.recordHeartbeats([seen('gone')])
-      store.clock.advance(MINUTE)
-      await store.store.recordHeartbeats([seen('new'), seen('Zoë'), seen('\u{1F600}'), seen('\uFFFD')])
-      const active = (limit: number) => store.store.activeInstances({ activeMillis: MINUTE / 2, limit })
-      const names = ['Zoë', 'holder', 'new', '\u{1F600}', '\uFFFD'].toSorted()
-      expect((await active(9)).toSorted()).toEqual(names)
-      expect(await active(2)).toHaveLength(2)
-      const { instances, next } = await store.store.instances({ after: null, limit: 9, names })
-      expect(instances.map(({ instanceId }) => instanceId).toSorted()).toEqual(names)
-      expect(next).toBeNull()
-    })
 
     test('the work of an instance is counted in the same transaction: nothing is lost in a crash, nothing counted twice', async () => {
       const store = await open()
@@ -289,36 +251,6 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instanceAttempts('v')).attempts).toEqual([])
     })
 
-    test('an instance is seen at the time of its request, not when it is stored', async () => {
-      const store = await open()
-      const start = store.clock.now()
-      await store.store.recordHeartbeats([seen('w', {}, { first: 4000, last: 1500 })])
-      const times = async () => {
-        const record = await store.store.instance('w')
-        return [(record?.firstSeenAt ?? 0) - start, (record?.lastSeenAt ?? 0) - start]
-      }
-      expect(await times()).toEqual([-4000, -1500])
-      store.clock.advance(5000)
-      await store.store.recordHeartbeats([seen('w', {}, { first: 4900, last: 300 })])
-      expect(await times()).toEqual([-4000, 4700])
-    })
-
-    test('the later of two heartbeats from different nodes counts', async () => {
-      const store = await open()
-      const start = store.clock.now()
-      await store.store.recordHeartbeats([seen('w', {}, { first: 1000, last: 1000 })])
-      await store.store.recordHeartbeats([seen('w', {}, { first: 3000, last: 3000 })])
-      expect((await store.store.instance('w'))?.lastSeenAt).toBe(start - 1000)
-    })
-
-    test('totals stop at the largest safe integer', async () => {
-      const store = await open()
-      const records = Number.MAX_SAFE_INTEGER
-      for (let times = 0; times < 3; times += 1)
-        await store.store.recordHeartbeats([seen('w', { records, pulls: 1 })])
-      expect((await store.store.instance('w'))?.totals).toMatchObject({ pulls: 3, records })
-    })
-
     test('leases are counted while they are valid', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
@@ -343,56 +275,6 @@ export function instancesTopic(harness: StoreHarness): void {
       })
     })
 
-    test('a node stores its own description', async () => {
-      const store = await open()
-      const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false, load: 12 }
-      const heartbeat = {
-        instanceId: 'node',
-        role: 'service' as const,
-        totals: noTotals(),
-        seenMillisAgo: NOW,
-      }
-      await store.store.recordHeartbeats([{ ...heartbeat, node }])
-      expect(await store.store.instance('node')).toMatchObject({ role: 'service', node })
-      await store.store.recordHeartbeats([{ ...heartbeat, node: { ...node, draining: true } }])
-      expect(await store.store.instance('node')).toMatchObject({ node: { draining: true } })
-    })
-
-    test('a client that uses the name of a node does not become a node', async () => {
-      const store = await open()
-      const seenAt = store.clock.now()
-      const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false, load: 12 }
-      await store.store.recordHeartbeats([{ ...seen('n'), role: 'service', node }])
-      store.clock.advance(MINUTE)
-      await store.store.recordHeartbeats([seen('n', { pulls: 1 })])
-      expect(await store.store.instance('n')).toMatchObject({
-        role: 'service',
-        node,
-        lastSeenAt: seenAt,
-        totals: { pulls: 1 },
-      })
-    })
-
-    test('a producer shows the tasks it called back and their progress, newest first', async () => {
-      const store = await open()
-      await store.callBack('old', some(0, 1), 'p')
-      store.clock.advance(MINUTE)
-      await store.callBack('new', [one(0, 0), one(0, 1)], 'p')
-      await store.callBack('foreign', some(0, 1), 'q')
-      await store.settle((await store.pullOne()).leaseId)
-      const instance = await store.store.instance('p')
-      expect(instance?.role).toBe('producer')
-      expect(instance?.tasks).toMatchObject([
-        { taskId: 'new', state: 'open', partitions: { total: 2, done: 0 } },
-        {
-          taskId: 'old',
-          state: 'done',
-          partitions: { total: 1, done: 1 },
-          records: { total: 100, done: 100 },
-        },
-      ])
-    })
-
     test('a call-back that was refused adds no producer', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1), 'p')
@@ -400,24 +282,11 @@ export function instancesTopic(harness: StoreHarness): void {
       expect((await store.store.instance('q'))?.tasks ?? []).toEqual([])
     })
 
-    test('the list is paged by name', async () => {
-      const store = await open()
-      await store.store.recordHeartbeats(['c', 'a', 'd', 'b'].map((name) => seen(name)))
-      const page = async (after: InstancePosition | null, limit: number) => {
-        const { instances, next } = await store.store.instances({ after, limit })
-        return { names: instances.map(({ instanceId }) => instanceId), next }
-      }
-      const third = { value: 0, name: 'c' }
-      expect(await page(null, 3)).toEqual({ names: ['a', 'b', 'c'], next: third })
-      expect(await page(third, 3)).toEqual({ names: ['d'], next: null })
-      expect(await page(null, 4)).toEqual({ names: ['a', 'b', 'c', 'd'], next: null })
-    })
-
     test('the list may be sorted and searched: every page goes on where the last one ended', async () => {
       const store = await open()
       const start = store.clock.now()
       for (const [at, name] of ['w-b', 'w-d', 'w-a', 'w-c', 'x'].entries())
-        await store.store.recordHeartbeats([seen(name, {}, { first: 9 - at, last: 9 - at })])
+        await store.store.recordHeartbeats([seen(name, { first: 9 - at, last: 9 - at })])
       await store.callBack('a', some(0, 6))
       for (const [name, batch] of [
         ['w-c', 1],

@@ -75,6 +75,21 @@ export function lateSettleTopic(harness: StoreHarness): void {
       })
     }
 
+    test('a renewal withdraws one attempt, unless an operator reset them meanwhile', async () => {
+      const store = await open({ maxAttempts: 2 })
+      await store.callBack('a', some(0, 1))
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', retryAfterMillis: 0 })
+      await store.sweep()
+      const { leaseId } = await store.pullOne()
+      for (const attempts of [1, 0]) {
+        await store.pass(testPolicy.leaseMillis)
+        expect(await store.partition('a', 0, 0)).toMatchObject({ state: 'parked', attempts: 2 })
+        if (attempts === 0) await store.retry('a')
+        await store.renew(leaseId)
+        expect(await store.partition('a', 0, 0)).toMatchObject({ state: 'leased', attempts })
+      }
+    })
+
     test('a late settle of a partition that is already ready wakes no pull', async () => {
       const store = await open({ maxAttempts: 3 })
       const lease = leaseOf(await expired(store, 'ready'))

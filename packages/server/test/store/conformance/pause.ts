@@ -30,6 +30,19 @@ export function pauseTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-0-2'])
     })
 
+    test('a paused task is done with its last lease, and cancelled by a cancel', async () => {
+      const store = await open()
+      for (const taskId of ['a', 'b']) {
+        await store.callBack(taskId, some(0, 1))
+        const { leaseId } = await store.pullOne()
+        await store.control({ verb: 'pause', taskId })
+        expect(await store.state(taskId)).toBe('paused')
+        if (taskId === 'a') await store.settle(leaseId)
+        else await store.control({ verb: 'cancel', taskId })
+      }
+      expect([await store.state('a'), await store.state('b')]).toEqual(['done', 'cancelled'])
+    })
+
     test('both are idempotent', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
