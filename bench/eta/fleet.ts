@@ -236,7 +236,7 @@ const FACTS: Omit<TaskFacts, 'partitions' | 'records' | 'firstCallBackAt' | 'las
   paused: false,
   cancelled: false,
   sealed: false,
-  rerunning: false,
+  reruns: [],
   expectedPartitions: null,
   levelBarrier: false,
   settings: null,
