@@ -145,7 +145,7 @@ class Episode {
     if (this.#steps % STEPS_PER_COMPARISON === 0) simulation.compare(false)
     if (this.#steps % (STEPS_PER_COMPARISON * COMPARISONS_PER_AUDIT) === 0) {
       simulation.compare(true)
-      void simulation.audit(this.#target())
+      void simulation.audit()
     }
     if (simulation.leader.store === null && chance.happens(0.2)) simulation.lead(simulation.leader)
     this.#disturb(chance.below(1000))
@@ -351,7 +351,7 @@ class Episode {
         break
     }
     simulation.compare(true)
-    await this.#wait(simulation.audit(node))
+    await this.#wait(simulation.audit())
   }
 
   #ask(node: SimulatedNode, request: Parameters<typeof controlCall>[0]): Promise<unknown> {

@@ -30,7 +30,7 @@ export interface Fleet {
   /** Periods whose commits the store may have lost. Only a database that is configured so may lose any. */
   readonly lostTails?: readonly Span[]
   /** Ends the nodes and recounts everything in their store. */
-  audit(): Promise<string[]>
+  audit(): Promise<readonly string[]>
   /** Ends all remaining processes and removes all files. */
   dispose(): Promise<void>
 }

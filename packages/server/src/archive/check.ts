@@ -5,16 +5,16 @@ import {
   type RowBatch,
   totalRows,
 } from '../handoff/archived.ts'
-import type { Recount, RecountedTable, RowChanges } from '../handoff/disk.ts'
+import type { RowChanges } from '../handoff/disk.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { lowerBound } from '../handoff/engine/state/lower-bound.ts'
 import { addEntry, noRowChanges } from '../handoff/engine/state/unflushed.ts'
 import { ALL_TASKS } from '../handoff/engine/throughput.ts'
-import { checkRecount, laneName } from '../handoff/engine/verbs/recount.ts'
 import type { StoredPartition } from '../handoff/partition.ts'
 import { type IndexRange, unitedRuns } from '../handoff/rules/index-runs.ts'
 import { noTallies, totalOf } from '../handoff/rules/task.ts'
 import type { NextIds, StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
+import { checkRecount, laneName, type Recount, type RecountedTable } from './recount.ts'
 
 const MOST_FINDINGS = 1000
 

@@ -2,7 +2,6 @@ import { historyBy } from './history.ts'
 import { instancesBy } from './instances.ts'
 import { outboxBy } from './outbox.ts'
 import { knownBy, partitionReadsBy } from './partition-reads.ts'
-import { recountBy } from './recount.ts'
 import type { SqlTables } from './sql-tables.ts'
 import type { IndexedBy, Session } from './statements.ts'
 import { taskReadsBy } from './task-reads.ts'
@@ -16,6 +15,5 @@ export const allReadsBy = (session: Session, tables: SqlTables, by: IndexedBy) =
   ...taskViewsBy(session, tables, by),
   ...historyBy(session, tables, by.conditions),
   ...instancesBy(session, tables, by),
-  ...recountBy(session, tables),
   outbox: outboxBy(session, tables, by.conditions),
 })

@@ -5,7 +5,6 @@ import type { OutboxDisk, OutboxRowChanges } from './outbox.ts'
 import type { KnownPartition, PartitionDescriptor, PartitionStatus, StoredPartition } from './partition.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { StoredState } from './rules/life-cycle.ts'
-import type { Tallies } from './rules/task.ts'
 import type {
   IndexRangeOfLane,
   LeaderRow,
@@ -150,8 +149,6 @@ export interface Disk {
   probe(now: number): Promise<void>
   /** False if so little space is left that new work must be refused. */
   hasSpace(): boolean
-  /** Counts all rows: the expected counters of each lane. */
-  recount(): Promise<Recount[]>
   close(): Promise<void>
 }
 
@@ -410,26 +407,4 @@ export interface ForgetThroughput {
   /** Null: no maximum. Checking it scans this many rows of an index. */
   readonly most: number | null
   readonly limit: number
-}
-
-/** How many rows that count are waiting. */
-export interface WaitingCount {
-  fresh: number
-  returned: number
-}
-
-export type ParkedByFailure = Map<string | null, { partitions: number; records: number }>
-
-export interface Recount extends Tallies {
-  readonly lane: StoredLane
-  readonly task: StoredTask
-  readonly waiting: WaitingCount
-  readonly parked: ParkedByFailure
-  /** Of a lane that has several. */
-  readonly tables: readonly RecountedTable[]
-}
-
-export interface RecountedTable {
-  readonly row: StoredLaneTable
-  readonly waiting: WaitingCount
 }

@@ -92,8 +92,6 @@ export interface Store extends StoreViews {
   activeInstances(query: ActiveInstancesQuery): Promise<string[]>
   /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
-  /** Counts all rows and lists where counters or barriers disagree with them. For tests. */
-  recount(): Promise<string[]>
   close(): Promise<void>
   /** Only if several nodes share the store. */
   readonly cluster?: ClusterOfStore | undefined
@@ -137,7 +135,6 @@ const storeVerbs = [
   'instanceAttempts',
   'activeInstances',
   'probe',
-  'recount',
 ] as const satisfies readonly (keyof Store)[]
 
 export type StoreVerb = (typeof storeVerbs)[number]

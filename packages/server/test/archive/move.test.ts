@@ -8,6 +8,7 @@ import { exportStore, importStore, type Location, verify } from '../../src/archi
 import { some } from '../store/conformance/driver.ts'
 import { MINUTE } from '../store/conformance/harness.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
+import { recount } from '../support/recount.ts'
 import { RandomLife } from './random-states.ts'
 import { openAt, rowsIn, startOfTests, viewsOf } from './stores.ts'
 
@@ -44,8 +45,8 @@ async function goOn(location: Location, now: number, seed: number, leases: reado
   const life = new RandomLife(driver, seed, leases)
   await life.live(150)
   const after = await viewsOf(driver)
-  const audit = await driver.store.recount()
   await driver.store.close()
+  const audit = await recount(location)
   return { before, answers: life.answers, after, audit }
 }
 

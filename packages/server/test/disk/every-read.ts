@@ -5,7 +5,7 @@ const rows = { lane: 1, tail: 9, afterIndex: -1, limit: 5 }
 const history = { task: 1, step: 'hour' as const, from: 0, to: 9, limit: 5 }
 const deliveries = { subscription: 's', after: 5, newestFirst: false, ofTask: null, limit: 5 }
 
-/** Everything that a disk reads, but for the recount, which counts all rows. */
+/** Everything that a disk reads. */
 export const everyRead: readonly (readonly [what: string, read: (disk: Disk) => Promise<unknown>])[] = [
   ['open tasks', (disk) => disk.openTasks(0, 5)],
   ['open lanes', (disk) => disk.lanesWithWork(0, 5)],

@@ -138,7 +138,7 @@ async function largestExcess(plans: readonly TaskPlan[], choices: readonly numbe
     waiting.splice(waiting.indexOf(due), 1)
     for (const known of groups.values()) leads.keep(known.name, membersOf(known, waiting))
   }
-  expect(await store.store.recount()).toEqual([])
+  expect(await store.recount()).toEqual([])
   await under.dispose()
   return excess
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import type { EngineLimits } from '../../src/handoff/engine/runner.ts'
 import { MemoryDatabase } from '../support/memory-database.ts'
+import { recountIn } from '../support/recount.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 /** The engine on a database in memory. It is reopened without a close, as after a crash. */
@@ -28,6 +29,7 @@ export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness 
         await store.probe()
         store = await openStore(changed)
       },
+      recount: () => recountIn(database),
       async dispose() {
         await store.close()
       },

@@ -5,6 +5,7 @@ import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import type { SharedDisk } from '../../src/handoff/disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import { CleanDatabases } from '../support/clean-databases.ts'
+import { recount } from '../support/recount.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 const node = { nodeId: 'node', url: '' }
@@ -58,6 +59,7 @@ export function postgresHarness(): StoreHarness {
           store = await openStore(changed)
           await before.close()
         },
+        recount: () => recount({ databaseUrl: url }),
         async dispose() {
           await store.close()
           giveBack()

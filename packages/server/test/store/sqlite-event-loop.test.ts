@@ -53,7 +53,7 @@ describe('while a large call-back is written', () => {
     expect(await another).toMatchObject({ accepted: 1 })
     expect(totalOf((await driver.task('large')).facts.partitions)).toBe(LARGE + 1)
     expect(await driver.pull()).toMatchObject({ partitions: [{ taskId: 'large', index: 0 }] })
-    expect(await driver.store.recount()).toEqual([])
+    expect(await driver.recount()).toEqual([])
   })
 
   test('a refused one stores nothing, and the store continues', async () => {
@@ -64,14 +64,14 @@ describe('while a large call-back is written', () => {
     expect(await refused).toMatchObject({ kind: 'conflict', total: 1 })
     expect(await after).toMatchObject({ accepted: 3 })
     expect((await driver.task('large')).facts.partitions).toMatchObject({ ready: 1, held: 0 })
-    expect(await driver.store.recount()).toEqual([])
+    expect(await driver.recount()).toEqual([])
   })
 
   test('many levels with a few partitions each are written in steps as well', async () => {
     const driver = await open()
     const levels = Array.from({ length: 9000 }, (_, number) => one(Math.floor(number / 3), number))
     expect(await turnsUntil(driver.callBack('levels', levels))).toBeGreaterThan(5)
-    expect(await driver.store.recount()).toEqual([])
+    expect(await driver.recount()).toEqual([])
   })
 })
 

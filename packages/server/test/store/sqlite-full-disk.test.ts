@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
+import { recount } from '../support/recount.ts'
 import { Driver, some } from './conformance/driver.ts'
 import { TestClock } from './conformance/harness.ts'
 import { SeparateStore } from './support/separate-store.ts'
@@ -7,7 +8,8 @@ import { SeparateStore } from './support/separate-store.ts'
 const unavailable = { name: 'StoreUnavailable', message: expect.stringContaining('nothing of this request') }
 
 test('on a full disk everything is refused as unavailable, and everything works again when there is space', async () => {
-  const separate = await SeparateStore.open(await testFolder())
+  const data = await testFolder()
+  const separate = await SeparateStore.open(data)
   const { store } = separate
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
   await driver.callBack('a', some(0, 50))
@@ -23,6 +25,6 @@ test('on a full disk everything is refused as unavailable, and everything works 
   expect((await driver.task('a')).facts.partitions).toMatchObject({ ready: 49, leased: 1, done: 0 })
   expect(await driver.settle(leaseId)).toBeNull()
   expect(await driver.callBack('b', some(0, 50))).toMatchObject({ accepted: 50 })
-  expect(await store.recount()).toEqual([])
+  expect(await recount({ data })).toEqual([])
   await separate.close()
 })

@@ -2,6 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openEmbeddedStore } from '../../src/open-store.ts'
+import { recount } from '../support/recount.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 /**
@@ -28,6 +29,7 @@ export const sqliteHarness: StoreHarness = {
         await before.store.close()
         store = await openEmbeddedStore({ folder: data(), policy: changed, clock: clock.now, openWork })
       },
+      recount: () => recount({ data: data() }),
       async dispose() {
         await store.close()
         await rm(folder, { recursive: true, force: true })

@@ -2,6 +2,7 @@ import { chmod, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
+import { recount } from '../support/recount.ts'
 import { Driver, some } from './conformance/driver.ts'
 import { TestClock } from './conformance/harness.ts'
 import { SeparateStore } from './support/separate-store.ts'
@@ -61,6 +62,6 @@ test('a folder that becomes read-only while it is in use makes requests unavaila
     await expect(verb()).rejects.toMatchObject({ name: 'StoreUnavailable', code: 'store_unavailable' })
   await setWritable(true)
   expect(await driver.callBack('b', some(0, 3))).toMatchObject({ accepted: 3 })
-  expect(await driver.store.recount()).toEqual([])
+  expect(await recount({ data: folder })).toEqual([])
   await separate.close()
 })

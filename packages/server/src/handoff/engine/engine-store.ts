@@ -10,7 +10,6 @@ import { mayAnswerWithoutEntry, runBatch } from './verbs/batch.ts'
 import { control, lastSettledAt } from './verbs/control.ts'
 import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { MaintenanceSteps } from './verbs/maintenance-steps.ts'
-import { recount } from './verbs/recount.ts'
 import { pauseInstance, revokeLease, revokeLeases } from './verbs/revoke.ts'
 import { Subscriptions } from './verbs/subscriptions.ts'
 import { setTable } from './verbs/tables.ts'
@@ -89,8 +88,6 @@ export async function openEngine(options: EngineOptions): Promise<Store> {
     deliver: (request) => subscriptions.deliver(request),
     recordHeartbeats: (heartbeats) => exclusive.run(() => disk.recordInstances(heartbeats, runner.now)),
     probe: () => exclusive.run(() => disk.probe(runner.now)),
-    // Exclusively: while rows are being flushed, counters and rows differ.
-    recount: () => exclusive.runFlushed(() => recount(disk)),
     close: async () => {
       if (exclusive.isClosed) return
       exclusive.isClosed = true

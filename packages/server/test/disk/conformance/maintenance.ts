@@ -1,19 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  aLane,
-  aLaneTable,
-  aRow,
-  aTask,
-  byId,
-  ids,
-  leased,
-  NOW,
-  rowChanges,
-  rows,
-  status,
-  tablesByName,
-  tally,
-} from './builders.ts'
+import { aLane, aRow, aTask, byId, ids, leased, NOW, rowChanges, rows, status, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 export function maintenanceTopic(harness: DiskHarness): void {
@@ -121,58 +107,6 @@ export function maintenanceTopic(harness: DiskHarness): void {
       await disk.flush(rowChanges({ tasks: byId(aTask(2), aTask(3), aTask(4)) }), 0)
       expect(await disk.tasksWithReruns(10)).toEqual([])
       expect(await disk.tasksWithStagedRows()).toEqual([])
-    })
-
-    test('recounts only rows that count', async () => {
-      const { disk } = await create()
-      const other = { computeTable: 'results.other' }
-      await disk.stage([...rows(1, 1, 7), aRow(8, 1, other), aRow(9, 1, other), ...rows(2, 20, 2)])
-      const lanes = [aLane(1, 1, { level: 3, tail: 8 }), aLane(2, 1, { level: 4, tail: 21 })]
-      const task = aTask(1)
-      const tables = [
-        aLaneTable(1, 'results.orders'),
-        aLaneTable(1, 'results.other', { ready: 7 }),
-        aLaneTable(2, 'results.none'),
-      ]
-      await disk.flush(
-        rowChanges({
-          tasks: byId(task),
-          lanes: byId(...lanes),
-          laneTables: tablesByName(...tables),
-          partitions: new Map([
-            [1, status({ state: 'done', leaseNumber: 1 })],
-            [2, leased({ dueAt: NOW })],
-            [3, status({ leaseNumber: 1, dueAt: NOW - 2 })],
-            [4, status({ leaseNumber: 1, dueAt: NOW - 1 })],
-            [5, status({ state: 'parked', leaseNumber: 1, failure: 'expired' })],
-          ]),
-        }),
-        0,
-      )
-      const found = (await disk.recount()).toSorted((a, b) => a.lane.id - b.lane.id)
-      expect(found).toEqual([
-        {
-          lane: lanes[0],
-          task,
-          partitions: tally({ ready: 5, leased: 1, parked: 1, done: 1 }),
-          records: tally({ ready: 500, leased: 100, parked: 100, done: 100 }),
-          waiting: { fresh: 3, returned: 2 },
-          parked: new Map([['expired', { partitions: 1, records: 100 }]]),
-          tables: [
-            { row: tables[0], waiting: { fresh: 2, returned: 2 } },
-            { row: tables[1], waiting: { fresh: 1, returned: 0 } },
-          ],
-        },
-        {
-          lane: lanes[1],
-          task,
-          partitions: tally({ ready: 2 }),
-          records: tally({ ready: 200 }),
-          waiting: { fresh: 2, returned: 0 },
-          parked: new Map(),
-          tables: [{ row: tables[2], waiting: { fresh: 0, returned: 0 } }],
-        },
-      ])
     })
   })
 }

@@ -3,6 +3,7 @@ import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { StoreUnavailable } from '../../../src/handoff/store.ts'
 import { Driver, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+import { recount } from '../../support/recount.ts'
 import { row } from './samples.ts'
 import { diskDatabases } from './support.ts'
 
@@ -44,7 +45,7 @@ test('a call-back in progress leaves no rows on a promoted standby that lacks it
 
   expect(await driver.callBack('after', some(0, 2500))).toMatchObject({ kind: 'stored', accepted: 2500 })
   expect(await driver.callBack('large', some(0, 2500))).toMatchObject({ kind: 'stored', accepted: 2500 })
-  expect(await driver.store.recount()).toEqual([])
+  expect(await recount({ databaseUrl: database.url })).toEqual([])
 })
 
 test('opening deletes rows whose ids have yet to be issued', async () => {
@@ -54,5 +55,5 @@ test('opening deletes rows whose ids have yet to be issued', async () => {
   const driver = await openOn()
   expect(await database.query('SELECT FROM baton.partition')).toEqual([])
   expect(await driver.callBack('a', some(0, 1000))).toMatchObject({ kind: 'stored', accepted: 1000 })
-  expect(await driver.store.recount()).toEqual([])
+  expect(await recount({ databaseUrl: database.url })).toEqual([])
 })

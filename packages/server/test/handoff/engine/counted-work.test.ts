@@ -72,7 +72,8 @@ async function openCounted() {
 
   /** The work of each of these pulls, which get this many partitions, and of settling these. */
   const workOf = async (pulls: readonly Partial<BatchedPull>[], { expected = 1, settled = false } = {}) => {
-    await store.recount()
+    // Flushes all rows.
+    await store.task('')
     await blocksRun()
     counted.reads = 0
     for (const pull of pulls) {

@@ -5,14 +5,17 @@ import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { batchedCallBack, batchedPull, one, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
+import { recountIn } from '../../support/recount.ts'
 
 /** A disk that holds back staged rows. */
 function heldDisk() {
-  const disk = new MemoryDatabase().disk()
+  const database = new MemoryDatabase()
+  const disk = database.disk()
   const isStaging = Promise.withResolvers<void>()
   const mayStage = Promise.withResolvers<void>()
   return {
     ...disk,
+    database,
     isStaging,
     mayStage,
     async stage(...given: Parameters<Disk['stage']>) {
@@ -34,7 +37,7 @@ async function opened() {
 const large = batchedCallBack('a', some(0, 2001))
 
 test('during a large call-back, others of its task wait and requests for other tasks are answered', async () => {
-  const { disk, store, batcher } = await opened()
+  const { disk, batcher } = await opened()
   await batcher.ask({ callBack: batchedCallBack('b', some(0, 1)) })
   const first = batcher.ask({ callBack: large })
   await disk.isStaging.promise
@@ -48,7 +51,7 @@ test('during a large call-back, others of its task wait and requests for other t
   disk.mayStage.resolve()
   expect((await first).callBack).toMatchObject({ accepted: 2001 })
   expect((await second).callBack).toMatchObject({ accepted: 1 })
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(disk.database)).toEqual([])
 })
 
 test('a batch that the store received before a large call-back of its task runs before it', async () => {
@@ -63,7 +66,7 @@ test('a batch that the store received before a large call-back of its task runs 
   expect(await small).toMatchObject({ callBacks: [{ accepted: 1 }], pulls: [{ partitions: [{ index: 0 }] }] })
   disk.mayStage.resolve()
   expect(await first).toMatchObject({ callBacks: [{ accepted: 2000, duplicates: 1 }] })
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(disk.database)).toEqual([])
 })
 
 test('a sweep that a failed large call-back overtakes ends leases of the memory that is read next', async () => {
@@ -95,5 +98,5 @@ test('a sweep that a failed large call-back overtakes ends leases of the memory 
   maySweep.resolve()
   expect(await swept).toMatchObject({ expired: 1 })
   await store.runBatch({ ...empty, callBacks: [batchedCallBack('b', some(2, 1))] })
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(disk.database)).toEqual([])
 })

@@ -4,9 +4,11 @@ import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
+import { recountIn } from '../../support/recount.ts'
 
 function countingDisk() {
-  const disk = new MemoryDatabase().disk()
+  const database = new MemoryDatabase()
+  const disk = database.disk()
   const counted = {
     calls: 0,
     /** The highest level that was read. */
@@ -44,7 +46,7 @@ function countingDisk() {
       return disk.flush(rowChanges, upTo)
     },
   }
-  return { counted, disk: countingDisk }
+  return { counted, database, disk: countingDisk }
 }
 
 const LEVELS = 1000
@@ -52,7 +54,7 @@ const PIECE = 250
 const FLUSH_PIECE = 400
 
 async function setUp() {
-  const { counted, disk } = countingDisk()
+  const { counted, database, disk } = countingDisk()
   const clock = new TestClock()
   const store = await openEngine({
     disk,
@@ -65,15 +67,15 @@ async function setUp() {
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const array = Array.from({ length: LEVELS }, (_, level) => some(level, 1)).flat()
   await driver.callBack('wide', array)
-  await store.recount()
+  await store.task('')
   counted.calls = 0
-  return { counted, disk, clock, store, driver, array }
+  return { counted, database, disk, clock, store, driver, array }
 }
 
 test('a large array with many levels is written in pieces of many levels', async () => {
-  const { counted, store } = await setUp()
+  const { counted, database } = await setUp()
   expect(counted.pieces).toEqual([PIECE, PIECE, PIECE, PIECE])
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(database)).toEqual([])
 })
 
 test('the lanes of a large array are flushed in pieces', async () => {
@@ -83,7 +85,7 @@ test('the lanes of a large array are flushed in pieces', async () => {
 })
 
 test('parked or done partitions on many levels are retried with a bounded number of reads', async () => {
-  const { counted, store, driver } = await setUp()
+  const { counted, database, store, driver } = await setUp()
   const settleAll = async (outcome: 'failed' | 'done') => {
     const handed = await driver.pullAll(LEVELS)
     expect(handed).toHaveLength(LEVELS)
@@ -94,7 +96,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   }
   const retry = { verb: 'retry', taskId: 'wide', level: null, partitions: null } as const
   await settleAll('failed')
-  await store.recount()
+  await store.task('')
   counted.calls = 0
   let [steps, changed] = [0, 0]
   for (let more = true; more; steps += 1) {
@@ -106,7 +108,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   expect(changed).toBe(LEVELS)
   expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
-  await store.recount()
+  await store.task('')
   counted.calls = 0
   counted.highest = 0
   expect(await store.control({ ...retry, done: true })).toMatchObject({ changed: LEVELS })
@@ -121,7 +123,7 @@ test('parked or done partitions on many levels are retried with a bounded number
   for (steps = 1; (await store.maintain(request)).more; ) steps += 1
   expect(counted.calls).toBeLessThan(steps * 10)
   await settleAll('done')
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(database)).toEqual([])
 })
 
 test('a repeat of an array with many levels takes a bounded number of reads', async () => {
@@ -131,7 +133,7 @@ test('a repeat of an array with many levels takes a bounded number of reads', as
 })
 
 test('a task with many levels is purged with a bounded number of reads', async () => {
-  const { counted, disk, clock, store } = await setUp()
+  const { counted, database, disk, clock, store } = await setUp()
   await store.control({ verb: 'cancel', taskId: 'wide' })
   clock.advance(60_000)
   const request = {
@@ -145,7 +147,7 @@ test('a task with many levels is purged with a bounded number of reads', async (
   expect(steps).toBeGreaterThan(1)
   expect(counted.calls).toBeLessThan(steps * 10)
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(database)).toEqual([])
 })
 
 test('what is read for tasks that take turns is handed out before it leaves memory', async () => {
@@ -171,7 +173,7 @@ test('what is read for tasks that take turns is handed out before it leaves memo
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const [tasks, each] = [50, 20]
   for (let task = 0; task < tasks; task++) await driver.callBack(`t${task}`, some(0, each))
-  await store.recount()
+  await store.task('')
   expect(await driver.pullAll(10)).toHaveLength(tasks * each)
   expect(rowsRead).toBeLessThanOrEqual(2 * tasks * each)
 })

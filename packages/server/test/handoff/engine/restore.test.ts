@@ -24,6 +24,7 @@ import { Driver } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
 import { fuzzSeed } from '../../support/mutation.ts'
+import { recountIn } from '../../support/recount.ts'
 
 const STEPS = 400
 const SEEDS = [1, 2, fuzzSeed]
@@ -102,7 +103,8 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
   const random = seeded(seed)
   const counted = failSometimes(random)
   const clock = new TestClock()
-  const disk = new MemoryDatabase().disk()
+  const database = new MemoryDatabase()
+  const disk = database.disk()
   const reads = new Proxy(disk, {
     get: (real, name) => {
       const value = Reflect.get(real, name)
@@ -140,7 +142,7 @@ test.each(SEEDS)('a transaction that fails at any point leaves memory as it was:
   await life.live(STEPS / 2)
   await life.beTold()
   await life.live(STEPS / 2)
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(database)).toEqual([])
   expect(counted.failed).toBeGreaterThan(STEPS / 10)
 })
 

@@ -3,10 +3,12 @@ import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { batchedCallBack, batchedPull, Driver, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { MemoryDatabase } from '../../support/memory-database.ts'
+import { recountIn } from '../../support/recount.ts'
 
 test('while the disk is nearly full call-backs are refused; pulling and settling continue', async () => {
   let isShort = false
-  const disk = { ...new MemoryDatabase().disk(), hasSpace: () => !isShort }
+  const database = new MemoryDatabase()
+  const disk = { ...database.disk(), hasSpace: () => !isShort }
   const clock = new TestClock()
   const store = await openEngine({
     disk,
@@ -26,5 +28,5 @@ test('while the disk is nearly full call-backs are refused; pulling and settling
   expect(await driver.settle(pulls[0]?.partitions[0]?.lease?.id ?? '')).toBeNull()
   isShort = false
   expect(await driver.callBack('a', some(0, 3))).toEqual({ kind: 'stored', accepted: 1, duplicates: 2 })
-  expect(await store.recount()).toEqual([])
+  expect(await recountIn(database)).toEqual([])
 })

@@ -199,7 +199,7 @@ export function chooseTopic(harness: StoreHarness): void {
       expect(failed?.taskId).toBe('b')
       await store.settle(failed?.lease?.id ?? '', { outcome: 'failed', retryAfterMillis: 0 })
       await store.sweep()
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
     })
 
     test('many lanes of other tables do not keep a pull from its own, also after a restart', async () => {

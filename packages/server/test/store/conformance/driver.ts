@@ -27,12 +27,14 @@ import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
+type DrivenStore = Omit<StoreUnderTest, 'recount'> & Partial<Pick<StoreUnderTest, 'recount'>>
+
 /** Calls a store with the protocol's verbs, one request at a time by default. */
 export class Driver {
   readonly clock: TestClock
-  readonly #under: StoreUnderTest
+  readonly #under: DrivenStore
 
-  constructor(under: StoreUnderTest, clock: TestClock) {
+  constructor(under: DrivenStore, clock: TestClock) {
     this.#under = under
     this.clock = clock
   }
@@ -42,6 +44,12 @@ export class Driver {
   }
 
   reopen: StoreUnderTest['reopen'] = (policy) => this.#under.reopen(policy)
+
+  recount(): Promise<readonly string[]> {
+    const { recount } = this.#under
+    if (recount === undefined) throw new Error('this store is recounted by its own test')
+    return recount()
+  }
 
   batch(batch: Partial<HandOffBatch>): Promise<HandOffAnswers> {
     return this.store.runBatch({ ...nothing, ...batch })

@@ -26,6 +26,8 @@ export interface StoreUnderTest {
   readonly store: Store
   /** Closes and opens it again on the same data, as a restart of the service does. */
   reopen(policy?: Policy): Promise<void>
+  /** Contradictions in its data. */
+  recount(): Promise<readonly string[]>
   /** Closes it and removes what it stored. */
   dispose(): Promise<void>
 }
@@ -51,7 +53,7 @@ export function storesOf(
   const opened: { under: StoreUnderTest; driver: Driver }[] = []
   afterEach(async () => {
     for (const { under, driver } of opened.splice(0)) {
-      const findings = await driver.store.recount()
+      const findings = await driver.recount()
       await under.dispose()
       expect(findings).toEqual([])
     }

@@ -83,7 +83,7 @@ export function instancesTopic(harness: StoreHarness): void {
         [2, 2],
       ])
       expect(await store.settle(partitions[1]?.lease?.id ?? '')).toBe('lease_lost')
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
     })
 
     test('a partition without attempts left is parked when its lease is revoked, in bounded steps', async () => {
@@ -115,7 +115,7 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await revoked('a', 1, 0)).toEqual({ unknown: 'partition' })
       expect(await store.settle(leaseId)).toBeNull()
       expect(await store.states('a')).toMatchObject({ '0-0': 'done' })
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
     })
 
     test('a late failure of a revoked lease is recorded and uses no second attempt', async () => {

@@ -90,7 +90,7 @@ export function rerunTopic(harness: StoreHarness): void {
       expect(facts.partitions.done).toBe(MANY)
       expect(facts).toMatchObject({ generation: 2, finishedAt: null })
       expect(await store.state('a')).toBe('open')
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
       await store.reopen()
       expect(await store.state('a')).toBe('open')
       await store.maintainAll()

@@ -56,7 +56,7 @@ export function restartTopic(harness: StoreHarness): void {
       })
       await store.settle(second)
       await store.reopen()
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
       const done = await Promise.all(
         ['a', 'b'].map(async (id) => (await store.task(id)).facts.partitions.done),
       )

@@ -54,7 +54,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
       expect(await names(store, 2, { tables: [HOT] })).toEqual(['a-0-2'])
       await store.settle(first.partitions[2]?.lease?.id ?? '')
       expect(await names(store, 2, { tasks: ['a'] })).toEqual(['a-0-3'])
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
     })
 
     test('a lower limit ends no lease, and a higher one or none serves at once', async () => {
@@ -223,7 +223,7 @@ export function tableSettingsTopic(harness: StoreHarness): void {
         }
         if (turn % 20 === 0) await store.reopen()
       }
-      expect(await store.store.recount()).toEqual([])
+      expect(await store.recount()).toEqual([])
       expect([await store.state('mixed'), await store.state('second')]).toEqual(['done', 'done'])
     })
 

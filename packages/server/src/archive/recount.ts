@@ -1,13 +1,30 @@
-import type { Disk, Recount } from '../../disk.ts'
-import { partitionStates } from '../../rules/life-cycle.ts'
-import { holdsBarrier, noTallies, type Tallies, type Tally, taskState } from '../../rules/task.ts'
-import type { StoredTask } from '../../stored.ts'
+import { partitionStates } from '../handoff/rules/life-cycle.ts'
+import { holdsBarrier, noTallies, type Tallies, type Tally, taskState } from '../handoff/rules/task.ts'
+import type { StoredLane, StoredLaneTable, StoredTask } from '../handoff/stored.ts'
 
-/** Recounts all rows and reports where counters or barriers disagree with them. */
-export async function recount(disk: Disk): Promise<string[]> {
-  return checkRecount(await disk.recount())
+/** What the rows of a lane add up to. */
+export interface Recount extends Tallies {
+  readonly lane: StoredLane
+  readonly task: StoredTask
+  readonly waiting: WaitingCount
+  /** By the key of the failure. */
+  readonly parked: Map<string | null, { partitions: number; records: number }>
+  /** Of a lane that has several. */
+  readonly tables: readonly RecountedTable[]
 }
 
+/** How many rows that count are waiting. */
+interface WaitingCount {
+  fresh: number
+  returned: number
+}
+
+export interface RecountedTable {
+  readonly row: StoredLaneTable
+  readonly waiting: WaitingCount
+}
+
+/** Lists where counters or barriers disagree with the rows. */
 export function checkRecount(counted: readonly Recount[]): string[] {
   const byTask = [...Map.groupBy(counted, ({ task }) => task.id).values()]
   return [
