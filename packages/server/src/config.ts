@@ -18,6 +18,22 @@ const oneOf = <const Words extends readonly string[]>(words: Words, options: obj
 const orNone = (options: object) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, default: null, ...options })
 
+type Range = readonly [least: number, most: number]
+
+const rangeOf = ([minimum, maximum]: Range, usual: number, description: string, more: object) => ({
+  minimum,
+  maximum,
+  default: usual,
+  description,
+  ...more,
+})
+
+const integer = (range: Range, usual: number, description: string, more = {}) =>
+  Type.Integer(rangeOf(range, usual, description, more))
+
+const number = (range: Range, usual: number, description: string, more = {}) =>
+  Type.Number(rangeOf(range, usual, description, more))
+
 /** All settings. leaseSeconds is the flag --lease-seconds and the variable BATON_LEASE_SECONDS. */
 export const configSchema = Type.Object({
   host: Type.String({
@@ -26,12 +42,7 @@ export const configSchema = Type.Object({
     description:
       'host name or address to listen on; a host that is not loopback requires tokens or --allow-anonymous',
   }),
-  port: Type.Integer({
-    minimum: 0,
-    maximum: 65_535,
-    default: 7070,
-    description: 'port to listen on; 0 selects a free port',
-  }),
+  port: integer([0, 65_535], 7070, 'port to listen on; 0 selects a free port'),
   basePath: Type.String({
     pattern: '^/[A-Za-z0-9._~/-]*$',
     form: 'a path that begins with a slash, of letters, digits and . _ ~ -',
@@ -109,36 +120,19 @@ export const configSchema = Type.Object({
     default: 'at-least-once',
     description: 'at-most-once settles a partition when it is handed out, for workers that only pull',
   }),
-  leaseSeconds: Type.Number({
-    minimum: 0.001,
-    maximum: LONGEST_LEASE_SECONDS,
-    default: 300,
-    description: 'length of a lease',
-  }),
-  leasePerThousandRecords: Type.Number({
-    minimum: 0,
-    maximum: LONGEST_LEASE_SECONDS,
-    default: 0,
-    description: `seconds added to a lease per thousand records; the maximum lease is ${LONGEST_LEASE_SECONDS / 3600} hours`,
-  }),
-  maxAttempts: Type.Integer({
-    minimum: 1,
-    maximum: 1_000_000,
-    default: 5,
-    description: 'number of attempts before a partition is parked',
-  }),
-  backoffSeconds: Type.Number({
-    minimum: 0,
-    maximum: DAY_SECONDS,
-    default: 10,
-    description: 'back-off after the first failed attempt; doubles with each further failure',
-  }),
-  backoffMaxSeconds: Type.Number({
-    minimum: 0,
-    maximum: DAY_SECONDS,
-    default: 600,
-    description: 'maximum back-off',
-  }),
+  leaseSeconds: number([0.001, LONGEST_LEASE_SECONDS], 300, 'length of a lease'),
+  leasePerThousandRecords: number(
+    [0, LONGEST_LEASE_SECONDS],
+    0,
+    `seconds added to a lease per thousand records; the maximum lease is ${LONGEST_LEASE_SECONDS / 3600} hours`,
+  ),
+  maxAttempts: integer([1, 1_000_000], 5, 'number of attempts before a partition is parked'),
+  backoffSeconds: number(
+    [0, DAY_SECONDS],
+    10,
+    'back-off after the first failed attempt; doubles with each further failure',
+  ),
+  backoffMaxSeconds: number([0, DAY_SECONDS], 600, 'maximum back-off'),
   levelBarrier: Type.Boolean({
     default: false,
     description:
@@ -154,124 +148,90 @@ export const configSchema = Type.Object({
     default: 'refuse',
     description: 'how to treat additional fields of descriptors; with keep, workers receive them',
   }),
-  bodyLimitMb: Type.Number({
-    minimum: 0.001,
-    maximum: 1024,
-    default: 16,
-    description: 'maximum size of a call-back in MiB',
-  }),
-  maxConnections: Type.Integer({
-    minimum: 16,
-    maximum: 1_000_000,
-    default: 20_000,
-    description: 'maximum number of connections; less if the limit on open files is lower',
-  }),
-  maxConnectionsPerAddress: Type.Integer({
-    minimum: 1,
-    maximum: 1_000_000,
-    default: 10_000,
-    description: 'maximum number of connections from one address, or from one /64 network of IPv6',
-  }),
-  maxRequestsPerConnection: Type.Integer({
-    minimum: 1,
-    maximum: 10_000,
-    default: 100,
-    description: 'maximum number of concurrent requests on one connection; further requests wait',
-  }),
-  maxWaitingPulls: Type.Integer({
-    minimum: 0,
-    maximum: 1_000_000,
-    default: MAX_WAITING_PULLS,
-    description: 'maximum number of waiting pulls; further pulls are answered without waiting',
-  }),
-  maxWaitingPullsPerCaller: Type.Integer({
-    minimum: 0,
-    maximum: 1_000_000,
-    default: 10_000,
-    description: 'the same for one token or, without tokens, for one address',
-  }),
-  maxReceivedMb: Type.Number({
-    minimum: 0.001,
-    maximum: 65_536,
-    default: 256,
-    description: 'maximum total size in MiB of request bodies that are received and not answered yet',
-  }),
-  maxCallBackPartitions: Type.Integer({
-    minimum: 1,
-    maximum: 10_000_000,
-    default: 100_000,
-    description: 'maximum number of descriptors in one call-back',
-  }),
-  maxCallBackLevels: Type.Integer({
-    minimum: 1,
-    maximum: 10_000_000,
-    default: MAX_LEVELS_PER_CALL_BACK,
-    description: 'maximum number of different levels in one call-back',
-  }),
-  maxLanes: Type.Integer({
-    minimum: 1,
-    maximum: 100_000_000,
-    default: DEFAULT_MAX_LANES,
-    description:
-      'maximum number of lanes with unfinished work; each further table of a lane counts as a tenth. Call-backs and retries beyond it are refused',
-  }),
-  maxLeases: Type.Integer({
-    minimum: 1,
-    maximum: 100_000_000,
-    default: DEFAULT_MAX_LEASES,
-    description: 'maximum number of leases; pulls beyond it are empty and say why',
-  }),
-  requestSeconds: Type.Number({
-    minimum: 0.1,
-    maximum: DAY_SECONDS,
-    default: 300,
-    description: 'time limit for receiving the headers and the body of a request',
-  }),
-  answerSeconds: Type.Number({
-    minimum: 0.1,
-    maximum: DAY_SECONDS,
-    default: 60,
-    description:
-      'time limit for a client to receive a response, or 64 KiB of it; a slower client is disconnected',
-  }),
-  maxUnsentMb: Type.Number({
-    minimum: 0.001,
-    maximum: 65_536,
-    default: 256,
-    description: 'maximum total size in MiB of responses that clients have not received yet',
-  }),
-  overloadSeconds: Type.Number({
-    minimum: 0.001,
-    maximum: 3600,
-    default: 1,
-    description:
-      'event loop delay above which call-backs are refused; other requests are refused at longer delays',
-  }),
-  maxRequestsPerSecond: Type.Number({
-    minimum: 0,
-    maximum: 1_000_000,
-    default: 0,
-    shownDefault: '0 (no bound)',
-    description: 'maximum number of requests per second of one token or, without tokens, of one address',
-  }),
-  retentionDays: Type.Number({
-    minimum: 0,
-    maximum: 36_500,
-    default: 7,
-    description: 'how long the partitions of a finished task are kept; its summary is kept forever',
-  }),
-  auditDays: Type.Number({
-    minimum: 0,
-    maximum: 36_500,
-    default: 90,
-    description: 'how long the audit is kept: who changed what',
-  }),
-  scaleTargetSeconds: Type.Integer({
-    minimum: 1,
-    maximum: MAX_SCALE_TARGET_SECONDS,
-    default: 600,
-    description: 'time within which the backlog should be finished, for /scale and baton_desired_workers',
-  }),
+  bodyLimitMb: number([0.001, 1024], 16, 'maximum size of a call-back in MiB'),
+  maxConnections: integer(
+    [16, 1_000_000],
+    20_000,
+    'maximum number of connections; less if the limit on open files is lower',
+  ),
+  maxConnectionsPerAddress: integer(
+    [1, 1_000_000],
+    10_000,
+    'maximum number of connections from one address, or from one /64 network of IPv6',
+  ),
+  maxRequestsPerConnection: integer(
+    [1, 10_000],
+    100,
+    'maximum number of concurrent requests on one connection; further requests wait',
+  ),
+  maxWaitingPulls: integer(
+    [0, 1_000_000],
+    MAX_WAITING_PULLS,
+    'maximum number of waiting pulls; further pulls are answered without waiting',
+  ),
+  maxWaitingPullsPerCaller: integer(
+    [0, 1_000_000],
+    10_000,
+    'the same for one token or, without tokens, for one address',
+  ),
+  maxReceivedMb: number(
+    [0.001, 65_536],
+    256,
+    'maximum total size in MiB of request bodies that are received and not answered yet',
+  ),
+  maxCallBackPartitions: integer([1, 10_000_000], 100_000, 'maximum number of descriptors in one call-back'),
+  maxCallBackLevels: integer(
+    [1, 10_000_000],
+    MAX_LEVELS_PER_CALL_BACK,
+    'maximum number of different levels in one call-back',
+  ),
+  maxLanes: integer(
+    [1, 100_000_000],
+    DEFAULT_MAX_LANES,
+    'maximum number of lanes with unfinished work; each further table of a lane counts as a tenth. Call-backs and retries beyond it are refused',
+  ),
+  maxLeases: integer(
+    [1, 100_000_000],
+    DEFAULT_MAX_LEASES,
+    'maximum number of leases; pulls beyond it are empty and say why',
+  ),
+  requestSeconds: number(
+    [0.1, DAY_SECONDS],
+    300,
+    'time limit for receiving the headers and the body of a request',
+  ),
+  answerSeconds: number(
+    [0.1, DAY_SECONDS],
+    60,
+    'time limit for a client to receive a response, or 64 KiB of it; a slower client is disconnected',
+  ),
+  maxUnsentMb: number(
+    [0.001, 65_536],
+    256,
+    'maximum total size in MiB of responses that clients have not received yet',
+  ),
+  overloadSeconds: number(
+    [0.001, 3600],
+    1,
+    'event loop delay above which call-backs are refused; other requests are refused at longer delays',
+  ),
+  maxRequestsPerSecond: number(
+    [0, 1_000_000],
+    0,
+    'maximum number of requests per second of one token or, without tokens, of one address',
+    { shownDefault: '0 (no bound)' },
+  ),
+  retentionDays: number(
+    [0, 36_500],
+    7,
+    'how long the partitions of a finished task are kept; its summary is kept forever',
+  ),
+  auditDays: number([0, 36_500], 90, 'how long the audit is kept: who changed what'),
+  scaleTargetSeconds: integer(
+    [1, MAX_SCALE_TARGET_SECONDS],
+    600,
+    'time within which the backlog should be finished, for /scale and baton_desired_workers',
+  ),
   webhookNetworks: Type.Array(Type.String({ pattern: NETWORK_PATTERN }), {
     form: 'addresses or networks: 10.20.0.0/16, 127.0.0.1, fd00::/8',
     default: [],
@@ -279,13 +239,11 @@ export const configSchema = Type.Object({
     description:
       'private networks that webhooks can be sent to, separated by commas; public networks are always allowed',
   }),
-  webhookBackoffSeconds: Type.Number({
-    minimum: 0.001,
-    maximum: 3600,
-    default: 5,
-    description:
-      'time before a failed webhook is sent again; triples with each attempt up to 5760 times this, for 17 attempts',
-  }),
+  webhookBackoffSeconds: number(
+    [0.001, 3600],
+    5,
+    'time before a failed webhook is sent again; triples with each attempt up to 5760 times this, for 17 attempts',
+  ),
   webhookSource: Type.String({
     pattern: '^[!-~]{1,200}$',
     form: 'a URI reference of at most 200 characters, such as /baton or https://baton.example',

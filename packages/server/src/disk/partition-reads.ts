@@ -1,5 +1,6 @@
-import type { Disk, DueBackoffs, DuePosition, RowsOfLane, WaitingOfLane } from '../handoff/disk.ts'
+import type { Disk, DueBackoffs, RowsOfLane, WaitingOfLane } from '../handoff/disk.ts'
 import { type KnownPartition, newPartition, type StoredPartition } from '../handoff/partition.ts'
+import type { DuePosition } from '../handoff/views/queries.ts'
 import type { SqlTables } from './sql-tables.ts'
 import {
   type Asked,

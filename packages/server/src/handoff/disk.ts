@@ -21,6 +21,7 @@ import type {
   StoredThroughput,
 } from './stored.ts'
 import type {
+  DuePosition,
   InstancePosition,
   InstanceRecord,
   PaceSecond,
@@ -134,7 +135,7 @@ export interface Disk {
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: InstanceRowsQuery): Promise<InstanceRecord[]>
-  pausedInstances(): Promise<PausedInstance[]>
+  pausedInstances(): Promise<{ readonly instanceId: string; readonly pausedAt: number }[]>
   /** Names of instances that were seen since then, are lost or hold a lease, in any order. */
   activeInstances(since: number, limit: number): Promise<string[]>
   /**
@@ -274,12 +275,6 @@ export interface RowsOfLane {
   readonly limit: number
 }
 
-/** A position among leases, or among the partitions that wait in a lane: (dueAt or 0, id). */
-export interface DuePosition {
-  readonly dueAt: number
-  readonly id: number
-}
-
 export interface WaitingOfLane {
   readonly lane: number
   /** Only of this table. Of those that did not come back: only rows that arrived when the lane was mixed. */
@@ -301,11 +296,6 @@ export type InstanceRowsQuery =
       readonly after: InstancePosition | null
       readonly limit: number
     }
-
-export interface PausedInstance {
-  readonly instanceId: string
-  readonly pausedAt: number
-}
 
 export interface DueBackoffs {
   readonly due: readonly StoredPartition[]

@@ -15,7 +15,7 @@ import type { SubscriptionRequest, SubscriptionResult } from './outbox.ts'
 import type { PulledPartition } from './partition.ts'
 import { Pulls } from './pulls.ts'
 import { type ControlRequest, type ControlResult, nextStep } from './rules/control.ts'
-import type { Policy, TableSettings } from './rules/policy.ts'
+import { type Policy, settingThatNeedsLeases, type TableSettings } from './rules/policy.ts'
 import type { Requester } from './rules/stamps.ts'
 import {
   type BatchedCallBack,
@@ -313,15 +313,12 @@ export class HandOff {
 
   /** The request takes effect with the first step. Resolves when all steps are done. */
   async control(request: ControlRequest, by?: Requester): Promise<ControlResult> {
-    const wantsBarrier =
-      (request.verb === 'level-barrier' && request.enabled) ||
-      (request.verb === 'settings' && request.settings.levelBarrier === true)
-    const wantsLimit = request.verb === 'settings' && typeof request.settings.maxLeases === 'number'
-    const wantsPause = request.verb === 'settings' && request.settings.pauseAfterFailures != null
     if (this.#policy.delivery === 'at-most-once') {
-      if (wantsBarrier) return { kind: 'barrier_without_leases' }
-      if (wantsLimit) return { kind: 'limit_without_leases' }
-      if (wantsPause) return { kind: 'pause_without_leases' }
+      const levelBarrier = request.verb === 'level-barrier' && request.enabled
+      const setting = settingThatNeedsLeases(
+        request.verb === 'settings' ? request.settings : { levelBarrier },
+      )
+      if (setting !== undefined) return { kind: 'needs_leases', setting }
     }
     let changed = 0
     for (let step: ControlRequest = { ...request, by }; ; ) {

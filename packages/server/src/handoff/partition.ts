@@ -3,6 +3,7 @@ import { compiled, copierOf, type Kind, type MutableRowOf, namesOf, of, type Row
 import type { EndedAttempt } from './rules/attempts.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { LeaseOutcome } from './rules/settlement.ts'
+import type { NamedPartition } from './views/queries.ts'
 
 // The stored fields of a partition, and what a pull hands out of them. Entries, the tables of each disk and
 // exports follow from the lists of fields.
@@ -101,13 +102,7 @@ export const hasNoRare: (partition: RareFields) => boolean = compiled(
 )
 
 /** What a pull hands out. Rare fields are present only if one of them is set. */
-export interface PulledPartition extends Partial<RareFields> {
-  readonly taskId: string
-  readonly level: number
-  readonly index: number
-  readonly spelling: string | null
-  readonly computeTableName: string
-  readonly recordCount: number
+export interface PulledPartition extends NamedPartition, Partial<RareFields> {
   readonly lease: GrantedLease | null
 }
 

@@ -1,7 +1,8 @@
-import type { DuePosition, WaitingOfLane } from '../disk.ts'
+import type { WaitingOfLane } from '../disk.ts'
 import type { StoredPartition } from '../partition.ts'
 import { isTableBlocked } from '../rules/policy.ts'
 import { LeaderUnavailable } from '../store.ts'
+import type { DuePosition } from '../views/queries.ts'
 import { addPartitions } from './read-rows.ts'
 import {
   type Buffers,

@@ -1,5 +1,11 @@
 import type { TooManyLanes } from './open-work-limits.ts'
-import { changedSettings, isMaxBackoffShorter, type TaskSettings, type TaskSettingsChange } from './policy.ts'
+import {
+  changedSettings,
+  isMaxBackoffShorter,
+  type LeaseSetting,
+  type TaskSettings,
+  type TaskSettingsChange,
+} from './policy.ts'
 import type { Requester } from './stamps.ts'
 import { isDone, type MutableTask, type TaskState, totalOf } from './task.ts'
 
@@ -53,12 +59,8 @@ export type ControlResult =
   | { readonly kind: 'more_are_known'; readonly known: number }
   /** A retry, while there are as many lanes as there may be. */
   | TooManyLanes
-  /** In at-most-once delivery, a level would be finished before any work on it is. */
-  | { readonly kind: 'barrier_without_leases' }
-  /** In at-most-once delivery there are no leases to limit. */
-  | { readonly kind: 'limit_without_leases' }
-  /** In at-most-once delivery no attempt fails. */
-  | { readonly kind: 'pause_without_leases' }
+  /** In at-most-once delivery. */
+  | { readonly kind: 'needs_leases'; readonly setting: LeaseSetting }
   /** With the settings, the maximum back-off of the task would be less than the first one. */
   | { readonly kind: 'backoff_max_shorter' }
   | {

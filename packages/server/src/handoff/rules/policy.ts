@@ -1,3 +1,4 @@
+import type { TableSettings } from '@baton/protocol'
 import type { PauseAfterFailures } from './failure-window.ts'
 
 /** The settings that an operator chooses, and the arithmetic that depends only on them. */
@@ -75,6 +76,20 @@ export type TaskSettingsChange = { readonly [Name in keyof TaskSettings]: TaskSe
   readonly levelBarrier?: boolean | null
 }
 
+/** The first of these settings that needs leases, which there are none of in at-most-once delivery. */
+export function settingThatNeedsLeases({
+  levelBarrier,
+  maxLeases,
+  pauseAfterFailures,
+}: TaskSettingsChange): LeaseSetting | undefined {
+  // A level would be finished before any work on it is.
+  if (levelBarrier === true) return 'levelBarrier'
+  if (typeof maxLeases === 'number') return 'maxLeases'
+  return pauseAfterFailures == null ? undefined : 'pauseAfterFailures'
+}
+
+export type LeaseSetting = 'levelBarrier' | 'maxLeases' | 'pauseAfterFailures'
+
 interface HasSettings {
   readonly settings: TaskSettings | null
 }
@@ -93,12 +108,7 @@ export function isAtLimit({
   return settings?.maxLeases !== undefined && partitions.leased >= settings.maxLeases
 }
 
-export interface TableSettings {
-  /** The maximum number of its partitions that are leased at a time. Null: no limit. */
-  readonly maxLeases: number | null
-  /** Nothing of it is handed out. */
-  readonly paused: boolean
-}
+export type { TableSettings }
 
 export const NO_TABLE_SETTINGS: TableSettings = { maxLeases: null, paused: false }
 

@@ -1,17 +1,19 @@
 import type {
+  Grid,
   InstanceRole,
   InstanceSort,
   InstanceState,
   InstanceTotals,
   PartitionOrder,
   ProducedTask,
+  FeedEntry as ShownFeedEntry,
+  TableView,
   ThroughputStep,
 } from '@baton/protocol'
 import type { EndedAttempt } from '../rules/attempts.ts'
 import type { FailureGroup } from '../rules/failures.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
-import type { TableSettings } from '../rules/policy.ts'
 import type { Progress } from '../rules/progress.ts'
 import type { LeaseOutcome } from '../rules/settlement.ts'
 import type { Requester } from '../rules/stamps.ts'
@@ -80,17 +82,9 @@ export interface TaskFeed {
   readonly isComplete: boolean
 }
 
-/** Something that happened to a task. */
-export interface FeedEntry {
+/** As in the API, but for the format of the time. */
+export type FeedEntry = Omit<ShownFeedEntry, 'at' | 'request'> & {
   readonly at: number
-  /** Its first call-back, a level that is done, the end of the task, or what a request changed. */
-  readonly event: string
-  /** Who requested it. */
-  readonly name: string | null
-  readonly level: number | null
-  readonly partitions: number | null
-  /** The partition that was changed. */
-  readonly target: string | null
   readonly request: Requester['body']
 }
 
@@ -119,19 +113,10 @@ export interface TaskPage {
   readonly next: number | null
 }
 
-export interface TableDetails {
-  readonly table: string
-  readonly settings: TableSettings
-  /** The number of tasks that have open work on it, and the ids of the first ones. */
-  readonly tasks: number
-  readonly taskIds: readonly string[]
-  readonly leases: number
-  /** The number of named holders of its leases. */
-  readonly workers: number
-  readonly waiting: Amount
-  /** What became done per second within the last minute. Null if nothing did since this node leads. */
+/** As in the API, but for the formats of pace and time. */
+export type TableDetails = Omit<TableView, 'pace' | 'lastAskedAt'> & {
+  /** Per second. Null if nothing was done within the last minute. */
   readonly pace: Amount | null
-  /** Null if no worker has asked for it since this node leads. */
   readonly lastAskedAt: number | null
 }
 
@@ -267,8 +252,8 @@ export interface InstancePage {
   readonly next: InstancePosition | null
 }
 
-/** A partition, as lists of leases and attempts name it. */
-interface NamedPartition {
+/** A partition, as pulls and lists of leases and attempts name it. */
+export interface NamedPartition {
   readonly taskId: string
   readonly level: number
   readonly index: number
@@ -286,22 +271,23 @@ export interface InstanceLeaseDetails extends NamedPartition {
   readonly checkpoint?: string
 }
 
-/** Cursor: the last lease seen, ordered by its end. */
-export interface LeasePosition {
+/** A position among leases, or among the partitions that wait in a lane: (dueAt or 0, id). */
+export interface DuePosition {
   readonly dueAt: number
   readonly id: number
 }
 
 export interface InstanceLeasesQuery {
   readonly instanceId: string
-  readonly after: LeasePosition | null
+  /** Cursor: the last lease seen, ordered by its end. */
+  readonly after: DuePosition | null
   readonly limit: number
 }
 
 /** The first to expire first. */
 export interface InstanceLeasesPage {
   readonly leases: readonly InstanceLeaseDetails[]
-  readonly next: LeasePosition | null
+  readonly next: DuePosition | null
 }
 
 /** An attempt that ended while this node led. */
@@ -405,19 +391,11 @@ export interface GridQuery {
   readonly cells: number
 }
 
-export interface GridDetails {
+export type GridDetails = Omit<Grid, 'taskId'> & {
   readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
-  readonly level: number
-  readonly partitions: number
-  readonly sampled: boolean
-  readonly cells: readonly GridCell[]
 }
 
-export interface GridCell {
-  readonly first: number
-  readonly last: number
-  readonly counts: Partial<Record<PartitionState, number>>
-}
+export type GridCell = Grid['cells'][number]
 
 export interface ThroughputQuery {
   /** Null: all tasks together. */

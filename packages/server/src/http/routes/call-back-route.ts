@@ -11,13 +11,14 @@ import {
   callBackRequestSchema,
   checkCallBack,
   readTaskSettings,
+  settingWord,
   type TaskSettingsRequest,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import { type ContentField, differingFields } from '../../handoff/rules/call-back-rules.ts'
-import type { TaskSettingsChange } from '../../handoff/rules/policy.ts'
+import { settingThatNeedsLeases, type TaskSettingsChange } from '../../handoff/rules/policy.ts'
 import type { BatchedCallBack, KnownConflict } from '../../handoff/store.ts'
 import {
   ofAnother,
@@ -194,12 +195,11 @@ function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSett
   if (text === undefined) return null
   const read = readTaskSettings(String(text))
   if (!read.ok) throw invalidRequest(`Task-Settings: ${read.detail}`)
-  const needsLeases = settingThatNeedsLeases(read.settings as TaskSettingsRequest)
-  if (policy.delivery === 'at-most-once' && needsLeases !== undefined)
-    throw invalidRequest(
-      `Task-Settings: ${needsLeases} requires leases, and this service delivers at most once`,
-    )
-  return settingsChange(read.settings as TaskSettingsRequest)
+  const change = settingsChange(read.settings as TaskSettingsRequest)
+  const setting = policy.delivery === 'at-most-once' ? settingThatNeedsLeases(change) : undefined
+  if (setting === undefined) return change
+  const what = setting === 'levelBarrier' ? 'a level barrier' : settingWord(setting)
+  throw invalidRequest(`Task-Settings: ${what} requires leases, and this service delivers at most once`)
 }
 
 function conflictProblem(
@@ -247,11 +247,4 @@ const MAX_SHOWN = 200
 function shortFields(fields: string | null): string {
   if (fields === null) return 'empty'
   return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`
-}
-
-function settingThatNeedsLeases(settings: TaskSettingsRequest): string | undefined {
-  const { levelBarrier, maxLeases, pauseAfterFailures } = settings
-  if (levelBarrier === true) return 'a level barrier'
-  if (typeof maxLeases === 'number') return 'max-leases'
-  return pauseAfterFailures == null ? undefined : 'pause-after-failures'
 }

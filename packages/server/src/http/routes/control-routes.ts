@@ -147,10 +147,8 @@ function answerTo(token: Token | null, taskId: string, verb: string, result: Con
         `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; partitions must be at least as large`,
       )
     case 'backoff_max_shorter':
-    case 'limit_without_leases':
-    case 'pause_without_leases':
       throw new Error(`only settings are answered ${result.kind}`)
-    case 'barrier_without_leases':
+    case 'needs_leases':
       throw brokenField('/enabled', 'a level barrier requires leases, and this service delivers at most once')
     case 'level_unknown':
       throw unknownParts('does not have this level', [

@@ -25,9 +25,9 @@ export function gridRoute(app: FastifyInstance, context: RouteContext): void {
     answer: async ({ path: { taskId }, query, token }) => {
       const grid = await context.handOff.views.grid({ taskId, ...query })
       if (grid === null) throw unknownTask(taskId)
-      const { task, cells, ...shown } = grid
+      const { task, ...shown } = grid
       requireView(token, task)
-      return { taskId, ...shown, cells: [...cells] }
+      return { taskId, ...shown }
     },
   })
 }

@@ -9,7 +9,7 @@ import {
   instanceStatusSchema,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import type { InstancePosition, LeasePosition } from '../../handoff/views/queries.ts'
+import type { DuePosition, InstancePosition } from '../../handoff/views/queries.ts'
 import { instanceWithinLimits, isWithinLimit } from '../admission/token-limits.ts'
 import { presentHeldLease, presentInstance, presentInstanceAttempt } from '../answers/instance-view.ts'
 import { invalidRequest } from '../answers/problems.ts'
@@ -138,8 +138,8 @@ function asPosition(position: unknown): InstancePosition | undefined {
   return Number.isSafeInteger(value) && isName ? { value: value as number, name: name as string } : undefined
 }
 
-function asLeasePosition(position: unknown): LeasePosition | undefined {
-  const { dueAt, id } = (position ?? {}) as Partial<LeasePosition>
+function asLeasePosition(position: unknown): DuePosition | undefined {
+  const { dueAt, id } = (position ?? {}) as Partial<DuePosition>
   return Number.isSafeInteger(dueAt) && Number.isSafeInteger(id)
     ? { dueAt: dueAt as number, id: id as number }
     : undefined

@@ -1,5 +1,6 @@
 import { type TaskSettingsAnswer, taskSettingsAnswerSchema, taskSettingsRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
+import type { LeaseSetting } from '../../handoff/rules/policy.ts'
 import type { SettingsOfTask } from '../../handoff/views/queries.ts'
 import { mayAccessOthers, ofNobody, requireOwn, requireWeightLimit } from '../admission/token-limits.ts'
 import type { Token } from '../admission/tokens.ts'
@@ -8,11 +9,17 @@ import { presentSettings, settingsChange } from '../answers/task-view.ts'
 import type { RouteContext } from '../route-context.ts'
 import { brokenField, operation, unknownTask } from './operation.ts'
 
-/** A task or a table cannot have a limit in at-most-once delivery. */
-export const limitWithoutLeases = () => withoutLeases('/maxLeases', 'a limit')
+const leaseSettings: Readonly<Record<LeaseSetting, string>> = {
+  levelBarrier: 'a level barrier',
+  maxLeases: 'a limit',
+  pauseAfterFailures: 'a pause after failures',
+}
 
-const withoutLeases = (pointer: string, what: string) =>
-  brokenField(pointer, `${what} requires leases, and this service delivers at most once`)
+export const withoutLeases = (setting: LeaseSetting) =>
+  brokenField(
+    `/${setting}`,
+    `${leaseSettings[setting]} requires leases, and this service delivers at most once`,
+  )
 
 export function settingsRoutes(app: FastifyInstance, context: RouteContext): void {
   const { handOff, requesterOf } = context
@@ -67,12 +74,8 @@ export function settingsRoutes(app: FastifyInstance, context: RouteContext): voi
             settings.backoffMaxMillis == null ? '/backoffSeconds' : '/backoffMaxSeconds',
             'backoffMaxSeconds of the task must not be less than its backoffSeconds',
           )
-        case 'barrier_without_leases':
-          throw withoutLeases('/levelBarrier', 'a level barrier')
-        case 'limit_without_leases':
-          throw limitWithoutLeases()
-        case 'pause_without_leases':
-          throw withoutLeases('/pauseAfterFailures', 'a pause after failures')
+        case 'needs_leases':
+          throw withoutLeases(result.setting)
         default:
           throw new Error(`settings were answered ${result.kind}`)
       }

@@ -13,7 +13,7 @@ import { timestampOrNull } from '../answers/wire-values.ts'
 import { nextOf, pageOf } from '../requests/parameters.ts'
 import type { RouteContext } from '../route-context.ts'
 import { operation } from './operation.ts'
-import { limitWithoutLeases } from './settings-routes.ts'
+import { withoutLeases } from './settings-routes.ts'
 
 export function tableRoutes(app: FastifyInstance, context: RouteContext): void {
   const { handOff, requesterOf } = context
@@ -73,7 +73,7 @@ export function tableRoutes(app: FastifyInstance, context: RouteContext): void {
         ...(maxLeases === undefined ? {} : { maxLeases }),
         ...(paused === undefined ? {} : { paused: paused ?? false }),
       })
-      if (settings === null) throw limitWithoutLeases()
+      if (settings === null) throw withoutLeases('maxLeases')
       return { table, settings }
     },
   })
@@ -83,9 +83,8 @@ export function tableRoutes(app: FastifyInstance, context: RouteContext): void {
 const asName = (position: unknown): string | undefined =>
   typeof position === 'string' && checkChosen('table', [position]).ok ? position : undefined
 
-const presentTable = ({ taskIds, pace, lastAskedAt, ...table }: TableDetails): TableView => ({
+const presentTable = ({ pace, lastAskedAt, ...table }: TableDetails): TableView => ({
   ...table,
-  taskIds: [...taskIds],
   pace: {
     partitionsPerSecond: rounded(pace?.partitions),
     recordsPerSecond: rounded(pace?.records),

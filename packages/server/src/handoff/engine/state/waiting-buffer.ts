@@ -1,4 +1,4 @@
-import type { DuePosition } from '../../disk.ts'
+import type { DuePosition } from '../../views/queries.ts'
 import { lowerBound } from './lower-bound.ts'
 
 /** The fields of a partition that its place depends on. */
