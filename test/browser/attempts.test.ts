@@ -1,9 +1,7 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 /** A task whose first partition failed twice for different reasons, and is parked. */
 async function stuckTask() {

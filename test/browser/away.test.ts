@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startServiceToTakeAway, workThrough } from './support/service.ts'
-import { accessibilityFaults, unreachable, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, unreachable, visit } from './support/visit.ts'
 
 describe('an unavailable service', () => {
   test('is shown as unavailable, with no live data until it is back', async () => {

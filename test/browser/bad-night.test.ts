@@ -3,9 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { tokenNamed, tokensFile } from '../support/tokens-file.ts'
 import { partitionsOf, startService } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 const GOOD = ['loader-1', 'loader-2', 'loader-3', 'loader-4']
 

@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService, workThrough } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 describe('an operator', () => {
   test('pauses a task and resumes it', async () => {

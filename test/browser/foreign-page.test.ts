@@ -1,25 +1,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
 import { until } from '../support/until.ts'
-import { launchChromium } from './support/chromium.ts'
+import { OTHER_NAMES, sharedChromium } from './support/chromium.ts'
 import { partitionsOf, startService } from './support/service.ts'
 
-/**
- * To the browser neither is loopback, and both resolve to this machine: it sends no Sec-Fetch headers to them
- * over plain HTTP.
- */
-const BATON = 'baton.internal'
-const ELSEWHERE = 'elsewhere.example'
-
-let browser: Browser
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-beforeAll(async () => {
-  browser = await launchChromium(`--host-resolver-rules=MAP ${BATON} 127.0.0.1, MAP ${ELSEWHERE} 127.0.0.1`)
-})
-afterAll(() => browser?.close())
+/** To the browser neither is loopback, so it sends no Sec-Fetch headers to them over plain HTTP. */
+const [BATON, ELSEWHERE] = OTHER_NAMES
 
 /** A service without tokens under the name of a host, with partitions to take. */
 async function startNamedService() {
@@ -39,6 +28,12 @@ async function startNamedService() {
   return { client, address: `http://${BATON}:${new URL(url).port}`, answered }
 }
 
+async function newPage(): Promise<Page> {
+  const page = await (await sharedChromium()).newPage()
+  onTestFinished(() => page.close())
+  return page
+}
+
 /** A page of another origin. */
 async function openPage(html: string): Promise<Page> {
   const server = createServer((_request, response) =>
@@ -46,9 +41,8 @@ async function openPage(html: string): Promise<Page> {
   )
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const page = await browser.newPage()
-  onTestFinished(async () => {
-    await page.close()
+  const page = await newPage()
+  onTestFinished(() => {
     server.closeAllConnections()
     server.close()
   })
@@ -110,8 +104,7 @@ test.each<[string, (url: string) => string]>([
 
 test('the page of the service can control tasks under that host name', async () => {
   const { address, client } = await startNamedService()
-  const page = await browser.newPage()
-  onTestFinished(() => page.close())
+  const page = await newPage()
   await page.goto(address)
   const status = await page.evaluate(
     `fetch('tasks/orders/pause', { method: 'POST' }).then(({ status }) => status)`,

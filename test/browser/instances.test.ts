@@ -2,9 +2,7 @@ import { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 describe('an instance', () => {
   test('shows the partitions that a worker holds, and that a node holds none', async () => {

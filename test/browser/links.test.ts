@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService, workThrough } from './support/service.ts'
-import { visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { visit } from './support/visit.ts'
 
 describe('a link', () => {
   test('shows another person the same view', async () => {

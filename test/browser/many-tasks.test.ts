@@ -2,9 +2,7 @@ import type { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService, workThrough } from './support/service.ts'
-import { visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { visit } from './support/visit.ts'
 
 const figure = (page: Page, name: string) => page.locator('.figure').filter({ hasText: name })
 const tab = (page: Page, name: RegExp) =>

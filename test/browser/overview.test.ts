@@ -3,9 +3,7 @@ import { checkCallBack } from '@baton/protocol'
 import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { partitionsOf, startService, startServiceToTakeAway, workThrough } from './support/service.ts'
-import { listenTo, unreachable, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { listenTo, unreachable, visit } from './support/visit.ts'
 
 describe('the overview', () => {
   test('shows a new user how to call back, with a command that works', async () => {

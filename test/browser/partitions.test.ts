@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService } from './support/service.ts'
-import { visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { visit } from './support/visit.ts'
 
 describe('a long list of partitions', () => {
   test('renders only the visible rows, and the others on scrolling', async () => {

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { startService } from './support/service.ts'
-import { overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { overflow, visit } from './support/visit.ts'
 
 test.each([1440, 390])('the API reference is used with the keyboard alone, at %i px', async (width) => {
   const { url } = await startService()

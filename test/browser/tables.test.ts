@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { partitionsOf, startService } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 test.each([{ width: 390, colorScheme: 'dark' }] as const)(
   'at $width px, work that nobody asks for is found, and its table is limited and paused',

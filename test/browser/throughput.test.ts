@@ -5,9 +5,8 @@ import { openAt } from '../../packages/server/test/archive/stores.ts'
 import { leaseOf, settlement, some } from '../../packages/server/test/store/conformance/driver.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { startService, workThrough } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
-const visit = visiting()
 const MINUTE = 60_000
 
 /** A store with a task that was worked on for the last hours. */

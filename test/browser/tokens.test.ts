@@ -3,9 +3,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { tokenNamed, tokensFile as writtenFile } from '../support/tokens-file.ts'
 import { partitionsOf, startServiceToTakeAway } from './support/service.ts'
-import { accessibilityFaults, listenTo, unreachable, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, listenTo, unreachable, visit } from './support/visit.ts'
 
 async function tokensFile(...names: string[]): Promise<string> {
   const tokens = [

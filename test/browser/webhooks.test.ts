@@ -5,9 +5,7 @@ import { Receiver } from '../../packages/server/test/webhooks/support/receiver.t
 import { tokenNamed, tokensFile } from '../support/tokens-file.ts'
 import { until } from '../support/until.ts'
 import { partitionsOf, type RunningService, startService, workThrough } from './support/service.ts'
-import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
-
-const visit = visiting()
+import { accessibilityFaults, overflow, visit } from './support/visit.ts'
 
 const start = () => startService('--webhook-networks', '127.0.0.0/8', '--webhook-backoff-seconds', '0.01')
 

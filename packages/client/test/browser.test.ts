@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build, type Rolldown } from 'vite'
 import { expect, onTestFinished, test } from 'vitest'
-import { launchChromium } from '../../../test/browser/support/chromium.ts'
+import { sharedChromium } from '../../../test/browser/support/chromium.ts'
 import { startService } from './support/service.ts'
 
 /** What a page loads that uses this part of the library. */
@@ -36,9 +36,8 @@ function loadedAtOnce(files: readonly Rolldown.OutputChunk[]): string {
 test('a page calls back, runs a worker and reads views', async () => {
   const { url } = await startService()
   const files = await bundled('BatonClient, Producer, Worker')
-  const browser = await launchChromium()
-  onTestFinished(() => browser.close())
-  const page = await browser.newPage()
+  const page = await (await sharedChromium()).newPage()
+  onTestFinished(() => page.close())
   await page.route('**/blank', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }),
   )

@@ -13,10 +13,25 @@ const unwanted =
 /** Draws pages without an emulated graphics card, which would be much slower. */
 packed.setGraphicsMode = false
 
-export async function launchChromium(...args: string[]): Promise<Browser> {
+/** Host names that are this machine, to the browser. */
+export const OTHER_NAMES = ['baton.internal', 'elsewhere.example'] as const
+
+export async function launchChromium(): Promise<Browser> {
+  const names = OTHER_NAMES.map((name) => `MAP ${name} 127.0.0.1`)
   return chromium.launch({
-    args: [...packed.args.filter((argument) => !unwanted.test(argument)), ...args],
+    args: [
+      ...packed.args.filter((argument) => !unwanted.test(argument)),
+      `--host-resolver-rules=${names.join(', ')}`,
+    ],
     executablePath: await (isPackedForThisMachine ? unpackedChromium() : installedChromium()),
     headless: true,
   })
+}
+
+let shared: Promise<Browser> | undefined
+
+/** The browser of this process, which ends with it. A context of it costs much less than another start. */
+export const sharedChromium = (): Promise<Browser> => {
+  shared ??= launchChromium()
+  return shared
 }

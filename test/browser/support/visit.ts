@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest'
-import { launchChromium } from './chromium.ts'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+import { sharedChromium } from './chromium.ts'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -16,43 +16,35 @@ export interface VisitOptions extends BrowserContextOptions {
   readonly prepare?: (page: Page) => Promise<void>
 }
 
-export type Visit = (url: string, options?: VisitOptions) => Promise<Page>
-
 /** What browsers log when the server does not answer. */
 export const unreachable = /net::ERR_/
 
 /**
- * One browser for a test file. Each visit has a new browser context. When its test ends, nothing may have
- * been written to the console and no other host may have received a request.
+ * Each visit has a new browser context. When its test ends, nothing may have been written to the console and
+ * no other host may have received a request.
  */
-export function visiting(): Visit {
-  let browser: Browser | undefined
-  vi.setConfig({ testTimeout: PATIENCE_MILLIS, hookTimeout: PATIENCE_MILLIS })
-  beforeAll(async () => {
-    browser = await launchChromium()
+export async function visit(
+  url: string,
+  { expected, prepare, ...options }: VisitOptions = {},
+): Promise<Page> {
+  const browser = await sharedChromium()
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    // Animations are redrawn constantly, and here without a graphics card.
+    reducedMotion: 'reduce',
+    ...options,
   })
-  afterAll(async () => {
-    await browser?.close()
+  context.setDefaultTimeout(PATIENCE_MILLIS)
+  const page = await context.newPage()
+  const complaints = complaintsOf(page, expected)
+  const foreign = foreignRequestsOf(page, new URL(url).host)
+  onTestFinished(async () => {
+    await context.close()
+    expect({ complaints, foreign }).toEqual({ complaints: [], foreign: [] })
   })
-  return async (url, { expected, prepare, ...options } = {}) => {
-    const context = await (browser as Browser).newContext({
-      viewport: { width: 1280, height: 900 },
-      // Animations are redrawn constantly, and here without a graphics card.
-      reducedMotion: 'reduce',
-      ...options,
-    })
-    context.setDefaultTimeout(PATIENCE_MILLIS)
-    const page = await context.newPage()
-    const complaints = complaintsOf(page, expected)
-    const foreign = foreignRequestsOf(page, new URL(url).host)
-    onTestFinished(async () => {
-      await context.close()
-      expect({ complaints, foreign }).toEqual({ complaints: [], foreign: [] })
-    })
-    await prepare?.(page)
-    await page.goto(url)
-    return page
-  }
+  await prepare?.(page)
+  await page.goto(url)
+  return page
 }
 
 function complaintsOf(page: Page, expected: RegExp | undefined): string[] {
@@ -81,11 +73,17 @@ interface AxeViolation {
 }
 
 /** The violations that axe-core finds in the current page, as text. */
-export async function accessibilityFaults(page: Page): Promise<string[]> {
+export const accessibilityFaults = (page: Page): Promise<string[]> => faultsOf(page, {})
+
+/** Those of the colours alone. */
+export const contrastFaults = (page: Page): Promise<string[]> =>
+  faultsOf(page, { runOnly: ['color-contrast'] })
+
+async function faultsOf(page: Page, options: { readonly runOnly?: readonly string[] }): Promise<string[]> {
   // Injected through the debugger, because the page's content security policy forbids foreign scripts.
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axeSource)
   const violations = (await page.evaluate(
-    'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
+    `axe.run(${JSON.stringify({ ...options, resultTypes: ['violations'] })}).then(({ violations }) => violations)`,
   )) as AxeViolation[]
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),

@@ -201,7 +201,7 @@ export const leases: Cases = {
       options: { prefetch: 2, untilIdle: true },
     })
     await until(() => worker.of('pulled').flatMap(({ partitions }) => partitions).length === 3)
-    const [begun = ''] = worker.names('started')
+    const begun = await until(() => worker.names('started')[0])
     await operator.cancel(begun.startsWith('orders') ? 'others' : 'orders')
     await until(() => worker.of('lost').length > 0)
     await until(async () => {
