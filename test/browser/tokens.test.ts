@@ -2,7 +2,7 @@ import { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { tokenNamed, tokensFile as writtenFile } from '../support/tokens-file.ts'
-import { partitionsOf, startServiceToTakeAway } from './support/service.ts'
+import { partitionsOf, type RunningService, startService, startServiceToTakeAway } from './support/service.ts'
 import { accessibilityFaults, listenTo, unreachable, visit } from './support/visit.ts'
 
 async function tokensFile(...names: string[]): Promise<string> {
@@ -14,8 +14,10 @@ async function tokensFile(...names: string[]): Promise<string> {
   return writtenFile({ tokens: tokens.filter(({ name }) => names.includes(name)) })
 }
 
-async function startGuardedService() {
-  const service = await startServiceToTakeAway('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
+async function guarded<Service extends RunningService>(
+  start: (...flags: string[]) => Promise<Service>,
+): Promise<Service> {
+  const service = await start('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
   await new BatonClient({ url: service.url, token: tokenNamed('producer') }).callBack(
     partitionsOf('orders', [1]),
   )
@@ -29,7 +31,7 @@ async function give(page: Page, token: string): Promise<void> {
 
 describe('a service that requires tokens', () => {
   test('the page prompts for a token, rejects a wrong one, and keeps it for the tab', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     const page = await visit(url)
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
@@ -47,7 +49,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('an operator sees who called a task back and who changed it; a viewer is not offered the audit', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     const page = await visit(url)
     await give(page, tokenNamed('operator'))
     await page.getByRole('link', { name: 'orders' }).click()
@@ -66,7 +68,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('a missing token is never shown as a lost connection', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     let heard: () => readonly string[] = () => []
     const prepare = async (page: Page) => {
       heard = await listenTo(page, '.live-state')
@@ -85,7 +87,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('a service that stops meanwhile is shown as unavailable, and the token is tried when it is back', async () => {
-    const { url, stop, restart } = await startGuardedService()
+    const { url, stop, restart } = await guarded(startServiceToTakeAway)
     const page = await visit(url, { expected: unreachable })
     await page.getByText('Token needed', { exact: true }).waitFor()
     await stop()
@@ -99,7 +101,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('the page prompts again when a token is revoked', async () => {
-    const { url, restart } = await startGuardedService()
+    const { url, restart } = await guarded(startServiceToTakeAway)
     const page = await visit(`${url}/#/tasks/orders`, { expected: unreachable })
     await give(page, tokenNamed('operator'))
     await page.getByRole('button', { name: 'Pause' }).waitFor()
@@ -111,7 +113,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('the API reference accepts a token of any role', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     const page = await visit(`${url}/docs`)
     await give(page, 'no-such-token')
     await page.getByText('The service does not know this token.').waitFor()
@@ -124,7 +126,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('a viewer sees who is signed in, and is not offered what it may not do', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     const page = await visit(`${url}/#/tasks/orders`)
     await give(page, tokenNamed('viewer'))
     await page.getByText('This token can only view.').waitFor()
@@ -134,7 +136,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('a token can be replaced by another', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     const page = await visit(`${url}/#/tasks/orders`)
     await give(page, tokenNamed('viewer'))
     await page.getByText('This token can only view').waitFor()
@@ -147,7 +149,7 @@ describe('a service that requires tokens', () => {
   })
 
   test('the manifest is downloaded with the token', async () => {
-    const { url } = await startGuardedService()
+    const { url } = await guarded(startService)
     const page = await visit(`${url}/#/tasks/orders`)
     await give(page, tokenNamed('viewer'))
     await page.locator('summary').filter({ hasText: 'More' }).click()

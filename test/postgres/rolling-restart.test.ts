@@ -39,7 +39,7 @@ class Clients {
       const leases = pulled?.partitions.map(({ lease }) => ({ leaseId: lease.id, outcome: 'done' }))
       if (leases !== undefined && leases.length > 0) await this.#send(turn + 1, '/settle', leases)
       this.pairs += 1
-      await sleep(5)
+      await sleep(20)
     }
   }
 

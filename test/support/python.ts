@@ -25,7 +25,16 @@ export class PythonMissing extends Error {}
  * A Python 3.10 or newer with these modules. On Debian it is installed if the tests have the permission; the
  * lock is for test files that run in parallel.
  */
-export async function pythonProgram(...modules: PythonModule[]): Promise<string> {
+export function pythonProgram(...modules: PythonModule[]): Promise<string> {
+  const key = modules.join()
+  const known = programs.get(key) ?? foundOrInstalled(modules)
+  programs.set(key, known)
+  return known
+}
+
+const programs = new Map<string, Promise<string>>()
+
+async function foundOrInstalled(modules: readonly PythonModule[]): Promise<string> {
   const found = await usable(modules)
   if (found !== undefined) return found
   const packages = ['python3', ...modules.map((module) => PACKAGES[module])]
@@ -44,12 +53,13 @@ const onPath = (name: string) =>
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path))
 
+/** The interpreter itself: what a search path has may be a script that looks for it at each start. */
 async function usable(modules: readonly string[]): Promise<string | undefined> {
   const imports = ['sys', ...modules].join(', ')
-  for (const program of ['python3', '/usr/bin/python3']) {
+  const program = `import ${imports}; assert sys.version_info >= (3, 10); print(sys.executable)`
+  for (const python of ['python3', '/usr/bin/python3']) {
     try {
-      await execute(program, ['-c', `import ${imports}; assert sys.version_info >= (3, 10)`])
-      return program
+      return (await execute(python, ['-c', program])).stdout.trim()
     } catch {
       // Not this one.
     }

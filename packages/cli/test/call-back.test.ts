@@ -1,10 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { BatonClient } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { programArguments } from '../../../test/support/programs.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf } from '../../client/test/support/partition-states.ts'
@@ -224,8 +224,8 @@ describe('baton call-back', () => {
   test('accepts a path that can be read only once, as <(compute) does', async () => {
     const { url } = service()
     const file = new Scratch().file('lines.ndjson', lines(descriptors('once', 3)))
-    const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-    const command = `'${process.execPath}' --conditions=baton-source '${main}' call-back`
+    const program = [process.execPath, ...programArguments('command')].map((word) => `'${word}'`)
+    const command = `${program.join(' ')} call-back`
     const shell = (script: string) =>
       promisify(execFile)('bash', ['-c', script], { env: { ...process.env, BATON_URL: url } })
     const known = 'once: 0 partitions accepted, 3 already stored\n'

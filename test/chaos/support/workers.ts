@@ -63,7 +63,7 @@ class Worker {
     }
     const chance = this.#chance
     const { contrary } = this.#scene.size
-    await sleep(chance.between(0, 30))
+    await sleep(chance.between(0, 80))
     if (chance.happens(0.1 * contrary)) await this.#renew(held.slice(0, chance.between(1, held.length)))
     if (chance.happens(0.03 * contrary)) {
       await sleep(this.#leaseTimes(0.8, 1.4))

@@ -5,7 +5,7 @@ import { listening, RawConnection } from '../support/raw-connection.ts'
 import { TestApp } from '../support/test-app.ts'
 
 /** Each run has another seed; after changes to the fast path, try more with FUZZ_REQUESTS. */
-const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 450)
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 300)
 const AT_ONCE = 150
 /**
  * If neither service answers a request within this time, while they answer others, it counts as incomplete.

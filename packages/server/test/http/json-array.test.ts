@@ -55,7 +55,7 @@ describe('an array that is parsed in pieces', () => {
           outcome(() => parseJsonBytes(Buffer.from(text))),
         )
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     )
   })
 
